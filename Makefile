@@ -1,0 +1,57 @@
+# What one can do here. `make help` lists it.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+VENV := .venv
+PYTHON ?= python3
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+VECTORS ?= tests/vectors
+ARGS ?=
+N ?= 300
+
+.PHONY: help setup demo test lint format conformance bench safety kube-test clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
+
+setup: $(READY) ## make the environment in .venv
+
+$(READY): pyproject.toml constraints.txt
+	@echo "setting up $(VENV) (once)"
+	@if command -v uv >/dev/null 2>&1; then \
+	  uv venv --quiet --allow-existing --python $(PYTHON) $(VENV) && uv pip install --quiet --python $(BIN)/python -c constraints.txt -e '.[dev]'; \
+	else \
+	  $(PYTHON) -m venv $(VENV) && $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'; \
+	fi
+	@touch $@
+
+demo: $(READY) ## run examples/canary from YAML to finished fleet, in virtual time
+	@$(BIN)/rollout demo
+
+test: $(READY) ## run the tests that need nothing but this machine
+	$(BIN)/pytest -q -n 2 --dist loadfile $(ARGS)
+
+lint: $(READY) ## check style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pytest -q tests/test_layers.py
+
+format: $(READY) ## put the code into its form
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+conformance: $(READY) ## compare with the answers of OCM's own code (VECTORS=DIR ARGS="--show ID | --excepted")
+	@$(BIN)/python -m tests.conformance --vectors $(VECTORS) $(ARGS)
+
+safety: $(READY) ## run N random histories against the safety contract and print the counts (N=100000)
+	@$(BIN)/python -m tests.safety --histories $(N) $(ARGS)
+
+bench: $(READY) ## measure, print a table, write benchmarks/results.json
+	@$(BIN)/python -m benchmarks $(ARGS)
+
+kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS)
+	$(BIN)/pytest -q -m kube tests/kube $(ARGS)
+
+clean: ## remove the environment and what tools left behind
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,106 @@
+"""The import rules of docs/architecture.md, enforced with the standard library."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1] / "rollout"
+
+# Package -> what it may import besides itself, in layer order.
+CORE = {"errors", "model"}
+ALLOWED: dict[str, set[str]] = {
+    "errors": set(),
+    "clock": set(),
+    "model": {"errors"},
+    "placement": CORE,
+    "strategies": CORE,
+    "plugins": {*CORE, "placement", "strategies"},
+    "planning": {*CORE, "placement", "strategies"},
+    "api": CORE,
+    "fleet": {*CORE, "placement", "strategies", "planning", "api"},
+    "hub": {*CORE, "clock", "api"},
+    "runtime": {*CORE, "clock", "planning", "fleet", "hub", "strategies", "plugins"},
+    "sim": {*CORE, "clock", "planning", "fleet", "hub", "runtime", "api", "strategies"},
+    "testing": {*CORE, "clock", "placement", "strategies", "planning"},
+}
+TOP = {"cli", "__init__", "__main__"}
+PURE = {"model", "placement", "strategies", "planning"}
+FORBIDDEN_IN_PURE = {
+    "time",
+    "threading",
+    "asyncio",
+    "logging",
+    "random",
+    "socket",
+    "os",
+    "sqlite3",
+    "subprocess",
+}
+THIRD_PARTY_IN_PURE = {
+    # Reading CEL is a library's work; everything else there is ours.
+    "placement/cel.py": {"cel_expr_python", "re2"},
+}
+ONLY_IN = {
+    "apscheduler": {"runtime/timers.py"},
+    "kubernetes": {"hub/kube.py"},
+    "sqlite3": {"hub"},
+    "pydantic": {"api", "sim/scenario.py", "sim/scenario_file.py", "settings.py"},
+    "click": {"cli"},
+    "rich": {"cli"},
+}
+
+
+def _imports(path: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            assert node.level == 0, f"{path}: relative import"
+            found.add(node.module)
+    return found
+
+
+def problems(path: Path, source: set[str]) -> list[str]:
+    """What is wrong with the imports of a module at ``path`` (relative to the package)."""
+    package = path.with_suffix("").parts[0]
+    tops = {name.split(".")[0] for name in source}
+    found: list[str] = []
+    if package not in TOP:
+        ours = {name.split(".")[1] for name in source if name.startswith("rollout.")}
+        found += [f"imports rollout.{p}" for p in sorted(ours - ALLOWED[package] - {package})]
+    if package in PURE:
+        found += [f"imports {name}" for name in sorted(tops & FORBIDDEN_IN_PURE)]
+        third = tops - _standard() - {"rollout"} - THIRD_PARTY_IN_PURE.get(path.as_posix(), set())
+        found += [f"imports third-party {name}" for name in sorted(third)]
+    for name, places in ONLY_IN.items():
+        here = any(path.as_posix() == place or package == place for place in places)
+        if name in tops and not here:
+            found.append(f"imports {name}, which belongs to {sorted(places)}")
+    return found
+
+
+def _standard() -> frozenset[str]:
+    import sys
+
+    return sys.stdlib_module_names
+
+
+@pytest.mark.parametrize("path", sorted(ROOT.rglob("*.py")), ids=lambda p: str(p.relative_to(ROOT)))
+def test_a_module_imports_only_layers_below_it(path: Path) -> None:
+    assert problems(path.relative_to(ROOT), _imports(path)) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        pytest.param("strategies/step.py", {"time"}, id="a clock in the core"),
+        pytest.param("strategies/step.py", {"rollout.planning.plan"}, id="an import upwards"),
+        pytest.param("planning/plan.py", {"pydantic"}, id="a framework in the core"),
+        pytest.param("fleet/fleet.py", {"rollout.hub.base"}, id="I/O in the fleet"),
+        pytest.param("runtime/engine.py", {"apscheduler.job"}, id="APScheduler outside timers"),
+    ],
+)
+def test_a_breach_of_the_rules_is_found(path: str, source: set[str]) -> None:
+    assert problems(Path(path), source)
