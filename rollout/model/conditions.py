@@ -1,0 +1,98 @@
+"""A condition on an object's status, and how two versions of it merge."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+
+from rollout.model.instants import parse_instant, rfc3339
+from rollout.model.kinds import Obj
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A Kubernetes condition. ``since`` is its lastTransitionTime; None where none was given."""
+
+    type: str
+    status: str  # "True" | "False" | "Unknown"
+    reason: str = ""
+    message: str = ""
+    observed_generation: int | None = None
+    since: datetime | None = None
+
+    @property
+    def is_true(self) -> bool:
+        return self.status == "True"
+
+    def to_wire(self) -> Obj:
+        wire: Obj = {
+            "type": self.type,
+            "status": self.status,
+            "reason": self.reason,
+            "message": self.message,
+            "lastTransitionTime": rfc3339(self.since) if self.since else None,
+        }
+        if self.observed_generation is not None:
+            wire["observedGeneration"] = self.observed_generation
+        return wire
+
+
+@lru_cache(maxsize=16_384)
+def condition_of(
+    kind: str, status: str, reason: str, message: str, observed: int | None, since: str
+) -> Condition:
+    """One value for equal conditions: the agents of a fleet say the same few things at once."""
+    return Condition(kind, status, reason, message, observed, parse_instant(since))
+
+
+def read_condition(raw: object) -> Condition | None:
+    """One entry of a status list; None where it has no type. Equal entries share one value."""
+    if not isinstance(raw, dict):
+        return None
+    get = raw.get
+    kind, status, reason, message = get("type"), get("status"), get("reason"), get("message")
+    observed, since = get("observedGeneration"), get("lastTransitionTime")
+    if not isinstance(kind, str):
+        return None
+    return condition_of(
+        kind,
+        status if isinstance(status, str) else "Unknown",
+        reason if isinstance(reason, str) else "",
+        message if isinstance(message, str) else "",
+        observed if type(observed) is int else None,
+        since if isinstance(since, str) else "",
+    )
+
+
+def read_conditions(raw: object) -> dict[str, Condition]:
+    """Conditions by type from a status list; malformed entries are left out, the first of a type wins."""
+    found: dict[str, Condition] = {}
+    for item in raw if isinstance(raw, list) else ():
+        condition = read_condition(item)
+        if condition is not None:
+            found.setdefault(condition.type, condition)
+    return found
+
+
+def merge(old: Iterable[Obj], new: Sequence[Condition], now: datetime) -> list[Obj]:
+    """The condition list to write: ``new`` over ``old``, by type, foreign types kept in place.
+
+    lastTransitionTime moves to ``now`` only where the status changed.
+    """
+    fresh = {c.type: c for c in new}
+    merged: list[Obj] = []
+    for item in old:
+        condition = fresh.pop(str(item.get("type")), None)
+        if condition is None:
+            merged.append(item)
+            continue
+        wire = condition.to_wire()
+        kept = item.get("lastTransitionTime") if item.get("status") == condition.status else None
+        wire["lastTransitionTime"] = kept or rfc3339(now)
+        merged.append(wire)
+    merged += [
+        {**condition.to_wire(), "lastTransitionTime": rfc3339(now)}
+        for condition in new
+        if condition.type in fresh
+    ]
+    return merged

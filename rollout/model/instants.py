@@ -1,0 +1,34 @@
+"""Instants on the wire: RFC 3339, UTC."""
+
+import re
+from datetime import UTC, datetime
+from functools import lru_cache
+
+_RFC3339 = re.compile(
+    r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})\Z"
+)
+
+
+def rfc3339(at: datetime) -> str:
+    """Whole seconds, as Kubernetes writes its own timestamps (a fraction is cut off)."""
+    return at.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+
+
+def rfc3339_micro(at: datetime) -> str:
+    """With microseconds: for instants that a timing rule will be measured from."""
+    return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
+
+
+@lru_cache(maxsize=65_536)
+def _parse(text: str) -> datetime | None:
+    if not _RFC3339.match(text):
+        return None
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):  # no such day, or before year 1 or after 9999 in UTC
+        return None
+
+
+def parse_instant(value: object) -> datetime | None:
+    """An aware UTC instant, or None where the value is absent or is not RFC 3339."""
+    return _parse(value) if isinstance(value, str) else None

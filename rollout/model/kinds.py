@@ -1,0 +1,115 @@
+"""Which kinds of objects are there, and how is one of them pointed at?"""
+
+from dataclasses import dataclass
+from typing import Any
+
+Obj = dict[str, Any]
+"""An object as JSON has it. Never mutated once it has left the function that made it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One resource of an API server: enough to build its URL and to name it to a person."""
+
+    name: str
+    plural: str
+    group: str
+    version: str
+    namespaced: bool
+    short: tuple[str, ...] = ()
+    has_status: bool = True  # the status is a subresource of its own
+
+    @property
+    def api_version(self) -> str:
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+
+_CLUSTER = "cluster.open-cluster-management.io"
+_WORK = "work.open-cluster-management.io"
+
+MANAGED_CLUSTER = Kind("ManagedCluster", "managedclusters", _CLUSTER, "v1", False, ("mcl", "mcls"))
+CLUSTER_SET = Kind(
+    "ManagedClusterSet", "managedclustersets", _CLUSTER, "v1beta2", False, ("mclset", "mclsets")
+)
+CLUSTER_SET_BINDING = Kind(
+    "ManagedClusterSetBinding",
+    "managedclustersetbindings",
+    _CLUSTER,
+    "v1beta2",
+    True,
+    ("mclsetbinding", "mclsetbindings"),
+)
+PLACEMENT = Kind("Placement", "placements", _CLUSTER, "v1beta1", True)
+PLACEMENT_DECISION = Kind("PlacementDecision", "placementdecisions", _CLUSTER, "v1beta1", True)
+SCORE = Kind("AddOnPlacementScore", "addonplacementscores", _CLUSTER, "v1alpha1", True)
+MANIFEST_WORK = Kind("ManifestWork", "manifestworks", _WORK, "v1", True)
+REPLICA_SET = Kind(
+    "ManifestWorkReplicaSet", "manifestworkreplicasets", _WORK, "v1alpha1", True, ("mwrs",)
+)
+CONFIG_MAP = Kind("ConfigMap", "configmaps", "", "v1", True, ("cm",), has_status=False)
+CONTROLLER_REVISION = Kind(
+    "ControllerRevision", "controllerrevisions", "apps", "v1", True, has_status=False
+)
+LEASE = Kind("Lease", "leases", "coordination.k8s.io", "v1", True, has_status=False)
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        MANAGED_CLUSTER,
+        CLUSTER_SET,
+        CLUSTER_SET_BINDING,
+        PLACEMENT,
+        PLACEMENT_DECISION,
+        SCORE,
+        MANIFEST_WORK,
+        REPLICA_SET,
+        CONFIG_MAP,
+        CONTROLLER_REVISION,
+        LEASE,
+    )
+}
+
+
+def find(word: str) -> Kind | None:
+    """The kind that a person means by its name, plural, singular or short name, in any case."""
+    wanted = word.lower()
+    for kind in KINDS.values():
+        if wanted in (kind.name.lower(), kind.plural, *kind.short):
+            return kind
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """One object: its kind and its key, ``namespace/name`` or, for cluster-scoped kinds, ``name``."""
+
+    kind: Kind
+    key: str
+
+    @property
+    def namespace(self) -> str:
+        return self.key.rpartition("/")[0]
+
+    @property
+    def name(self) -> str:
+        return self.key.rpartition("/")[2]
+
+    def __str__(self) -> str:
+        return f"{self.kind.name} {self.key}"
+
+
+def key_of(namespace: str, name: str) -> str:
+    """``namespace/name``, or just the name where there is no namespace."""
+    return f"{namespace}/{name}" if namespace else name
+
+
+def ref_of(kind: Kind, obj: Obj) -> Ref:
+    """The reference of a stored object."""
+    meta = obj["metadata"]
+    return Ref(kind, key_of(meta.get("namespace", "") if kind.namespaced else "", meta["name"]))

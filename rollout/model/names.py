@@ -1,0 +1,61 @@
+"""What is it called on the wire? Label keys, annotations, finalizers, condition types and reasons.
+
+The names of Open Cluster Management are facts of its API; those under ``rollout-engine.io`` are ours.
+"""
+
+GROUP = "open-cluster-management.io"
+
+# Labels that OCM's controllers and agents read.
+CLUSTER_SET_LABEL = "cluster.open-cluster-management.io/clusterset"
+PLACEMENT_LABEL = "cluster.open-cluster-management.io/placement"
+GROUP_INDEX_LABEL = "cluster.open-cluster-management.io/decision-group-index"
+GROUP_NAME_LABEL = "cluster.open-cluster-management.io/decision-group-name"
+SCHEDULING_DISABLED = "cluster.open-cluster-management.io/experimental-scheduling-disable"
+WORK_OWNER_LABEL = "work.open-cluster-management.io/manifestworkreplicaset"
+WORK_PLACEMENT_LABEL = "work.open-cluster-management.io/placementname"
+
+REPLICASET_FINALIZER = "work.open-cluster-management.io/manifest-work-cleanup"
+
+TAINT_UNAVAILABLE = "cluster.open-cluster-management.io/unavailable"
+TAINT_UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
+
+# Ours, on ManifestWorks that we write.
+REVISION = "rollout-engine.io/revision"
+STARTED_AT = "rollout-engine.io/started-at"
+OWNER = (
+    "rollout-engine.io/owner"  # full "<namespace>/<name>": labels cannot hold it when it is long
+)
+
+# Ours, on a Placement or ManifestWorkReplicaSet: what a person asks for.
+SEMANTICS = "rollout-engine.io/semantics"  # strict (default) | ocm
+FAILURE_TOLERANCE = "rollout-engine.io/failure-tolerance"  # Soft (default) | Strict
+PAUSED = "rollout-engine.io/paused"  # "true" | "false"
+SKIP = "rollout-engine.io/skip"  # comma-separated cluster names
+RELEASE_REMOVALS = (
+    "rollout-engine.io/release-removals"  # RFC 3339: removals are released until then
+)
+
+# Ours, on the objects that remember.
+RECORD_LABEL = "rollout-engine.io/record"  # on record pages: the id of the record
+RECORD_PLACEMENT = "rollout-engine.io/placement"  # on record pages: the placementRef
+REVISION_LABEL = (
+    "rollout-engine.io/revision-of"  # on ControllerRevisions: name hash of the workload
+)
+
+# Condition types.
+PLACEMENT_SATISFIED = "PlacementSatisfied"
+PLACEMENT_MISCONFIGURED = "PlacementMisconfigured"
+PLACEMENT_VERIFIED = "PlacementVerified"
+PLACEMENT_ROLLED_OUT = "PlacementRolledOut"
+MANIFESTWORK_APPLIED = "ManifestworkApplied"  # the lower-case w is OCM's
+READY = "Ready"
+PROGRESSING = "Progressing"
+APPLIED = "Applied"
+AVAILABLE = "Available"
+DEGRADED = "Degraded"
+COMPLETE = "Complete"
+CLUSTER_AVAILABLE = "ManagedClusterConditionAvailable"
+CLUSTER_JOINED = "ManagedClusterJoined"
+CLUSTER_ACCEPTED = "HubAcceptedManagedCluster"
+CLUSTER_SET_EMPTY = "ClusterSetEmpty"
+BOUND = "Bound"
