@@ -1,0 +1,262 @@
+"""What does a rollout know of each cluster, and what can it decide?
+
+The words are those of docs/semantics.md: a *touch* writes a revision to a cluster; a touched cluster is
+*in flight* until it has *soaked* or has *finally failed*; a *stage* opens when every earlier one has passed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+from typing import Protocol
+
+from rollout.model.amounts import Amount
+from rollout.model.placement import Group
+from rollout.model.replicaset import RolloutSpec
+
+
+class Health(Enum):
+    """What a cluster's agent says of the revision that it carries, at the current generation."""
+
+    SILENT = "Silent"  # nothing that counts: not acknowledged, or about something else
+    PROGRESSING = "Progressing"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class Verdict(Enum):
+    """A judgement that was recorded: it survives a restart and what the agent says later."""
+
+    SOAKED = "Soaked"
+    FAILED = "Failed"
+
+
+class Phase(Enum):
+    """Where one cluster stands in one rollout, at one instant."""
+
+    WAITING = "Waiting"  # not touched with this revision, nothing in flight
+    OUTDATED = "Outdated"  # in flight on an older revision
+    PROGRESSING = "Progressing"  # touched; also a failure within its grace
+    FAILING = "Failing"  # in flight, counts against the budget, may recover
+    SOAKING = "Soaking"
+    SOAKED = "Soaked"
+    FAILED = "Failed"  # finally; holds no slot
+    SKIPPED = "Skipped"  # a person waived it
+    LOST = "Lost"  # left unavailable while in flight or failed
+
+    @property
+    def holds_slot(self) -> bool:
+        return self in _HOLDS_SLOT
+
+    @property
+    def is_failure(self) -> bool:
+        return self in _IS_FAILURE
+
+
+_HOLDS_SLOT = frozenset({Phase.OUTDATED, Phase.PROGRESSING, Phase.FAILING, Phase.SOAKING})
+_IS_FAILURE = frozenset({Phase.FAILING, Phase.FAILED, Phase.LOST})
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What is known of one touched cluster. A cluster without a standing has never been touched.
+
+    ``touched`` is the first attempt to write ``revision``; ``since`` is when the hub first saw this
+    health, unbroken (both on the hub's clock; an agent's clock is never read). ``reason`` explains a
+    failure in one CamelCase word.
+    """
+
+    cluster: str
+    revision: str
+    touched: datetime
+    health: Health = Health.SILENT
+    since: datetime | None = None
+    verdict: Verdict | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """The waits of a rollout.
+
+    ``soak`` is how long success must stand without a break; ``deadline`` (None: for ever) runs from
+    the first attempt; ``grace`` is how long a failure may stand before it counts. ``outages`` are
+    the spans (from, to), ascending and disjoint, in which the hub was out of touch: deadlines do
+    not run in them (row 20).
+    """
+
+    soak: timedelta = timedelta(0)
+    deadline: timedelta | None = None
+    grace: timedelta = timedelta(seconds=60)
+    outages: tuple[tuple[datetime, datetime], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Clusters that may be touched together, once every earlier stage has passed.
+
+    ``key`` names the stage for as long as the rollout lasts. ``limit`` bounds how many of its
+    members are in flight (None: all); ``budget`` how many may fail (None: not bounded here).
+    """
+
+    key: str
+    title: str
+    groups: tuple[Group, ...]
+    limit: Amount | None = None
+    budget: Amount | None = None
+    mandatory: bool = False
+
+    @property
+    def members(self) -> int:
+        return sum(len(group.clusters) for group in self.groups)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why nothing may be touched: a CamelCase reason, and a sentence that says what would end it."""
+
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Staging:
+    """A fleet cut into stages: each cluster stands in one of them, once.
+
+    ``budget`` bounds failures over all stages together (None: each stage has its own).
+    """
+
+    stages: tuple[Stage, ...] = ()
+    budget: Amount | None = None
+    hold: Hold | None = None
+
+    @property
+    def total(self) -> int:
+        return sum(stage.members for stage in self.stages)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The clusters a placement selected, in decision groups, and what is known of the groups.
+
+    ``groups`` is ordered by (index, name), clusters by name, none named twice: `select` sees to it.
+    ``named`` are the group names of the placement's spec; ``seen`` the mandatory groups (as
+    ``str(GroupRef)``) that had members in this revision.
+    """
+
+    groups: tuple[Group, ...] = ()
+    named: frozenset[str] = frozenset()
+    seen: frozenset[str] = frozenset()
+
+
+def select(
+    groups: Iterable[Group],
+    named: Iterable[str] = (),
+    seen: Iterable[str] = (),
+) -> Selection:
+    """Put groups in order; a cluster named twice is one cluster, in the first group naming it.
+
+    Pages of one group (same index and name) become one group.
+    """
+    pages: dict[tuple[int, str], set[str]] = {}
+    for group in groups:
+        pages.setdefault((group.index, group.name), set()).update(group.clusters)
+    taken: set[str] = set()
+    ordered: list[Group] = []
+    for (index, name), members in sorted(pages.items()):
+        ordered.append(Group(index, name, tuple(sorted(members - taken))))
+        taken |= members
+    return Selection(tuple(ordered), frozenset(named), frozenset(seen))
+
+
+class Strategy(Protocol):
+    """Cuts a fleet into stages. What is touched when follows from the stages alone."""
+
+    def stages(self, spec: RolloutSpec, selection: Selection) -> Staging: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rollout:
+    """Everything a step is decided from, besides the instant.
+
+    ``standings`` by cluster name; ``passed`` the keys of stages whose gate has passed with this
+    revision; ``skipped`` the clusters a person waived; ``lost`` the stage key of each lost cluster;
+    ``hold`` a reason from outside (paused, torn decisions). With ``strict_tolerance`` failures
+    caused by touches stay within budget + 1 (failure-tolerance: Strict).
+    """
+
+    revision: str
+    staging: Staging
+    standings: Mapping[str, Standing]
+    timing: Timing = Timing()
+    passed: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    lost: Mapping[str, str] = field(default_factory=dict)
+    hold: Hold | None = None
+    strict_tolerance: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """A verdict that is due to be recorded before anything that depends on it is written."""
+
+    cluster: str
+    verdict: Verdict
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StageReport:
+    """How one stage stands. ``limit`` and ``budget`` are resolved to clusters (budget None: none).
+
+    ``blocked`` is the one reason why its waiting clusters are not all touched now, "" where there
+    is none.
+    """
+
+    key: str
+    title: str
+    members: int
+    limit: int
+    budget: int | None
+    passed: bool
+    phases: Mapping[Phase, int]
+    blocked: str = ""
+
+    @property
+    def failures(self) -> int:
+        return sum(n for phase, n in self.phases.items() if phase.is_failure)
+
+    @property
+    def in_flight(self) -> int:
+        return sum(n for phase, n in self.phases.items() if phase.holds_slot)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What to do now, and how things stand.
+
+    ``touch``: clusters to write the revision to, in order. ``settled``: verdicts to record, by name.
+    ``passed``: gates that pass now, to be recorded too. ``halt``: the budget is exceeded.
+    ``hold``: nothing is touched for another reason. ``recheck_at``: the earliest instant at which
+    the answer can change without an event; None if never.
+    """
+
+    touch: tuple[str, ...] = ()
+    settled: tuple[Settled, ...] = ()
+    passed: tuple[str, ...] = ()
+    halt: Hold | None = None
+    hold: Hold | None = None
+    stages: tuple[StageReport, ...] = ()
+    recheck_at: datetime | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Every stage has passed and every member is soaked, skipped, or failed within budget."""
+        done = (Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST)
+        return bool(self.stages) and all(
+            stage.passed and all(n == 0 or phase in done for phase, n in stage.phases.items())
+            for stage in self.stages
+        )
+
+    def count(self, phase: Phase) -> int:
+        return sum(stage.phases.get(phase, 0) for stage in self.stages)

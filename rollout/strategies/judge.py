@@ -1,0 +1,100 @@
+"""Where does one cluster stand now, and when can time alone change that?
+
+The one place where soak, deadline and failure grace are measured. Source: semantics rows 6-9, 11, 20.
+"""
+
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from rollout.strategies.base import Health, Phase, Standing, Timing, Verdict
+
+
+class Judgement(NamedTuple):
+    """A phase, the instant at which it changes if nothing is heard (None: never), and a reason."""
+
+    phase: Phase
+    until: datetime | None = None
+    reason: str = ""
+
+
+def judge(standing: Standing, revision: str, timing: Timing, now: datetime) -> Judgement:
+    """Judge one touched cluster in the rollout of ``revision``.
+
+    On an older revision all that matters is whether it is still in flight there.
+    """
+    judged = _on_its_revision(standing, timing, now)
+    if standing.revision == revision:
+        return judged
+    if judged.phase.holds_slot:
+        return Judgement(Phase.OUTDATED, judged.until, judged.reason)
+    return Judgement(Phase.WAITING, judged.until)
+
+
+def _on_its_revision(standing: Standing, timing: Timing, now: datetime) -> Judgement:
+    if standing.verdict is Verdict.SOAKED:
+        return Judgement(Phase.SOAKED)
+    match standing.health:
+        case Health.SUCCEEDED:
+            return _succeeded(standing, timing, now)
+        case Health.FAILED:
+            return _failed(standing, timing, now)
+        case _:
+            return _unfinished(standing, timing, now)
+
+
+def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:
+    """Soaking, unless success came too late: then a failure that still recovers by soaking."""
+    since = standing.since or standing.touched
+    soaked_at = since + timing.soak
+    if soaked_at <= now:
+        return Judgement(Phase.SOAKED)
+    if standing.verdict is Verdict.FAILED:
+        return Judgement(Phase.FAILED, soaked_at, standing.reason)
+    limit = limit_of(standing.touched, timing)
+    if limit is not None and since > limit:
+        return Judgement(Phase.FAILED, soaked_at, "TimedOut")
+    return Judgement(Phase.SOAKING, soaked_at)
+
+
+def _failed(standing: Standing, timing: Timing, now: datetime) -> Judgement:
+    """A failure counts after its grace; it is final then, or at the deadline where there is one."""
+    reason = standing.reason or "Degraded"
+    if standing.verdict is Verdict.FAILED:
+        return Judgement(Phase.FAILED, None, reason)
+    limit = limit_of(standing.touched, timing)
+    if limit is not None and limit <= now:
+        return Judgement(Phase.FAILED, None, reason)
+    counts_at = (standing.since or standing.touched) + timing.grace
+    if now < counts_at:
+        sooner = counts_at if limit is None else min(counts_at, limit)
+        return Judgement(Phase.PROGRESSING, sooner, reason)
+    if limit is None:
+        return Judgement(Phase.FAILED, None, reason)
+    return Judgement(Phase.FAILING, limit, reason)
+
+
+def _unfinished(standing: Standing, timing: Timing, now: datetime) -> Judgement:
+    if standing.verdict is Verdict.FAILED:
+        return Judgement(Phase.FAILED, None, standing.reason)
+    limit = limit_of(standing.touched, timing)
+    if limit is not None and limit <= now:
+        silent = standing.health is Health.SILENT
+        return Judgement(Phase.FAILED, None, "Unreachable" if silent else "TimedOut")
+    return Judgement(Phase.PROGRESSING, limit, standing.reason)
+
+
+def limit_of(touched: datetime, timing: Timing) -> datetime | None:
+    """The instant by which success must have been reached; None without a deadline.
+
+    A span in which the hub was out of touch moves it by as much of the span as lay after the touch.
+    """
+    if timing.deadline is None:
+        return None
+    limit = touched + timing.deadline
+    for begin, end in timing.outages:
+        if end <= touched:
+            continue
+        if begin >= limit:
+            break
+        limit += max(end - max(begin, touched), timedelta(0))
+    return limit

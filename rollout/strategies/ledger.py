@@ -1,0 +1,225 @@
+"""The same step without looking at every cluster: one rollout's clusters, kept counted and in line.
+
+A change of one cluster costs O(log n), a step O(stages + clusters that change). Its oracle is
+`rollout.strategies.step.decide`: after any history both give the same `Step` (tests hold them equal).
+"""
+
+import heapq
+from bisect import insort
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from rollout.strategies.base import Hold, Phase, Rollout, Settled, Standing, Step
+from rollout.strategies.judge import Judgement, judge
+from rollout.strategies.step import choose, due, lost_by_stage
+
+Seat = tuple[int, str]
+"""Where a cluster stands in its stage's line: its group's place, its name."""
+
+_UNTOUCHED = Judgement(Phase.WAITING)
+_SKIPPED = Judgement(Phase.SKIPPED)
+
+
+class _Line:
+    """Clusters in one phase, in order; those taken out are passed over, not searched for."""
+
+    __slots__ = ("_front", "_members", "_seats")
+
+    def __init__(self, seats: Iterable[Seat] = ()) -> None:
+        self._seats: list[Seat] = list(seats)  # sorted; may hold some that have left
+        self._members: set[str] = {name for _, name in self._seats}
+        self._front = 0
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __iter__(self) -> Iterator[str]:
+        last = ""
+        for at in range(self._front, len(self._seats)):
+            name = self._seats[at][1]
+            if name in self._members and name != last:
+                last = name
+                yield name
+
+    def add(self, seat: Seat) -> None:
+        self._members.add(seat[1])
+        insort(self._seats, seat, lo=self._front)
+
+    def remove(self, name: str) -> None:
+        """Forget the cluster; seats at the front that have been left are dropped for good."""
+        self._members.discard(name)
+        front, seats = self._front, self._seats
+        while front < len(seats) and seats[front][1] not in self._members:
+            front += 1
+        if front > 1024 and front * 2 > len(seats):
+            del seats[:front]
+            front = 0
+        self._front = front
+
+
+class _Census:
+    """One stage, counted."""
+
+    __slots__ = ("line", "old", "phases")
+
+    def __init__(self) -> None:
+        self.phases: dict[Phase, int] = {}
+        self.line = _Line()
+        self.old = _Line()
+
+    def outdated(self) -> Iterable[str]:
+        return self.old
+
+    def waiting(self) -> Iterator[str]:
+        return iter(self.line)
+
+    def shift(self, phase: Phase, by: int) -> None:
+        left = self.phases.get(phase, 0) + by
+        if left:
+            self.phases[phase] = left
+        else:
+            del self.phases[phase]
+
+    def enter(self, seat: Seat, phase: Phase) -> None:
+        self.shift(phase, 1)
+        if phase is Phase.WAITING:
+            self.line.add(seat)
+        elif phase is Phase.OUTDATED:
+            self.old.add(seat)
+
+    def leave(self, name: str, phase: Phase) -> None:
+        self.shift(phase, -1)
+        if phase is Phase.WAITING:
+            self.line.remove(name)
+        elif phase is Phase.OUTDATED:
+            self.old.remove(name)
+
+
+class Ledger:
+    """A rollout's standings with everything a step needs kept up to date.
+
+    The terms (stages, timing, revision, skipped, lost) are those of a `Rollout`; changing them
+    recounts the fleet. Gates and holds can change for free. Instants given to it never go back.
+    """
+
+    def __init__(self, rollout: Rollout, now: datetime) -> None:
+        self._standings: dict[str, Standing] = dict(rollout.standings)
+        self._rollout = replace(rollout, standings=self._standings)
+        self._recount(now)
+
+    @property
+    def standings(self) -> Mapping[str, Standing]:
+        return self._standings
+
+    @property
+    def rollout(self) -> Rollout:
+        """The same rollout as a value, for the plain step. Its standings are live: read, or copy."""
+        return self._rollout
+
+    def reset(self, rollout: Rollout, now: datetime) -> None:
+        """Take new terms and standings. Cost: O(n)."""
+        self._standings = dict(rollout.standings)
+        self._rollout = replace(rollout, standings=self._standings)
+        self._recount(now)
+
+    def admit(self, passed: frozenset[str], hold: Hold | None) -> None:
+        """Set the gates passed so far and the hold from outside."""
+        if passed != self._rollout.passed or hold != self._rollout.hold:
+            self._rollout = replace(self._rollout, passed=passed, hold=hold)
+
+    def put(self, standing: Standing, now: datetime) -> None:
+        """Take a new standing of one cluster. A cluster in no stage is kept, and counts nowhere."""
+        self._standings[standing.cluster] = standing
+        self._judge(standing.cluster, now)
+
+    def drop(self, cluster: str, now: datetime) -> None:
+        """Forget that the cluster was ever touched."""
+        self._standings.pop(cluster, None)
+        self._judge(cluster, now)
+
+    def __contains__(self, cluster: str) -> bool:
+        """Whether the cluster is a member of any stage."""
+        return cluster in self._seats
+
+    def judgement(self, cluster: str) -> Judgement:
+        """Where the cluster stands as of the last step. Raises: KeyError where it is in no stage."""
+        return self._judged[cluster]
+
+    def step(self, now: datetime) -> Step:
+        """The same answer as ``decide(self.rollout, now)``."""
+        self._advance(now)
+        settled = tuple(self._unsettled[c] for c in sorted(self._unsettled))
+        soonest = self.next_due()
+        due_at = soonest[0] if soonest else None
+        return choose(self._rollout, self._censuses, settled, due_at)
+
+    def _recount(self, now: datetime) -> None:
+        self._censuses = [_Census() for _ in self._rollout.staging.stages]
+        self._seats: dict[str, tuple[int, Seat]] = {}
+        self._judged: dict[str, Judgement] = {}
+        self._unsettled: dict[str, Settled] = {}
+        self._due: list[tuple[datetime, str]] = []
+        lost = lost_by_stage(self._rollout)
+        for at, stage in enumerate(self._rollout.staging.stages):
+            waiting: list[Seat] = []
+            census = self._censuses[at]
+            for place, group in enumerate(stage.groups):
+                for cluster in group.clusters:
+                    self._seats[cluster] = (at, (place, cluster))
+                    judged = self._look(cluster, now)
+                    if judged.phase is Phase.WAITING:
+                        waiting.append((place, cluster))
+                    else:
+                        census.enter((place, cluster), judged.phase)
+            census.line = _Line(waiting)
+            if waiting:
+                census.shift(Phase.WAITING, len(waiting))
+            if lost[stage.key]:
+                census.shift(Phase.LOST, lost[stage.key])
+
+    def _look(self, cluster: str, now: datetime) -> Judgement:
+        """Judge, and note when to judge again and what is to be recorded."""
+        standing = self._standings.get(cluster)
+        if cluster in self._rollout.skipped:
+            judged = _SKIPPED
+        elif standing is None:
+            judged = _UNTOUCHED
+        else:
+            judged = judge(standing, self._rollout.revision, self._rollout.timing, now)
+        self._judged[cluster] = judged
+        if judged.until is not None:
+            heapq.heappush(self._due, (judged.until, cluster))
+        verdict = due(standing, judged) if standing is not None else None
+        if verdict is not None:
+            self._unsettled[cluster] = verdict
+        else:
+            self._unsettled.pop(cluster, None)
+        return judged
+
+    def _judge(self, cluster: str, now: datetime) -> None:
+        if cluster not in self._seats:
+            return
+        at, seat = self._seats[cluster]
+        before = self._judged[cluster].phase
+        after = self._look(cluster, now).phase
+        if before is not after:
+            self._censuses[at].leave(cluster, before)
+            self._censuses[at].enter(seat, after)
+
+    def _advance(self, now: datetime) -> None:
+        while self._due and self._due[0][0] <= now:
+            until, cluster = heapq.heappop(self._due)
+            judged = self._judged.get(cluster)
+            if judged is not None and judged.until == until:
+                self._judge(cluster, now)
+
+    def next_due(self) -> tuple[datetime, str] | None:
+        """When time alone next changes a cluster's phase, and which; None if never."""
+        while self._due:
+            until, cluster = self._due[0]
+            judged = self._judged.get(cluster)
+            if judged is not None and judged.until == until:
+                return until, cluster
+            heapq.heappop(self._due)
+        return None

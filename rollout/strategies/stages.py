@@ -1,0 +1,132 @@
+"""Which stages does a strategy cut a fleet into? The built-in strategies and what they share.
+
+* ``All``: one stage, no limits.
+* ``Progressive``: the mandatory groups in the order listed, then the rest, `maxConcurrency` at a time.
+* ``ProgressivePerGroup``: the mandatory groups, then each further group as a whole.
+
+Source: semantics rows 3-5, 13, 14; OCM's rolloutStrategy API.
+"""
+
+from collections import Counter
+from datetime import timedelta
+
+from rollout.model.amounts import Amount
+from rollout.model.placement import Group
+from rollout.model.replicaset import GroupRef, RolloutSpec
+from rollout.strategies.base import Hold, Selection, Stage, Staging
+
+NONE_TOLERATED = Amount(0)
+REST = "rest"
+
+
+class All:
+    """Everything at once; `maxFailures` and `minSuccessTime` are ignored, as OCM does."""
+
+    def stages(self, spec: RolloutSpec, selection: Selection) -> Staging:
+        return Staging((Stage("all", "all clusters", selection.groups),))
+
+
+class Progressive:
+    """A sliding window over the clusters that are in no mandatory group."""
+
+    def stages(self, spec: RolloutSpec, selection: Selection) -> Staging:
+        canaries, rest, hold = _mandatory(spec, selection)
+        limit = spec.concurrency
+        if limit is not None and limit.value == 0 and not limit.written:
+            limit = None  # typed Go clients send 0 for unset
+        window = Stage(REST, "the rest", rest, limit=limit)
+        return Staging((*canaries, window), budget=spec.max_failures, hold=hold)
+
+
+class ProgressivePerGroup:
+    """One group after another, each as a whole."""
+
+    def stages(self, spec: RolloutSpec, selection: Selection) -> Staging:
+        canaries, rest, hold = _mandatory(spec, selection)
+        keys = _keys(selection.groups)
+        further = tuple(
+            Stage(keys[group.index, group.name], _title(group), (group,), budget=spec.max_failures)
+            for group in rest
+        )
+        return Staging(canaries + further, hold=hold)
+
+
+def _mandatory(
+    spec: RolloutSpec, selection: Selection
+) -> tuple[tuple[Stage, ...], tuple[Group, ...], Hold | None]:
+    """The mandatory stages in the order listed, the groups left over, and why to hold, if so."""
+    keys = _keys(selection.groups)
+    taken: dict[tuple[int, str], Stage] = {}
+    hold: Hold | None = None
+    for ref in spec.mandatory:
+        matched = [group for group in selection.groups if _is_meant(ref, group)]
+        for group in matched:
+            key = (group.index, group.name)
+            if key not in taken:
+                taken[key] = Stage(
+                    keys[key], _title(group), (group,), budget=NONE_TOLERATED, mandatory=True
+                )
+        if not any(group.clusters for group in matched):
+            hold = hold or _absent(ref, bool(matched), selection)
+    rest = tuple(g for g in selection.groups if (g.index, g.name) not in taken)
+    return tuple(taken.values()), rest, hold
+
+
+def _absent(ref: GroupRef, has_group: bool, selection: Selection) -> Hold | None:
+    """Row 13: a group nobody knows holds; one the spec names may be empty, but not emptied."""
+    if str(ref) in selection.seen:
+        return Hold(
+            "MandatoryGroupEmptied",
+            f"mandatory decision group {ref} had clusters in this revision and has none now; "
+            "select clusters for it, or take it out of mandatoryDecisionGroups",
+        )
+    if has_group or (ref.name and ref.name in selection.named):
+        return None
+    known = sorted(selection.named | {g.name for g in selection.groups if g.name})
+    return Hold(
+        "UnknownDecisionGroup",
+        f"mandatory decision group {ref} is neither in the placement's decisionGroups nor in its "
+        f"decisions; known names: {', '.join(known) or 'none'}",
+    )
+
+
+def soak_of(spec: RolloutSpec, settle: timedelta) -> timedelta:
+    """How long success must stand: minSuccessTime (which All ignores), at least ``settle``."""
+    return max(timedelta(0) if spec.type == "All" else spec.min_success_time, settle)
+
+
+def had_members(spec: RolloutSpec, selection: Selection) -> frozenset[str]:
+    """The mandatory groups that have members now, to be remembered for this revision (row 13)."""
+    return frozenset(
+        str(ref)
+        for ref in spec.mandatory
+        if any(group.clusters and _is_meant(ref, group) for group in selection.groups)
+    )
+
+
+def _is_meant(ref: GroupRef, group: Group) -> bool:
+    return group.name == ref.name if ref.name else group.index == ref.index
+
+
+def _title(group: Group) -> str:
+    return f"{group.name} #{group.index}" if group.name else f"group #{group.index}"
+
+
+def _keys(groups: tuple[Group, ...]) -> dict[tuple[int, str], str]:
+    """A stage key for each group: its name and its place among groups of that name.
+
+    Indexes shift when an earlier named group gets its first cluster; these keys do not.
+    """
+    counted: Counter[str] = Counter()
+    keys: dict[tuple[int, str], str] = {}
+    for group in groups:
+        keys[group.index, group.name] = f"{group.name}/{counted[group.name]}"
+        counted[group.name] += 1
+    return keys
+
+
+BUILT_IN: dict[str, All | Progressive | ProgressivePerGroup] = {
+    "All": All(),
+    "Progressive": Progressive(),
+    "ProgressivePerGroup": ProgressivePerGroup(),
+}

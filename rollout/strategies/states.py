@@ -1,0 +1,72 @@
+"""What does an agent's report on a ManifestWork say of the revision it carries?
+
+A condition counts only at the work's own generation (semantics row 10); that the work carries the
+revision is checked by content, elsewhere. Source: semantics rows 9, 10, 23.
+
+| at this generation | with a Progressing rule | without |
+|---|---|---|
+| Applied missing, Unknown, stale | Silent | Silent |
+| Applied=False | Failed | Failed |
+| Degraded=True | Failed | Failed (where a rule can set it) |
+| Degraded by rule, missing or stale | Progressing | Progressing |
+| Progressing True, Unknown, missing, stale | Progressing | - |
+| Progressing=False | Succeeded | - |
+| Available=True / else | - | Succeeded / Progressing |
+
+``Complete`` of an older generation freezes an agent: Failed, ``CompletedWorkFrozen``.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from rollout.model import names
+from rollout.model.conditions import Condition
+from rollout.model.work import Work
+from rollout.strategies.base import Health
+
+
+class Report(NamedTuple):
+    """An agent's report, read. ``reason`` is set for failures."""
+
+    health: Health
+    reason: str = ""
+
+
+def read_report(work: Work, rules: frozenset[str]) -> Report:
+    """Read a work's conditions. ``rules``: the condition types its template's rules can set."""
+    applied = _current(work.conditions, names.APPLIED, work.generation)
+    if applied is None or applied.status == "Unknown":
+        frozen = work.conditions.get(names.COMPLETE)
+        if frozen is not None and frozen.is_true and _is_older(frozen, work.generation):
+            return Report(Health.FAILED, "CompletedWorkFrozen")
+        return Report(Health.SILENT)
+    if not applied.is_true:
+        return Report(Health.FAILED, "ApplyFailed")
+    if names.DEGRADED in rules:
+        degraded = _current(work.conditions, names.DEGRADED, work.generation)
+        if degraded is None:
+            return Report(Health.PROGRESSING)
+        if degraded.is_true:
+            return Report(Health.FAILED, "Degraded")
+    judged_by = names.PROGRESSING if names.PROGRESSING in rules else names.AVAILABLE
+    condition = _current(work.conditions, judged_by, work.generation)
+    if condition is None:
+        return Report(Health.PROGRESSING)
+    done = "False" if judged_by == names.PROGRESSING else "True"
+    return Report(Health.SUCCEEDED if condition.status == done else Health.PROGRESSING)
+
+
+def is_verified(rules: frozenset[str]) -> bool:
+    """Whether success says more than "the objects exist" (row 23: HealthUnverified)."""
+    return names.PROGRESSING in rules
+
+
+def _current(conditions: Mapping[str, Condition], kind: str, generation: int) -> Condition | None:
+    condition = conditions.get(kind)
+    if condition is None or condition.observed_generation != generation:
+        return None
+    return condition
+
+
+def _is_older(condition: Condition, generation: int) -> bool:
+    return condition.observed_generation is not None and condition.observed_generation < generation

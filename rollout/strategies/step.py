@@ -1,0 +1,282 @@
+"""Which clusters are touched now? The decision, in its plain form and the part that every form shares.
+
+Count over all clusters first, then decide: names say only who is next. `decide` is the reference;
+`rollout.strategies.ledger` gives the same answer without looking at every cluster.
+Source: semantics rows 1-5, 12, 18, 22.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import islice
+from typing import Protocol
+
+from rollout.strategies.base import (
+    Hold,
+    Phase,
+    Rollout,
+    Settled,
+    Stage,
+    StageReport,
+    Standing,
+    Step,
+    Verdict,
+)
+from rollout.strategies.judge import Judgement, judge
+
+NO_TARGETS = Hold("NoTargets", "the placement selects no cluster; nothing is rolled out")
+
+
+class Census(Protocol):
+    """The members of one stage, counted. Candidates come ordered by (group, name)."""
+
+    @property
+    def phases(self) -> Mapping[Phase, int]: ...
+
+    def outdated(self) -> Iterable[str]: ...
+
+    def waiting(self) -> Iterator[str]: ...
+
+
+@dataclass(slots=True)
+class PlainCensus:
+    """A census taken by looking at every member."""
+
+    phases: dict[Phase, int] = field(default_factory=dict)
+    in_flight_before: list[str] = field(default_factory=list)
+    untouched: list[str] = field(default_factory=list)
+
+    def outdated(self) -> Iterable[str]:
+        return self.in_flight_before
+
+    def waiting(self) -> Iterator[str]:
+        return iter(self.untouched)
+
+
+def decide(rollout: Rollout, now: datetime) -> Step:
+    """The step for this instant. Same input, same answer; it never looks at anything else.
+
+    Cost: O(clusters).
+    """
+    settled: list[Settled] = []
+    rechecks: list[datetime] = []
+    censuses = [_count(stage, rollout, now, settled, rechecks) for stage in rollout.staging.stages]
+    settled.sort(key=lambda s: s.cluster)
+    return choose(rollout, censuses, tuple(settled), min(rechecks, default=None))
+
+
+def _count(
+    stage: Stage,
+    rollout: Rollout,
+    now: datetime,
+    settled: list[Settled],
+    rechecks: list[datetime],
+) -> PlainCensus:
+    standings, skipped = rollout.standings, rollout.skipped
+    census = PlainCensus()
+    untouched, phases = census.untouched, census.phases
+    soaked = 0
+    for group in stage.groups:
+        for cluster in group.clusters:
+            if skipped and cluster in skipped:
+                phases[Phase.SKIPPED] = phases.get(Phase.SKIPPED, 0) + 1
+                continue
+            standing = standings.get(cluster)
+            if standing is None:
+                untouched.append(cluster)
+                continue
+            if standing.verdict is Verdict.SOAKED and standing.revision == rollout.revision:
+                soaked += 1
+                continue
+            judged = judge(standing, rollout.revision, rollout.timing, now)
+            if judged.until is not None:
+                rechecks.append(judged.until)
+            if (verdict := due(standing, judged)) is not None:
+                settled.append(verdict)
+            if judged.phase is Phase.WAITING:
+                untouched.append(cluster)
+                continue
+            if judged.phase is Phase.OUTDATED:
+                census.in_flight_before.append(cluster)
+            phases[judged.phase] = phases.get(judged.phase, 0) + 1
+    for phase, n in ((Phase.WAITING, len(untouched)), (Phase.SOAKED, soaked)):
+        if n:
+            phases[phase] = phases.get(phase, 0) + n
+    return census
+
+
+def lost_by_stage(rollout: Rollout) -> Counter[str]:
+    """How many were lost in each stage, by key. Those of a stage that is gone count in the first
+    one that is left: losing clusters can never open a gate (row 17).
+    """
+    keys = [stage.key for stage in rollout.staging.stages]
+    known = frozenset(keys)
+    return Counter(key if key in known else keys[0] for key in rollout.lost.values() if keys)
+
+
+def due(standing: Standing, judged: Judgement) -> Settled | None:
+    """The verdict that this judgement adds to what is recorded, if any."""
+    if judged.phase is Phase.SOAKED and standing.verdict is not Verdict.SOAKED:
+        return Settled(standing.cluster, Verdict.SOAKED)
+    if judged.phase is Phase.FAILED and standing.verdict is None:
+        return Settled(standing.cluster, Verdict.FAILED, judged.reason)
+    return None
+
+
+@dataclass(slots=True)
+class _Scope:
+    """Where failures are bounded together: the fleet, or one stage."""
+
+    budget: int | None
+    failures: int
+    unproven: int  # touched with this revision, neither failed nor soaked
+
+    @property
+    def breached(self) -> bool:
+        return self.budget is not None and self.failures > self.budget
+
+    def room(self, strict: bool) -> int | None:
+        """How many more touches could fail without overrunning budget + 1; None: no bound."""
+        if not strict or self.budget is None:
+            return None
+        return max(0, self.budget + 1 - self.failures - self.unproven)
+
+
+def choose(
+    rollout: Rollout,
+    censuses: Sequence[Census],
+    settled: tuple[Settled, ...],
+    recheck_at: datetime | None,
+) -> Step:
+    """From counts to a step. Cost: O(stages + clusters touched)."""
+    stages = rollout.staging.stages
+    sizes = [_members(census) for census in censuses]
+    fleet = _fleet_scope(rollout, censuses, sum(sizes))
+    scopes = [
+        _scope(stage.budget.of(size) if stage.budget else None, [census])
+        for stage, census, size in zip(stages, censuses, sizes, strict=True)
+    ]
+    selected = sum(sizes) + sum(c.phases.get(Phase.SKIPPED, 0) for c in censuses)
+    hold = rollout.hold or rollout.staging.hold or (None if selected else NO_TARGETS)
+    halt = _breach(rollout, fleet, scopes)
+    touch: list[str] = []
+    passed: list[str] = []
+    reports: list[StageReport] = []
+    is_open = True
+    for stage, census, size, scope in zip(stages, censuses, sizes, scopes, strict=True):
+        had_passed = stage.key in rollout.passed
+        passes = had_passed or (
+            is_open and hold is None and _passes(stage, census, size, scope, fleet)
+        )
+        if passes and not had_passed:
+            passed.append(stage.key)
+        limit = stage.limit.of(size) if stage.limit else size
+        blocked = _blocked(stage, census, hold or halt, is_open)
+        if not blocked:
+            chosen, blocked = _fill(rollout, census, limit, scope, fleet)
+            touch += chosen
+        reports.append(_report(stage, census, size, limit, scope, passes, blocked))
+        is_open = is_open and passes
+    return Step(tuple(touch), settled, tuple(passed), halt, hold, tuple(reports), recheck_at)
+
+
+def _members(census: Census) -> int:
+    """Members of the stage: selected and not skipped (lost clusters are selected no more)."""
+    return sum(n for phase, n in census.phases.items() if phase not in _NOT_MEMBERS)
+
+
+_NOT_MEMBERS = frozenset({Phase.SKIPPED, Phase.LOST})
+_UNPROVEN = (Phase.PROGRESSING, Phase.SOAKING)
+
+
+def _scope(budget: int | None, censuses: Iterable[Census]) -> _Scope:
+    scope = _Scope(budget, 0, 0)
+    for census in censuses:
+        for phase, n in census.phases.items():
+            if phase.is_failure:
+                scope.failures += n
+            elif phase in _UNPROVEN:
+                scope.unproven += n
+    return scope
+
+
+def _fleet_scope(rollout: Rollout, censuses: Sequence[Census], total: int) -> _Scope:
+    budget = rollout.staging.budget
+    return _scope(budget.of(total) if budget else None, censuses)
+
+
+def _breach(rollout: Rollout, fleet: _Scope, scopes: Sequence[_Scope]) -> Hold | None:
+    """The first scope whose failures exceed its budget (row 2): the fleet, then stages in order."""
+    if fleet.breached:
+        return _exceeded("the whole fleet", fleet)
+    for stage, scope in zip(rollout.staging.stages, scopes, strict=True):
+        if scope.breached:
+            return _exceeded(f"mandatory {stage.title}" if stage.mandatory else stage.title, scope)
+    return None
+
+
+def _exceeded(where: str, scope: _Scope) -> Hold:
+    return Hold(
+        "MaxFailuresExceeded",
+        f"{scope.failures} failed in {where}, {scope.budget} tolerated; roll out a fix, raise "
+        "maxFailures, or skip the failed clusters",
+    )
+
+
+def _passes(stage: Stage, census: Census, size: int, scope: _Scope, fleet: _Scope) -> bool:
+    """Row 12: all members soaked or, where that is tolerated, finally failed within budget."""
+    if stage.mandatory:
+        return census.phases.get(Phase.SOAKED, 0) == size and scope.failures == 0
+    done = census.phases.get(Phase.SOAKED, 0) + census.phases.get(Phase.FAILED, 0)
+    return done == size and not scope.breached and not fleet.breached
+
+
+def _blocked(stage: Stage, census: Census, stopped: Hold | None, is_open: bool) -> str:
+    """Why nothing at all may be touched in this stage, "" where something may."""
+    waiting = census.phases.get(Phase.WAITING, 0) + census.phases.get(Phase.OUTDATED, 0)
+    if not waiting:
+        return ""
+    if stopped is not None:
+        return stopped.reason
+    if not is_open:
+        return "WaitingForStage"
+    if stage.limit is not None and stage.limit.value == 0:
+        return "ConcurrencyZero"
+    return ""
+
+
+def _fill(
+    rollout: Rollout, census: Census, limit: int, scope: _Scope, fleet: _Scope
+) -> tuple[list[str], str]:
+    """The clusters to touch in an open stage, and why the others are not touched."""
+    before = list(census.outdated())
+    held = sum(n for phase, n in census.phases.items() if phase.holds_slot)
+    wanted = len(before) + census.phases.get(Phase.WAITING, 0)
+    free = max(0, limit - held)
+    rooms = [
+        room
+        for room in (scope.room(rollout.strict_tolerance), fleet.room(rollout.strict_tolerance))
+        if room is not None
+    ]
+    chosen = before + list(islice(census.waiting(), free))
+    reason = "SlotsFull"
+    if rooms and len(chosen) > min(rooms):
+        chosen, reason = chosen[: min(rooms)], "FailureTolerance"
+    scope.unproven += len(chosen)
+    if scope is not fleet:
+        fleet.unproven += len(chosen)
+    return chosen, reason if len(chosen) < wanted else ""
+
+
+def _report(
+    stage: Stage,
+    census: Census,
+    size: int,
+    limit: int,
+    scope: _Scope,
+    passed: bool,
+    blocked: str,
+) -> StageReport:
+    phases = {phase: n for phase, n in census.phases.items() if n}
+    return StageReport(stage.key, stage.title, size, limit, scope.budget, passed, phases, blocked)
