@@ -1,0 +1,123 @@
+"""Which pages of a record differ from what the hub has? The record's pages, kept as text.
+
+Lines are rendered when they change, pages are joined from lines when they are written, so a pass
+costs what it changed.
+"""
+
+from collections.abc import Mapping
+
+from rollout.model.kinds import Obj, Ref
+from rollout.planning.plan import Create, Patch, Write
+from rollout.planning.record import (
+    CLUSTERS,
+    HEAD,
+    PAGE_SIZE,
+    Head,
+    Line,
+    head_text,
+    line_text,
+    page_object,
+    page_ref,
+    page_text,
+    record_id,
+)
+
+
+class _Page:
+    """One page: its lines by cluster, and what the hub was last seen to hold."""
+
+    __slots__ = ("changed", "lines", "rendered", "stored", "version")
+
+    def __init__(self) -> None:
+        self.lines: dict[str, str] = {}
+        self.changed = False
+        self.rendered: Obj | None = None
+        self.stored: Obj | None = None
+        self.version: int | None = None  # None: the ConfigMap does not exist
+
+
+class RecordBook:
+    """The written side of one rollout's record."""
+
+    def __init__(self, workload: Ref, placement: str, uid: str) -> None:
+        self.workload, self.placement, self.uid = workload, placement, uid
+        self.rid = record_id(workload, placement)
+        self._pages: dict[int, _Page] = {0: _Page()}
+        self._places: dict[str, int] = {}
+        self._head = Head()
+        self._roomy = 0  # no page before this one has room
+
+    @property
+    def head(self) -> Head:
+        return self._head
+
+    def load(self, pages: Mapping[int, tuple[Obj, int]], lines: Mapping[str, Line],
+             places: Mapping[str, int], head: Head) -> None:  # fmt: skip
+        """Take over what a read found; nothing is to be written for it."""
+        self._head = head
+        for number, (data, version) in pages.items():
+            page = self._pages.setdefault(number, _Page())
+            page.stored, page.version = data, version
+            page.rendered = data
+        for cluster, line in lines.items():
+            self._places[cluster] = places[cluster]
+            self._pages[places[cluster]].lines[cluster] = line_text(cluster, line)
+
+    def set_head(self, head: Head) -> None:
+        if head != self._head:
+            self._head = head
+            self._pages[0].changed = True
+
+    def set(self, cluster: str, line: Line | None) -> None:
+        """Note what is to be remembered of a cluster; None forgets it."""
+        place = self._places.get(cluster)
+        if line is None:
+            if place is not None:
+                del self._places[cluster], self._pages[place].lines[cluster]
+                self._pages[place].changed = True
+                self._roomy = min(self._roomy, place)
+            return
+        text = line_text(cluster, line)
+        if place is None:
+            place = self._places[cluster] = self._room()
+        page = self._pages[place]
+        if page.lines.get(cluster) != text:
+            page.lines[cluster] = text
+            page.changed = True
+
+    def _room(self) -> int:
+        number = self._roomy
+        while len(self._pages.setdefault(number, _Page()).lines) >= PAGE_SIZE:
+            number += 1
+        self._roomy = number
+        return number
+
+    def seen(self, number: int, data: Obj | None, version: int | None) -> None:
+        """The hub holds this (None: the page is gone)."""
+        page = self._pages.setdefault(number, _Page())
+        page.stored, page.version = data, version
+
+    def writes(self) -> list[Write]:
+        """What brings the hub's pages up to date, by page number."""
+        found: list[Write] = []
+        for number, page in sorted(self._pages.items()):
+            if page.changed or page.rendered is None:
+                page.rendered = self._render(number, page)
+                page.changed = False
+            if page.rendered == page.stored:
+                continue
+            ref = page_ref(self.workload.namespace, self.rid, number)
+            if page.version is None:
+                obj = page_object(
+                    self.rid, self.workload, self.uid, self.placement, number, page.rendered
+                )
+                found.append(Create(ref, obj))
+            else:
+                found.append(Patch(ref, {"data": page.rendered}, page.version))
+        return found
+
+    def _render(self, number: int, page: _Page) -> Obj:
+        data = {CLUSTERS: page_text(page.lines.values())}
+        if number == 0:
+            data[HEAD] = head_text(self._head)
+        return data

@@ -1,0 +1,380 @@
+"""What do we know of the whole fleet, and whom does news concern?
+
+`Fleet.apply` takes one event and says which objects are worth planning; planners read the rest. There
+is one writer, the engine's thread; nothing here waits, locks or does I/O.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+from rollout.api import decode
+from rollout.fleet.clusters import ClusterStore
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.workloads import Workload
+from rollout.model import names
+from rollout.model.cluster import Cluster
+from rollout.model.events import Change, Event
+from rollout.model.kinds import (
+    CLUSTER_SET,
+    CLUSTER_SET_BINDING,
+    CONFIG_MAP,
+    CONTROLLER_REVISION,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    SCORE,
+    Kind,
+    Obj,
+    Ref,
+)
+from rollout.model.placement import Decision, Placement
+from rollout.model.replicaset import ReplicaSet
+from rollout.model.work import Work
+from rollout.planning.plan import Create, Delete, Patch, Touch, Write
+from rollout.planning.policy import DEFAULT, Policy
+from rollout.planning.record import Record, page_of, read_record, record_id
+from rollout.planning.revisions import Revision, read_revision
+from rollout.strategies.base import Strategy
+from rollout.strategies.stages import BUILT_IN
+
+WATCHED: tuple[Kind, ...] = (
+    MANAGED_CLUSTER,
+    CLUSTER_SET,
+    CLUSTER_SET_BINDING,
+    SCORE,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    CONFIG_MAP,
+    CONTROLLER_REVISION,
+    MANIFEST_WORK,
+    REPLICA_SET,
+)
+"""Every kind that a fleet is told about, in the order in which they are best listed."""
+
+PLACING = frozenset({PLACEMENT, CLUSTER_SET, CLUSTER_SET_BINDING, MANAGED_CLUSTER})
+"""Kinds whose planners read the placement side alone."""
+
+_DEPARTED_KEPT = 10_000
+_TOMBSTONES = 20_000
+
+
+class Fleet:
+    """Everything known, by key and by index. Implements the views that planners read."""
+
+    def __init__(
+        self, policy: Policy = DEFAULT, strategies: Mapping[str, Strategy] = BUILT_IN
+    ) -> None:
+        self.policy = policy
+        self.clusters = ClusterStore()
+        self._strategies = strategies
+        self._versions: dict[Ref, int] = {}
+        self._gone: dict[Ref, int] = {}  # deleted lately -> version, against events that come late
+        self._works: dict[str, Work] = {}  # ns/name -> work
+        self._workloads: dict[str, Workload] = {}
+        self._followers: dict[str, set[str]] = {}  # placement key -> workloads that refer to it
+        self._pages: dict[str, dict[int, Obj]] = {}  # record id -> pages
+        self._revisions: dict[str, dict[str, Revision]] = {}  # workload -> content -> revision
+        self._revision_refs: dict[Ref, Revision] = {}
+        self._changed_at: dict[str, datetime] = {}  # placement key -> last change of its decisions
+        self._departed: dict[str, bool] = {}  # deleted clusters -> available when last seen
+        self._outages: tuple[tuple[datetime, datetime], ...] = ()
+        self._handlers: dict[str, Callable[[Event, datetime], Iterable[Ref]]] = {
+            MANIFEST_WORK.name: self._on_work,
+            REPLICA_SET.name: self._on_replicaset,
+            CONFIG_MAP.name: self._on_page,
+            CONTROLLER_REVISION.name: self._on_revision,
+            MANAGED_CLUSTER.name: self._on_cluster,
+            PLACEMENT.name: self._on_placement,
+            PLACEMENT_DECISION.name: self._on_decision,
+        }
+
+    def apply(self, event: Event, now: datetime) -> set[Ref]:
+        """Take in one event; returns the objects whose plan it could change.
+
+        An event that is not newer than what is known of the object changes nothing.
+        """
+        if event.version <= self.version(event.ref):
+            return set()
+        if event.change is Change.DELETED:
+            self._versions.pop(event.ref, None)
+            self._gone[event.ref] = event.version
+            if len(self._gone) > _TOMBSTONES:
+                self._gone.pop(next(iter(self._gone)))
+        else:
+            self._versions[event.ref] = event.version
+        handler = self._handlers.get(event.ref.kind.name, self._on_other)
+        return set(handler(event, now))
+
+    def exists(self, ref: Ref) -> bool:
+        return ref in self._versions
+
+    def version(self, ref: Ref) -> int:
+        """The newest version seen of an object, 0 where it was never seen."""
+        return self._versions.get(ref) or self._gone.get(ref, 0)
+
+    def known(self, kind: Kind) -> set[Ref]:
+        """All objects of a kind that are known, to find those a new list lacks."""
+        return {ref for ref in self._versions if ref.kind is kind}
+
+    # -- what happened -------------------------------------------------------------------------
+
+    def _store(self, event: Event, value: Any) -> set[Ref]:
+        if event.change is Change.DELETED:
+            return self.clusters.remove(event.ref.kind, event.ref.key)
+        return self.clusters.put(event.ref.kind, event.ref.key, value)
+
+    def _on_other(self, event: Event, now: datetime) -> set[Ref]:
+        gone = event.change is Change.DELETED
+        return self._store(event, None if gone else decode(event.ref.kind, event.obj))
+
+    def _on_cluster(self, event: Event, now: datetime) -> set[Ref]:
+        if event.change is Change.DELETED:
+            before = self.clusters.cluster(event.ref.key)
+            if len(self._departed) >= _DEPARTED_KEPT:
+                self._departed.pop(next(iter(self._departed)))
+            self._departed[event.ref.key] = before is not None and before.available is True
+            return self._store(event, before)
+        cluster = decode(MANAGED_CLUSTER, event.obj)
+        assert isinstance(cluster, Cluster)
+        self._departed.pop(cluster.name, None)
+        return self._store(event, cluster)
+
+    def _on_placement(self, event: Event, now: datetime) -> set[Ref]:
+        key = event.ref.key
+        before = self.clusters.placement(key)
+        gone = event.change is Change.DELETED
+        placement = None if gone else decode(PLACEMENT, event.obj, before)
+        found = self._store(event, placement)
+        after = self.clusters.placement(key)
+        if before is None or after is None or _selects(before) != _selects(after):
+            self._changed_at[key] = now
+            found |= self._follow(key)
+        if after is None:
+            self._changed_at.pop(key, None)
+        return found
+
+    def _on_decision(self, event: Event, now: datetime) -> set[Ref]:
+        before = self.clusters.decision(event.ref.key)
+        gone = event.change is Change.DELETED
+        found = self._store(event, None if gone else decode(PLACEMENT_DECISION, event.obj))
+        after = self.clusters.decision(event.ref.key)
+        for touched in {d.placement for d in (before, after) if d is not None} - {""}:
+            key = f"{event.ref.namespace}/{touched}"
+            self._changed_at[key] = now
+            found |= self._follow(key)
+        return found
+
+    def _follow(self, placement: str) -> set[Ref]:
+        """The workloads that refer to a placement; their terms may have changed."""
+        found: set[Ref] = set()
+        for key in self._followers.get(placement, ()):
+            workload = self._workloads[key]
+            workload.stale = True
+            found.add(workload.ref)
+        return found
+
+    def _on_work(self, event: Event, now: datetime) -> Iterable[Ref]:
+        before = self._works.get(event.ref.key)
+        work: Work | None = None
+        if event.change is not Change.DELETED:
+            decoded = decode(MANIFEST_WORK, event.obj, before)
+            assert isinstance(decoded, Work)
+            work = decoded
+        found: set[Ref] = set()
+        if before is not None and before.owner and (work is None or before.owner != work.owner):
+            workload = self._workload(before.owner)
+            workload.drop_work(before.cluster, before.name, now)
+            found.add(workload.ref)
+        if work is None:
+            self._works.pop(event.ref.key, None)
+            return found
+        self._works[event.ref.key] = work
+        if work.owner:
+            workload = self._workload(work.owner)
+            workload.put_work(work, now)
+            found.add(workload.ref)
+        return found
+
+    def _workload(self, key: str) -> Workload:
+        workload = self._workloads.get(key)
+        if workload is None:
+            workload = self._workloads[key] = Workload(Ref(REPLICA_SET, key), self.policy.profile)
+        return workload
+
+    def _on_replicaset(self, event: Event, now: datetime) -> Iterable[Ref]:
+        workload = self._workload(event.ref.key)
+        before = workload.replicaset
+        for ref in before.refs if before else ():
+            self._followers.get(f"{event.ref.namespace}/{ref.name}", set()).discard(event.ref.key)
+        if event.change is Change.DELETED:
+            workload.replicaset = None
+            workload.shares.clear()
+            workload.members.clear()
+            if not workload.clusters:
+                self._workloads.pop(event.ref.key, None)
+            return {event.ref}
+        replicaset = decode(REPLICA_SET, event.obj, before)
+        assert isinstance(replicaset, ReplicaSet)
+        for ref in replicaset.refs:
+            self._followers.setdefault(f"{event.ref.namespace}/{ref.name}", set()).add(
+                event.ref.key
+            )
+        workload.replicaset = replicaset
+        if before is None or _asks(before) != _asks(replicaset):
+            workload.stale = True
+        return {event.ref}
+
+    def _on_page(self, event: Event, now: datetime) -> Iterable[Ref]:
+        page = page_of(event.ref)
+        if page is None:
+            return ()
+        rid, number = page
+        gone = event.change is Change.DELETED
+        held = self._pages.setdefault(rid, {})
+        obj = held.pop(number, event.obj) if gone else event.obj
+        if not gone:
+            held[number] = obj
+        notes = obj["metadata"].get("annotations") or {}
+        live = self._live(notes.get(names.OWNER, ""), notes.get(names.RECORD_PLACEMENT, ""))
+        if live is None or live.book.rid != rid:
+            return ()
+        if gone:
+            live.book.seen(number, None, None)
+            return (live.workload,)
+        live.book.seen(number, obj.get("data"), event.version)
+        return ()
+
+    def _live(self, owner: str, placement: str) -> LiveRollout | None:
+        workload = self._workloads.get(owner)
+        share = workload.shares.get(placement) if workload else None
+        return share.live if share else None
+
+    def _on_revision(self, event: Event, now: datetime) -> Iterable[Ref]:
+        before = self._revision_refs.pop(event.ref, None)
+        if before is not None:
+            self._revisions[before.owner].pop(before.content, None)
+        revision = None if event.change is Change.DELETED else read_revision(event.obj)
+        if revision is not None:
+            self._revision_refs[event.ref] = revision
+            self._revisions.setdefault(revision.owner, {})[revision.content] = revision
+        return ()
+
+    # -- what planners and workloads read ------------------------------------------------------
+
+    def view(self, kind: Kind) -> "ClusterStore | Fleet":
+        """What the planner of a kind reads."""
+        return self.clusters if kind in PLACING else self
+
+    def workload(self, key: str, now: datetime) -> Workload | None:
+        """One workload, up to date with what it refers to; None where it is not known."""
+        workload = self._workloads.get(key)
+        if workload is not None:
+            workload.sync(self, now)
+        return workload
+
+    def peek(self, key: str) -> Workload | None:
+        """One workload as it was last planned."""
+        return self._workloads.get(key)
+
+    def workloads(self) -> list[str]:
+        """Keys of the ManifestWorkReplicaSets that exist."""
+        return sorted(k for k, w in self._workloads.items() if w.replicaset is not None)
+
+    def revisions(self, key: str) -> Mapping[str, Revision]:
+        return self._revisions.get(key, {})
+
+    def placement(self, key: str) -> Placement | None:
+        return self.clusters.placement(key)
+
+    def decisions(self, key: str) -> tuple[Decision, ...]:
+        return tuple(self.clusters.decisions(key))
+
+    def decisions_changed_at(self, key: str, now: datetime) -> datetime:
+        return self._changed_at.get(key, now)
+
+    def is_available(self, cluster: str) -> bool:
+        known = self.clusters.cluster(cluster)
+        if known is not None:
+            return known.available is True
+        return self._departed.get(cluster, True)
+
+    def strategy(self, name: str) -> Strategy | None:
+        return self._strategies.get(name)
+
+    def record(self, workload: Ref, placement: str) -> tuple[Record, Mapping[int, tuple[Obj, int]]]:
+        """A record as the hub holds it, and the stored data and version of its pages."""
+        pages = self._pages.get(record_id(workload, placement), {})
+        stored = {
+            number: (page.get("data") or {}, int(page["metadata"]["resourceVersion"]))
+            for number, page in pages.items()
+        }
+        return read_record(pages.values()), stored
+
+    def outages(self) -> tuple[tuple[datetime, datetime], ...]:
+        return self._outages
+
+    def out_of_touch(self, begin: datetime, end: datetime) -> None:
+        """The hub was out of touch from ``begin`` to ``end``: no deadline runs in between, nor for
+        one lease after (row 20).
+        """
+        span = (begin, end + self.policy.lease)
+        last = self._outages[-1:]
+        if last and begin <= last[0][1]:
+            self._outages = (*self._outages[:-1], (last[0][0], max(span[1], last[0][1])))
+        else:
+            self._outages = (*self._outages, span)
+        for workload in self._workloads.values():
+            workload.stale = True
+
+    # -- what the engine reports ---------------------------------------------------------------
+
+    def attempted(self, write: Write, now: datetime) -> None:
+        """The write is about to go out."""
+        touch, live = self._touched(write)
+        if live is not None and touch is not None and touch.first:
+            live.attempt(touch.cluster, touch.cause, now)
+
+    def rejected(self, write: Write, message: str, now: datetime) -> datetime | None:
+        """The server refused the write for good; returns when it is tried again."""
+        touch, live = self._touched(write)
+        if live is None or touch is None:
+            return None
+        live.reject(touch.cluster, message, now)
+        return live.rejections[touch.cluster].retry_at
+
+    def landed(self, write: Write, now: datetime) -> None:
+        """The write was accepted."""
+        if isinstance(write, Delete) and write.unless_selected_by:
+            work = self._works.get(write.ref.key)
+            workload = self._workloads.get(work.owner) if work else None
+            if workload is not None:
+                workload.note_removal(write.cluster, self.policy.brake_window, now)
+        touch, live = self._touched(write)
+        if live is not None and touch is not None:
+            live.landed(touch.cluster)
+
+    def _touched(self, write: Write) -> tuple[Touch | None, LiveRollout | None]:
+        touch = write.touch if isinstance(write, Create | Patch) else None
+        if touch is None:
+            return None, None
+        return touch, self._live(touch.workload.key, touch.placement)
+
+
+def _selects(placement: Placement) -> tuple[object, ...]:
+    """The parts of a placement that a workload's selection depends on."""
+    return (placement.generation, placement.uid, placement.status_groups, placement.annotations)
+
+
+def _asks(replicaset: ReplicaSet) -> tuple[object, ...]:
+    """The parts of a workload that its terms depend on."""
+    return (
+        replicaset.uid,
+        replicaset.generation,
+        replicaset.template.content,
+        replicaset.refs,
+        replicaset.labels,
+        replicaset.annotations,
+    )

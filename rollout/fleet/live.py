@@ -1,0 +1,374 @@
+"""How does one rollout stand, kept current observation by observation?
+
+One (workload, placementRef): the ledger that steps are decided from, and the record that outlives the
+process. It knows nothing of what carries a revision to a cluster: it is told `Observation` values.
+All instants come from outside, on the hub's clock.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rollout.fleet.book import RecordBook
+from rollout.model.kinds import Obj, Ref
+from rollout.model.replicaset import RolloutSpec
+from rollout.planning.record import Basis, Head, Line, Record
+from rollout.strategies.base import (
+    Health,
+    Hold,
+    Rollout,
+    Selection,
+    Settled,
+    Staging,
+    Standing,
+    Step,
+    Strategy,
+    Timing,
+    Verdict,
+)
+from rollout.strategies.judge import judge
+from rollout.strategies.ledger import Ledger
+from rollout.strategies.ocm_step import Reported, ocm_step
+from rollout.strategies.stages import had_members
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a cluster carries, as the hub shows it, and what its agent says of that.
+
+    ``content`` is the hash of what is carried; ``revision`` and ``started_at`` are what the write
+    that brought it said of itself ("" and None where someone else wrote it). ``reported`` is the
+    same report in OCM's words, for profile ``ocm``.
+    """
+
+    content: str
+    health: Health
+    reason: str = ""
+    revision: str = ""
+    started_at: datetime | None = None
+    reported: Reported | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is to be rolled out to whom, and how.
+
+    ``as_ocm`` is the rolloutStrategy as written where profile ``ocm`` decides, else None.
+    """
+
+    revision: str
+    spec: RolloutSpec
+    strategy: Strategy
+    selection: Selection
+    soak: timedelta
+    grace: timedelta
+    outages: tuple[tuple[datetime, datetime], ...] = ()
+    skipped: frozenset[str] = frozenset()
+    strict_tolerance: bool = False
+    as_ocm: Obj | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A write that the server refused, and when it is tried again."""
+
+    message: str
+    tries: int
+    retry_at: datetime
+
+
+UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
+
+FIRST_RETRY, LAST_RETRY = timedelta(seconds=5), timedelta(minutes=5)
+
+
+class LiveRollout:
+    """The rollout of one workload over one placement."""
+
+    def __init__(self, workload: Ref, placement: str, uid: str, now: datetime) -> None:
+        self.workload, self.placement = workload, placement
+        self.book = RecordBook(workload, placement, uid)
+        self.observations: dict[str, Observation] = {}
+        self.causes: dict[str, str] = {}
+        self.rejections: dict[str, Rejection] = {}
+        self.astray: set[str] = set()
+        self._lost: dict[str, str] = {}
+        self._terms: Terms | None = None
+        self.ledger = Ledger(Rollout("", Staging(), {}), now)
+        self.last = Step()  # the latest answer
+
+    # -- terms ---------------------------------------------------------------------------------
+
+    @property
+    def revision(self) -> str:
+        return self.ledger.rollout.revision
+
+    @property
+    def head(self) -> Head:
+        return self.book.head
+
+    @property
+    def lost(self) -> Mapping[str, str]:
+        return self._lost
+
+    def restore(self, record: Record, now: datetime) -> None:
+        """Go on from a record that was read back, before anything is agreed or observed."""
+        standings: dict[str, Standing] = {}
+        for cluster, line in record.lines.items():
+            if line.lost_from:
+                self._lost[cluster] = line.lost_from
+            elif line.standing is not None:
+                standings[cluster] = line.standing
+            if line.cause:
+                self.causes[cluster] = line.cause
+        self.ledger.reset(
+            Rollout(record.head.revision, Staging(), standings, passed=record.head.passed), now
+        )
+
+    def agree(self, terms: Terms, available: Callable[[str], bool], now: datetime) -> None:
+        """Roll out on these terms from now on.
+
+        A new revision starts with no gate passed and its budget whole; what is in flight on the old
+        one stays in flight (row 18). ``available`` tells of a cluster that left whether it was
+        reachable when it did (row 17).
+        """
+        if terms == self._terms:
+            return
+        before, self._terms = self._terms, terms
+        if terms.revision != self.head.revision:
+            self._supersede(terms.revision)
+        seen = self.head.seen | had_members(terms.spec, terms.selection)
+        outages = self._outages(terms.outages)
+        self.book.set_head(replace(self.head, seen=seen, outages=outages))
+        staging = terms.strategy.stages(terms.spec, replace(terms.selection, seen=seen))
+        standings = dict(self.ledger.standings)
+        if before is None or before.selection != terms.selection:
+            self._part(standings, staging, terms.revision, available, now)
+        rollout = Rollout(
+            terms.revision,
+            staging,
+            standings,
+            Timing(terms.soak, terms.spec.deadline, terms.grace, outages),
+            self.head.passed,
+            terms.skipped,
+            dict(self._lost),
+            self.ledger.rollout.hold,
+            terms.strict_tolerance,
+        )
+        self.ledger.reset(rollout, now)
+        for cluster in sorted(self.observations.keys() | standings.keys()):
+            self.observe(cluster, self.observations.get(cluster), now)
+
+    def _outages(
+        self, news: tuple[tuple[datetime, datetime], ...]
+    ) -> tuple[tuple[datetime, datetime], ...]:
+        """Outages of this process and of those before, as far as a cluster was touched before."""
+        open_since = min(
+            (s.touched for s in self.ledger.standings.values() if s.verdict is None), default=None
+        )
+        merged: list[tuple[datetime, datetime]] = []
+        for begin, end in sorted({*self.head.outages, *news}):
+            if open_since is None or end <= open_since:
+                continue
+            if merged and begin <= merged[-1][1]:
+                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+            else:
+                merged.append((begin, end))
+        return tuple(merged)
+
+    def _supersede(self, revision: str) -> None:
+        for cluster in self._lost:
+            self.book.set(cluster, None)
+        self._lost.clear()
+        self.rejections.clear()
+        self.book.set_head(
+            replace(self.head, revision=revision, passed=frozenset(), seen=frozenset())
+        )
+
+    def _part(
+        self,
+        standings: dict[str, Standing],
+        staging: Staging,
+        revision: str,
+        available: Callable[[str], bool],
+        now: datetime,
+    ) -> None:
+        """Take leave of clusters that are selected no more; one that comes back is lost no more."""
+        members = _places(staging)
+        places = _places(self.ledger.rollout.staging)
+        timing = self.ledger.rollout.timing
+        for cluster in [c for c in standings if c not in members]:
+            standing = standings.pop(cluster)
+            self.rejections.pop(cluster, None)
+            self.astray.discard(cluster)
+            phase = judge(standing, revision, timing, now).phase
+            at_stake = standing.revision == revision and (phase.holds_slot or phase.is_failure)
+            if at_stake and not available(cluster):
+                self._lost[cluster] = places.get(cluster, UNKNOWN_STAGE)
+                self.book.set(cluster, Line(standing, "Lost", self._lost[cluster]))
+            else:
+                self.book.set(cluster, None)
+                self.causes.pop(cluster, None)
+        for cluster in [c for c in self._lost if c in members]:
+            del self._lost[cluster]
+            self.book.set(cluster, None)
+
+    # -- facts ---------------------------------------------------------------------------------
+
+    def observe(self, cluster: str, seen: Observation | None, now: datetime) -> None:
+        """Take in what the cluster carries now (None: nothing)."""
+        if seen is None:
+            self.observations.pop(cluster, None)
+        else:
+            self.observations[cluster] = seen
+        if cluster not in self.ledger:
+            return
+        before = self.ledger.standings.get(cluster)
+        after = _stand(cluster, before, seen, self.revision, now)
+        if after is not None and after != before:
+            self.ledger.put(after, now)
+            self._write(cluster)
+        self._mark(cluster)
+
+    def attempt(self, cluster: str, cause: str, now: datetime) -> None:
+        """A write of the present revision to this cluster is about to go out."""
+        standing = self.ledger.standings.get(cluster)
+        if standing is not None and standing.revision == self.revision:
+            return
+        self.causes[cluster] = cause
+        self.ledger.put(Standing(cluster, self.revision, now, Health.SILENT, now), now)
+        self._write(cluster)
+        self._mark(cluster)
+
+    def reject(self, cluster: str, message: str, now: datetime) -> None:
+        """The server refused the write (row 19). It is tried again, more and more rarely."""
+        known = self.rejections.get(cluster)
+        tries = known.tries + 1 if known else 1
+        wait = min(FIRST_RETRY * 2 ** min(tries - 1, 10), LAST_RETRY)
+        self.rejections[cluster] = Rejection(message, tries, now + wait)
+        standing = self.ledger.standings.get(cluster)
+        if standing is None or standing.revision != self.revision:
+            return
+        if standing.health is not Health.FAILED and standing.verdict is not Verdict.SOAKED:
+            refused = replace(standing, health=Health.FAILED, since=now, reason="WriteRejected")
+            self.ledger.put(refused, now)
+            self._write(cluster)
+
+    def landed(self, cluster: str) -> None:
+        """The write to this cluster was accepted."""
+        self.rejections.pop(cluster, None)
+
+    # -- decisions -----------------------------------------------------------------------------
+
+    def step(self, hold: Hold | None, now: datetime) -> Step:
+        """Decide, and take the verdicts and gates of the answer into the record.
+
+        Asking again at the same instant gives the same touches.
+        """
+        if self._terms is not None and self._terms.as_ocm is not None:
+            self.last = self._as_ocm(self._terms.as_ocm, hold, now)
+            return self.last
+        self.ledger.admit(self.head.passed, hold)
+        step = self.last = self.ledger.step(now)
+        for verdict in step.settled:
+            self._settle(verdict, now)
+        if step.passed:
+            passed = self.head.passed | set(step.passed)
+            self.book.set_head(replace(self.head, passed=passed))
+            self.ledger.admit(passed, hold)
+        return step
+
+    def _as_ocm(self, strategy: Obj, hold: Hold | None, now: datetime) -> Step:
+        """OCM's answer follows from the works alone; the record only keeps who was touched."""
+        assert self._terms is not None
+        reported = {
+            cluster: seen.reported
+            for cluster, seen in self.observations.items()
+            if seen.content == self.revision and seen.reported is not None
+        }
+        return ocm_step(strategy, self._terms.selection.groups, reported, hold, now)
+
+    def _settle(self, verdict: Settled, now: datetime) -> None:
+        standing = self.ledger.standings[verdict.cluster]
+        settled = replace(standing, verdict=verdict.verdict, reason=verdict.reason)
+        self.ledger.put(settled, now)
+        self._write(verdict.cluster)
+
+    def remember(self, basis: Basis, removals: tuple[tuple[datetime, int], ...]) -> None:
+        """Note what membership follows from, and what has been removed lately (row 16)."""
+        self.book.set_head(replace(self.head, basis=basis, removals=removals))
+
+    def supposed(self, cluster: str) -> str:
+        """The revision that this cluster is supposed to carry, "" where it was never touched."""
+        standing = self.ledger.standings.get(cluster)
+        return standing.revision if standing else ""
+
+    def _write(self, cluster: str) -> None:
+        standing = self.ledger.standings.get(cluster)
+        lost = self._lost.get(cluster, "")
+        if standing is None and not lost:
+            self.book.set(cluster, None)
+        else:
+            self.book.set(cluster, Line(standing, self.causes.get(cluster, ""), lost))
+
+    def _mark(self, cluster: str) -> None:
+        """Keep `astray`: clusters that do not carry what they are supposed to."""
+        supposed = self.supposed(cluster)
+        seen = self.observations.get(cluster)
+        as_ocm = self._terms is not None and self._terms.as_ocm is not None
+        if supposed and not as_ocm and (seen is None or seen.content != supposed):
+            self.astray.add(cluster)
+        else:
+            self.astray.discard(cluster)
+
+
+def _places(staging: Staging) -> dict[str, str]:
+    """The stage key of each cluster."""
+    return {
+        cluster: stage.key
+        for stage in staging.stages
+        for group in stage.groups
+        for cluster in group.clusters
+    }
+
+
+def _stand(
+    cluster: str,
+    standing: Standing | None,
+    seen: Observation | None,
+    revision: str,
+    now: datetime,
+) -> Standing | None:
+    """The standing after an observation. None: never touched."""
+    if seen is None:
+        return None if standing is None else _silent(standing, now)
+    if standing is None or (seen.content != standing.revision and seen.content == revision):
+        return _rebuilt(cluster, seen, revision, now)
+    if seen.content != standing.revision:
+        return _silent(standing, now)
+    if standing.verdict is Verdict.SOAKED:
+        return standing
+    if seen.health is standing.health:
+        reason = standing.reason if standing.verdict else seen.reason
+        return standing if reason == standing.reason else replace(standing, reason=reason)
+    reason = standing.reason if standing.verdict else seen.reason
+    return replace(standing, health=seen.health, since=now, reason=reason)
+
+
+def _silent(standing: Standing, now: datetime) -> Standing:
+    """What the cluster carries says nothing of what it is supposed to carry."""
+    if standing.health is Health.SILENT or standing.verdict is Verdict.SOAKED:
+        return standing
+    if standing.reason == "WriteRejected" and standing.health is Health.FAILED:
+        return standing
+    return replace(standing, health=Health.SILENT, since=now)
+
+
+def _rebuilt(cluster: str, seen: Observation, revision: str, now: datetime) -> Standing:
+    """From the work alone: soaks start again; what succeeded on an older revision is settled."""
+    started = seen.started_at if seen.revision == seen.content else None
+    touched = min(started, now) if started else now
+    standing = Standing(cluster, seen.content, touched, seen.health, now, None, seen.reason)
+    if seen.content != revision and seen.health is Health.SUCCEEDED:
+        return replace(standing, verdict=Verdict.SOAKED)
+    return standing

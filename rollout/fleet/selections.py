@@ -1,0 +1,105 @@
+"""Whom does a placement select, and may that be acted upon?
+
+Decisions come in pages that are written one by one, by us or by others; acting on half of them deletes
+workloads. Source: semantics rows 14-16.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.placement import Decision, Group, Placement
+from rollout.planning.policy import Policy
+from rollout.strategies.base import Hold, Selection, select
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One placement's selection as far as it counts now.
+
+    ``hold`` says why it is not acted upon (the selection is then the one before). ``quiet_until``:
+    clusters that seem deselected are kept until then.
+    """
+
+    selection: Selection
+    hold: Hold | None = None
+    quiet_until: datetime | None = None
+
+    @property
+    def is_torn(self) -> bool:
+        return self.hold is not None and self.hold.reason == "TornDecisions"
+
+
+def read_selection(
+    key: str,
+    placement: Placement | None,
+    decisions: Sequence[Decision],
+    changed_at: datetime,
+    before: Selection,
+    policy: Policy,
+    now: datetime,
+) -> Reading:
+    """Read a placement's decisions.
+
+    Args:
+        key: of the placement, for messages.
+        changed_at: when the placement or any of its decisions last changed, as the hub saw it.
+        before: the selection that counted until now.
+    """
+    if placement is None:
+        message = f"placement {key} does not exist; create it, or correct the placementRef"
+        return Reading(before, Hold("PlacementNotFound", message))
+    torn = _contradiction(placement, decisions)
+    if torn:
+        return Reading(before, Hold("TornDecisions", f"decisions of placement {key}: {torn}"))
+    groups = [
+        Group(d.group_index, d.group_name, d.clusters)
+        for d in decisions
+        if d.group_index is not None
+    ]
+    named = frozenset(group.name for group in placement.groups)
+    if _decided_here(placement, policy):
+        return Reading(select(groups, named))
+    quiet_until = changed_at + policy.quiet
+    if now >= quiet_until:
+        return Reading(select(groups, named))
+    selected = {cluster for group in groups for cluster in group.clusters}
+    kept = [
+        Group(group.index, group.name, tuple(c for c in group.clusters if c not in selected))
+        for group in before.groups
+    ]
+    kept = [group for group in kept if group.clusters]
+    return Reading(select([*groups, *kept], named), None, quiet_until)
+
+
+def _decided_here(placement: Placement, policy: Policy) -> bool:
+    disabled = placement.annotations.get(names.SCHEDULING_DISABLED) == "true"
+    return policy.schedules_here and not disabled
+
+
+def _contradiction(placement: Placement, decisions: Sequence[Decision]) -> str:
+    """How the decisions contradict the placement's status, "" where they do not."""
+    for decision in decisions:
+        if decision.group_index is None:
+            return f"{decision.name} has no decision-group-index; its writer must set the label"
+    if placement.status_groups is None:
+        return ""
+    found: dict[tuple[int, str], tuple[int, set[str]]] = {}
+    for decision in decisions:
+        group = (decision.group_index or 0, decision.group_name)
+        count, pages = found.get(group, (0, set()))
+        found[group] = (count + len(decision.clusters), pages | {decision.name})
+    told = {
+        (index, name): (count, set(pages)) for index, name, count, pages in placement.status_groups
+    }
+    for index, name in sorted(found.keys() | told.keys()):
+        title = f"group {index} {name!r}"
+        has, should = found.get((index, name)), told.get((index, name))
+        if has is None:
+            return f"{title} is in the placement's status and in no decision yet"
+        if should is None:
+            return f"{title} is in a decision and not in the placement's status yet"
+        if has != should:
+            return f"{title} has {has[0]} clusters on {len(has[1])} pages, its status says {should[0]} on {len(should[1])}"
+    return ""

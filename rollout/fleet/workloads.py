@@ -1,0 +1,400 @@
+"""What do we know of one ManifestWorkReplicaSet: its works, its clusters, its rollouts?
+
+Kept current work by work; recounted only when the template, a strategy or a selection changes.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from rollout.fleet.live import LiveRollout, Observation, Terms
+from rollout.fleet.selections import Reading, read_selection
+from rollout.model import names
+from rollout.model.instants import parse_instant
+from rollout.model.kinds import Obj, Ref
+from rollout.model.placement import Decision, Placement
+from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
+from rollout.model.work import Work
+from rollout.planning.documents import work_labels
+from rollout.planning.policy import Policy
+from rollout.planning.record import Basis, Record
+from rollout.strategies.base import Hold, Selection, Strategy
+from rollout.strategies.ocm import work_status
+from rollout.strategies.stages import soak_of
+from rollout.strategies.states import read_report
+
+
+class Surroundings(Protocol):
+    """What a workload must know of the rest of the fleet."""
+
+    policy: Policy
+
+    def placement(self, key: str) -> Placement | None: ...
+
+    def decisions(self, key: str) -> tuple[Decision, ...]: ...
+
+    def decisions_changed_at(self, key: str, now: datetime) -> datetime: ...
+
+    def is_available(self, cluster: str) -> bool: ...
+
+    def strategy(self, name: str) -> Strategy | None: ...
+
+    def record(
+        self, workload: Ref, placement: str
+    ) -> tuple[Record, Mapping[int, tuple[Obj, int]]]: ...
+
+    def outages(self) -> tuple[tuple[datetime, datetime], ...]: ...
+
+
+@dataclass(slots=True)
+class Share:
+    """One placementRef of a workload, live. ``counts`` are over its clusters' current works."""
+
+    ref: PlacementRef
+    live: LiveRollout
+    reading: Reading
+    hold: Hold | None
+    counts: "Counts"
+    labels: dict[str, str]  # what each of its works carries
+
+    @property
+    def selected(self) -> int:
+        return sum(len(group.clusters) for group in self.reading.selection.groups)
+
+    @property
+    def groups(self) -> int:
+        """How many decision groups the placement has."""
+        return len(self.reading.selection.groups)
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is known that could still select another cluster."""
+        return not self.reading.is_torn and self.reading.quiet_until is None
+
+
+@dataclass(slots=True)
+class Counts:
+    """Clusters whose work carries the revision, and of these, whose conditions are True."""
+
+    updated: int = 0
+    applied: int = 0
+    available: int = 0
+    progressing: int = 0
+    degraded: int = 0
+
+    def shift(self, marks: tuple[bool, ...], by: int) -> None:
+        self.updated += by * marks[0]
+        self.applied += by * marks[1]
+        self.available += by * marks[2]
+        self.progressing += by * marks[3]
+        self.degraded += by * marks[4]
+
+
+_NO_MARKS = (False,) * 5
+
+
+class Workload:
+    """One ManifestWorkReplicaSet and everything that hangs on it."""
+
+    def __init__(self, ref: Ref, profile: str = "strict") -> None:
+        self.ref, self.profile = ref, profile
+        self.replicaset: ReplicaSet | None = None
+        self.shares: dict[str, Share] = {}
+        self.members: dict[str, str] = {}  # cluster -> placementRef that owns it
+        self.stale = True  # the terms may have changed since the last sync
+        self._works: dict[str, dict[str, Work]] = {}  # cluster -> name -> work
+        self._chosen: dict[str, Work] = {}  # cluster -> the work that counts
+        self._marks: dict[str, tuple[str, tuple[bool, ...]]] = {}
+        self._rules: dict[str, frozenset[str]] = {}  # content -> what its rules can set
+        self.twins: set[str] = set()  # clusters with more than one work
+        self.strays: set[str] = set()  # clusters with a work, selected by nobody
+        self.mislabelled: set[str] = set()  # clusters whose work lacks labels it should have
+        self.removed: dict[str, datetime] = {}  # clusters removed lately -> when
+
+    # -- works ---------------------------------------------------------------------------------
+
+    def put_work(self, work: Work, now: datetime) -> None:
+        self._works.setdefault(work.cluster, {})[work.name] = work
+        self._choose(work.cluster, now)
+
+    def drop_work(self, cluster: str, name: str, now: datetime) -> None:
+        held = self._works.get(cluster, {})
+        held.pop(name, None)
+        if not held:
+            self._works.pop(cluster, None)
+        self._choose(cluster, now)
+
+    def work(self, cluster: str) -> Work | None:
+        """The work that counts there; None also where all are being deleted."""
+        return self._chosen.get(cluster)
+
+    def works(self, cluster: str) -> Mapping[str, Work]:
+        """All works of this workload there, by name."""
+        return self._works.get(cluster, {})
+
+    @property
+    def clusters(self) -> list[str]:
+        """Clusters that hold a work of this workload, by name."""
+        return sorted(self._works)
+
+    def _choose(self, cluster: str, now: datetime) -> None:
+        """The oldest work that is not being deleted counts; further ones are twins."""
+        held = [w for w in self._works.get(cluster, {}).values() if not w.deleting]
+        chosen = min(held, key=lambda w: (w.created, w.name)) if held else None
+        (self.twins.add if len(held) > 1 else self.twins.discard)(cluster)
+        if chosen is None:
+            self._chosen.pop(cluster, None)
+        else:
+            self._chosen[cluster] = chosen
+        self._place(cluster)
+        owner = self.members.get(cluster)
+        if owner is not None:
+            self.shares[owner].live.observe(cluster, self._observation(chosen), now)
+        self._mark(cluster)
+
+    def _place(self, cluster: str) -> None:
+        """Keep `strays` and `mislabelled`."""
+        owner, work = self.members.get(cluster), self._chosen.get(cluster)
+        (self.strays.add if owner is None and work else self.strays.discard)(cluster)
+        lacks = (
+            owner is not None
+            and work is not None
+            and not (self.shares[owner].labels.items() <= work.labels.items())
+        )
+        (self.mislabelled.add if lacks else self.mislabelled.discard)(cluster)
+
+    def _observation(self, work: Work | None) -> Observation | None:
+        if work is None:
+            return None
+        report = read_report(work, self.rules(work))
+        reported = work_status(work.generation, work.conditions) if self._is_ocm else None
+        return Observation(
+            work.content, report.health, report.reason, work.revision, work.started_at, reported
+        )
+
+    @property
+    def _is_ocm(self) -> bool:
+        """Whether profile ``ocm`` decides for this workload."""
+        asked = self.replicaset.annotations.get(names.SEMANTICS) if self.replicaset else None
+        return (asked or self.profile) == "ocm"
+
+    def rules(self, work: Work) -> frozenset[str]:
+        """The condition types that the rules in this very work can set."""
+        template = self.replicaset.template if self.replicaset else None
+        if template is not None and template.content == work.content:
+            return template.rules
+        known = self._rules.get(work.content)
+        if known is None:
+            if len(self._rules) > 32:
+                self._rules.clear()
+            known = self._rules[work.content] = _rules_of(work.raw.get("spec"))
+        return known
+
+    def _mark(self, cluster: str) -> None:
+        """Keep each share's counts."""
+        before = self._marks.pop(cluster, None)
+        if before is not None and before[0] in self.shares:
+            self.shares[before[0]].counts.shift(before[1], -1)
+        owner, work = self.members.get(cluster), self._chosen.get(cluster)
+        if owner is None or work is None or self.replicaset is None:
+            return
+        marks = _marks_of(work) if work.content == self.replicaset.template.content else _NO_MARKS
+        self._marks[cluster] = (owner, marks)
+        self.shares[owner].counts.shift(marks, 1)
+
+    # -- terms ---------------------------------------------------------------------------------
+
+    def sync(self, around: Surroundings, now: datetime) -> None:
+        """Bring shares and members up to date with the workload, its placements and decisions."""
+        replicaset = self.replicaset
+        if replicaset is None or not (self.stale or self._quiet_over(now)):
+            return
+        self.stale = False
+        shares: dict[str, Share] = {}
+        members: dict[str, str] = {}
+        for ref in replicaset.refs:
+            if ref.name in shares:
+                continue  # the same placement twice: the first entry counts
+            share = self._share(ref, replicaset, around, members, now)
+            shares[ref.name] = share
+            for group in share.reading.selection.groups:
+                members.update(dict.fromkeys(group.clusters, ref.name))
+        before, self.members, self.shares = self.members, members, shares
+        for share in shares.values():
+            self._agree(share, replicaset, around, now)
+        self._marks.clear()
+        for share in shares.values():
+            share.counts = Counts()
+        for cluster in before.keys() | members.keys() | self._chosen.keys():
+            self._place(cluster)
+            self._mark(cluster)
+        self._note_basis(replicaset, around, now)
+
+    def _note_basis(self, replicaset: ReplicaSet, around: Surroundings, now: datetime) -> None:
+        """Remember when the specs that membership follows from last changed (row 16)."""
+        first = next(iter(self.shares.values()), None)
+        if first is None:
+            return
+        keys = (f"{replicaset.namespace}/{name}" for name in self.shares)
+        placements = (around.placement(key) for key in keys)
+        generation = sum(p.generation for p in placements if p is not None)
+        known = first.live.head.basis
+        if (known.workload, known.placement) != (replicaset.generation, generation):
+            since = now if known.workload else None
+            first.live.remember(
+                Basis(replicaset.generation, generation, since), first.live.head.removals
+            )
+
+    def note_removal(self, cluster: str, window: timedelta, now: datetime) -> None:
+        """A work was removed because its cluster is selected no more."""
+        self.removed[cluster] = now
+        self.removed = {c: at for c, at in self.removed.items() if at + window > now}
+        first = next(iter(self.shares.values()), None)
+        if first is not None:
+            counted = Counter(self.removed.values())
+            first.live.remember(first.live.head.basis, tuple(sorted(counted.items())))
+
+    def _quiet_over(self, now: datetime) -> bool:
+        return any(
+            share.reading.quiet_until is not None and share.reading.quiet_until <= now
+            for share in self.shares.values()
+        )
+
+    def _share(
+        self,
+        ref: PlacementRef,
+        replicaset: ReplicaSet,
+        around: Surroundings,
+        taken: Mapping[str, str],
+        now: datetime,
+    ) -> Share:
+        known = self.shares.get(ref.name)
+        live = known.live if known else self._open(ref.name, replicaset, around, now)
+        key = f"{replicaset.namespace}/{ref.name}"
+        reading = read_selection(
+            key,
+            around.placement(key),
+            around.decisions(key),
+            around.decisions_changed_at(key, now),
+            known.reading.selection if known else Selection(),
+            around.policy,
+            now,
+        )
+        if taken:
+            groups = tuple(
+                type(g)(g.index, g.name, tuple(c for c in g.clusters if c not in taken))
+                for g in reading.selection.groups
+            )
+            selection = Selection(groups, reading.selection.named)
+            reading = Reading(selection, reading.hold, reading.quiet_until)
+        counts = known.counts if known else Counts()
+        return Share(ref, live, reading, reading.hold, counts, work_labels(replicaset, ref.name))
+
+    def _open(
+        self, placement: str, replicaset: ReplicaSet, around: Surroundings, now: datetime
+    ) -> LiveRollout:
+        live = LiveRollout(self.ref, placement, replicaset.uid, now)
+        record, pages = around.record(self.ref, placement)
+        live.book.load(pages, record.lines, record.places, record.head)
+        live.restore(record, now)
+        return live
+
+    def _agree(
+        self, share: Share, replicaset: ReplicaSet, around: Surroundings, now: datetime
+    ) -> None:
+        live = share.live
+        mine = {
+            cluster
+            for group in share.reading.selection.groups
+            for cluster in group.clusters
+            if cluster in self._chosen
+        }
+        live.observations = {
+            c: seen for c in mine if (seen := self._observation(self._chosen[c])) is not None
+        }
+        spec, strategy = share.ref.rollout, None
+        if spec is not None:
+            strategy = around.strategy(spec.type)
+        if spec is None or strategy is None:
+            share.hold = Hold("Misconfigured", _why_not(share.ref, strategy is None))
+            return
+        live.agree(self._terms(spec, strategy, share, replicaset, around), around.is_available, now)
+
+    def _terms(
+        self,
+        spec: RolloutSpec,
+        strategy: Strategy,
+        share: Share,
+        replicaset: ReplicaSet,
+        around: Surroundings,
+    ) -> Terms:
+        settle = around.policy.settle if replicaset.template.rules else timedelta(0)
+        return Terms(
+            replicaset.template.content,
+            spec,
+            strategy,
+            share.reading.selection,
+            soak_of(spec, settle),
+            around.policy.failure_grace,
+            around.outages(),
+            skipped_clusters(replicaset.annotations),
+            replicaset.annotations.get(names.FAILURE_TOLERANCE) == "Strict",
+            share.ref.raw if self._is_ocm else None,
+        )
+
+    def next_quiet(self) -> datetime | None:
+        """When the next quiet period ends."""
+        return min(
+            (s.reading.quiet_until for s in self.shares.values() if s.reading.quiet_until),
+            default=None,
+        )
+
+
+def skipped_clusters(annotations: Mapping[str, str]) -> frozenset[str]:
+    """The clusters that a person waived, from the annotation."""
+    listed = annotations.get(names.SKIP, "")
+    return frozenset(part.strip() for part in listed.split(",") if part.strip())
+
+
+def is_paused(annotations: Mapping[str, str]) -> bool:
+    return annotations.get(names.PAUSED) == "true"
+
+
+def released_until(annotations: Mapping[str, str]) -> datetime | None:
+    """Until when a person has released the removals that the brake would hold."""
+    return parse_instant(annotations.get(names.RELEASE_REMOVALS))
+
+
+def _why_not(ref: PlacementRef, unknown: bool) -> str:
+    if ref.problems:
+        return "; ".join(str(problem) for problem in ref.problems)
+    kind = ref.rollout.type if ref.rollout and unknown else "?"
+    return f"placementRef {ref.name}: no rollout strategy is called {kind!r}"
+
+
+def _marks_of(work: Work) -> tuple[bool, ...]:
+    current: Callable[[str], bool] = lambda kind: (  # noqa: E731  (bound to this one work)
+        (c := work.conditions.get(kind)) is not None
+        and c.is_true
+        and c.observed_generation == work.generation
+    )
+    return (
+        True,
+        current(names.APPLIED),
+        current(names.AVAILABLE),
+        current(names.PROGRESSING),
+        current(names.DEGRADED),
+    )
+
+
+def _rules_of(spec: object) -> frozenset[str]:
+    configs = spec.get("manifestConfigs") if isinstance(spec, dict) else None
+    return frozenset(
+        rule["condition"]
+        for config in (configs if isinstance(configs, list) else [])
+        if isinstance(config, dict)
+        for rule in (config.get("conditionRules") or [])
+        if isinstance(rule, dict) and isinstance(rule.get("condition"), str)
+    )

@@ -1,0 +1,385 @@
+"""Which writes turn the pages that are there into the pages that are wanted?
+
+Pages are PlacementDecisions. While they are rewritten no cluster is ever missing from all of them: a
+page that gains clusters keeps those that only move to another page; when all gains have landed, the
+movers leave their old pages; pages nobody wants go last, then the status tells of it all.
+Source: OCM placement spec 3.2 to 3.6. Differences: adding comes before removing, labels of others
+are kept and the owner reference is repaired, one ScoreUpdate per pass, scores in the decisions.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rollout.model.conditions import Condition, merge
+from rollout.model.instants import parse_instant, rfc3339
+from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
+from rollout.model.names import (
+    GROUP_INDEX_LABEL,
+    GROUP_NAME_LABEL,
+    PLACEMENT_LABEL,
+    PLACEMENT_MISCONFIGURED,
+    PLACEMENT_SATISFIED,
+)
+from rollout.model.placement import Decision, Placement
+from rollout.placement.framework import Code, Selection, Status, earliest
+from rollout.placement.grouping import Grouping, Page, Profile
+from rollout.planning.plan import (
+    NOTHING,
+    Create,
+    Delete,
+    Note,
+    Patch,
+    PatchStatus,
+    Plan,
+    Write,
+)
+
+OUR_LABELS = (PLACEMENT_LABEL, GROUP_NAME_LABEL, GROUP_INDEX_LABEL)
+
+Lookup = Callable[[str], Decision | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an evaluation of a placement came to, before anything is written.
+
+    ``grouping`` None: there is none, the decisions stay as they are. ``status`` may differ from the
+    selection's where the grouping failed. ``broken`` names the sets that could not be read.
+    """
+
+    profile: Profile
+    bound: tuple[str, ...]
+    eligible: tuple[str, ...]
+    available: int
+    selection: Selection
+    grouping: Grouping | None
+    status: Status
+    broken: tuple[str, ...] = ()
+
+    @property
+    def keeps_decisions(self) -> bool:
+        """The last good decisions stay: there is nothing better to replace them with."""
+        return self.profile == "strict" and (self.status.failed or self.grouping is None)
+
+
+def writes(
+    placement: Placement, outcome: Outcome, own: Sequence[Decision], lookup: Lookup, now: datetime
+) -> Plan:
+    """The plan that brings pages and status to the outcome."""
+    conditions = (misconfigured(placement, outcome), satisfied(placement, outcome))
+    if outcome.keeps_decisions or outcome.grouping is None:
+        waves = _status_wave(placement, {"conditions": _merged(placement, conditions, now)})
+        return Plan(waves, outcome.selection.recheck_at, _trouble(placement, outcome))
+    pages = _Pages(placement, outcome, own, lookup, now)
+    status: Obj = {
+        "numberOfSelectedClusters": len(outcome.selection.chosen),
+        "decisionGroups": [
+            {
+                "decisionGroupIndex": index,
+                "decisionGroupName": name,
+                "decisions": list(names),
+                "clusterCount": count,
+            }
+            for index, name, count, names in outcome.grouping.status_groups
+        ],
+        "conditions": _merged(placement, conditions, now),
+    }
+    if pages.scores_written:
+        status["lastScoreUpdateTime"] = rfc3339(now)
+    waves = (*pages.waves(), *_status_wave(placement, status))
+    notes = (*pages.notes(), *_trouble(placement, outcome))
+    recheck = earliest(outcome.selection.recheck_at, pages.scores_due)
+    return Plan(waves, recheck, notes) if waves or recheck else NOTHING
+
+
+def _status_wave(placement: Placement, status: Obj) -> tuple[tuple[Write, ...], ...]:
+    """The status fields that differ, as a wave of their own; no wave where none does."""
+    known = placement.raw.get("status") or {}
+    changes = {key: value for key, value in status.items() if known.get(key) != value}
+    if not changes:
+        return ()
+    ref = Ref(PLACEMENT, placement.key)
+    return ((PatchStatus(ref, changes, placement.version or None),),)
+
+
+def _merged(placement: Placement, conditions: Sequence[Condition], now: datetime) -> list[Obj]:
+    listed = (placement.raw.get("status") or {}).get("conditions")
+    old = [c for c in listed if isinstance(c, dict)] if isinstance(listed, list) else []
+    return merge(old, conditions, now)
+
+
+def misconfigured(placement: Placement, outcome: Outcome) -> Condition:
+    """PlacementMisconfigured. The reason without trouble is spelt as OCM spells it."""
+    status, generation = outcome.status, _observed(placement, outcome)
+    if status.code is Code.MISCONFIGURED:
+        message = f"{status.plugin}:{status.message}"
+        if outcome.profile == "strict" and not status.plugin:
+            message = status.message
+        return Condition(PLACEMENT_MISCONFIGURED, "True", "Misconfigured", message, generation)
+    parts = ["Placement configurations check pass", *outcome.selection.remarks]
+    return Condition(
+        PLACEMENT_MISCONFIGURED, "False", "Succeedconfigured", "; ".join(parts)[:32_768], generation
+    )
+
+
+def _observed(placement: Placement, outcome: Outcome) -> int | None:
+    return None if outcome.profile == "ocm" else placement.generation
+
+
+def satisfied(placement: Placement, outcome: Outcome) -> Condition:
+    """PlacementSatisfied: the first row of the table that applies."""
+    status, reason, message = _satisfied(placement, outcome)
+    if outcome.broken:
+        message += f"; unreadable ManagedClusterSets: {','.join(outcome.broken)}"
+    return Condition(PLACEMENT_SATISFIED, status, reason, message, _observed(placement, outcome))
+
+
+def _satisfied(placement: Placement, outcome: Outcome) -> tuple[str, str, str]:
+    selection = outcome.selection
+    if not outcome.bound:
+        text = "No valid ManagedClusterSetBindings found in placement namespace"
+        return "False", "NoManagedClusterSetBindings", text
+    if not outcome.eligible:
+        listed = ",".join(placement.cluster_sets)
+        text = f"None of ManagedClusterSets [{listed}] is bound to placement namespace"
+        return "False", "NoIntersection", text
+    if not outcome.available:
+        listed = ",".join(outcome.eligible)
+        text = f"All ManagedClusterSets [{listed}] have no member ManagedCluster"
+        return "False", "AllManagedClusterSetsEmpty", text
+    if outcome.status.code is Code.ERROR:
+        return "False", "NotAllDecisionsScheduled", outcome.status.message
+    if outcome.keeps_decisions:
+        text = f"the last decisions are kept: {outcome.status.message}"
+        return "False", "NotAllDecisionsScheduled", text
+    if not selection.chosen and (placement.number != 0 or outcome.profile == "ocm"):
+        return "False", "NoManagedClusterMatched", _unmatched(outcome)
+    if selection.unmet <= 0:
+        return "True", "AllDecisionsScheduled", "All cluster decisions scheduled"
+    text = f"{selection.unmet} cluster decisions unscheduled"
+    return "False", "NotAllDecisionsScheduled", text
+
+
+def _unmatched(outcome: Outcome) -> str:
+    """OCM's words, and (strict) how many clusters were left after each filter."""
+    text = "No ManagedCluster matches any of the cluster predicate"
+    if outcome.profile == "ocm":
+        return text
+    counts = [f"{s.name.rpartition(',')[2]} {len(s.left)}" for s in outcome.selection.stages]
+    return f"{text} (of {outcome.available} clusters left after {', '.join(counts)})"
+
+
+def _trouble(placement: Placement, outcome: Outcome) -> tuple[Note, ...]:
+    """A warning when the placement begins to be misconfigured, or to fail."""
+    if not outcome.keeps_decisions:
+        return ()
+    known = placement.conditions.get(PLACEMENT_MISCONFIGURED)
+    fresh = misconfigured(placement, outcome)
+    if known is not None and (known.status, known.message) == (fresh.status, fresh.message):
+        return ()
+    ref = Ref(PLACEMENT, placement.key)
+    text = f"The decisions are kept as they are: {outcome.status.message}"
+    return (Note(ref, "PlacementMisconfigured", text, warning=True, action="DecisionsKept"),)
+
+
+class _Pages:
+    """The difference between the pages wanted and the pages there."""
+
+    def __init__(
+        self,
+        placement: Placement,
+        outcome: Outcome,
+        own: Sequence[Decision],
+        lookup: Lookup,
+        now: datetime,
+    ) -> None:
+        assert outcome.grouping is not None, "pages need a grouping"
+        self.placement = placement
+        self.outcome = outcome
+        self.wanted = outcome.grouping.pages
+        self.strict = outcome.profile == "strict"
+        self.there = {p.name: lookup(f"{placement.namespace}/{p.name}") for p in self.wanted}
+        names = {page.name for page in self.wanted}
+        self.redundant = [d for d in own if d.name not in names]
+        self.chosen = frozenset(outcome.selection.chosen)
+        self.scores = outcome.selection.total_by_cluster() if self.strict else {}
+        self.changed = [p for p in self.wanted if p.clusters != self._clusters(p)]
+        self.scores_due: datetime | None = None
+        self.scores_written = False
+        self.rescored = self._rescored(now) if self.strict else []
+
+    def _clusters(self, page: Page) -> tuple[str, ...]:
+        known = self.there[page.name]
+        return () if known is None else known.clusters
+
+    def _rescored(self, now: datetime) -> list[Page]:
+        """Pages of which only scores changed, when it is time to write those."""
+        changed = {page.name for page in self.changed}
+        found = [
+            page
+            for page in self.wanted
+            if page.name not in changed
+            and page.clusters
+            and self._entries(page.clusters) != self._stored(page)
+        ]
+        limit = timedelta(seconds=self.placement.score_rate_limit_seconds)
+        status = self.placement.raw.get("status") or {}
+        last = parse_instant(status.get("lastScoreUpdateTime"))
+        if last is None and self.changed:
+            self.scores_written = True
+        if found and last is not None and now < last + limit:
+            self.scores_due = last + limit
+            return []
+        self.scores_written = self.scores_written or bool(found)
+        return found
+
+    def _stored(self, page: Page) -> list[Obj]:
+        known = self.there[page.name]
+        return [] if known is None else (known.raw.get("status") or {}).get("decisions") or []
+
+    def _entries(self, clusters: Sequence[str]) -> list[Obj]:
+        scores = self.scores
+        return [
+            {"clusterName": name, "reason": "", "score": score}
+            if (score := scores.get(name, 0))
+            else {"clusterName": name, "reason": ""}
+            for name in clusters
+        ]
+
+    def waves(self) -> tuple[tuple[Write, ...], ...]:
+        meta: list[Write] = []
+        gains: list[Write] = []
+        losses: list[Write] = []
+        for page in self.wanted:
+            known = self.there[page.name]
+            if known is None:
+                meta.append(self._create(page))
+            elif (changes := self._metadata(page, known)) is not None:
+                meta.append(Patch(self._ref(page.name), changes, known.version or None))
+        fixed = {write.ref for write in meta}
+        for page in self.changed:
+            now_there = self._clusters(page)
+            wanted = frozenset(page.clusters)
+            moving = [c for c in now_there if c not in wanted and c in self.chosen]
+            if wanted <= frozenset(now_there):
+                losses.append(self._fill(page, page.clusters, fixed))
+                continue
+            gains.append(self._fill(page, (*page.clusters, *moving), fixed))
+            if moving:
+                losses.append(self._fill(page, page.clusters, {*fixed, self._ref(page.name)}))
+        gains += [self._fill(page, page.clusters, fixed) for page in self.rescored]
+        deletes = tuple(Delete(self._ref(d.name), d.uid) for d in self.redundant)
+        return tuple(wave for wave in (tuple(meta), tuple(gains), tuple(losses), deletes) if wave)
+
+    def _ref(self, name: str) -> Ref:
+        return Ref(PLACEMENT_DECISION, f"{self.placement.namespace}/{name}")
+
+    def _fill(self, page: Page, clusters: Sequence[str], written: set[Ref]) -> PatchStatus:
+        """The page's clusters. Its version is a precondition of its first write only."""
+        ref, known = self._ref(page.name), self.there[page.name]
+        version = None if known is None or ref in written else known.version or None
+        return PatchStatus(ref, {"decisions": self._entries(clusters)}, version)
+
+    def _owner(self) -> Obj:
+        return {
+            "apiVersion": PLACEMENT.api_version,
+            "kind": PLACEMENT.name,
+            "name": self.placement.name,
+            "uid": self.placement.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+    def _create(self, page: Page) -> Create:
+        obj: Obj = {
+            "apiVersion": PLACEMENT_DECISION.api_version,
+            "kind": PLACEMENT_DECISION.name,
+            "metadata": {
+                "namespace": self.placement.namespace,
+                "name": page.name,
+                "labels": dict(page.labels),
+                "ownerReferences": [self._owner()],
+            },
+        }
+        return Create(self._ref(page.name), obj)
+
+    def _metadata(self, page: Page, known: Decision) -> Obj | None:
+        """What is wrong with an existing page's labels and owner; None where nothing is."""
+        meta = known.raw.get("metadata", {})
+        labels: Mapping[str, str] = meta.get("labels") or {}
+        fixes: dict[str, str | None] = {
+            key: value for key, value in page.labels.items() if labels.get(key) != value
+        }
+        if not self.strict:
+            fixes |= {key: None for key in labels if key not in page.labels}
+        changes: Obj = {"labels": fixes} if fixes else {}
+        owners = meta.get("ownerReferences") or []
+        if self.strict and self.placement.uid and self._owner() not in owners:
+            others = [
+                o for o in owners if (o.get("kind"), o.get("controller")) != (PLACEMENT.name, True)
+            ]
+            changes["ownerReferences"] = [*others, self._owner()]
+        return {"metadata": changes} if changes else None
+
+    def notes(self) -> tuple[Note, ...]:
+        """Events with OCM's texts."""
+        placement, place = Ref(PLACEMENT, self.placement.key), self._said
+        found = [
+            Note(
+                placement,
+                "DecisionCreate",
+                place(p.name, "created"),
+                False,
+                "DecisionCreated",
+                self._ref(p.name),
+            )
+            for p in self.wanted
+            if self.there[p.name] is None
+        ]
+        warning = self.outcome.status.code is Code.WARNING
+        for page in self.changed:
+            text = place(page.name, "updated")
+            if warning:
+                status = self.outcome.status
+                text += f": {status.message} in plugin {status.plugin}"
+            found.append(
+                Note(
+                    placement,
+                    "DecisionUpdate",
+                    text,
+                    warning,
+                    "DecisionUpdated",
+                    self._ref(page.name),
+                )
+            )
+        if self.changed and self.outcome.selection.names:
+            text = score_text(self.outcome.selection)
+            found.append(Note(placement, "ScoreUpdate", text, False, "ScoreUpdated"))
+        found += [
+            Note(
+                placement,
+                "DecisionDelete",
+                place(d.name, "deleted"),
+                False,
+                "DecisionDeleted",
+                self._ref(d.name),
+            )
+            for d in self.redundant
+        ]
+        return tuple(found)
+
+    def _said(self, page: str, verb: str) -> str:
+        where = f"placement {self.placement.name} in namespace {self.placement.namespace}"
+        return f"Decision {page} is {verb} with {where}"
+
+
+def score_text(selection: Selection) -> str:
+    """``<cluster>:<total> `` of every feasible cluster by name, at most 1000 characters of it."""
+    text = ""
+    for name, total in zip(selection.names, selection.totals, strict=True):
+        entry = f"{name}:{total} "
+        if len(text) + len(entry) > 1000:
+            return text + "......"
+        text += entry
+    return text

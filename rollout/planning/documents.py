@@ -1,0 +1,84 @@
+"""What does a ManifestWork that we write look like?
+
+One work per cluster under a name that follows from its owner alone, so that a crash never makes a twin;
+OCM's labels; our annotations. Keys set by others are left alone.
+"""
+
+import hashlib
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.instants import rfc3339_micro
+from rollout.model.kinds import MANIFEST_WORK, Obj, Ref
+from rollout.model.replicaset import ReplicaSet
+from rollout.model.selectors import is_label_value
+
+
+def work_name(replicaset: ReplicaSet) -> str:
+    """The name of each of its works: readable, unique to namespace and name, at most 121 characters."""
+    digest = hashlib.sha256(replicaset.key.encode()).hexdigest()[:10]
+    return f"{replicaset.name[:110]}-{digest}"
+
+
+def owner_label(namespace: str, name: str) -> str:
+    """``<namespace>.<name>`` as OCM has it, or a hash where that is no label value."""
+    plain = f"{namespace}.{name}"
+    if is_label_value(plain):
+        return plain
+    return "h-" + hashlib.sha256(plain.encode()).hexdigest()[:40]
+
+
+def work_labels(replicaset: ReplicaSet, placement: str) -> dict[str, str]:
+    """The workload's own labels and the two that say whose work it is."""
+    return {
+        **replicaset.labels,
+        names.WORK_OWNER_LABEL: owner_label(replicaset.namespace, replicaset.name),
+        names.WORK_PLACEMENT_LABEL: placement
+        if is_label_value(placement)
+        else "h-" + hashlib.sha256(placement.encode()).hexdigest()[:40],
+    }
+
+
+def work_annotations(replicaset: ReplicaSet, revision: str, started_at: datetime) -> dict[str, str]:
+    return {
+        names.OWNER: replicaset.key,
+        names.REVISION: revision,
+        names.STARTED_AT: rfc3339_micro(started_at),
+    }
+
+
+def new_work(
+    replicaset: ReplicaSet,
+    labels: dict[str, str],
+    cluster: str,
+    spec: Obj,
+    revision: str,
+    started_at: datetime,
+) -> tuple[Ref, Obj]:
+    """A work that does not exist yet."""
+    name = work_name(replicaset)
+    return Ref(MANIFEST_WORK, f"{cluster}/{name}"), {
+        "apiVersion": MANIFEST_WORK.api_version,
+        "kind": MANIFEST_WORK.name,
+        "metadata": {
+            "namespace": cluster,
+            "name": name,
+            "labels": labels,
+            "annotations": work_annotations(replicaset, revision, started_at),
+        },
+        "spec": spec,
+    }
+
+
+def difference(old: Obj, new: Obj) -> Obj:
+    """The JSON merge patch that turns ``old`` into ``new``; empty where they are equal."""
+    changes: Obj = {key: None for key in old if key not in new}
+    for key, value in new.items():
+        before = old.get(key)
+        if isinstance(before, dict) and isinstance(value, dict):
+            inner = difference(before, value)
+            if inner:
+                changes[key] = inner
+        elif key not in old or before != value:
+            changes[key] = value
+    return changes

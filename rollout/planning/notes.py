@@ -1,0 +1,67 @@
+"""What happened in a rollout that a person may want to read? Notes become log lines and Events.
+
+Never one per cluster and pass: clusters that fail together are told together.
+"""
+
+from collections.abc import Mapping
+
+from rollout.model import names
+from rollout.model.kinds import Ref
+from rollout.model.replicaset import ReplicaSet
+from rollout.planning.plan import Note, PatchStatus
+from rollout.strategies.base import Step, Verdict
+
+_ENDS = {
+    "Complete": ("RolloutCompleted", False),
+    "CompleteWithFailures": ("RolloutCompleted", True),
+    "MaxFailuresExceeded": ("BudgetExhausted", True),
+    "Paused": ("RolloutPaused", False),
+    "RollingOut": ("RolloutStarted", False),
+    "RemovalBrake": ("RemovalsHeld", True),
+}
+
+
+def rollout_notes(
+    ref: Ref, replicaset: ReplicaSet, steps: Mapping[str, Step], status: PatchStatus | None
+) -> tuple[Note, ...]:
+    """Notes on the gates and verdicts of these steps, and on a change of the whole."""
+    found: list[Note] = []
+    for placement, step in steps.items():
+        titles = {stage.key: stage.title for stage in step.stages}
+        found += [
+            Note(ref, "StagePassed", f"placement {placement}: {titles[key]} passed")
+            for key in step.passed
+        ]
+        failed = [s for s in step.settled if s.verdict is Verdict.FAILED]
+        if failed:
+            listed = ", ".join(f"{s.cluster} ({s.reason})" for s in failed[:5])
+            more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
+            found.append(
+                Note(
+                    ref,
+                    "ClusterFailed",
+                    f"placement {placement}: {listed}{more} failed",
+                    warning=True,
+                )
+            )
+    turn = _turn(replicaset, status)
+    if turn is not None:
+        reason, message, warning = turn
+        found.append(Note(ref, reason, message, warning))
+    return tuple(found)
+
+
+def _turn(replicaset: ReplicaSet, status: PatchStatus | None) -> tuple[str, str, bool] | None:
+    """The change of the Progressing condition's reason that this status brings, if any."""
+    if status is None:
+        return None
+    before = _reason((replicaset.raw.get("status") or {}).get("conditions") or [])
+    for item in status.status["conditions"]:
+        if item["type"] == names.PROGRESSING and item["reason"] != before:
+            reason, warning = _ENDS.get(item["reason"], ("RolloutHeld", True))
+            return reason, item["message"], warning
+    return None
+
+
+def _reason(conditions: list[dict[str, str]]) -> str:
+    return next((c.get("reason", "") for c in conditions if c.get("type") == names.PROGRESSING), "")

@@ -1,0 +1,288 @@
+"""Which PlacementDecisions and which status follow from a Placement, now?
+
+The planner finds the candidate clusters (bindings, sets), asks the scheduler and the grouping, and
+turns the difference between the pages wanted and the pages there into waves of writes. Profile
+``ocm`` of a Placement (annotation ``rollout-engine.io/semantics``) decides exactly as OCM does.
+Source: OCM placement spec 2.3, 2.4, 3.5. Difference: a misconfigured or failing evaluation keeps the
+last good decisions and says so.
+"""
+
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from operator import is_
+from typing import Protocol
+
+from rollout.errors import ConfigError, PluginError
+from rollout.model.cluster import ClusterSet, ClusterSetBinding, Score
+from rollout.model.kinds import PLACEMENT
+from rollout.model.names import SCHEDULING_DISABLED, SEMANTICS
+from rollout.model.placement import Decision, Placement
+from rollout.model.problems import joined
+from rollout.placement import ocm
+from rollout.placement.framework import Code, Cycle, Selection, Status
+from rollout.placement.grouping import Grouping, Profile, group
+from rollout.placement.index import Pool
+from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins, check, select
+from rollout.planning.decisions import Outcome, writes
+from rollout.planning.plan import NOTHING, Plan
+
+
+class View(Protocol):
+    """What the planner reads."""
+
+    def placement(self, key: str) -> Placement | None: ...
+
+    def cluster_set(self, name: str) -> ClusterSet | None: ...
+
+    def bindings(self, namespace: str) -> Sequence[ClusterSetBinding]:
+        """Of one namespace, in any order."""
+        ...
+
+    def members(self, sets: Sequence[str]) -> Pool:
+        """The clusters of these sets that are not terminating; sets with problems are left out."""
+        ...
+
+    def clusters(self, names: Sequence[str]) -> Pool:
+        """Those of the named clusters that exist and are not terminating."""
+        ...
+
+    def decisions(self, placement_key: str) -> Sequence[Decision]:
+        """All that carry the placement's label, by name."""
+        ...
+
+    def decision(self, key: str) -> Decision | None:
+        """The PlacementDecision of this key, whatever its labels."""
+        ...
+
+    def decision_counts(self) -> Mapping[str, int]:
+        """How many decisions of the whole hub name each cluster; no entry is 0.
+
+        A value: what was returned never changes.
+        """
+        ...
+
+    def scores(self, name: str) -> Mapping[str, Score]:
+        """The AddOnPlacementScores of this name, by cluster."""
+        ...
+
+    def stamp(self, placement_key: str) -> Hashable:
+        """Equal to an earlier one only while nothing that a plan of the placement reads changed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Where the clusters come from. ``broken``: eligible sets whose members nobody can tell."""
+
+    bound: tuple[str, ...]
+    eligible: tuple[str, ...]
+    broken: tuple[str, ...]
+    pool: Pool
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """A plan without writes. It holds from ``since`` on, until ``recheck_at``."""
+
+    stamp: Hashable
+    since: datetime
+    plan: Plan
+
+    def holds(self, stamp: Hashable, now: datetime) -> bool:
+        until = self.plan.recheck_at
+        return self.stamp == stamp and self.since <= now and (until is None or now < until)
+
+
+class PlacementPlanner:
+    """Plans one Placement. The same view and instant give the same plan.
+
+    What it remembers saves work and never alters an answer: that a placement was settled, as long
+    as the view's stamp is the same, and the inputs derived from decisions that are the same objects.
+    """
+
+    kind = PLACEMENT
+
+    def __init__(self, plugins: Plugins = DEFAULT_PLUGINS) -> None:
+        self.plugins = plugins
+        self._settled: dict[str, _Settled] = {}
+        self._loads: dict[str, Load] = {}
+
+    def plan(self, key: str, view: View, now: datetime) -> Plan:
+        """The writes that bring decisions and status up to date; nothing where they are."""
+        stamp = view.stamp(key)
+        settled = self._settled.get(key)
+        if settled is not None and settled.holds(stamp, now):
+            return settled.plan
+        plan = self._plan(key, view, now)
+        if plan.writes or plan.notes or view.placement(key) is None:
+            self._settled.pop(key, None)
+        else:
+            self._settled[key] = _Settled(stamp, now, plan)
+        return plan
+
+    def _plan(self, key: str, view: View, now: datetime) -> Plan:
+        placement = view.placement(key)
+        if placement is None or placement.deleting:
+            return NOTHING
+        if placement.annotations.get(SCHEDULING_DISABLED) == "true":
+            return NOTHING
+        own = owned(placement, view.decisions(key))
+        if profile_of(placement) == "ocm":
+            outcome = self._as_ocm(placement, own, view, now)
+        else:
+            outcome = self._strictly(placement, own, view, now)
+        if outcome is None:
+            return NOTHING
+        return writes(placement, outcome, own, view.decision, now)
+
+    def _strictly(
+        self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
+    ) -> Outcome:
+        problems = check(placement, self.plugins)
+        previous = clusters_of(own)
+        candidates = find_candidates(placement, view, previous)
+        if problems:
+            status = Status(Code.MISCONFIGURED, "", (joined(problems),))
+            return Outcome(
+                "strict",
+                candidates.bound,
+                candidates.eligible,
+                len(candidates.pool),
+                Selection(status),
+                None,
+                status,
+            )
+        cycle = self._cycle(placement, own, view, now)
+        try:
+            selection = select(cycle, candidates.pool, self.plugins)
+        except PluginError as fault:
+            selection = Selection(Status(Code.ERROR, "", (str(fault),)))
+        return _outcome("strict", placement, candidates, selection)
+
+    def _as_ocm(
+        self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
+    ) -> Outcome | None:
+        candidates = find_candidates(placement, view, frozenset())
+        if candidates.broken:
+            return None  # OCM's pass fails before it writes anything
+        spec = ocm.defaulted(placement.raw.get("spec") or {})
+        placement = replace(placement, raw={**placement.raw, "spec": spec})
+        try:
+            selection = ocm.select(self._cycle(placement, own, view, now), candidates.pool)
+        except ConfigError:
+            return None  # OCM's pass panics
+        return _outcome("ocm", placement, candidates, selection)
+
+    def _cycle(
+        self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
+    ) -> Cycle:
+        hub = view.decision_counts()
+        load = self._loads.pop(placement.key, None)
+        if load is None or not load.is_of(own, hub):
+            load = load_of(own, hub)
+        self._loads[placement.key] = load  # now the youngest
+        if len(self._loads) > LOADS_KEPT:
+            del self._loads[next(iter(self._loads))]
+        return Cycle(placement, now, load.previous, load.counts, view.scores)
+
+
+def profile_of(placement: Placement) -> Profile:
+    """Whose rules the Placement asks for; anything but ``ocm`` is ``strict``."""
+    return "ocm" if placement.annotations.get(SEMANTICS) == "ocm" else "strict"
+
+
+def owned(placement: Placement, labelled: Sequence[Decision]) -> tuple[Decision, ...]:
+    """Without those that another controller owns: a label alone makes nothing ours."""
+    return tuple(d for d in labelled if not is_foreign(placement, d))
+
+
+def is_foreign(placement: Placement, decision: Decision) -> bool:
+    """Whether something other than this Placement (of any uid) controls the object."""
+    owners = decision.raw.get("metadata", {}).get("ownerReferences") or ()
+    return any(
+        owner.get("controller")
+        and (owner.get("kind"), owner.get("name")) != (PLACEMENT.name, placement.name)
+        for owner in owners
+    )
+
+
+def clusters_of(decisions: Sequence[Decision]) -> frozenset[str]:
+    return frozenset(name for decision in decisions for name in decision.clusters)
+
+
+def find_candidates(placement: Placement, view: View, previous: frozenset[str]) -> Candidates:
+    """The clusters of all sets that are bound, exist, and are asked for.
+
+    The members of a set that cannot be read are unknown; of those, the clusters already decided
+    (``previous``) stay candidates, so that a typing error in a set evicts nobody.
+    """
+    names = sorted({b.name for b in view.bindings(placement.namespace)})
+    found = {name: view.cluster_set(name) for name in names}
+    bound = tuple(name for name, each in found.items() if each is not None)
+    wanted = frozenset(placement.cluster_sets)
+    eligible = tuple(name for name in bound if not wanted or name in wanted)
+    broken = tuple(n for n in eligible if (each := found[n]) is not None and each.problems)
+    pool = view.members(eligible)
+    if broken and previous:
+        pool = pool.source.pool(pool.bits | view.clusters(sorted(previous)).bits)
+    return Candidates(bound, eligible, broken, pool)
+
+
+LOADS_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What decisions say of clusters, as one placement sees it.
+
+    ``counts``: how many decisions of all others name each cluster.
+    """
+
+    own: Sequence[Decision]
+    hub: Mapping[str, int]
+    previous: frozenset[str]
+    counts: Mapping[str, int]
+
+    def is_of(self, own: Sequence[Decision], hub: Mapping[str, int]) -> bool:
+        """Whether it was made of these very objects."""
+        same = len(own) == len(self.own) and all(map(is_, own, self.own))
+        return same and self.hub is hub
+
+
+def load_of(own: Sequence[Decision], hub: Mapping[str, int]) -> Load:
+    """Take the placement's own decisions out of the counts. Cost: O(clusters of the hub)."""
+    mine = Counter(name for decision in own for name in decision.clusters)
+    counts = {**hub}
+    for name, count in mine.items():
+        left = counts.get(name, 0) - count
+        if left > 0:
+            counts[name] = left
+        else:
+            counts.pop(name, None)
+    return Load(own, hub, frozenset(mine), counts)
+
+
+def _outcome(
+    profile: Profile, placement: Placement, candidates: Candidates, selection: Selection
+) -> Outcome:
+    source = candidates.pool.source
+    chosen = source.pool(source.bits(selection.chosen))
+    by_score = profile == "strict" and placement.sort_by == "Score"
+    scores = selection.total_by_cluster() if by_score else None
+    grouping: Grouping = group(placement, chosen, profile, scores)
+    if grouping.misconfigured is not None:
+        status = Status(Code.MISCONFIGURED, "", (grouping.misconfigured,))
+    else:
+        status = selection.status
+    return Outcome(
+        profile,
+        candidates.bound,
+        candidates.eligible,
+        len(candidates.pool),
+        selection,
+        grouping,
+        status,
+        candidates.broken,
+    )

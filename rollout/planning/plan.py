@@ -1,0 +1,141 @@
+"""What writes follow from a decision? The vocabulary of plans.
+
+A planner is ``(key, view, now) -> Plan``: pure, total, idempotent. It never raises for bad input
+(that is a condition in the plan) and never says "again", only when to look next.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol, TypeVar
+
+from rollout.model.kinds import Kind, Obj, Ref
+
+V_contra = TypeVar("V_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """Marks the write that brings a revision to a cluster, or keeps it there.
+
+    ``placement`` is the placementRef that owns the cluster; ``first`` is False where what the
+    cluster is supposed to have is only restored.
+    """
+
+    workload: Ref
+    placement: str
+    cluster: str
+    first: bool = True
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Create ``obj`` (whole, as JSON, with apiVersion, kind and metadata)."""
+
+    ref: Ref
+    obj: Obj
+    touch: Touch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """JSON merge patch of the object, only while it still has ``version`` (None: whatever it has)."""
+
+    ref: Ref
+    changes: Obj
+    version: int | None = None
+    touch: Touch | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PatchStatus:
+    """JSON merge patch ``{"status": status}`` of the status subresource, with the same precondition."""
+
+    ref: Ref
+    status: Obj
+    version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete the object with this uid.
+
+    ``unless_selected_by``: the key of a Placement whose decisions are read live right before; the
+    delete is dropped if they name ``cluster`` after all (semantics row 16).
+    """
+
+    ref: Ref
+    uid: str
+    unless_selected_by: tuple[str, ...] = ()
+    cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveFinalizer:
+    """Let the object go, once a live read shows nothing left of what it stands for.
+
+    ``kind`` and ``labels`` say what must be gone; with ``deleting_is_gone`` it is enough that it is
+    being deleted. Where something is left the write is dropped as a conflict, and planned again.
+    """
+
+    ref: Ref
+    finalizer: str
+    version: int
+    kind: Kind
+    labels: tuple[tuple[str, str], ...]
+    deleting_is_gone: bool
+
+
+Write = Create | Patch | PatchStatus | Delete | RemoveFinalizer
+
+
+def concerns_one_cluster(write: Write) -> bool:
+    """Whether the write is about one cluster only, so that its failure holds up nothing else."""
+    return isinstance(write, Delete) or (
+        isinstance(write, Create | Patch) and write.touch is not None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something a person may want to read: becomes a log line and, on Kubernetes, an Event."""
+
+    ref: Ref
+    reason: str
+    message: str
+    warning: bool = False
+    action: str = ""
+    related: Ref | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Waves of writes: those of one wave go out together.
+
+    The next wave goes out only if all before it have landed, but for those that concern one
+    cluster only (`concerns_one_cluster`).
+    """
+
+    waves: tuple[tuple[Write, ...], ...] = ()
+    recheck_at: datetime | None = None
+    notes: tuple[Note, ...] = field(default=())
+
+    @property
+    def writes(self) -> tuple[Write, ...]:
+        return tuple(write for wave in self.waves for write in wave)
+
+
+NOTHING = Plan()
+
+
+class Planner(Protocol[V_contra]):
+    """Decides for all objects of one kind."""
+
+    @property
+    def kind(self) -> Kind: ...
+
+    def plan(self, key: str, view: V_contra, now: datetime) -> Plan: ...
+
+
+Sink = Callable[[Note], None]

@@ -1,0 +1,254 @@
+"""What must a rollout remember beyond its objects, and how is it written down?
+
+One record per (workload, placementRef): the revision, the gates it has passed, and for each touched
+cluster the first attempt, the health the hub saw and since when, the verdict and its reason. It lies in
+ConfigMaps beside the workload, in pages of at most `PAGE_SIZE` clusters, as JSON that a person can
+read. A page is written before any touch that depends on what it says. Source: semantics, "The record".
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rollout.model import names
+from rollout.model.instants import parse_instant, rfc3339_micro
+from rollout.model.kinds import CONFIG_MAP, Obj, Ref
+from rollout.strategies.base import Health, Standing, Verdict
+
+PAGE_SIZE = 500
+"""Clusters on a page: at most 2,000 are promised; small pages cost less to write again."""
+HEAD = "head.json"
+CLUSTERS = "clusters.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """What is remembered of one cluster: its standing, or the stage it was lost from."""
+
+    standing: Standing | None = None
+    cause: str = ""
+    lost_from: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """The specs that the present membership follows from; ``since`` when they last changed.
+
+    ``since`` None: no change was ever seen.
+    """
+
+    workload: int = 0
+    placement: int = 0
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The part of the record that is about the rollout as a whole."""
+
+    revision: str = ""
+    passed: frozenset[str] = frozenset()
+    seen: frozenset[str] = frozenset()
+    basis: Basis = Basis()
+    removals: tuple[tuple[datetime, int], ...] = ()
+    outages: tuple[tuple[datetime, datetime], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record, read back. ``places`` says on which page each cluster stands."""
+
+    head: Head = Head()
+    lines: Mapping[str, Line] = field(default_factory=dict)
+    places: Mapping[str, int] = field(default_factory=dict)
+
+
+def record_id(workload: Ref, placement: str) -> str:
+    """A short name, safe in labels, for one (workload, placementRef)."""
+    text = f"{workload.kind.name}/{workload.key}/{placement}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def page_ref(namespace: str, rid: str, page: int) -> Ref:
+    return Ref(CONFIG_MAP, f"{namespace}/rollout-record-{rid}-{page}")
+
+
+def page_of(ref: Ref) -> tuple[str, int] | None:
+    """The record's id and the page's number, from a ConfigMap's name; None for those of others."""
+    rid, _, number = ref.name.removeprefix("rollout-record-").rpartition("-")
+    if not ref.name.startswith("rollout-record-") or not rid or not number.isdigit():
+        return None
+    return rid, int(number)
+
+
+def line_text(cluster: str, line: Line) -> str:
+    """One cluster's line of JSON, ``"c1": {...}``."""
+    body: dict[str, Any] = {}
+    if line.standing is not None:
+        standing = line.standing
+        body["revision"] = standing.revision
+        body["touchedAt"] = rfc3339_micro(standing.touched)
+        body["health"] = standing.health.value
+        if standing.since is not None:
+            body["since"] = rfc3339_micro(standing.since)
+        if standing.verdict is not None:
+            body["verdict"] = standing.verdict.value
+        if standing.reason:
+            body["reason"] = standing.reason
+    if line.cause:
+        body["cause"] = line.cause
+    if line.lost_from:
+        body["lostFrom"] = line.lost_from
+    return f"{json.dumps(cluster)}: {json.dumps(body)}"
+
+
+def page_text(lines: Iterable[str]) -> str:
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def head_text(head: Head) -> str:
+    """The head as JSON, deterministic."""
+    basis = head.basis
+    return json.dumps(
+        {
+            "format": FORMAT,
+            "revision": head.revision,
+            "passed": sorted(head.passed),
+            "seen": sorted(head.seen),
+            "basis": {
+                "workload": basis.workload,
+                "placement": basis.placement,
+                "since": rfc3339_micro(basis.since) if basis.since else None,
+            },
+            "removals": [[rfc3339_micro(at), n] for at, n in head.removals],
+            "outages": [[rfc3339_micro(a), rfc3339_micro(b)] for a, b in head.outages],
+        },
+        indent=1,
+    )
+
+
+def read_record(pages: Iterable[Obj]) -> Record:
+    """Read all pages of one record, in any order. What cannot be read is as if never written:
+    the standing is then rebuilt from the works, conservatively.
+    """
+    head = Head()
+    lines: dict[str, Line] = {}
+    places: dict[str, int] = {}
+    for page in pages:
+        number = page["metadata"]["name"].rpartition("-")[2]
+        data = page.get("data") or {}
+        if not number.isdigit():
+            continue
+        if number == "0":
+            head = _read_head(data.get(HEAD))
+        for cluster, body in _loads(data.get(CLUSTERS)).items():
+            line = _read_line(cluster, body)
+            if line is not None:
+                lines[cluster] = line
+                places[cluster] = int(number)
+    return Record(head, lines, places)
+
+
+def _loads(text: object) -> dict[str, Any]:
+    try:
+        found = json.loads(text) if isinstance(text, str) else {}
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _read_head(text: object) -> Head:
+    body = _loads(text)
+    raw = body.get("basis")
+    basis = raw if isinstance(raw, dict) else {}
+    return Head(
+        str(body.get("revision") or ""),
+        _strings(body.get("passed")),
+        _strings(body.get("seen")),
+        Basis(
+            _whole(basis.get("workload")),
+            _whole(basis.get("placement")),
+            parse_instant(basis.get("since")),
+        ),
+        tuple((at, _whole(n)) for at, n in _pairs(body.get("removals")) if at is not None),
+        tuple(
+            (begin, end)
+            for begin, raw_end in _pairs(body.get("outages"))
+            if begin is not None and (end := parse_instant(raw_end)) is not None
+        ),
+    )
+
+
+def _strings(raw: object) -> frozenset[str]:
+    return frozenset(str(item) for item in raw) if isinstance(raw, list) else frozenset()
+
+
+def _whole(raw: object) -> int:
+    return raw if isinstance(raw, int) else 0
+
+
+def _pairs(raw: object) -> list[tuple[datetime | None, Any]]:
+    items = raw if isinstance(raw, list) else []
+    return [
+        (parse_instant(item[0]), item[1])
+        for item in items
+        if isinstance(item, list) and len(item) == 2
+    ]
+
+
+def _read_line(cluster: str, body: object) -> Line | None:
+    if not isinstance(body, dict):
+        return None
+    cause, lost = str(body.get("cause") or ""), str(body.get("lostFrom") or "")
+    touched = parse_instant(body.get("touchedAt"))
+    standing: Standing | None = None
+    if touched is not None:
+        try:
+            health = Health(body.get("health"))
+            verdict = Verdict(body["verdict"]) if body.get("verdict") else None
+        except ValueError:
+            return None
+        standing = Standing(
+            cluster,
+            str(body.get("revision") or ""),
+            touched,
+            health,
+            parse_instant(body.get("since")),
+            verdict,
+            str(body.get("reason") or ""),
+        )
+    if standing is None and not lost:
+        return None
+    return Line(standing, cause, lost)
+
+
+def page_object(rid: str, owner: Ref, uid: str, placement: str, page: int, data: Obj) -> Obj:
+    """A page as a new ConfigMap beside the workload that owns it."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "namespace": owner.namespace,
+            "name": page_ref(owner.namespace, rid, page).name,
+            "labels": {names.RECORD_LABEL: rid},
+            "annotations": {names.OWNER: owner.key, names.RECORD_PLACEMENT: placement},
+            "ownerReferences": [owned_by(owner, uid)],
+        },
+        "data": data,
+    }
+
+
+def owned_by(owner: Ref, uid: str) -> Obj:
+    """An ownerReference to a workload: what it owns goes when it goes, and never holds it up."""
+    return {
+        "apiVersion": owner.kind.api_version,
+        "kind": owner.kind.name,
+        "name": owner.name,
+        "uid": uid,
+        "controller": False,
+        "blockOwnerDeletion": False,
+    }

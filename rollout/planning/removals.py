@@ -1,0 +1,123 @@
+"""Which works must go, and is it safe that they do?
+
+A work is removed when its cluster is selected no more, on a consistent read, within the removal brake;
+all works go when their workload is deleted. Source: semantics rows 15-17; safety contract S11.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.kinds import MANIFEST_WORK, Ref
+from rollout.model.replicaset import ReplicaSet
+from rollout.planning.documents import owner_label
+from rollout.planning.plan import Delete, Plan, RemoveFinalizer, Write
+from rollout.planning.policy import Policy
+from rollout.planning.record import Head
+from rollout.planning.views import Workload
+from rollout.strategies.base import Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Removals:
+    """The deletes that are due, why others are held, and when that can change by itself."""
+
+    writes: list[Write] = field(default_factory=list)
+    hold: Hold | None = None
+    recheck_at: datetime | None = None
+
+
+NONE = Removals()
+
+
+def removals(
+    workload: Workload,
+    replicaset: ReplicaSet,
+    policy: Policy,
+    released_until: datetime | None,
+    now: datetime,
+) -> Removals:
+    """Works of clusters that are selected no more.
+
+    Any share that is not settled (torn decisions, a quiet period) could still select any cluster,
+    so nothing goes; a placement that does not exist keeps its own works.
+    """
+    if not workload.strays or not all(s.is_settled for s in workload.shares.values()):
+        return NONE
+    going = [cluster for cluster in sorted(workload.strays) if _may_go(workload, cluster)]
+    if not going:
+        return NONE
+    is_released = released_until is not None and now < released_until
+    if not is_released:
+        held = _brake(workload, going, policy, now)
+        if held is not None:
+            return held
+    keys = tuple(f"{replicaset.namespace}/{name}" for name in workload.shares)
+    return Removals(_deletes(workload, going, keys))
+
+
+def _may_go(workload: Workload, cluster: str) -> bool:
+    work = workload.work(cluster)
+    share = workload.shares.get(work.placement) if work else None
+    return share is None or share.hold is None or share.hold.reason != "PlacementNotFound"
+
+
+def _deletes(workload: Workload, clusters: Iterable[str], keys: tuple[str, ...]) -> list[Write]:
+    return [
+        Delete(Ref(MANIFEST_WORK, work.key), work.uid, keys, cluster)
+        for cluster in clusters
+        for _, work in sorted(workload.works(cluster).items())
+        if not work.deleting
+    ]
+
+
+def _brake(
+    workload: Workload,
+    going: list[str],
+    policy: Policy,
+    now: datetime,
+) -> Removals | None:
+    """Row 16: too many at once, and nobody changed a spec."""
+    first = next(iter(workload.shares.values()), None)
+    head = first.live.head if first else Head()
+    since = head.basis.since
+    if since is not None and now < since + policy.brake_window:
+        return None
+    recent = [(at, n) for at, n in head.removals if now < at + policy.brake_window]
+    count = len(going) + sum(n for _, n in recent)
+    total = len(workload.members) + count
+    if count <= policy.brake_least or count * 100 <= policy.brake_share_percent * total:
+        return None
+    minutes = int(policy.brake_window.total_seconds() // 60)
+    hold = Hold(
+        "RemovalBrake",
+        f"{count} of {total} clusters would lose the workload within {minutes} minutes, though "
+        f"neither it nor its placement was edited ({', '.join(going[:3])}, ...); to release them "
+        f'set annotation {names.RELEASE_REMOVALS} to an instant such as "2030-01-01T12:00:00Z"',
+    )
+    eased_at = min((at + policy.brake_window for at, _ in recent), default=None)
+    return Removals([], hold, eased_at)
+
+
+def cleanup(workload: Workload, replicaset: ReplicaSet) -> Plan:
+    """The workload is being deleted: its works go, then its finalizer.
+
+    Background: at once, when all works are being deleted; Foreground: when all are gone. Both are
+    read live right before.
+    """
+    if names.REPLICASET_FINALIZER not in replicaset.finalizers:
+        return Plan()
+    deletes = _deletes(workload, workload.clusters, ())
+    foreground = replicaset.cascade == "Foreground"
+    if foreground and workload.clusters:
+        return Plan((tuple(deletes),)) if deletes else Plan()
+    release = RemoveFinalizer(
+        workload.ref,
+        names.REPLICASET_FINALIZER,
+        replicaset.version,
+        MANIFEST_WORK,
+        ((names.WORK_OWNER_LABEL, owner_label(replicaset.namespace, replicaset.name)),),
+        deleting_is_gone=not foreground,
+    )
+    return Plan(tuple(wave for wave in (tuple(deletes), (release,)) if wave))

@@ -1,0 +1,235 @@
+"""Which ManifestWorks does a ManifestWorkReplicaSet need now, and what is said of it?
+
+The planner asks each placementRef's rollout for a step and turns the answers into waves of writes:
+the record, then works, then removals, then the status. Source: semantics rows 12-27; OCM's
+ManifestWorkReplicaSet spec 4 and 7.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.instants import parse_instant
+from rollout.model.kinds import CONTROLLER_REVISION, MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from rollout.model.problems import joined
+from rollout.model.replicaset import ReplicaSet
+from rollout.planning.documents import difference, new_work, work_annotations
+from rollout.planning.notes import rollout_notes
+from rollout.planning.plan import NOTHING, Create, Delete, Patch, Plan, Touch, Write
+from rollout.planning.removals import Removals, cleanup, removals
+from rollout.planning.revisions import HISTORY_LIMIT, Revision, revision_object
+from rollout.planning.status import ShareReport, status_of
+from rollout.planning.views import Share, View, Workload
+from rollout.strategies.base import Hold, Step
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaSetPlanner:
+    """Plans one ManifestWorkReplicaSet in profile strict."""
+
+    kind = REPLICA_SET
+
+    def plan(self, key: str, view: View, now: datetime) -> Plan:
+        """The writes that are due now; nothing where everything is as it should be."""
+        workload = view.workload(key, now)
+        if workload is None or workload.replicaset is None:
+            return NOTHING
+        if workload.replicaset.deleting:
+            return cleanup(workload, workload.replicaset)
+        return _Pass(workload, workload.replicaset, view, now).plan()
+
+
+class _Pass:
+    """One look at one workload."""
+
+    def __init__(
+        self, workload: Workload, replicaset: ReplicaSet, view: View, now: datetime
+    ) -> None:
+        self.workload, self.replicaset, self.view, self.now = workload, replicaset, view, now
+        self.revisions = view.revisions(workload.ref.key)
+        self.rechecks: list[datetime] = []
+
+    def plan(self) -> Plan:
+        workload, replicaset, now = self.workload, self.replicaset, self.now
+        hold = self._hold()
+        steps = {
+            name: share.live.step(hold or share.hold, now)
+            for name, share in workload.shares.items()
+        }
+        works: list[Write] = []
+        if hold is None:
+            for name, share in workload.shares.items():
+                works += self._touches(share, name, steps[name])
+                works += self._restored(share, name)
+            works += self._relabelled()
+        gone = self._removals(hold)
+        records = [w for share in workload.shares.values() for w in share.live.book.writes()]
+        reports = [
+            ShareReport(share, steps[name], sum(1 for t in steps[name].touch))
+            for name, share in workload.shares.items()
+        ]
+        status = status_of(replicaset, reports, hold, gone.hold, now)
+        for step in steps.values():
+            self._recheck(step.recheck_at)
+        self._recheck(workload.next_quiet())
+        self._recheck(gone.recheck_at)
+        waves = (
+            self._finalizer(),
+            self._history() + records,
+            works,
+            self._twins() + gone.writes if hold is None else [],
+            [status] if status else [],
+        )
+        return Plan(
+            tuple(tuple(wave) for wave in waves if wave),
+            min(self.rechecks, default=None),
+            rollout_notes(workload.ref, replicaset, steps, status),
+        )
+
+    def _recheck(self, at: datetime | None) -> None:
+        if at is not None and at > self.now:
+            self.rechecks.append(at)
+
+    def _hold(self) -> Hold | None:
+        """Why nothing of this workload may be touched."""
+        if self.replicaset.problems:
+            return Hold("Misconfigured", joined(self.replicaset.problems))
+        if self.replicaset.annotations.get(names.PAUSED) == "true":
+            return Hold("Paused", f"paused by annotation {names.PAUSED}; set it to false to resume")
+        return None
+
+    def _finalizer(self) -> list[Write]:
+        if names.REPLICASET_FINALIZER in self.replicaset.finalizers:
+            return []
+        finalizers = [*self.replicaset.finalizers, names.REPLICASET_FINALIZER]
+        return [
+            Patch(
+                self.workload.ref,
+                {"metadata": {"finalizers": finalizers}},
+                self.replicaset.version,
+            )
+        ]
+
+    def _history(self) -> list[Write]:
+        """Keep the template for as long as it may be needed, and drop what is older."""
+        content = self.replicaset.template.content
+        if self.replicaset.problems or not self.workload.shares:
+            return []
+        known = sorted(self.revisions.values(), key=lambda r: r.number)
+        writes: list[Write] = []
+        if content not in self.revisions:
+            number = known[-1].number + 1 if known else 1
+            writes.append(Create(*revision_object(self.workload.ref, self.replicaset, number)))
+        if len(known) <= HISTORY_LIMIT:
+            return writes
+        in_use = {
+            standing.revision
+            for share in self.workload.shares.values()
+            for standing in share.live.ledger.standings.values()
+        } | {content}
+        unused = [revision for revision in known if revision.content not in in_use]
+        spare = unused[: len(known) - HISTORY_LIMIT]
+        return writes + [Delete(revision_ref(self.workload.ref, r), r.uid) for r in spare]
+
+    # -- works ---------------------------------------------------------------------------------
+
+    def _touches(self, share: Share, placement: str, step: Step) -> list[Write]:
+        template = self.replicaset.template
+        found: list[Write] = []
+        for cluster in step.touch:
+            before = share.live.ledger.standings.get(cluster)
+            cause = "Supersede" if before is not None else "SlotFree"
+            touch = Touch(self.workload.ref, placement, cluster, True, cause)
+            found.append(
+                self._write(share, cluster, template.spec, template.content, self.now, touch)
+            )
+        return found
+
+    def _restored(self, share: Share, placement: str) -> list[Write]:
+        """Works that do not carry what their cluster is supposed to have (row 24)."""
+        found: list[Write] = []
+        for cluster in sorted(share.live.astray):
+            standing = share.live.ledger.standings[cluster]
+            rejection = share.live.rejections.get(cluster)
+            if rejection is not None and rejection.retry_at > self.now:
+                self._recheck(rejection.retry_at)
+                continue
+            if self.workload.work(cluster) is None and self.workload.works(cluster):
+                continue  # it is being deleted: its going will be seen
+            spec = self._spec(standing.revision)
+            if spec is None:
+                continue  # a template that nobody kept
+            touch = Touch(self.workload.ref, placement, cluster, False, "Restore")
+            found.append(
+                self._write(share, cluster, spec, standing.revision, standing.touched, touch)
+            )
+        return found
+
+    def _spec(self, content: str) -> Obj | None:
+        if content == self.replicaset.template.content:
+            return self.replicaset.template.spec
+        kept = self.revisions.get(content)
+        return kept.template if kept else None
+
+    def _write(
+        self,
+        share: Share,
+        cluster: str,
+        spec: Obj,
+        content: str,
+        started_at: datetime,
+        touch: Touch,
+    ) -> Write:
+        work = self.workload.work(cluster)
+        if work is None:
+            ref, obj = new_work(self.replicaset, share.labels, cluster, spec, content, started_at)
+            return Create(ref, obj, touch)
+        changes: Obj = {
+            "metadata": {
+                "labels": share.labels,
+                "annotations": work_annotations(self.replicaset, content, started_at),
+            },
+            "spec": difference(work.raw.get("spec") or {}, spec),
+        }
+        return Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch)
+
+    def _relabelled(self) -> list[Write]:
+        """Works whose labels changed, or whose cluster is owned by another placementRef now."""
+        found: list[Write] = []
+        for cluster in sorted(self.workload.mislabelled):
+            work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
+            if work is None or owner is None:
+                continue
+            share = self.workload.shares[owner]
+            if cluster in share.live.astray:
+                continue  # restored with its labels
+            changes = {"metadata": {"labels": share.labels}}
+            touch = Touch(self.workload.ref, owner, cluster, False, "Relabel")
+            found.append(Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch))
+        return found
+
+    def _twins(self) -> list[Write]:
+        """Works beside the one that counts, once that one carries what it should (S9)."""
+        found: list[Write] = []
+        for cluster in sorted(self.workload.twins):
+            work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
+            if work is None or owner is None:
+                continue
+            if cluster in self.workload.shares[owner].live.astray:
+                continue
+            found += [
+                Delete(Ref(MANIFEST_WORK, twin.key), twin.uid)
+                for name, twin in sorted(self.workload.works(cluster).items())
+                if name != work.name and not twin.deleting
+            ]
+        return found
+
+    def _removals(self, hold: Hold | None) -> Removals:
+        if hold is not None:
+            return Removals([], None, None)
+        released = parse_instant(self.replicaset.annotations.get(names.RELEASE_REMOVALS))
+        return removals(self.workload, self.replicaset, self.view.policy, released, self.now)
+
+
+def revision_ref(workload: Ref, revision: Revision) -> Ref:
+    return Ref(CONTROLLER_REVISION, f"{workload.namespace}/{revision.name}")

@@ -1,0 +1,245 @@
+"""What is said of a ManifestWorkReplicaSet: counts, OCM's three conditions, and two of ours?
+
+Messages say what is waited for. Our own tally always adds up to the clusters selected (S12).
+Source: OCM ManifestWorkReplicaSet spec 4.7, 5.4; semantics rows 10, 22, 23.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.conditions import Condition, merge
+from rollout.model.kinds import REPLICA_SET, Obj, Ref
+from rollout.model.replicaset import ReplicaSet
+from rollout.planning.plan import PatchStatus
+from rollout.planning.views import Share
+from rollout.strategies.base import Hold, Phase, StageReport, Step
+from rollout.strategies.states import is_verified
+
+
+@dataclass(frozen=True, slots=True)
+class ShareReport:
+    """One placementRef with its step; ``touched`` clusters are being written to in this pass."""
+
+    share: Share
+    step: Step
+    touched: int
+
+    @property
+    def carrying(self) -> int:
+        """Clusters that carry the revision once this pass has been written."""
+        return self.share.counts.updated + self.touched
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the workload stands as a whole: the reason of our conditions, and a sentence."""
+
+    reason: str
+    message: str
+
+    @property
+    def is_complete(self) -> bool:
+        return self.reason in ("Complete", "CompleteWithFailures")
+
+
+def status_of(
+    replicaset: ReplicaSet,
+    reports: Sequence[ShareReport],
+    hold: Hold | None,
+    brake: Hold | None,
+    now: datetime,
+) -> PatchStatus | None:
+    """The status to write, or None where the object says it all already."""
+    verdict = judge_workload(replicaset, reports, hold, brake)
+    old: Obj = replicaset.raw.get("status") or {}
+    conditions = [
+        _verified(reports, hold),
+        _applied(reports),
+        _rolled_out(verdict),
+        _progressing(verdict),
+        _ready(verdict),
+    ]
+    stamped = [
+        Condition(c.type, c.status, c.reason, c.message, replicaset.generation) for c in conditions
+    ]
+    status: Obj = {
+        "conditions": merge(old.get("conditions") or [], stamped, now),
+        "placementSummary": [_placement_summary(report) for report in reports],
+        "summary": _summary(reports),
+    }
+    if all(old.get(key) == value for key, value in status.items()):
+        return None
+    return PatchStatus(Ref(REPLICA_SET, replicaset.key), status, replicaset.version)
+
+
+def judge_workload(
+    replicaset: ReplicaSet,
+    reports: Sequence[ShareReport],
+    hold: Hold | None,
+    brake: Hold | None,
+) -> Verdict:
+    """One reason for the whole: what stops it, else what it waits for, else that it is done."""
+    if hold is not None:
+        return Verdict(hold.reason, hold.message)
+    for report in reports:
+        stopped = report.step.halt or report.share.hold or report.step.hold
+        if stopped is not None:
+            return Verdict(stopped.reason, f"placement {report.share.ref.name}: {stopped.message}")
+    if brake is not None:
+        return Verdict(brake.reason, brake.message)
+    for report in reports:
+        for stage in report.step.stages:
+            if stage.blocked == "ConcurrencyZero":
+                where = f"placement {report.share.ref.name}, {stage.title}"
+                return Verdict(
+                    "ConcurrencyZero", f"{where}: maxConcurrency is zero; raise it to go on"
+                )
+    waits = [text for report in reports for text in _waits(report)]
+    if waits or not reports:
+        return Verdict("RollingOut", "; ".join(waits) or "no placement has been read yet")
+    return _done(replicaset, reports)
+
+
+def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> Verdict:
+    soaked = sum(report.step.count(Phase.SOAKED) for report in reports)
+    failed = sum(report.step.count(p) for report in reports for p in (Phase.FAILED, Phase.LOST))
+    skipped = sum(report.step.count(Phase.SKIPPED) for report in reports)
+    parts = [f"{soaked} clusters succeeded"]
+    if failed:
+        parts.append(f"{failed} failed within budget")
+    if skipped:
+        parts.append(f"{skipped} skipped")
+    text = ", ".join(parts)
+    if not is_verified(replicaset.template.rules):
+        text += "; HealthUnverified: the template has no Progressing rule, so success means applied"
+    return Verdict("CompleteWithFailures" if failed else "Complete", text)
+
+
+def _waits(report: ShareReport) -> list[str]:
+    """What one placement waits for, a sentence for its first unfinished stage."""
+    if report.step.complete:
+        return []
+    for stage in report.step.stages:
+        if not stage.passed or _unfinished(stage):
+            return [f"placement {report.share.ref.name}, {describe(stage)}"]
+    return []
+
+
+_FINISHED = frozenset({Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST})
+
+
+def _unfinished(stage: StageReport) -> bool:
+    return any(n and phase not in _FINISHED for phase, n in stage.phases.items())
+
+
+def describe(stage: StageReport) -> str:
+    """``canary #0: 3 of 10 soaked, 7 progressing``."""
+    parts = [f"{stage.phases.get(Phase.SOAKED, 0)} of {stage.members} soaked"]
+    parts += [
+        f"{stage.phases[phase]} {phase.value.lower()}"
+        for phase in Phase
+        if phase is not Phase.SOAKED and stage.phases.get(phase)
+    ]
+    text = f"{stage.title}: {', '.join(parts)}"
+    return f"{text} ({stage.blocked})" if stage.blocked else text
+
+
+def _summary(reports: Sequence[ShareReport]) -> Obj:
+    summaries = [_share_summary(report) for report in reports]
+    return {key: sum(s[key] for s in summaries) for key in _SUMMARY}
+
+
+_SUMMARY = (
+    "applied",
+    "available",
+    "degraded",
+    "desiredTotal",
+    "progressing",
+    "total",
+    "updated",
+)
+
+
+def _share_summary(report: ShareReport) -> dict[str, int]:
+    counts = report.share.counts
+    return {
+        "applied": counts.applied,
+        "available": counts.available,
+        "degraded": counts.degraded,
+        "desiredTotal": report.share.selected,
+        "progressing": counts.progressing,
+        "total": report.carrying,
+        "updated": report.carrying,
+    }
+
+
+def _placement_summary(report: ShareReport) -> Obj:
+    share = report.share
+    text = f"{share.groups} ({report.carrying} / {share.selected} clusters applied)"
+    return {
+        "name": share.ref.name,
+        "availableDecisionGroups": text,
+        "summary": _share_summary(report),
+    }
+
+
+def _verified(reports: Sequence[ShareReport], hold: Hold | None) -> Condition:
+    """OCM's PlacementVerified."""
+    for report in reports:
+        share_hold = report.share.hold or report.step.hold
+        if share_hold is None or share_hold.reason == "NoTargets":
+            continue
+        missing = share_hold.reason == "PlacementNotFound"
+        reason = "PlacementDecisionNotFound" if missing else "NotAsExpected"
+        return Condition(names.PLACEMENT_VERIFIED, "False", reason, share_hold.message)
+    if hold is not None and hold.reason == "Misconfigured":
+        return Condition(names.PLACEMENT_VERIFIED, "False", "NotAsExpected", hold.message)
+    if not sum(report.share.selected for report in reports):
+        message = "the placements select no cluster"
+        return Condition(names.PLACEMENT_VERIFIED, "False", "PlacementDecisionEmpty", message)
+    return Condition(names.PLACEMENT_VERIFIED, "True", "AsExpected")
+
+
+def _applied(reports: Sequence[ShareReport]) -> Condition:
+    """OCM's ManifestworkApplied."""
+    summary = _summary(reports)
+    selected = summary["desiredTotal"]
+    if not summary["total"]:
+        reason = "NotAsExpected" if selected else "PlacementDecisionEmpty"
+        return Condition(
+            names.MANIFESTWORK_APPLIED, "False", reason, f"0 of {selected} clusters are written to"
+        )
+    text = (
+        f"{summary['applied']} applied and {summary['available']} available of {summary['total']} "
+        f"works, {summary['progressing']} progressing, {summary['degraded']} degraded"
+    )
+    healthy = summary["applied"] == summary["available"] == summary["total"]
+    if healthy and not summary["progressing"] and not summary["degraded"]:
+        return Condition(names.MANIFESTWORK_APPLIED, "True", "AsExpected", text)
+    processing = summary["progressing"] and not summary["degraded"]
+    reason = "Processing" if processing else "NotAsExpected"
+    return Condition(names.MANIFESTWORK_APPLIED, "False", reason, text)
+
+
+def _rolled_out(verdict: Verdict) -> Condition:
+    """OCM's PlacementRolledOut: Complete only when nothing failed."""
+    if verdict.reason == "Complete":
+        return Condition(names.PLACEMENT_ROLLED_OUT, "True", "Complete", verdict.message)
+    return Condition(names.PLACEMENT_ROLLED_OUT, "False", "Progressing", verdict.message)
+
+
+def _progressing(verdict: Verdict) -> Condition:
+    status = "True" if verdict.reason == "RollingOut" else "False"
+    return Condition(names.PROGRESSING, status, verdict.reason, verdict.message)
+
+
+_READY = {"Complete": "RolledOut", "CompleteWithFailures": "RolledOutWithFailures"}
+
+
+def _ready(verdict: Verdict) -> Condition:
+    status = "True" if verdict.is_complete else "False"
+    return Condition(
+        names.READY, status, _READY.get(verdict.reason, verdict.reason), verdict.message
+    )

@@ -1,0 +1,131 @@
+"""What do planners of workloads read? The protocols that the fleet implements.
+
+A planner sees a workload (a template on its way to clusters) with one share for each placementRef.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Protocol
+
+from rollout.model.kinds import Ref
+from rollout.model.replicaset import PlacementRef, ReplicaSet
+from rollout.model.work import Work
+from rollout.planning.plan import Write
+from rollout.planning.policy import Policy
+from rollout.planning.record import Head
+from rollout.planning.revisions import Revision
+from rollout.strategies.base import Hold, Rollout, Standing, Step
+
+
+class Ledger(Protocol):
+    """The rollout as the plain step would see it."""
+
+    @property
+    def rollout(self) -> Rollout: ...
+
+    @property
+    def standings(self) -> Mapping[str, Standing]: ...
+
+
+class Rejection(Protocol):
+    """A refused write."""
+
+    @property
+    def message(self) -> str: ...
+
+    @property
+    def retry_at(self) -> datetime: ...
+
+
+class Book(Protocol):
+    """The record's pages."""
+
+    def writes(self) -> list[Write]: ...
+
+
+class Live(Protocol):
+    """One placementRef's rollout, live."""
+
+    @property
+    def ledger(self) -> Ledger: ...
+
+    @property
+    def book(self) -> Book: ...
+
+    @property
+    def head(self) -> Head: ...
+
+    @property
+    def astray(self) -> set[str]: ...
+
+    @property
+    def rejections(self) -> Mapping[str, Rejection]: ...
+
+    def step(self, hold: Hold | None, now: datetime) -> Step: ...
+
+
+class Counted(Protocol):
+    """Clusters whose work carries the revision, and of these, whose conditions are True."""
+
+    updated: int
+    applied: int
+    available: int
+    progressing: int
+    degraded: int
+
+
+class Share(Protocol):
+    """One placementRef of a workload. ``hold``: why nothing of it may be touched."""
+
+    ref: PlacementRef
+    hold: Hold | None
+    labels: dict[str, str]
+
+    @property
+    def live(self) -> Live: ...
+
+    @property
+    def counts(self) -> Counted: ...
+
+    @property
+    def selected(self) -> int: ...
+
+    @property
+    def groups(self) -> int: ...
+
+    @property
+    def is_settled(self) -> bool: ...
+
+
+class Workload(Protocol):
+    """One ManifestWorkReplicaSet and what hangs on it."""
+
+    ref: Ref
+    replicaset: ReplicaSet | None
+    members: dict[str, str]
+    strays: set[str]
+    twins: set[str]
+    mislabelled: set[str]
+    removed: dict[str, datetime]
+
+    @property
+    def shares(self) -> Mapping[str, Share]: ...
+
+    @property
+    def clusters(self) -> list[str]: ...
+
+    def work(self, cluster: str) -> Work | None: ...
+
+    def works(self, cluster: str) -> Mapping[str, Work]: ...
+
+    def next_quiet(self) -> datetime | None: ...
+
+
+class View(Protocol):
+    """What the planner reads."""
+
+    policy: Policy
+
+    def workload(self, key: str, now: datetime) -> Workload | None: ...
+
+    def revisions(self, key: str) -> Mapping[str, Revision]: ...
