@@ -50,6 +50,8 @@ class ClusterSet:
     generation: int = 0
     deleting: bool = False
     problems: tuple[Problem, ...] = ()
+    version: int = 0
+    raw: Obj = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,8 @@ class ClusterSetBinding:
     namespace: str
     name: str
     cluster_set: str
+    version: int = field(default=0, compare=False)
+    raw: Obj = field(default_factory=dict, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

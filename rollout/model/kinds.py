@@ -7,9 +7,12 @@ Obj = dict[str, Any]
 """An object as JSON has it. Never mutated once it has left the function that made it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """One resource of an API server: enough to build its URL and to name it to a person."""
+    """One resource of an API server: enough to build its URL and to name it to a person.
+
+    There is one value for each kind, so two are equal only where they are the same.
+    """
 
     name: str
     plural: str
@@ -25,9 +28,6 @@ class Kind:
 
     def __repr__(self) -> str:
         return self.name
-
-    def __hash__(self) -> int:
-        return hash(self.name)
 
 
 _CLUSTER = "cluster.open-cluster-management.io"

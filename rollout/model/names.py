@@ -28,6 +28,7 @@ OWNER = (
 
 # Ours, on a Placement or ManifestWorkReplicaSet: what a person asks for.
 SEMANTICS = "rollout-engine.io/semantics"  # strict (default) | ocm
+DECISION_ORDER = "rollout-engine.io/decision-order"  # ClusterName (default) | sticky
 FAILURE_TOLERANCE = "rollout-engine.io/failure-tolerance"  # Soft (default) | Strict
 PAUSED = "rollout-engine.io/paused"  # "true" | "false"
 SKIP = "rollout-engine.io/skip"  # comma-separated cluster names

@@ -19,14 +19,25 @@ class Problem:
     @property
     def fault(self) -> str:
         """What is wrong, without the field and what is accepted."""
-        if self.value is None:
-            return "is missing"
-        shown = repr(self.value)
-        return f"{shown[:77] + '...' if len(shown) > 80 else shown} is not valid"
+        return (
+            "is missing" if self.value is None else f"{_shown(self.path, self.value)} is not valid"
+        )
 
     def __str__(self) -> str:
         colon = "" if self.value is None else ":"
         return f"{self.path}{colon} {self.fault}: {self.accepted}"
+
+
+def _shown(path: str, value: Any) -> str:
+    """The value, cut to 80 characters; what may hold the data of a Secret is only named."""
+    if isinstance(value, dict):
+        return "an object"
+    if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
+        return "a list"
+    if "manifests" in path or path == "(document)":
+        return "a string" if isinstance(value, str) else "a value"
+    shown = repr(value)
+    return shown[:77] + "..." if len(shown) > 80 else shown
 
 
 def joined(problems: Sequence[Problem], most: int = 5) -> str:

@@ -1,0 +1,117 @@
+"""What does the API server have to know of our kinds? CustomResourceDefinitions from the models.
+
+Structural schemas (apiextensions v1): no references, no unions, defaults only where the models have
+them. Unknown fields are pruned by the server, as with OCM's own CRDs.
+"""
+
+from typing import Any
+
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
+from pydantic_core import core_schema
+
+from rollout.api.columns import declared_columns
+from rollout.api.shapes import SHAPES
+from rollout.model.kinds import Kind, Obj
+
+_INT32 = 2**31 - 1
+_INTEGER_BOUNDS = ("minimum", "maximum")
+
+
+def crd(kind: Kind) -> Obj:
+    """The CustomResourceDefinition of one of the kinds that have a model. Raises: KeyError."""
+    names: Obj = {
+        "kind": kind.name,
+        "listKind": f"{kind.name}List",
+        "plural": kind.plural,
+        "singular": kind.name.lower(),
+    }
+    if kind.short:
+        names["shortNames"] = list(kind.short)
+    version: Obj = {
+        "name": kind.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema_of(kind)},
+    }
+    if kind.has_status:
+        version["subresources"] = {"status": {}}
+    columns = [
+        {"name": c.name, "type": c.type.value, "jsonPath": c.path} for c in declared_columns(kind)
+    ]
+    if columns:
+        version["additionalPrinterColumns"] = columns
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "names": names,
+            "versions": [version],
+        },
+    }
+
+
+def schema_of(kind: Kind) -> Obj:
+    """The structural schema of a kind. Raises: KeyError for a kind without a model."""
+    raw = SHAPES[kind.name].model_json_schema(by_alias=True, schema_generator=_Generator)
+    schema: Obj = _inlined(raw, raw.get("$defs", {}))
+    properties = schema["properties"]
+    properties.update(
+        apiVersion={"type": "string"}, kind={"type": "string"}, metadata={"type": "object"}
+    )
+    schema["required"] = [name for name in schema.get("required", []) if name != "metadata"]
+    if not schema["required"]:
+        del schema["required"]
+    return schema
+
+
+class _Generator(GenerateJsonSchema):
+    """JSON schema as a CRD can hold it: absent instead of null, enums instead of constants."""
+
+    def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
+        return self.generate_inner(schema["schema"])
+
+    def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
+        found = super().default_schema(schema)
+        if found.get("default", 0) is None:
+            del found["default"]
+        return found
+
+    def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:
+        found = super().int_schema(schema)
+        small = found.get("maximum", 2**63) <= _INT32
+        for bound in _INTEGER_BOUNDS:  # those of the type itself are in its format
+            if abs(found.get(bound, 0)) >= _INT32:
+                del found[bound]
+        return {**found, "format": "int32" if small else "int64"}
+
+    def literal_schema(self, schema: core_schema.LiteralSchema) -> JsonSchemaValue:
+        found = super().literal_schema(schema)
+        if "const" in found:
+            found["enum"] = [found.pop("const")]
+        return found
+
+
+def _inlined(node: Any, definitions: Obj) -> Any:
+    """``node`` without references and without what a structural schema may not have."""
+    if isinstance(node, list):
+        return [_inlined(item, definitions) for item in node]
+    if not isinstance(node, dict):
+        return node
+    node = dict(node)
+    if "$ref" in node:
+        name = node.pop("$ref").rpartition("/")[2]
+        node = {**definitions[name], **node}
+    found: Obj = {}
+    for name, value in node.items():
+        if name in ("$defs", "title") or (name == "additionalProperties" and value is True):
+            continue
+        if name == "properties":
+            found[name] = {field: _inlined(inner, definitions) for field, inner in value.items()}
+        elif name in ("items", "additionalProperties"):
+            found[name] = _inlined(value, definitions)
+        else:
+            found[name] = value
+    return found

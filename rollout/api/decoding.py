@@ -1,0 +1,63 @@
+"""Which value is this object? One door to the decoders of all kinds.
+
+Decoding is total: whatever got into an API server, the result is a value; what cannot be honoured
+is in its ``problems`` (semantics row 26).
+"""
+
+from collections.abc import Callable
+
+from rollout.api.cluster import decode_binding, decode_cluster, decode_cluster_set, decode_score
+from rollout.api.placement import decode_decision, decode_placement
+from rollout.api.replicaset import decode_replicaset
+from rollout.api.work import decode_work
+from rollout.model.cluster import Cluster, ClusterSet, ClusterSetBinding, Score
+from rollout.model.kinds import (
+    CLUSTER_SET,
+    CLUSTER_SET_BINDING,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    SCORE,
+    Kind,
+    Obj,
+)
+from rollout.model.placement import Decision, Placement
+from rollout.model.replicaset import ReplicaSet
+from rollout.model.work import Work
+
+Decoded = (
+    Cluster | ClusterSet | ClusterSetBinding | Placement | Decision | Score | Work | ReplicaSet
+)
+
+_STATELESS: dict[str, Callable[[Obj], Decoded]] = {
+    MANAGED_CLUSTER.name: decode_cluster,
+    CLUSTER_SET.name: decode_cluster_set,
+    CLUSTER_SET_BINDING.name: decode_binding,
+    PLACEMENT_DECISION.name: decode_decision,
+    SCORE.name: decode_score,
+}
+
+
+def decode(kind: Kind, obj: Obj, previous: object = None) -> Decoded:
+    """The model value of a stored object.
+
+    Args:
+        kind: one of the eight kinds with a model value.
+        obj: its JSON; shared by the result as ``raw``, never altered.
+        previous: what an earlier version of the same object was decoded to. Saves the hashing and
+            parsing of a spec that has not changed: same uid, same generation.
+
+    Raises: ValueError for a kind that has no model value.
+    """
+    if kind.name == MANIFEST_WORK.name:
+        return decode_work(obj, previous if isinstance(previous, Work) else None)
+    if kind.name == REPLICA_SET.name:
+        return decode_replicaset(obj, previous if isinstance(previous, ReplicaSet) else None)
+    if kind.name == PLACEMENT.name:
+        return decode_placement(obj, previous if isinstance(previous, Placement) else None)
+    stateless = _STATELESS.get(kind.name)
+    if stateless is None:
+        raise ValueError(f"decode {kind.name}: no model value; the hub's JSON is all there is")
+    return stateless(obj)

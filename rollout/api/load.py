@@ -1,0 +1,155 @@
+"""Which objects do these files hold? ``-f PATH...``: files, directories, "-" for standard input.
+
+One bad document, or one bad file, hides no other.
+"""
+
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TextIO
+
+from rollout.api.documents import Parsed, read_json, read_yaml
+from rollout.model.kinds import Obj
+
+SUFFIXES = (".json", ".yaml", ".yml")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One object and where it came from.
+
+    ``source`` is ``file:line``, the line that the object begins in; ``index`` counts the objects of
+    its file from 0.
+    """
+
+    obj: Obj
+    source: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class LoadError:
+    """What could not be read. ``source`` is ``file:line``, or the path where no line is to blame."""
+
+    source: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.source}: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Everything that could be read, in order, and everything that could not."""
+
+    documents: tuple[Document, ...]
+    errors: tuple[LoadError, ...] = ()
+
+    @property
+    def objects(self) -> tuple[Obj, ...]:
+        return tuple(document.obj for document in self.documents)
+
+
+def load(
+    paths: Iterable[str | Path], *, recursive: bool = False, stdin: TextIO | None = None
+) -> Loaded:
+    """Read every object that the paths name; lists (``kind: List``) are taken apart.
+
+    Args:
+        paths: files, directories (their ``*.yaml``, ``*.yml`` and ``*.json``, sorted), or "-".
+        recursive: go into directories in directories.
+        stdin: what "-" reads; the process's standard input where None.
+    """
+    documents: list[Document] = []
+    errors: list[LoadError] = []
+    for path in paths:
+        for name, text in _texts(str(path), recursive, stdin or sys.stdin):
+            if isinstance(text, LoadError):
+                errors.append(text)
+                continue
+            found, bad = load_text(text, name)
+            documents += found
+            errors += bad
+    return Loaded(tuple(documents), tuple(errors))
+
+
+def _texts(path: str, recursive: bool, stdin: TextIO) -> Iterator[tuple[str, str | LoadError]]:
+    if path == "-":
+        yield "stdin", stdin.read()
+        return
+    for file in _files(Path(path), recursive):
+        if isinstance(file, LoadError):
+            yield path, file
+            continue
+        try:
+            yield str(file), file.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            reason = error.strerror or type(error).__name__
+            yield str(file), LoadError(str(file), f"cannot be read: {reason.lower()}")
+        except UnicodeDecodeError as error:
+            line = error.object[: error.start].count(b"\n") + 1
+            yield str(file), LoadError(f"{file}:{line}", "is not UTF-8 text")
+
+
+def _files(path: Path, recursive: bool) -> Iterator[Path | LoadError]:
+    if not path.is_dir():
+        yield path
+        return
+    inside = path.rglob("*") if recursive else path.glob("*")
+    files = sorted(file for file in inside if file.suffix in SUFFIXES and file.is_file())
+    if not files:
+        kinds = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
+        yield LoadError(str(path), f"holds no {kinds}")
+    yield from files
+
+
+def load_text(text: str, name: str) -> tuple[list[Document], list[LoadError]]:
+    """The objects of one text; ``name`` is what it is called in sources, ``*.json`` is read as JSON."""
+    documents: list[Document] = []
+    errors: list[LoadError] = []
+    for parsed in _parsed(text, name):
+        if parsed.faults:
+            errors += [LoadError(f"{name}:{f.line}", f.message) for f in parsed.faults]
+        elif not isinstance(parsed.value, dict):
+            if parsed.value is not None:
+                message = "is no object with apiVersion, kind and metadata"
+                errors.append(LoadError(f"{name}:{parsed.line}", message))
+        else:
+            for obj, line in _expanded(parsed):
+                if isinstance(obj, dict):
+                    documents.append(Document(obj, f"{name}:{line}", len(documents)))
+                else:
+                    message = "an item of this list is no object"
+                    errors.append(LoadError(f"{name}:{line}", message))
+    return documents, errors
+
+
+def _parsed(text: str, name: str) -> Iterator[Parsed]:
+    if name.endswith(".json") or text.lstrip()[:1] == "{":
+        return _json_or_yaml(text, name)
+    return read_yaml(text)
+
+
+def _json_or_yaml(text: str, name: str) -> Iterator[Parsed]:
+    """JSON; but YAML may begin with a brace too, where the name does not say which it is."""
+    found = list(read_json(text))
+    broken = any(f.message.startswith("not JSON") for p in found for f in p.faults)
+    return read_yaml(text) if broken and not name.endswith(".json") else iter(found)
+
+
+def _expanded(parsed: Parsed) -> Iterator[tuple[Any, int]]:
+    """The object, or the items of a list, each with its line."""
+    obj = parsed.value
+    kind, items = str(obj.get("kind", "")), obj.get("items")
+    if not kind.endswith("List") or not isinstance(items, list):
+        yield obj, parsed.line
+        return
+    for item in items:
+        line = parsed.lines.get(id(item), parsed.line)
+        if (
+            isinstance(item, dict) and kind != "List" and "kind" not in item
+        ):  # a typed list names the kind only once
+            yield {"apiVersion": obj.get("apiVersion"), "kind": kind[:-4], **item}, line
+        else:
+            yield item, line

@@ -1,0 +1,168 @@
+"""What is a finding, and what is known of a set of files?"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from functools import cached_property
+
+from rollout.api.cluster import decode_binding, decode_cluster, decode_cluster_set
+from rollout.api.fields import mapping, text
+from rollout.api.load import Document
+from rollout.api.placement import decode_placement
+from rollout.api.replicaset import decode_replicaset
+from rollout.api.validation import kind_of
+from rollout.model.cluster import Cluster, ClusterSet, ClusterSetBinding
+from rollout.model.kinds import (
+    CLUSTER_SET,
+    CLUSTER_SET_BINDING,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    REPLICA_SET,
+    Kind,
+    key_of,
+)
+from rollout.model.names import CLUSTER_SET_LABEL
+from rollout.model.placement import Placement
+from rollout.model.replicaset import ReplicaSet
+
+
+class Severity(IntEnum):
+    """How much it matters: an error will be refused or cannot work, a warning may be a mistake."""
+
+    ERROR = 0
+    WARNING = 1
+    INFO = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing to know about an object.
+
+    Attributes:
+        severity: how much it matters.
+        source: ``file:line`` of the object.
+        object: ``Kind namespace/name``; "" where the text could not be read.
+        path: the field, "" for the whole object.
+        message: what is the matter.
+        remedy: what to do about it.
+        index: the place of the object among all that were read, from 0; -1 for what was not.
+    """
+
+    severity: Severity
+    source: str
+    object: str
+    path: str
+    message: str
+    remedy: str
+    index: int = 0
+
+    def __str__(self) -> str:
+        where = " ".join(part for part in (self.object, self.path) if part)
+        head = f"{self.source}: {self.severity.name.lower()}: "
+        return f"{head}{where + ': ' if where else ''}{self.message}; {self.remedy}"
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """An object of the set: its document, kind and key."""
+
+    document: Document
+    index: int
+    kind: Kind
+    namespace: str
+    name: str
+
+    @property
+    def key(self) -> str:
+        return key_of(self.namespace, self.name)
+
+    def find(self, severity: Severity, path: str, message: str, remedy: str) -> Finding:
+        source, shown = self.document.source, f"{self.kind.name} {self.key}"
+        return Finding(severity, source, shown, path, message, remedy, self.index)
+
+    def error(self, path: str, message: str, remedy: str) -> Finding:
+        return self.find(Severity.ERROR, path, message, remedy)
+
+    def warning(self, path: str, message: str, remedy: str) -> Finding:
+        return self.find(Severity.WARNING, path, message, remedy)
+
+    def info(self, path: str, message: str, remedy: str) -> Finding:
+        return self.find(Severity.INFO, path, message, remedy)
+
+
+class World:
+    """All objects of the files, and what follows from them together."""
+
+    def __init__(self, documents: Sequence[Document], namespace: str) -> None:
+        self.documents = documents
+        self.items: list[Item] = []
+        for index, document in enumerate(documents):
+            kind, _ = kind_of(document.obj)
+            if kind is not None:
+                meta = mapping(document.obj.get("metadata"))
+                name = text(meta.get("name")) or text(meta.get("generateName")) or "(no name)"
+                space = (text(meta.get("namespace")) or namespace) if kind.namespaced else ""
+                self.items.append(Item(document, index, kind, space, name))
+
+    def of(self, kind: Kind) -> Iterator[Item]:
+        return (item for item in self.items if item.kind.name == kind.name)
+
+    @cached_property
+    def clusters(self) -> list[Cluster]:
+        return [decode_cluster(item.document.obj) for item in self.of(MANAGED_CLUSTER)]
+
+    @cached_property
+    def sets(self) -> dict[str, ClusterSet]:
+        return {i.name: decode_cluster_set(i.document.obj) for i in self.of(CLUSTER_SET)}
+
+    @cached_property
+    def bindings(self) -> list[tuple[Item, ClusterSetBinding]]:
+        return [(i, decode_binding(i.document.obj)) for i in self.of(CLUSTER_SET_BINDING)]
+
+    @cached_property
+    def placements(self) -> dict[str, Placement]:
+        return {i.key: decode_placement(i.document.obj) for i in self.of(PLACEMENT)}
+
+    @cached_property
+    def replicasets(self) -> list[tuple[Item, ReplicaSet]]:
+        return [(i, decode_replicaset(i.document.obj)) for i in self.of(REPLICA_SET)]
+
+    def members(self, cluster_set: ClusterSet) -> set[str]:
+        """The clusters of the files that are in the set."""
+        if cluster_set.selector is None:
+            label, name = CLUSTER_SET_LABEL, cluster_set.name
+            return {c.name for c in self.clusters if c.labels.get(label) == name}
+        return {c.name for c in self.clusters if cluster_set.selector.matches(c.labels)}
+
+    def at_most(self, placement_key: str) -> int | None:
+        """How many clusters the placement can select; None where the files do not say.
+
+        Expressions, taints and scores are not looked at: they can only make it fewer.
+        """
+        placement = self.placements.get(placement_key)
+        if placement is None:
+            return None
+        wanted = placement.number
+        if not self.clusters:
+            return wanted
+        found = len(self._candidates(placement, placement_key.partition("/")[0]))
+        return found if wanted is None else min(found, wanted)
+
+    def _candidates(self, placement: Placement, namespace: str) -> set[str]:
+        bound = {b.name for item, b in self.bindings if item.namespace == namespace}
+        names = bound & set(placement.cluster_sets) if placement.cluster_sets else bound
+        inside: set[str] = set()
+        for name in names & self.sets.keys():
+            inside |= self.members(self.sets[name])
+        return {
+            c.name
+            for c in self.clusters
+            if c.name in inside
+            and (
+                not placement.predicates
+                or any(
+                    p.labels.matches(c.labels) and p.claims.matches(c.claims)
+                    for p in placement.predicates
+                )
+            )
+        }

@@ -1,0 +1,64 @@
+"""Is each object on its own well formed, and is it there once?"""
+
+from collections.abc import Iterator
+
+from rollout.api.fields import mapping, text
+from rollout.api.load import Document
+from rollout.api.preflight.findings import Finding, Item, Severity, World
+from rollout.api.validation import kind_of, validate
+from rollout.model.names import FAILURE_TOLERANCE, PAUSED, SEMANTICS
+
+_OUR_GROUP = "rollout-engine.io/"  # scenarios and the like: checked by those who read them
+_ANNOTATIONS = {
+    SEMANTICS: ("strict", "ocm"),
+    FAILURE_TOLERANCE: ("Soft", "Strict"),
+    PAUSED: ("true", "false"),
+}
+
+
+def object_findings(world: World) -> Iterator[Finding]:
+    """Unknown kinds, bad fields, bad annotations of ours, and objects that are there twice."""
+    for index, document in enumerate(world.documents):
+        ours = text(document.obj.get("apiVersion")).startswith(_OUR_GROUP)
+        if kind_of(document.obj)[0] is None and not ours:
+            yield from _unknown(document, index)
+    seen: dict[tuple[str, str], Item] = {}
+    for item in world.items:
+        for problem in validate(item.document.obj):
+            yield item.error(problem.path, problem.fault, f"accepted: {problem.accepted}")
+        yield from _annotations(item)
+        first = seen.setdefault((item.kind.name, item.key), item)
+        if first is not item and text(mapping(item.document.obj.get("metadata")).get("name")):
+            yield item.warning(
+                "",
+                f"is in these files already ({first.document.source})",
+                "keep one of the two: the last one read wins",
+            )
+
+
+def _unknown(document: Document, index: int) -> Iterator[Finding]:
+    kind = text(document.obj.get("kind")) or "(no kind)"
+    name = text(mapping(document.obj.get("metadata")).get("name"))
+    for problem in validate(document.obj):
+        close = problem.accepted.startswith("did you mean") or problem.path == "apiVersion"
+        advice = "" if close else "; what clusters should run belongs in a ManifestWorkReplicaSet"
+        yield Finding(
+            Severity.ERROR,
+            document.source,
+            f"{kind} {name}".strip(),
+            problem.path,
+            problem.fault,
+            f"accepted: {problem.accepted}{advice}",
+            index,
+        )
+
+
+def _annotations(item: Item) -> Iterator[Finding]:
+    found = mapping(mapping(item.document.obj.get("metadata")).get("annotations"))
+    for name, accepted in _ANNOTATIONS.items():
+        if name in found and found[name] not in accepted:
+            yield item.error(
+                f"metadata.annotations[{name}]",
+                f"{found[name]!r} is not valid",
+                f"accepted: one of {', '.join(accepted)}",
+            )

@@ -1,0 +1,89 @@
+"""Can the placements select anything? Sets, bindings and the clusters of the files."""
+
+from collections.abc import Iterator
+
+from rollout.api.fields import mapping
+from rollout.api.preflight.findings import Finding, Item, World
+from rollout.model.kinds import CLUSTER_SET, PLACEMENT
+from rollout.model.placement import Placement
+
+
+def placement_findings(world: World) -> Iterator[Finding]:
+    """Placements that see no set, bindings that bind nothing, sets without members."""
+    for item in world.of(PLACEMENT):
+        placement = world.placements[item.key]
+        yield from _sees(world, item, placement)
+        yield from _selects(world, item, placement)
+        yield from _quoted_size(item)
+    for item, binding in world.bindings:
+        if binding.cluster_set and binding.cluster_set != binding.name:
+            yield item.error(
+                "spec.clusterSet",
+                f"{binding.cluster_set!r} is not the name of the binding, {binding.name!r}",
+                "a binding is called like the set that it binds",
+            )
+        elif binding.cluster_set and binding.cluster_set not in world.sets:
+            yield item.warning(
+                "spec.clusterSet",
+                f"ManagedClusterSet {binding.cluster_set} is not in these files",
+                "add it, unless it is on the hub already",
+            )
+    if world.clusters:
+        yield from _empty_sets(world)
+
+
+def _sees(world: World, item: Item, placement: Placement) -> Iterator[Finding]:
+    bound = {b.name for i, b in world.bindings if i.namespace == item.namespace}
+    if not bound:
+        yield item.warning(
+            "metadata.namespace",
+            f"namespace {item.namespace} has no ManagedClusterSetBinding in these files",
+            "add one, unless it is on the hub already: without one nothing can be selected",
+        )
+        return
+    for i, name in enumerate(placement.cluster_sets):
+        if name not in bound:
+            yield item.warning(
+                f"spec.clusterSets[{i}]",
+                f"{name} is not bound to namespace {item.namespace} in these files",
+                f"bind it, or choose from: {', '.join(sorted(bound))}",
+            )
+
+
+def _selects(world: World, item: Item, placement: Placement) -> Iterator[Finding]:
+    spec = mapping(item.document.obj.get("spec"))
+    if spec.get("numberOfClusters") == 0:
+        yield item.warning(
+            "spec.numberOfClusters", "0 selects no cluster", "leave it out to select all that match"
+        )
+    elif world.clusters and world.at_most(item.key) == 0 and not placement.problems:
+        yield item.warning(
+            "spec.predicates",
+            f"none of the {len(world.clusters)} clusters in these files can be selected",
+            "compare the selectors, sets and bindings with the clusters' labels and claims",
+        )
+
+
+def _quoted_size(item: Item) -> Iterator[Finding]:
+    spec = mapping(item.document.obj.get("spec"))
+    strategy = mapping(mapping(spec.get("decisionStrategy")).get("groupStrategy"))
+    value = strategy.get("clustersPerDecisionGroup")
+    if isinstance(value, str) and value.isdecimal() and int(value):
+        yield item.warning(
+            "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup",
+            f"{value!r} is a number in quotes; it is read as {int(value)}, but OCM's own "
+            "controllers refuse it",
+            "write it without quotes",
+        )
+
+
+def _empty_sets(world: World) -> Iterator[Finding]:
+    for item in world.of(CLUSTER_SET):
+        found = world.sets[item.name]
+        if not found.problems and not world.members(found):
+            yield item.warning(
+                "spec.clusterSelector",
+                f"none of the {len(world.clusters)} clusters in these files is in this set",
+                "label clusters with cluster.open-cluster-management.io/clusterset: "
+                f"{item.name}, or use a label selector that matches some",
+            )

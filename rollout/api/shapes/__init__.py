@@ -1,0 +1,41 @@
+"""What may people write? A pydantic model of each kind, from which the CRDs can be generated too."""
+
+from rollout.api.shapes.base import Resource, Shape
+from rollout.api.shapes.cluster import (
+    AddOnPlacementScore,
+    ManagedCluster,
+    ManagedClusterSet,
+    ManagedClusterSetBinding,
+)
+from rollout.api.shapes.placement import Placement, PlacementDecision
+from rollout.api.shapes.replicaset import ManifestWorkReplicaSet
+from rollout.api.shapes.work import ManifestWork
+
+SHAPES: dict[str, type[Resource]] = {
+    shape.__name__: shape
+    for shape in (
+        ManagedCluster,
+        ManagedClusterSet,
+        ManagedClusterSetBinding,
+        Placement,
+        PlacementDecision,
+        AddOnPlacementScore,
+        ManifestWork,
+        ManifestWorkReplicaSet,
+    )
+}
+"""The model of each kind, by its name."""
+
+__all__ = [
+    "SHAPES",
+    "AddOnPlacementScore",
+    "ManagedCluster",
+    "ManagedClusterSet",
+    "ManagedClusterSetBinding",
+    "ManifestWork",
+    "ManifestWorkReplicaSet",
+    "Placement",
+    "PlacementDecision",
+    "Resource",
+    "Shape",
+]

@@ -1,0 +1,418 @@
+"""Each kind of object becomes a value; whatever got into an API server, nothing raises."""
+
+import copy
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rollout.api import decode
+from rollout.api.cluster import (
+    decode_binding,
+    decode_cluster,
+    decode_cluster_set,
+    decode_score,
+)
+from rollout.api.decoding import Decoded
+from rollout.api.placement import decode_decision
+from rollout.model.cluster import Cluster, ClusterSetBinding, Taint
+from rollout.model.kinds import CONFIG_MAP, KINDS, Kind, Obj
+from rollout.model.placement import Decision
+
+T0 = datetime(2026, 11, 21, 8, tzinfo=UTC)
+DECODABLE = [kind for kind in KINDS.values() if "open-cluster-management" in kind.group]
+
+
+def test_a_cluster_is_read_whole() -> None:
+    obj: Obj = {
+        "metadata": {
+            "name": "c1",
+            "uid": "u",
+            "resourceVersion": "12",
+            "labels": {"region": "west"},
+            "deletionTimestamp": "2026-11-21T08:00:00Z",
+        },
+        "spec": {
+            "taints": [
+                {"key": "k", "effect": "NoSelect", "timeAdded": "2026-11-21T08:00:00Z"},
+                {"key": "l", "value": "v", "effect": "PreferNoSelect", "timeAdded": None},
+            ]
+        },
+        "status": {
+            "allocatable": {"cpu": "3500m"},
+            "capacity": {"cpu": 4, "memory": "32Gi", "bad": True},
+            "clusterClaims": [
+                {"name": "platform", "value": "AWS"},
+                {"name": "id", "value": "1"},
+                {"name": "id", "value": "2"},
+            ],
+            "conditions": [{"type": "ManagedClusterConditionAvailable", "status": "True"}],
+        },
+    }
+    assert decode_cluster(obj) == Cluster(
+        name="c1",
+        labels={"region": "west"},
+        claims={"platform": "AWS", "id": "2"},
+        taints=(Taint("k", "", "NoSelect", T0), Taint("l", "v", "PreferNoSelect", None)),
+        allocatable={"cpu": "3500m"},
+        capacity={"cpu": "4", "memory": "32Gi"},
+        available=True,
+        deleting=True,
+        uid="u",
+        version=12,
+    )
+    assert decode_cluster(obj).raw is obj
+
+
+@pytest.mark.parametrize(
+    ("status", "available"), [("True", True), ("False", False), ("Unknown", None), (None, None)]
+)
+def test_a_cluster_is_available_only_where_its_condition_says_so(
+    status: object, available: bool | None
+) -> None:
+    conditions = [{"type": "Other", "status": "True"}]
+    conditions.append({"type": "ManagedClusterConditionAvailable", "status": status})  # type: ignore[dict-item]  # what a server may hold
+    assert decode_cluster({"status": {"conditions": conditions}}).available is available
+
+
+@pytest.mark.parametrize(
+    ("version", "number"),
+    [("7", 7), (7, 7), ("", 0), (None, 0), ("x", 0), ("-1", 0), ("9" * 30, 0), ("\u0667", 0)],
+)
+def test_a_resource_version_is_a_number_or_0(version: object, number: int) -> None:
+    assert decode_cluster({"metadata": {"resourceVersion": version}}).version == number
+
+
+WEST, EAST = {"region": "west"}, {"region": "east"}
+
+
+@pytest.mark.parametrize(
+    ("selector", "west", "east"),
+    [
+        ({"selectorType": "LabelSelector", "labelSelector": {"matchLabels": WEST}}, True, False),
+        ({"selectorType": "LabelSelector", "labelSelector": {}}, True, True),
+        ({"selectorType": "LabelSelector"}, False, False),
+        (
+            {"selectorType": "LabelSelector", "labelSelector": {"matchLabels": {"a": 1}}},
+            False,
+            False,
+        ),
+        ({"selectorType": "Nonsense"}, False, False),
+    ],
+)
+def test_a_label_selector_set_matches_no_more_than_it_says(
+    selector: Obj, west: bool, east: bool
+) -> None:
+    found = decode_cluster_set({"spec": {"clusterSelector": selector}}).selector
+    assert found is not None
+    assert (found.matches(WEST), found.matches(EAST)) == (west, east)
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [None, {}, {"clusterSelector": None}, {"clusterSelector": {}}]
+    + [{"clusterSelector": {"selectorType": t}} for t in ("", "ExclusiveClusterSetLabel")],
+)
+def test_a_set_goes_by_the_exclusive_label_unless_it_says_otherwise(spec: object) -> None:
+    found = decode_cluster_set({"metadata": {"name": "s"}, "spec": spec})
+    assert (found.name, found.selector, found.problems) == ("s", None, ())
+
+
+@pytest.mark.parametrize(
+    ("spec", "path"),
+    [
+        (5, "spec"),
+        ({"clusterSelector": 5}, "spec.clusterSelector"),
+        ({"clusterSelector": {"selectorType": "X"}}, "spec.clusterSelector.selectorType"),
+        (
+            {"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": 5}},
+            "spec.clusterSelector.labelSelector",
+        ),
+    ],
+)
+def test_a_bad_set_says_where(spec: object, path: str) -> None:
+    assert [p.path for p in decode_cluster_set({"spec": spec}).problems] == [path]
+
+
+def test_a_binding_is_read() -> None:
+    obj = {"metadata": {"namespace": "ns", "name": "s"}, "spec": {"clusterSet": "s"}}
+    assert decode_binding(obj) == ClusterSetBinding("ns", "s", "s")
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"),
+    [
+        (None, None),
+        ("2026-11-21T08:00:00Z", T0),
+        ("garbage", datetime(1, 1, 1, tzinfo=UTC)),
+        (5, datetime(1, 1, 1, tzinfo=UTC)),
+    ],
+)
+def test_a_score_is_valid_until_it_says_and_never_by_mistake(
+    until: object, expected: datetime | None
+) -> None:
+    scores = [{"name": "a", "value": 5}, {"name": "b", "value": "5"}, {"name": 1, "value": 1}, 7]
+    score = decode_score(
+        {
+            "metadata": {"namespace": "c1", "name": "r"},
+            "status": {"scores": scores, "validUntil": until},
+        }
+    )
+    assert (score.cluster, score.name, score.values) == ("c1", "r", {"a": 5})
+    assert score.valid_until == expected
+
+
+def decision(index: object) -> Decision:
+    return decode_decision(
+        {
+            "metadata": {
+                "namespace": "ns",
+                "name": "p-decision-1",
+                "uid": "u",
+                "resourceVersion": "3",
+                "labels": {
+                    "cluster.open-cluster-management.io/placement": "p",
+                    "cluster.open-cluster-management.io/decision-group-index": index,
+                    "cluster.open-cluster-management.io/decision-group-name": "canary",
+                },
+            },
+            "status": {"decisions": [{"clusterName": "c1"}, {"clusterName": None}, {}, 5]},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("written", "index"),
+    [("0", 0), ("12", 12), ("", None), ("-1", None), ("x", None), (3, None), ("9" * 12, None)],
+)
+def test_a_decision_has_the_group_of_its_labels(written: object, index: int | None) -> None:
+    found = decision(written)
+    assert found == Decision("ns", "p-decision-1", "p", index, "canary", ("c1",), 3, "u")
+
+
+def test_a_kind_without_a_model_value_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="decode ConfigMap: no model value"):
+        decode(CONFIG_MAP, {})
+
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=4)
+    | st.sampled_from(["10m", "25%", "In", "Progressive", "2026-11-21T08:00:00Z"])
+)
+KEYS = st.sampled_from(
+    [
+        "metadata",
+        "spec",
+        "status",
+        "name",
+        "namespace",
+        "labels",
+        "annotations",
+        "uid",
+        "generation",
+        "resourceVersion",
+        "conditions",
+        "type",
+        "taints",
+        "key",
+        "effect",
+        "clusterClaims",
+        "value",
+        "allocatable",
+        "clusterSelector",
+        "labelSelector",
+        "matchLabels",
+        "matchExpressions",
+        "operator",
+        "values",
+        "predicates",
+        "tolerations",
+        "requiredClusterSelector",
+        "prioritizerPolicy",
+        "configurations",
+        "scoreCoordinate",
+        "weight",
+        "decisionStrategy",
+        "groupStrategy",
+        "decisionGroups",
+        "groupName",
+        "numberOfClusters",
+        "decisions",
+        "clustersPerDecisionGroup",
+        "manifestWorkTemplate",
+        "workload",
+        "manifests",
+        "manifestConfigs",
+        "conditionRules",
+        "condition",
+        "placementRefs",
+        "rolloutStrategy",
+        "progressive",
+        "maxFailures",
+        "scores",
+        "progressDeadline",
+        "mandatoryDecisionGroups",
+        "groupIndex",
+        "maxConcurrency",
+        "spreadConstraints",
+    ]
+)
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=25,
+)
+OBJECTS = st.fixed_dictionaries({}, optional={"metadata": JSON, "spec": JSON, "status": JSON})
+
+
+@settings(max_examples=150)
+@given(OBJECTS, st.sampled_from(DECODABLE))
+def test_decoding_any_json_gives_a_value_and_leaves_the_json_alone(obj: Obj, kind: Kind) -> None:
+    before = copy.deepcopy(obj)
+    first = decode(kind, obj)
+    assert decode(kind, obj, first) == first
+    assert obj == before
+    hash_free: Decoded = decode(kind, copy.deepcopy(obj))
+    assert hash_free == first
+
+
+def at_every_place(obj: Any, value: Any) -> list[Any]:
+    """Copies of ``obj``, each with ``value`` in another place."""
+    places: list[Any] = [value]
+    if isinstance(obj, dict):
+        for name, inner in obj.items():
+            places += [{**obj, name: changed} for changed in at_every_place(inner, value)]
+    elif isinstance(obj, list):
+        for i, inner in enumerate(obj):
+            places += [
+                [*obj[:i], changed, *obj[i + 1 :]] for changed in at_every_place(inner, value)
+            ]
+    return places
+
+
+FULL: dict[str, Obj] = {
+    "ManagedCluster": {
+        "metadata": {"name": "c", "labels": {"a": "b"}, "resourceVersion": "1"},
+        "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSelect", "timeAdded": "t"}]},
+        "status": {
+            "clusterClaims": [{"name": "n", "value": "v"}],
+            "allocatable": {"cpu": "1"},
+            "conditions": [{"type": "ManagedClusterConditionAvailable", "status": "True"}],
+        },
+    },
+    "ManifestWork": {
+        "metadata": {
+            "name": "w",
+            "labels": {"work.open-cluster-management.io/manifestworkreplicaset": "a.b"},
+            "annotations": {"rollout-engine.io/started-at": "x"},
+            "generation": 1,
+        },
+        "spec": {
+            "workload": {"manifests": [{"metadata": {"creationTimestamp": None}}]},
+            "manifestConfigs": [
+                {"updateStrategy": {"serverSideApply": {"ignoreFields": [{"jsonPaths": ["x"]}]}}}
+            ],
+        },
+        "status": {"conditions": [{"type": "Applied", "status": "True", "observedGeneration": 1}]},
+    },
+    "ManifestWorkReplicaSet": {
+        "metadata": {"name": "w", "finalizers": ["f"]},
+        "spec": {
+            "manifestWorkTemplate": {
+                "manifestConfigs": [{"conditionRules": [{"condition": "Progressing"}]}]
+            },
+            "placementRefs": [
+                {
+                    "name": "p",
+                    "rolloutStrategy": {
+                        "type": "Progressive",
+                        "progressive": {
+                            "minSuccessTime": "5m",
+                            "progressDeadline": "10m",
+                            "maxFailures": 1,
+                            "maxConcurrency": "25%",
+                            "mandatoryDecisionGroups": [{"groupName": "g", "groupIndex": 0}],
+                        },
+                    },
+                }
+            ],
+            "cascadeDeletionPolicy": "Foreground",
+        },
+    },
+    "Placement": {
+        "metadata": {"name": "p"},
+        "spec": {
+            "clusterSets": ["s"],
+            "numberOfClusters": 1,
+            "predicates": [
+                {
+                    "requiredClusterSelector": {
+                        "labelSelector": {
+                            "matchLabels": {"a": "b"},
+                            "matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}],
+                        },
+                        "claimSelector": {"matchExpressions": [{"key": "k", "operator": "Exists"}]},
+                        "celSelector": {"celExpressions": ["true"]},
+                    }
+                }
+            ],
+            "prioritizerPolicy": {
+                "mode": "Exact",
+                "configurations": [
+                    {"scoreCoordinate": {"type": "BuiltIn", "builtIn": "Steady"}, "weight": 2},
+                    {
+                        "scoreCoordinate": {
+                            "type": "AddOn",
+                            "addOn": {"resourceName": "r", "scoreName": "s"},
+                        }
+                    },
+                ],
+            },
+            "spreadPolicy": {
+                "spreadConstraints": [
+                    {"topologyKey": "k", "topologyKeyType": "Label", "maxSkew": 1}
+                ]
+            },
+            "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 5}],
+            "decisionStrategy": {
+                "groupStrategy": {
+                    "clustersPerDecisionGroup": 5,
+                    "decisionGroups": [
+                        {"groupName": "gg", "groupClusterSelector": {"labelSelector": {}}}
+                    ],
+                }
+            },
+            "sortBy": "Score",
+            "scoreRateLimit": "5m",
+        },
+        "status": {
+            "conditions": [],
+            "decisionGroups": [{"decisionGroupIndex": 0, "decisions": ["d"], "clusterCount": 1}],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("kind", FULL)
+@pytest.mark.parametrize(
+    "value", [None, True, -1, 10**30, 1.5, "", "x\ud800", [], [[]], {}, {"": 0}]
+)
+def test_no_value_in_any_place_makes_decoding_raise(kind: str, value: object) -> None:
+    for obj in at_every_place(FULL[kind], value):
+        if isinstance(obj, dict):
+            decode(KINDS[kind], obj)
+
+
+@pytest.mark.parametrize("kind", FULL)
+def test_a_well_formed_object_has_no_problems(kind: str) -> None:
+    found = decode(KINDS[kind], FULL[kind])
+    problems = [p.path for p in getattr(found, "problems", ())]
+    assert problems == (
+        ["spec.manifestWorkTemplate.workload.manifests"] if "Replica" in kind else []
+    )

@@ -1,0 +1,246 @@
+"""A ManifestWork from a dict and from bytes: the same value."""
+
+import copy
+import dataclasses
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rollout.api import decode_work_text, decode_works
+from rollout.api.work import UNREADABLE, decode_work
+from rollout.model.conditions import Condition
+from rollout.model.content import content_hash
+from rollout.model.kinds import Obj
+from rollout.model.work import Work
+
+T0 = datetime(2026, 11, 21, 8, tzinfo=UTC)
+OWNER_LABEL = "work.open-cluster-management.io/manifestworkreplicaset"
+SPEC: Obj = {"workload": {"manifests": [{"kind": "ConfigMap", "metadata": {"name": "a"}}]}}
+
+
+def work(**metadata: Any) -> Obj:
+    return {
+        "apiVersion": "work.open-cluster-management.io/v1",
+        "kind": "ManifestWork",
+        "metadata": {
+            "name": "web-1",
+            "namespace": "c1",
+            "uid": "u1",
+            "generation": 2,
+            "resourceVersion": "17",
+            "creationTimestamp": "2026-11-21T08:00:00Z",
+            "labels": {
+                OWNER_LABEL: "apps.web",
+                "work.open-cluster-management.io/placementname": "fleet",
+            },
+            "annotations": {
+                "rollout-engine.io/revision": "r1",
+                "rollout-engine.io/started-at": "2026-11-21T08:00:00.000001Z",
+            },
+            **metadata,
+        },
+        "spec": SPEC,
+        "status": {
+            "conditions": [
+                {
+                    "type": "Applied",
+                    "status": "True",
+                    "reason": "R",
+                    "message": "m",
+                    "observedGeneration": 2,
+                    "lastTransitionTime": "2026-11-21T08:00:00Z",
+                }
+            ]
+        },
+    }
+
+
+def test_a_work_is_read_whole() -> None:
+    obj = work()
+    found = decode_work(obj)
+    assert found == Work(
+        cluster="c1",
+        name="web-1",
+        owner="apps/web",
+        placement="fleet",
+        content=content_hash(SPEC),
+        revision="r1",
+        started_at=T0.replace(microsecond=1),
+        generation=2,
+        version=17,
+        uid="u1",
+        created="2026-11-21T08:00:00Z",
+        deleting=False,
+        conditions={"Applied": Condition("Applied", "True", "R", "m", 2, T0)},
+        labels=obj["metadata"]["labels"],
+        annotations=obj["metadata"]["annotations"],
+    )
+    assert found.raw is obj
+
+
+@pytest.mark.parametrize(
+    ("label", "annotation", "owner"),
+    [
+        ("apps.web", None, "apps/web"),
+        ("apps.web.v2", None, "apps/web.v2"),
+        ("1b2c3d4e", None, ""),
+        ("1b2c3d4e", "apps/a-very-long-name", "apps/a-very-long-name"),
+        ("apps.web", "apps/other", "apps/other"),
+        ("apps.web", "garbage", "apps/web"),
+        ("apps.web", "a/b/c", "apps/web"),
+        ("apps.web", "", "apps/web"),
+        (".web", None, ""),
+        ("apps.", None, ""),
+        (None, None, ""),
+        (None, "apps/web", "apps/web"),
+    ],
+)
+def test_the_owner_is_the_annotation_else_the_label_up_to_its_first_dot(
+    label: str | None, annotation: str | None, owner: str
+) -> None:
+    obj = work(
+        labels={OWNER_LABEL: label} if label is not None else None,
+        annotations={"rollout-engine.io/owner": annotation} if annotation is not None else None,
+    )
+    assert decode_work(obj).owner == owner
+    assert decode_works(as_list(obj))[0].owner == owner
+
+
+def changed(obj: Obj) -> Obj:
+    return {**obj, "spec": {"workload": {"manifests": [{"kind": "Secret"}]}}}
+
+
+@pytest.mark.parametrize(
+    ("metadata", "reused"),
+    [
+        ({}, True),
+        ({"generation": 3}, False),
+        ({"uid": "u2"}, False),
+        ({"uid": ""}, False),
+        ({"generation": 0}, False),
+        ({"generation": None}, False),
+    ],
+)
+def test_the_content_is_reused_only_for_the_same_uid_and_generation(
+    metadata: Obj, reused: bool
+) -> None:
+    marked = dataclasses.replace(decode_work(work(**metadata)), content="known")
+    same = {"uid": "u1", "generation": 2, **metadata} == {"uid": "u1", "generation": 2}
+    previous = marked if same else dataclasses.replace(marked, uid="u1", generation=2)
+
+    found = decode_work(changed(work(**metadata)), previous)
+
+    assert (found.content == "known") is reused
+    if not reused:
+        assert found.content == content_hash(changed(work())["spec"])
+
+
+def test_without_uid_and_generation_nothing_is_reused() -> None:
+    bare: Obj = {"metadata": {"name": "w"}, "spec": SPEC}
+    previous = dataclasses.replace(decode_work(bare), content="stale")
+    assert decode_work(bare, previous).content == content_hash(SPEC)
+
+
+def as_list(*works: Obj) -> bytes:
+    return json.dumps({"kind": "ManifestWorkList", "metadata": {}, "items": works}).encode()
+
+
+def bare(value: Work) -> Work:
+    return dataclasses.replace(value, raw={})
+
+
+def test_a_list_of_bytes_gives_the_same_works_in_order() -> None:
+    objects = [
+        work(name=f"w{i}", deletionTimestamp=None if i else "2026-11-21T08:00:00Z")
+        for i in range(3)
+    ]
+    objects.append({"metadata": {"name": "no-more"}})
+    found = decode_works(as_list(*objects))
+    assert found == [bare(decode_work(obj)) for obj in objects]
+    assert all(value.raw == {} for value in found)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        {"metadata": {"labels": {"a": 5}, "generation": "x", "uid": None}},
+        {"metadata": None},
+        {"metadata": {}, "spec": [], "status": {"conditions": {}}},
+        {"metadata": {}, "status": {"conditions": [5, {"type": "Applied"}, {"status": "x"}]}},
+        {"metadata": {}, "spec": None},
+        {},
+    ],
+)
+def test_an_item_of_odd_shape_spoils_no_other(odd: Obj) -> None:
+    found = decode_works(as_list(work(), odd, work(name="last")))
+    assert found == [bare(decode_work(obj)) for obj in (work(), odd, work(name="last"))]
+    assert decode_work_text(json.dumps(odd).encode()) == bare(decode_work(odd))
+
+
+@pytest.mark.parametrize("payload", [b"{}", b'{"items": null}', b'{"items": []}'])
+def test_an_empty_list_has_no_works(payload: bytes) -> None:
+    assert decode_works(payload) == []
+
+
+@pytest.mark.parametrize("payload", [b"", b"{", b'{"items": 5}', b"[]"])
+def test_what_is_no_list_is_refused(payload: bytes) -> None:
+    with pytest.raises(msgspec.DecodeError):
+        decode_works(payload)
+
+
+def test_a_spec_nested_beyond_reason_is_unreadable_not_fatal() -> None:
+    deep: Any = {}
+    for _ in range(5000):
+        deep = {"a": deep}
+    assert decode_work({"spec": deep}).content == UNREADABLE
+    text = '{"metadata": {}, "spec": ' + '{"a":' * 900 + "1" + "}" * 900 + "}"
+    assert decode_work_text(text.encode()).content != ""
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+METADATA = st.fixed_dictionaries(
+    {},
+    optional={
+        "name": st.text(max_size=4),
+        "generation": st.integers(0, 3) | JSON,
+        "uid": st.sampled_from(["u1", "u2"]),
+        "labels": st.dictionaries(st.text(max_size=4), st.text(max_size=4)) | JSON,
+        "annotations": st.none() | JSON,
+        "resourceVersion": st.sampled_from(["1", "x"]) | JSON,
+    },
+)
+CONDITIONS = st.lists(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": st.sampled_from(["Applied", "Available"]),
+            "status": st.sampled_from(["True", "False"]) | JSON,
+            "observedGeneration": st.integers(0, 3) | JSON,
+            "lastTransitionTime": st.just("2026-11-21T08:00:00Z") | JSON,
+        },
+    )
+    | JSON,
+    max_size=3,
+)
+WORKS = st.fixed_dictionaries(
+    {"metadata": METADATA},
+    optional={"spec": JSON, "status": st.fixed_dictionaries({"conditions": CONDITIONS}) | JSON},
+)
+
+
+@given(st.lists(WORKS, max_size=3))
+def test_bytes_and_dicts_give_equal_works(objects: list[Obj]) -> None:
+    before = copy.deepcopy(objects)
+    assert decode_works(as_list(*objects)) == [bare(decode_work(obj)) for obj in objects]
+    assert objects == before
