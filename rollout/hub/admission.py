@@ -1,0 +1,51 @@
+"""May this object be stored, and as what? Defaults and validation, the same for every writer."""
+
+from rollout.api import validate, with_defaults
+from rollout.errors import Invalid
+from rollout.model.kinds import MANIFEST_WORK, Kind, Obj, Ref
+from rollout.model.problems import joined
+
+_OUTSIDE_SPEC = frozenset({"metadata", "status"})
+
+
+def admit(ref: Ref, new: Obj, old: Obj | None) -> Obj:
+    """The object to store: with the defaults of its kind, every field checked.
+
+    A write that changes nothing but metadata and status is not looked into again: the hub checks
+    metadata itself, and agents write statuses by the thousand.
+
+    Raises: Invalid, with every bad field.
+    """
+    if old is not None and _same_outside(new, old):
+        return new
+    spec = new.get("spec")
+    known = _ADMITTED.get(id(spec))
+    if known is not None and known[0] is spec and known[1] is ref.kind:
+        return {**new, "spec": known[2]}
+    filled = with_defaults(new)
+    problems = validate(filled)
+    if problems:
+        raise Invalid(f"{ref}: {joined(problems)}")
+    if ref.kind is MANIFEST_WORK and set(new) <= _FIELDS:
+        if len(_ADMITTED) >= _KEPT:
+            _ADMITTED.clear()
+        _ADMITTED[id(spec)] = (spec, ref.kind, filled.get("spec"))
+    return filled
+
+
+_FIELDS = frozenset({"apiVersion", "kind", "metadata", "spec"})
+_KEPT = 32
+_ADMITTED: dict[int, tuple[object, Kind, object]] = {}
+"""Specs of works that were admitted lately, by identity: a template goes to thousands of clusters.
+
+Each entry holds the spec, so that its id cannot come to mean another one.
+"""
+
+
+def _same_outside(new: Obj, old: Obj) -> bool:
+    """Whether all but metadata and status is the same, by identity: a hub keeps that."""
+    return all(
+        new.get(field) is old.get(field)
+        for field in new.keys() | old.keys()
+        if field not in _OUTSIDE_SPEC
+    )

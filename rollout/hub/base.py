@@ -1,0 +1,132 @@
+"""Where do objects live? The contract that every hub keeps.
+
+A hub stores objects as JSON (`Obj`), gives each change a growing version, and tells everyone who
+watches. Objects that it hands out are shared and must not be mutated.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from rollout.model.events import Event
+from rollout.model.kinds import Kind, Obj, Ref
+
+Sink = Callable[[Event], None]
+Expire = Callable[[], None]
+Changes = Obj | list[Obj]
+"""A JSON merge patch (RFC 7386), or the operations of a JSON patch (RFC 6902)."""
+Admit = Callable[[Ref, Obj, Obj | None], Obj]
+"""``(ref, new, old or None) -> the object to store``: defaults, or raises Invalid or Denied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """All objects of a kind at one version; a watch from ``version`` misses nothing after it."""
+
+    items: tuple[Obj, ...]
+    version: int
+
+
+class Hub(Protocol):
+    """What an API server does that controllers rely on (architecture 3.4).
+
+    Every method may raise `rollout.errors.HubError` subclasses, as said there.
+    """
+
+    def get(self, ref: Ref) -> Obj:
+        """The object as it is now (a live read). Raises: Gone."""
+        ...
+
+    def list(
+        self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Listing:
+        """Objects of a kind, ordered by key; only those whose labels contain ``labels``."""
+        ...
+
+    def create(self, ref: Ref, obj: Obj) -> Obj:
+        """Store a new object; returns it as stored. Raises: AlreadyExists, Gone, Invalid, Denied."""
+        ...
+
+    def patch(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
+        """JSON merge patch of everything but the status. Raises: Conflict, Gone, Invalid."""
+        ...
+
+    def patch_status(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
+        """JSON merge patch of the status alone: ``changes`` is ``{"status": {...}}``."""
+        ...
+
+    def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
+        """Delete, or begin to where finalizers are set. Raises: Conflict (other uid), Gone."""
+        ...
+
+    def watch(
+        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+    ) -> Callable[[], None]:
+        """Send every event of the kind after ``since`` to ``sink``, old ones before this returns.
+
+        Events come in the order of their versions, each after its write is committed. Where the
+        watch breaks and cannot be resumed, ``expired`` is called once: the watch has ended and
+        events may be missing, so list again and watch from that listing's version.
+
+        Returns: a function that ends the watch. Raises: Expired where ``since`` is too old.
+        """
+        ...
+
+    def close(self) -> None: ...
+
+
+class EmbeddedHub(Hub, Protocol):
+    """What a hub that we keep ourselves does besides: whole batches, and the runner's own state.
+
+    Made for one thread. Watchers are called on it, by the write they follow from.
+    """
+
+    def list(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Listing:
+        """As `Hub.list`, and by selectors as kubectl takes them. Raises: Invalid for a bad one."""
+        ...
+
+    def patch(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
+        """As `Hub.patch`; a list is a JSON patch."""
+        ...
+
+    def patch_status(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
+        """As `Hub.patch_status`; a list is a JSON patch."""
+        ...
+
+    def replace(self, ref: Ref, obj: Obj, version: int | None = None) -> Obj:
+        """Make everything but the status as it is in ``obj`` (PUT).
+
+        A resourceVersion or uid in it is a precondition; without one it is put over whatever is
+        there. Raises: Conflict, Gone, Invalid.
+        """
+        ...
+
+    def batch(self) -> AbstractContextManager[None]:
+        """One transaction of all writes inside: acknowledged, and told to watchers, when it ends.
+
+        Inside, reads see the batch's own writes. An exception that leaves the batch undoes all of
+        it. A batch inside a batch is part of it.
+        """
+        ...
+
+    def poll(self) -> int:
+        """Bring in what other processes wrote, and tell watchers.
+
+        Returns: the number of events since the last poll; 1 for a gap that made watches expire.
+        """
+        ...
+
+    def put_state(self, key: str, value: bytes) -> None:
+        """Keep a value for the runner, in the same transaction as the batch around it."""
+        ...
+
+    def get_state(self, key: str) -> bytes | None: ...

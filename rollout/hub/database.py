@@ -1,0 +1,253 @@
+"""How do objects lie in a SQLite file, and what makes a write of it last?
+
+One row of ``revision`` for each version of an object, body and all; ``object`` points at the version
+each object is at. So ``revision`` is the watch history too: old rows go, those pointed at stay.
+Write-ahead log with a sync at each commit: what was committed survives a kill and a power cut.
+"""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from rollout.errors import ConfigError, Unavailable
+from rollout.hub.feed import check_kept
+from rollout.hub.locks import RunnerLock, Turns
+
+_OURS = 0x726F6C6C  # "roll", as the file's application id
+
+MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE revision (
+        version INTEGER PRIMARY KEY, kind TEXT NOT NULL, key TEXT NOT NULL,
+        change TEXT NOT NULL, body BLOB NOT NULL);
+    CREATE TABLE object (
+        kind TEXT NOT NULL, key TEXT NOT NULL, version INTEGER NOT NULL,
+        PRIMARY KEY (kind, key)) WITHOUT ROWID;
+    CREATE TABLE state (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+    CREATE TABLE setting (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+    INSERT INTO setting VALUES ('forgotten', '0');
+    """,
+)
+"""What brings a file from schema n to n + 1. Never edited once released; only appended to."""
+
+
+class Row(NamedTuple):
+    """One version of an object. ``change`` is ADDED, MODIFIED or DELETED, ``body`` JSON."""
+
+    version: int
+    kind: str
+    key: str
+    change: str
+    body: bytes
+
+
+class Database:
+    """One connection to a state file. Raises: Unavailable where the file cannot be used now."""
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        seed: str,
+        create: bool = True,
+        patience: float = 10.0,
+        migrations: Sequence[str] = MIGRATIONS,
+    ) -> None:
+        """Open the file and bring it to the newest schema.
+
+        Args:
+            path: the file; its directory must exist.
+            seed: kept in the file when it is made; later ones are ignored.
+            create: whether a file that is not there is made.
+            patience: seconds to wait for another process's transaction.
+            migrations: see `MIGRATIONS`.
+        Raises: ConfigError where the file is not ours, damaged, or of a newer schema.
+        """
+        if not create and not path.exists():
+            raise ConfigError(f"there is no state file {path}")
+        if not path.parent.is_dir():
+            raise ConfigError(f"cannot make the state file {path}: there is no such directory")
+        self._path = path
+        try:
+            self._turns = Turns(path)
+            self._sql = sqlite3.connect(path, timeout=patience, isolation_level=None)
+        except (OSError, sqlite3.OperationalError) as fault:
+            raise ConfigError(f"cannot open the state file {path}: {fault}") from fault
+        try:
+            with self._faults(), self._turns.turn():
+                self._prepare(seed, migrations)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self, seed: str, migrations: Sequence[str]) -> None:
+        sql = self._sql
+        ours, known = self._pragma("application_id"), self._pragma("user_version")
+        tables = sql.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if tables and ours != _OURS:
+            raise ConfigError(f"{self._path} is a database of something else")
+        if known > len(migrations):
+            raise ConfigError(
+                f"{self._path} has schema {known}, this program knows {len(migrations)}: "
+                "use the newer version of rollout that wrote it"
+            )
+        sql.execute("PRAGMA journal_mode = WAL")
+        sql.execute("PRAGMA synchronous = FULL")
+        if known == len(migrations):
+            return
+        # A runner of an older release must not find the tables changed under it.
+        alone = contextlib.closing(RunnerLock(self._path)) if known else contextlib.nullcontext()
+        with alone, self._undone_on_failure():
+            sql.execute("BEGIN IMMEDIATE")
+            for script in migrations[self._pragma("user_version") :]:
+                for statement in filter(str.strip, script.split(";")):
+                    sql.execute(statement)
+            sql.execute("INSERT OR IGNORE INTO setting VALUES ('seed', ?)", (seed,))
+            sql.execute(f"PRAGMA application_id = {_OURS}")
+            sql.execute(f"PRAGMA user_version = {len(migrations)}")
+            sql.execute("COMMIT")
+
+    # Transactions
+
+    def begin(self) -> None:
+        """Begin to write: from here to the end no other process does."""
+        with self._faults(), self._turns.turn():
+            self._sql.execute("BEGIN IMMEDIATE")
+
+    def commit(self) -> None:
+        """End the transaction; what it wrote lasts. Where this fails nothing is written."""
+        with self._faults(), self._undone_on_failure():
+            self._sql.execute("COMMIT")
+
+    def rollback(self) -> None:
+        if self._sql.in_transaction:
+            self._sql.execute("ROLLBACK")
+
+    # Reading
+
+    def data_version(self) -> int:
+        """A number that differs from the last one given where another process has committed since."""
+        with self._faults():
+            return self._pragma("data_version")
+
+    def seed(self) -> str:
+        return str(self._setting("seed"))
+
+    def forgotten(self) -> int:
+        """The version up to which history may be incomplete."""
+        return int(self._setting("forgotten"))
+
+    def version(self) -> int:
+        """The version of the last write."""
+        with self._faults():
+            return int(self._one("SELECT coalesce(max(version), 0) FROM revision"))
+
+    def load(self) -> tuple[int, list[Row]]:
+        """The version of the last write, and all objects as they are then."""
+        query = "SELECT r.* FROM object o JOIN revision r ON r.version = o.version"
+        with self._faults():
+            if self._sql.in_transaction:
+                return self.version(), [Row(*row) for row in self._sql.execute(query)]
+            self._sql.execute("BEGIN")
+            try:
+                return self.version(), [Row(*row) for row in self._sql.execute(query)]
+            finally:
+                self.rollback()
+
+    def after(self, version: int, kind: str | None = None) -> list[Row]:
+        """What was written after ``version``, in order. Raises: Expired where some is forgotten."""
+        query = "SELECT * FROM revision WHERE version > ?"
+        with self._faults():
+            if kind is None:
+                found = self._sql.execute(f"{query} ORDER BY version", (version,))
+            else:
+                found = self._sql.execute(f"{query} AND kind = ? ORDER BY version", (version, kind))
+            rows = [Row(*row) for row in found]
+        check_kept(version, self.forgotten())  # read last: what is gone by now was not in the rows
+        return rows
+
+    # Writing, inside a transaction
+
+    def write(self, rows: Sequence[Row], superseded: Iterable[int]) -> None:
+        """Append rows, and point each object at its last one.
+
+        Args:
+            rows: by version, all newer than what is there.
+            superseded: the versions that objects were at before.
+        """
+        last = {(row.kind, row.key): row for row in rows}
+        forgotten = self.forgotten()
+        dead = [(v,) for v in superseded if v <= forgotten]
+        deleted = [at for at, row in last.items() if row.change == "DELETED"]
+        live = [(*at, row.version) for at, row in last.items() if row.change != "DELETED"]
+        with self._faults():
+            self._sql.executemany("INSERT INTO revision VALUES (?, ?, ?, ?, ?)", rows)
+            self._sql.executemany("INSERT OR REPLACE INTO object VALUES (?, ?, ?)", live)
+            if deleted:
+                self._sql.executemany("DELETE FROM object WHERE kind = ? AND key = ?", deleted)
+            if dead:
+                self._sql.executemany("DELETE FROM revision WHERE version = ?", dead)
+
+    def forget(self, keep: int) -> None:
+        """Drop history older than the last ``keep`` versions, an eighth of them at a time.
+
+        Cost: O(objects + rows dropped), seldom.
+        """
+        forgotten, until = self.forgotten(), self.version() - keep
+        if until - forgotten <= keep // 8:
+            return
+        with self._faults():
+            self._sql.execute(
+                "DELETE FROM revision WHERE version > ? AND version <= ? "
+                "AND version NOT IN (SELECT version FROM object)",
+                (forgotten, until),
+            )
+            self._sql.execute("UPDATE setting SET value = ? WHERE key = 'forgotten'", (str(until),))
+
+    def put_state(self, key: str, value: bytes) -> None:
+        with self._faults():
+            self._sql.execute("INSERT OR REPLACE INTO state VALUES (?, ?)", (key, value))
+
+    def get_state(self, key: str) -> bytes | None:
+        with self._faults():
+            row = self._sql.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
+        return None if row is None else bytes(row[0])
+
+    def close(self) -> None:
+        self._sql.close()
+        self._turns.close()
+
+    # How
+
+    def _pragma(self, name: str) -> int:
+        return int(self._one(f"PRAGMA {name}"))
+
+    def _setting(self, key: str) -> str:
+        with self._faults():
+            row = self._sql.execute("SELECT value FROM setting WHERE key = ?", (key,)).fetchone()
+        return str(row[0])
+
+    def _one(self, query: str) -> int:
+        return int(self._sql.execute(query).fetchone()[0])
+
+    @contextlib.contextmanager
+    def _undone_on_failure(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException:
+            self.rollback()
+            raise
+
+    @contextlib.contextmanager
+    def _faults(self) -> Iterator[None]:
+        """Say a fault of SQLite in our terms."""
+        try:
+            yield
+        except sqlite3.ProgrammingError:
+            raise  # a closed hub, or another thread: a fault of the caller's code
+        except sqlite3.OperationalError as fault:
+            raise Unavailable(f"cannot use the state file {self._path}: {fault}") from fault
+        except sqlite3.DatabaseError as fault:
+            raise ConfigError(f"the state file {self._path} is damaged: {fault}") from fault
