@@ -251,9 +251,13 @@ class Step:
 
     @property
     def complete(self) -> bool:
-        """Every stage has passed and every member is soaked, skipped, or failed within budget."""
+        """Every stage has passed and every member is soaked, skipped, or failed within budget.
+
+        Never where there is nothing to roll out to: lost clusters are targets no more (row 22).
+        """
         done = (Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST)
-        return bool(self.stages) and all(
+        targets = sum(stage.members + stage.phases.get(Phase.SKIPPED, 0) for stage in self.stages)
+        return bool(targets and self.halt is None) and all(
             stage.passed and all(n == 0 or phase in done for phase, n in stage.phases.items())
             for stage in self.stages
         )

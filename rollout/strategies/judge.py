@@ -27,7 +27,7 @@ def judge(standing: Standing, revision: str, timing: Timing, now: datetime) -> J
         return judged
     if judged.phase.holds_slot:
         return Judgement(Phase.OUTDATED, judged.until, judged.reason)
-    return Judgement(Phase.WAITING, judged.until)
+    return Judgement(Phase.WAITING)
 
 
 def _on_its_revision(standing: Standing, timing: Timing, now: datetime) -> Judgement:

@@ -90,7 +90,7 @@ def _absent(ref: GroupRef, has_group: bool, selection: Selection) -> Hold | None
     )
 
 
-def soak_of(spec: RolloutSpec, settle: timedelta) -> timedelta:
+def soak_of(spec: RolloutSpec, settle: timedelta = timedelta(0)) -> timedelta:
     """How long success must stand: minSuccessTime (which All ignores), at least ``settle``."""
     return max(timedelta(0) if spec.type == "All" else spec.min_success_time, settle)
 

@@ -62,6 +62,10 @@ def decide(rollout: Rollout, now: datetime) -> Step:
     settled: list[Settled] = []
     rechecks: list[datetime] = []
     censuses = [_count(stage, rollout, now, settled, rechecks) for stage in rollout.staging.stages]
+    lost = lost_by_stage(rollout)
+    for stage, census in zip(rollout.staging.stages, censuses, strict=True):
+        if lost[stage.key]:
+            census.phases[Phase.LOST] = lost[stage.key]
     settled.sort(key=lambda s: s.cluster)
     return choose(rollout, censuses, tuple(settled), min(rechecks, default=None))
 
@@ -108,11 +112,16 @@ def _count(
 
 def lost_by_stage(rollout: Rollout) -> Counter[str]:
     """How many were lost in each stage, by key. Those of a stage that is gone count in the first
-    one that is left: losing clusters can never open a gate (row 17).
+    one that is left: losing clusters can never open a gate (row 17). A person releases a lost
+    cluster by skipping it.
     """
     keys = [stage.key for stage in rollout.staging.stages]
     known = frozenset(keys)
-    return Counter(key if key in known else keys[0] for key in rollout.lost.values() if keys)
+    return Counter(
+        key if key in known else keys[0]
+        for cluster, key in rollout.lost.items()
+        if keys and cluster not in rollout.skipped
+    )
 
 
 def due(standing: Standing, judged: Judgement) -> Settled | None:

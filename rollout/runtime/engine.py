@@ -1,0 +1,322 @@
+"""Who drives? One thread that takes in news, plans what it concerns, and sends the writes out.
+
+Everything that others tell it arrives as a message in the inbox: events of the hub, wake-ups of timers,
+outcomes of writes. All messages that wait are taken in before the next key is planned. A key is busy
+until all writes of its plan have come back. The same class runs in production, in simulation and in
+frozen time; only the hub, the clock, the timers and the I/O differ.
+"""
+
+import contextlib
+import logging
+import queue
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from rollout.clock import Clock
+from rollout.errors import Gone, HubError
+from rollout.fleet.fleet import WATCHED, Fleet
+from rollout.hub.base import Hub
+from rollout.model.events import Change, Event
+from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref, ref_of
+from rollout.planning.plan import NOTHING, Note, Plan, Planner, Write, concerns_one_cluster
+from rollout.runtime.io import InlineIo, Io, Outcome, Result
+from rollout.runtime.timers import Timers, Wake
+from rollout.runtime.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the engine behaves, apart from what it decides."""
+
+    least_interval: Mapping[Kind, timedelta] = field(
+        default_factory=lambda: {REPLICA_SET: timedelta(seconds=1)}
+    )
+    """News of an object is planned at once; then news and due timers are gathered for this long."""
+    strict: bool = False
+    """Raise what a planner raises (tests, simulation) instead of logging, counting and backing off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """A timer has fired."""
+
+    ref: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A write has come back."""
+
+    flight: "Flight"
+    write: Write
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The watch of a kind has broken: list again."""
+
+    kind: Kind
+
+
+@dataclass(slots=True)
+class Flight:
+    """A plan on its way: which wave is out, and what came back so far."""
+
+    ref: Ref
+    plan: Plan
+    wave: int = -1
+    pending: int = 0
+    blocked: bool = False
+    wait: timedelta | None = None
+
+
+Message = Event | Woken | Answered | Broken
+
+
+class Engine:
+    """See the module. `start`, then `turn` until it returns False; again whenever news arrive."""
+
+    def __init__(
+        self,
+        hub: Hub,
+        clock: Clock,
+        timers: Callable[[Wake], Timers],
+        planners: Mapping[Kind, Planner[Any]],
+        fleet: Fleet | None = None,
+        *,
+        io: Io | None = None,
+        pace: Pace = Pace(),
+        notes: Callable[[Note, datetime], None] | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.hub, self.clock, self.fleet = hub, clock, fleet or Fleet()
+        self.inbox: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self.timers = timers(self._woken)
+        self.failures = 0  # plans that raised
+        self.passes = 0
+        self._planners = planners
+        self._io = io or InlineIo(hub)
+        self._pace, self._notes = pace, notes
+        self._queue: WorkQueue[Ref] = WorkQueue(seed)
+        self._last_pass: dict[Ref, datetime] = {}
+        self._gathering: set[Ref] = set()
+        self._first: Message | None = None  # taken out of the inbox by `wait`
+        self._stops: dict[Kind, Callable[[], None]] = {}
+
+    def _woken(self, key: Hashable) -> None:
+        """Called by timers, on whatever thread: post, and do nothing else."""
+        assert isinstance(key, tuple)
+        self.inbox.put(Woken(key[1]))
+
+    # -- news ----------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Read everything, then watch. Nothing is planned before all kinds have been read."""
+        now = self.clock.now()
+        for kind in WATCHED:
+            self._list(kind, now)
+        for kind in self._planners:
+            for ref in self.fleet.known(kind):
+                self._queue.add(ref)
+
+    def stop(self) -> None:
+        """End the watches. Writes that are out still come back."""
+        for stop in self._stops.values():
+            stop()
+        self._stops.clear()
+
+    def _list(self, kind: Kind, now: datetime) -> None:
+        listing = self.hub.list(kind)
+        gone = self.fleet.known(kind)
+        for obj in listing.items:
+            ref = ref_of(kind, obj)
+            gone.discard(ref)
+            self._see(Event(ref, Change.ADDED, obj, _version(obj)), now)
+        for ref in sorted(gone, key=str):
+            self._see(Event(ref, Change.DELETED, _last_seen(ref), listing.version), now)
+        if kind in self._stops:
+            self._stops.pop(kind)()
+        self._stops[kind] = self.hub.watch(
+            kind, listing.version, self.inbox.put, lambda: self.inbox.put(Broken(kind))
+        )
+
+    def _see(self, event: Event, now: datetime) -> None:
+        for ref in self.fleet.apply(event, now):
+            if ref.kind in self._planners:
+                self._want(ref, now)
+
+    def _want(self, ref: Ref, now: datetime) -> None:
+        """Queue the key now, or as soon as its interval is over."""
+        interval = self._pace.least_interval.get(ref.kind)
+        last = self._last_pass.get(ref)
+        if interval and last is not None and now < last + interval:
+            if ref not in self._gathering:
+                self._gathering.add(ref)
+                self.timers.arm(("gathered", ref), last + interval)
+        else:
+            self._queue.add(ref)
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def turn(self) -> bool:
+        """Take in all messages, then plan one key. Returns False where there was nothing to do."""
+        now = self.clock.now()
+        busy = False
+        while (message := self._next_message()) is not None:
+            busy = True
+            self._take(message, now)
+        ref = self._queue.get()
+        if ref is None:
+            return busy
+        self._plan(ref, now)
+        return True
+
+    def wait(self, seconds: float) -> bool:
+        """Block until a message is there, or for so long. Returns whether one is."""
+        if self._first is None:
+            with contextlib.suppress(queue.Empty):
+                self._first = self.inbox.get(timeout=seconds)
+        return self._first is not None
+
+    def run_until_idle(self) -> None:
+        while self.turn():
+            pass
+
+    def _next_message(self) -> Message | None:
+        first, self._first = self._first, None
+        if first is not None:
+            return first
+        try:
+            return self.inbox.get_nowait()
+        except queue.Empty:
+            return None
+
+    def _take(self, message: Message, now: datetime) -> None:
+        match message:
+            case Event():
+                self._see(message, now)
+            case Woken(ref):
+                self._gathering.discard(ref)
+                self._queue.add(ref)
+            case Answered(flight, write, outcome):
+                self._answer(flight, write, outcome, now)
+            case Broken(kind):
+                self._list(kind, now)
+
+    def _plan(self, ref: Ref, now: datetime) -> None:
+        self._last_pass[ref] = now
+        self.passes += 1
+        try:
+            plan = self._planners[ref.kind].plan(ref.key, self.fleet.view(ref.kind), now)
+        except Exception:
+            if self._pace.strict:
+                raise
+            self.failures += 1
+            log.exception("planning %s failed; it is tried again later", ref)
+            self._queue.done(ref)
+            self.timers.arm(("retry", ref), now + self._queue.backoff(ref))
+            return
+        for note in plan.notes:
+            self._tell(note, now)
+        if plan is NOTHING and not self.fleet.exists(ref):
+            self._last_pass.pop(ref, None)
+        self._next_wave(Flight(ref, plan), now)
+
+    def _tell(self, note: Note, now: datetime) -> None:
+        log.log(
+            logging.WARNING if note.warning else logging.INFO,
+            "%s: %s: %s",
+            note.ref,
+            note.reason,
+            note.message,
+        )
+        if self._notes is not None:
+            self._notes(note, now)
+
+    # -- writes --------------------------------------------------------------------------------
+
+    def _next_wave(self, flight: Flight, now: datetime) -> None:
+        flight.wave += 1
+        if flight.wave >= len(flight.plan.waves) or flight.blocked:
+            self._landed(flight, now)
+            return
+        wave = flight.plan.waves[flight.wave]
+        flight.pending = len(wave)
+        for write in wave:
+            self.fleet.attempted(write, now)
+        self._io.send(wave, lambda w, outcome: self.inbox.put(Answered(flight, w, outcome)))
+
+    def _answer(self, flight: Flight, write: Write, outcome: Outcome, now: datetime) -> None:
+        match outcome.result:
+            case Result.LANDED:
+                self.fleet.landed(write, now)
+                if outcome.obj is not None:
+                    event = Event(write.ref, Change.MODIFIED, outcome.obj, _version(outcome.obj))
+                    self._see(event, now)
+            case Result.STALE:
+                flight.wait = flight.wait or self._queue.backoff(flight.ref)
+                self._read_back(write.ref, now)
+            case Result.REFUSED:
+                self._refused(flight, write, outcome.message, now)
+            case Result.WAIT:
+                flight.wait = max(outcome.after or timedelta(0), flight.wait or timedelta(0))
+            case Result.UNKNOWN:
+                flight.wait = flight.wait or self._queue.backoff(flight.ref)
+                self._read_back(write.ref, now)
+        if outcome.result is not Result.LANDED and not concerns_one_cluster(write):
+            flight.blocked = True
+        flight.pending -= 1
+        if flight.pending == 0:
+            self._next_wave(flight, now)
+
+    def _refused(self, flight: Flight, write: Write, message: str, now: datetime) -> None:
+        log.warning("%s was refused: %s", write.ref, message)
+        retry_at = self.fleet.rejected(write, message, now)
+        if retry_at is None:
+            flight.wait = flight.wait or self._queue.backoff(flight.ref)
+
+    def _read_back(self, ref: Ref, now: datetime) -> None:
+        """What is there now? A write that failed may have been done, or someone else's was."""
+        try:
+            obj = self.hub.get(ref)
+        except Gone:
+            if self.fleet.exists(ref):
+                version = self.fleet.version(ref) + 1
+                self._see(Event(ref, Change.DELETED, _last_seen(ref), version), now)
+        except HubError as error:
+            log.info("reading back %s failed: %s", ref, error)
+        else:
+            self._see(Event(ref, Change.MODIFIED, obj, _version(obj)), now)
+
+    def _landed(self, flight: Flight, now: datetime) -> None:
+        """All writes are back: let the key go, and say when to look at it again."""
+        ref = flight.ref
+        recheck = flight.plan.recheck_at
+        if flight.wait is not None:
+            retry = now + flight.wait
+            recheck = retry if recheck is None else min(recheck, retry)
+        else:
+            self._queue.forget(ref)
+        if recheck is not None:
+            interval = self._pace.least_interval.get(ref.kind, timedelta(0))
+            self.timers.arm(("recheck", ref), max(recheck, now + interval))
+        else:
+            self.timers.cancel(("recheck", ref))
+        self._queue.done(ref)
+
+
+def _version(obj: Obj) -> int:
+    return int(obj["metadata"]["resourceVersion"])
+
+
+def _last_seen(ref: Ref) -> Obj:
+    """What is left of an object that is gone: enough to find what to forget."""
+    meta: Obj = {"name": ref.name, "resourceVersion": "0"}
+    if ref.kind.namespaced:
+        meta["namespace"] = ref.namespace
+    return {"metadata": meta}

@@ -1,0 +1,160 @@
+"""Timed wake-ups: `Timers` puts keys back on a queue at an instant.
+
+A timer never runs work. It only calls ``wake(key)``, which must be cheap,
+thread-safe and must not arm timers itself: APScheduler removes a finished job
+*after* its inline callback returns, so re-arming the same key from inside the
+callback would be silently undone.
+"""
+
+import heapq
+import logging
+import threading
+from collections.abc import Callable, Hashable
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from apscheduler.executors.base import BaseExecutor, run_job
+from apscheduler.jobstores.base import JobLookupError
+from apscheduler.schedulers.background import BackgroundScheduler
+from apscheduler.schedulers.base import BaseScheduler
+from apscheduler.triggers.date import DateTrigger
+
+from rollout.clock import Clock, SystemClock
+
+log = logging.getLogger(__name__)
+
+Wake = Callable[[Hashable], None]
+
+
+class Timers(Protocol):
+    """Keyed one-shot alarms. Arming a key again replaces its instant."""
+
+    def arm(self, key: Hashable, at: datetime) -> None: ...
+    def cancel(self, key: Hashable) -> None: ...
+
+
+class VirtualTimers:
+    """Alarms on a `VirtualClock`; the simulator jumps from one to the next."""
+
+    def __init__(self, clock: Clock, wake: Wake) -> None:
+        self._clock, self._wake = clock, wake
+        self._due: dict[Hashable, datetime] = {}
+        self._heap: list[tuple[datetime, str, Hashable]] = []  # ties by repr, as APScheduler
+
+    def arm(self, key: Hashable, at: datetime) -> None:
+        self._due[key] = at
+        heapq.heappush(self._heap, (at, repr(key), key))
+
+    def cancel(self, key: Hashable) -> None:
+        self._due.pop(key, None)
+
+    def next_at(self) -> datetime | None:
+        """The earliest armed instant; drops superseded heap entries."""
+        while self._heap and self._due.get(self._heap[0][2]) != self._heap[0][0]:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else None
+
+    def run_due(self) -> int:
+        """Wake every key due at the clock's now; return how many."""
+        woken = 0
+        while (at := self.next_at()) is not None and at <= self._clock.now():
+            key = heapq.heappop(self._heap)[2]
+            del self._due[key]
+            self._wake(key)
+            woken += 1
+        return woken
+
+
+class _InlineExecutor(BaseExecutor):  # type: ignore[misc]  # apscheduler has no types
+    """Runs the wake callback on the scheduler's thread.
+
+    APScheduler's own DebugExecutor leaves one counter entry behind per job id;
+    keys here are unbounded over a process's life, so keep no counters at all.
+    """
+
+    def submit_job(self, job: Any, run_times: list[datetime]) -> None:
+        for event in run_job(job, job._jobstore_alias, run_times, self._logger.name):
+            self._scheduler._dispatch_event(event)
+
+    def _do_submit_job(self, job: Any, run_times: list[datetime]) -> None:
+        raise NotImplementedError
+
+
+class SteppedScheduler(BaseScheduler):  # type: ignore[misc]  # apscheduler has no types
+    """An APScheduler without a thread: due jobs run only in `run_due`."""
+
+    def wakeup(self) -> None:
+        """Nothing sleeps, so there is nothing to wake."""
+
+    def shutdown(self, wait: bool = True) -> None:
+        super().shutdown(wait)
+
+    def run_due(self) -> None:
+        self._process_jobs()
+
+
+class ApsTimers:
+    """Alarms on APScheduler; each armed key is a visible one-shot job.
+
+    Instants are on ``clock``, which may be steadier than the wall clock that APScheduler reads: a
+    job is armed for as far ahead as the instant is away. A step of the wall clock can make a job
+    late; `sweep` wakes what is due all the same.
+    """
+
+    def __init__(
+        self,
+        wake: Wake,
+        scheduler: type[BaseScheduler] = BackgroundScheduler,
+        clock: Clock | None = None,
+    ) -> None:
+        self._wake = wake
+        self._wall = SystemClock()
+        self._clock: Clock = clock or self._wall
+        self._due: dict[Hashable, datetime] = {}
+        self._lock = threading.Lock()  # jobs fire on APScheduler's thread
+        self.scheduler = scheduler(
+            timezone=UTC,
+            executors={"default": _InlineExecutor()},
+            # No grace limit: a late wake-up is still wanted, a lost one stalls a rollout.
+            job_defaults={"misfire_grace_time": None, "coalesce": True, "max_instances": 1},
+        )
+        self.scheduler.start()
+
+    def arm(self, key: Hashable, at: datetime) -> None:
+        with self._lock:
+            self._due[key] = at
+        self.scheduler.add_job(
+            self._fire,
+            DateTrigger(self._wall.now() + (at - self._clock.now()), timezone=UTC),
+            args=(key,),
+            id=repr(key),
+            replace_existing=True,
+        )
+
+    def cancel(self, key: Hashable) -> None:
+        with self._lock:
+            self._due.pop(key, None)
+        try:
+            self.scheduler.remove_job(repr(key))
+        except JobLookupError:
+            log.debug("timer %r was not armed", key)
+
+    def next_at(self) -> datetime | None:
+        """The earliest armed instant."""
+        with self._lock:
+            return min(self._due.values(), default=None)
+
+    def sweep(self) -> None:
+        """Wake every key that is due on the clock, in order of instant and then of key."""
+        now = self._clock.now()
+        with self._lock:
+            late = sorted((at, repr(key), key) for key, at in self._due.items() if at <= now)
+        for _, _, key in late:
+            self.cancel(key)
+            self._wake(key)
+
+    def _fire(self, key: Hashable) -> None:
+        with self._lock:
+            known = self._due.pop(key, None)
+        if known is not None:
+            self._wake(key)

@@ -1,0 +1,42 @@
+"""How does an engineer get a rollout to decide on, with no hub at all?"""
+
+from collections.abc import Iterable, Mapping
+
+from rollout.errors import ConfigError
+from rollout.model.placement import Group
+from rollout.model.replicaset import RolloutSpec
+from rollout.strategies.base import Rollout, Standing, Strategy, Timing, select
+from rollout.strategies.stages import BUILT_IN, soak_of
+
+
+def rollout_of(
+    spec: RolloutSpec,
+    groups: Iterable[Group],
+    standings: Iterable[Standing] = (),
+    revision: str = "1",
+    *,
+    passed: Iterable[str] = (),
+    strategies: Mapping[str, Strategy] = BUILT_IN,
+) -> Rollout:
+    """A rollout of ``revision`` to these groups, as `decide` and `Ledger` take it.
+
+    Args:
+        spec: the rolloutStrategy.
+        groups: decision groups in any order; a cluster named twice counts in the first.
+        standings: what is known of clusters that have been touched; the others never were.
+        passed: the keys of gates that have passed (`Step.passed` of earlier steps).
+
+    Raises: ConfigError where no strategy has the name ``spec.type``.
+    """
+    strategy = strategies.get(spec.type)
+    if strategy is None:
+        known = ", ".join(sorted(strategies))
+        raise ConfigError(f"no rollout strategy is called {spec.type!r}; there are: {known}")
+    selection = select(groups)
+    return Rollout(
+        revision,
+        strategy.stages(spec, selection),
+        {standing.cluster: standing for standing in standings},
+        Timing(soak_of(spec), spec.deadline),
+        frozenset(passed),
+    )
