@@ -1,0 +1,362 @@
+"""What would the clusters' agents do now? Simulated work agents for every ManifestWork of a hub.
+
+They see works through a watch, wait as their scenario says, and write status as OCM's agents do,
+errors of theirs included where asked for. There are no threads: whoever drives them asks when they
+act next (`next_at`) and lets them act (`run_due`). What they have pending can be kept and taken up
+again (`dump`, `restore`), and goes on the same.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
+
+from rollout.api.fields import listed, mapping, text, version_of
+from rollout.clock import Clock
+from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
+from rollout.hub.base import Hub, Listing
+from rollout.model.events import Change, Event
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Kind, Obj, Ref, ref_of
+from rollout.model.names import REVISION
+from rollout.sim.agenda import Agenda
+from rollout.sim.chance import draws
+from rollout.sim.memory import Saved, SavedWork, read, write
+from rollout.sim.reports import Report, Statuses, said_of
+from rollout.sim.roster import FOREVER, Roster
+from rollout.sim.scenario import Scenario
+from rollout.sim.template import Templates
+from rollout.sim.timeline import following, leaving
+from rollout.sim.work import WorkInHand, recalled
+from rollout.sim.world import PATIENCE, World, is_ours
+
+FINALIZER = "cluster.open-cluster-management.io/manifest-work-cleanup"
+_ATTEMPTS = 5
+_MOST_NOTES = 100
+
+
+class Agents:
+    """The agents of all clusters of one hub.
+
+    Args:
+        hub: where works are seen and status is written.
+        clock: when; only ever asked for the present.
+        scenario: how; ``scenario.spec.seed`` counts where no ``seed`` is given.
+    """
+
+    def __init__(self, hub: Hub, clock: Clock, scenario: Scenario, seed: int | None = None) -> None:
+        self.notes: list[str] = []
+        self._hub, self._clock, self._scenario = hub, clock, scenario
+        self._seed = scenario.spec.seed if seed is None else seed
+        self._saved = Saved()
+        self._works: dict[str, WorkInHand] = {}
+        self._attempts: dict[str, int] = {}  # of works that are gone
+        self._templates = Templates()
+        self._statuses = Statuses(with_manifests=scenario.spec.resource_status)
+        self._inbox: deque[tuple[datetime, Event]] = deque()
+        self._watches: list[Callable[[], None]] = []
+        self._expired = False
+        self._dumped: bytes | None = None  # as long as nothing has changed
+        self._set_up(clock.now())
+
+    def start(self) -> None:
+        """Look at everything there is, then watch. Goes on from what was restored, if anything was."""
+        saved, now = self._saved, self._clock.now()
+        self._set_up(saved.started_at or now)
+        self._attempts = dict(saved.attempts)
+        for name in saved.gone:
+            self._roster.of(name).gone = True
+        for entry in saved.works:
+            self._recall(entry)
+        self._look(now)
+
+    def _set_up(self, started_at: datetime) -> None:
+        self._started_at = started_at
+        self._agenda = Agenda()
+        self._roster = Roster(self._scenario, started_at)
+        self._world = World(
+            self._hub,
+            self._roster,
+            self._agenda,
+            self._scenario.spec.fleet_events,
+            started_at,
+            frozenset(self._saved.events_done),
+            self._note,
+        )
+
+    def next_at(self) -> datetime | None:
+        """The earliest instant at which an agent acts; None where only an event can bring one about."""
+        self._drain()
+        return self._agenda.next_at()
+
+    def run_due(self) -> int:
+        """Act for everything that is due now. Returns: how many actions that were."""
+        acted = 0
+        self._drain()
+        now = self._clock.now()
+        while (key := self._agenda.take(now)) is not None:
+            self._dumped = None
+            if is_ours(key):
+                self._world.act(key, now)
+            else:
+                self._act(self._works[key], now)
+            acted += 1
+            self._drain()
+        return acted
+
+    def close(self) -> None:
+        """Stop watching. What is pending can still be dumped."""
+        for end in self._watches:
+            end()
+        self._watches.clear()
+
+    def dump(self) -> bytes:
+        """All that is pending, for `restore` on the same hub and scenario.
+
+        Cost: O(works) where anything has changed since the last dump, else nothing.
+        """
+        self._drain()
+        if self._dumped is None:
+            self._dumped = self._written()
+        return self._dumped
+
+    def _written(self) -> bytes:
+        works = [work.saved(key, self._agenda.at(key)) for key, work in sorted(self._works.items())]
+        return write(
+            Saved(
+                started_at=self._started_at,
+                events_done=sorted(self._world.done),
+                gone=[member.name for member in self._roster if member.gone],
+                attempts=self._attempts,
+                works=works,
+            )
+        )
+
+    def restore(self, saved: bytes) -> None:
+        """Take up what another process left. Before `start`. Raises: ConfigError for foreign bytes."""
+        self._saved = read(saved)
+
+    # Seeing
+
+    def _look(self, now: datetime) -> None:
+        """List everything and watch from there; also after a watch broke."""
+        self.close()
+        self._inbox.clear()
+        self._expired, self._dumped = False, None
+        clusters, works = self._hub.list(MANAGED_CLUSTER), self._hub.list(MANIFEST_WORK)
+        found = {obj["metadata"]["name"] for obj in clusters.items}
+        for member in self._roster:
+            if member.joined and member.name not in found:
+                member.gone = True
+        for obj in clusters.items:
+            self._saw_cluster(obj["metadata"]["name"], obj, now)
+        there = {ref_of(MANIFEST_WORK, obj).key: obj for obj in works.items}
+        for key in [key for key in self._works if key not in there]:
+            self._forget(key)
+        for obj in there.values():
+            self._saw_work(ref_of(MANIFEST_WORK, obj), obj, version_of(obj["metadata"]), now)
+        self._watches = [self._watch(MANAGED_CLUSTER, clusters), self._watch(MANIFEST_WORK, works)]
+
+    def _watch(self, kind: Kind, listing: Listing) -> Callable[[], None]:
+        return self._hub.watch(kind, listing.version, self._heard, self._broke)
+
+    def _heard(self, event: Event) -> None:
+        """May be called from another thread, and in the midst of our own writes: only noted."""
+        self._inbox.append((self._clock.now(), event))
+
+    def _broke(self) -> None:
+        self._expired = True
+
+    def _drain(self) -> None:
+        if self._expired:
+            self._look(self._clock.now())
+        inbox, works = self._inbox, self._works
+        if inbox:
+            self._dumped = None
+        while inbox:
+            at, event = inbox.popleft()
+            if event.ref.kind is MANIFEST_WORK:
+                if event.change is Change.DELETED:
+                    self._gone(event)
+                    continue
+                work = works.get(event.ref.key)
+                if work is None or event.version > work.version:
+                    self._saw_work(event.ref, event.obj, event.version, at)
+            elif event.change is Change.DELETED:
+                self._roster.of(event.ref.name).gone = True
+            else:
+                self._saw_cluster(event.ref.name, event.obj, at)
+
+    def _saw_cluster(self, name: str, obj: Obj, at: datetime) -> None:
+        was_gone = self._roster.of(name).gone
+        if not was_gone and version_of(obj["metadata"]) <= self._roster.of(name).version:
+            return
+        member = self._roster.saw(name, obj, version_of(obj["metadata"]))
+        self._world.watch_over(member, at)
+        if was_gone:
+            for work in [w for w in self._works.values() if w.member is member]:
+                self._notice(work, at)
+                if work.steps and self._agenda.at(work.ref.key) is None:
+                    self._arm(work)
+
+    def _saw_work(self, ref: Ref, obj: Obj, version: int, at: datetime) -> None:
+        work = self._works.get(ref.key)
+        if work is not None and version <= work.version:
+            return  # what this agent wrote itself, or older
+        uid = obj["metadata"]["uid"]
+        if work is None or work.uid != uid:
+            if work is not None:
+                self._forget(ref.key)
+            member = self._roster.of(ref.namespace)
+            work = WorkInHand(ref, uid, self._attempts.pop(ref.key, 0), member)
+            self._works[ref.key] = work
+        work.obj, work.version = obj, version
+        self._notice(work, at)
+
+    def _gone(self, event: Event) -> None:
+        work = self._works.get(event.ref.key)
+        if work is not None and work.uid == event.obj["metadata"]["uid"]:
+            self._forget(event.ref.key)
+
+    def _forget(self, key: str) -> None:
+        self._attempts[key] = self._works.pop(key).attempt
+        self._agenda.cancel(key)
+
+    def _notice(self, work: WorkInHand, at: datetime) -> None:
+        """Something about a work has changed: is it for its agent, and can the agent see it now?"""
+        if not work.is_news():
+            if work.template is None:  # restored
+                work.template = self._templates.of(mapping(work.obj.get("spec")))
+            return
+        member = work.member
+        if member.gone and "deletionTimestamp" not in work.obj["metadata"]:
+            return
+        back_at = member.back_at(at)
+        if back_at is not None:
+            self._postpone(work, back_at)
+        else:
+            self._begin(work, at)
+
+    def _postpone(self, work: WorkInHand, until: datetime) -> None:
+        if until == FOREVER:
+            self._agenda.cancel(work.ref.key)
+        else:
+            self._agenda.put(work.ref.key, until)
+
+    # Deciding
+
+    def _begin(self, work: WorkInHand, at: datetime) -> None:
+        """The agent sees a new generation, or that the work is to go."""
+        obj, key = work.obj, work.ref.key
+        meta = obj["metadata"]
+        work.leaving = "deletionTimestamp" in meta
+        work.generation = meta["generation"]
+        work.attempt += not work.leaving
+        work.template = template = self._templates.of(mapping(obj.get("spec")))
+        drawn = draws(self._seed, key, work.generation, work.attempt)
+        revision = text(mapping(meta.get("annotations")).get(REVISION))
+        behaviour = self._roster.behaviour(work.member, template, revision)
+        if not work.leaving:
+            work.steps = following(behaviour, template, drawn, at, work.generation, said_of(obj))
+        elif FINALIZER in listed(meta.get("finalizers")):
+            work.steps = leaving(behaviour, drawn, at)
+        else:
+            work.steps = ()
+        self._arm(work)
+
+    def _arm(self, work: WorkInHand) -> None:
+        if work.steps:
+            self._agenda.put(work.ref.key, work.steps[0].at)
+        else:
+            self._agenda.cancel(work.ref.key)
+
+    def _recall(self, entry: SavedWork) -> None:
+        ref = Ref(MANIFEST_WORK, entry.key)
+        self._works[entry.key] = recalled(ref, entry, self._roster.of(ref.namespace))
+        if entry.due is not None:
+            self._agenda.put(entry.key, entry.due)
+
+    # Acting
+
+    def _act(self, work: WorkInHand, now: datetime) -> None:
+        member = work.member
+        if member.gone and not work.leaving:
+            return
+        back_at = member.back_at(now) if member.windows else None
+        if back_at is not None:
+            self._postpone(work, back_at)
+            return
+        if work.is_news():
+            self._begin(work, now)
+            return
+        due = 0
+        for step in work.steps:
+            if step.at > now:
+                break
+            due += 1
+        if not due:
+            self._arm(work)
+            return
+        try:
+            if self._perform(work, work.steps[due - 1].report, now + member.skew):
+                work.steps = work.steps[due:]
+                self._arm(work)
+        except HubError as fault:
+            self._failed(work, fault, due, now)
+
+    def _failed(self, work: WorkInHand, fault: HubError, due: int, now: datetime) -> None:
+        match fault:
+            case Gone():
+                self._forget(work.ref.key)
+                return
+            case Denied() | Invalid():  # the same again would be refused again
+                work.steps = work.steps[due:]
+                self._arm(work)
+            case Throttled():
+                self._agenda.put(work.ref.key, now + max(fault.after, PATIENCE))
+            case _:
+                self._agenda.put(work.ref.key, now + PATIENCE)
+        self._note(str(fault))
+
+    def _perform(self, work: WorkInHand, report: Report, clock: datetime) -> bool:
+        """Write until it lands. Returns False where the work turned out to be another by then.
+
+        Raises: HubError; Conflict where others kept writing.
+        """
+        for attempt in range(_ATTEMPTS):
+            try:
+                self._write(work, report, clock)
+            except Conflict:
+                if attempt == _ATTEMPTS - 1:
+                    raise
+                steps = work.steps
+                fresh = self._hub.get(work.ref)
+                self._saw_work(work.ref, fresh, version_of(fresh["metadata"]), self._clock.now())
+                if self._works.get(work.ref.key) is not work or work.steps is not steps:
+                    return False
+            else:
+                return True
+        return False
+
+    def _write(self, work: WorkInHand, report: Report, clock: datetime) -> None:
+        assert work.template is not None
+        finalizers = listed(work.obj["metadata"].get("finalizers"))
+        if report is Report.REMOVE:
+            self._set_finalizers(work, [name for name in finalizers if name != FINALIZER])
+            return
+        if self._scenario.spec.finalizers and not work.leaving and FINALIZER not in finalizers:
+            self._set_finalizers(work, [*finalizers, FINALIZER])
+        changes = self._statuses.of(
+            work.obj.get("status"), report, work.template, work.generation, rfc3339(clock)
+        )
+        self._put(work, self._hub.patch_status(work.ref, changes, work.version))
+
+    def _set_finalizers(self, work: WorkInHand, names: list[str]) -> None:
+        changes = {"metadata": {"finalizers": names}}
+        self._put(work, self._hub.patch(work.ref, changes, work.version))
+
+    def _put(self, work: WorkInHand, stored: Obj) -> None:
+        work.obj, work.version = stored, int(stored["metadata"]["resourceVersion"])
+
+    def _note(self, words: str) -> None:
+        if len(self.notes) < _MOST_NOTES:
+            self.notes.append(words)

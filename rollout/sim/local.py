@@ -1,0 +1,194 @@
+"""How does a whole rollout run on one machine? The engine, simulated agents, and time, together.
+
+On virtual time the run jumps from one instant at which something happens to the next; on wall time
+(or a multiple of it) it waits. It is the same engine in both. On a hub that keeps state, everything
+that is pending is kept with each commit, so that a killed run goes on identically.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from rollout.clock import Clock, VirtualClock
+from rollout.fleet.fleet import Fleet
+from rollout.hub.base import EmbeddedHub
+from rollout.model import names
+from rollout.model.instants import parse_instant, rfc3339_micro
+from rollout.model.kinds import PLACEMENT, REPLICA_SET, Kind
+from rollout.planning.placements import PlacementPlanner
+from rollout.planning.plan import Note, Planner
+from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.snapshots import FleetSnapshot, NoteSnapshot, snapshot
+from rollout.sim.agents import Agents
+from rollout.sim.drives import Drive, Hurry, Jump, Real
+from rollout.sim.scenario import Scenario
+
+CLOCK, STARTED, AGENTS, ALIVE = "clock", "started", "agents", "alive"
+"""Keys under which a hub keeps the state of its runner."""
+
+LONGEST_RUN = timedelta(days=365)
+NOTES_KEPT = 50
+HEARTBEAT = timedelta(seconds=5)
+
+PLANNERS: dict[Kind, Planner[Any]] = {
+    PLACEMENT: PlacementPlanner(),
+    REPLICA_SET: ReplicaSetPlanner(),
+}
+
+
+class Mode(Protocol):
+    """How fast time goes: seconds a second, None to jump."""
+
+    @property
+    def speed(self) -> float | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended."""
+
+    last: FleetSnapshot
+    interrupted: bool = False
+
+
+def drive_for(clock: Clock, mode: Mode) -> Drive:
+    """What moves time in this mode."""
+    if mode.speed is None:
+        assert isinstance(clock, VirtualClock), "only a virtual clock can jump"
+        return Jump(clock)
+    return Real(clock) if mode.speed == 1 else Hurry(clock, mode.speed)
+
+
+class LocalRun:
+    """Runs all workloads of a hub until each is done, or nothing can happen any more.
+
+    ``gather`` is how long news of a workload are gathered before it is planned again; where state is
+    kept it must be zero, so that nothing is known that is not kept. ``drive`` moves time, in place
+    of what ``mode`` says.
+    """
+
+    def __init__(
+        self,
+        hub: EmbeddedHub,
+        clock: Clock,
+        mode: Mode,
+        scenario: Scenario,
+        seed: int | None = None,
+        *,
+        keep: bool = True,
+        gather: timedelta = timedelta(0),
+        drive: Drive | None = None,
+    ) -> None:
+        self._hub, self._clock, self._mode, self._keep = hub, clock, mode, keep
+        self._notes: dict[str, tuple[NoteSnapshot, ...]] = {}
+        self._drive = drive or drive_for(clock, mode)
+        self.engine = Engine(
+            hub,
+            clock,
+            self._drive.timers,
+            PLANNERS,
+            Fleet(),
+            pace=Pace({REPLICA_SET: gather}, strict=True),
+            notes=self._note,
+            seed=0,
+        )
+        self.agents = Agents(hub, clock, scenario, seed)
+        self._started = self._beaten = clock.now()
+
+    def run(self, on_change: Callable[[FleetSnapshot], None] = lambda _: None) -> Result:
+        """Run to the end. KeyboardInterrupt ends the run in good order."""
+        self._begin()
+        try:
+            self._loop(on_change)
+        except KeyboardInterrupt:
+            return Result(self._picture(), interrupted=True)
+        finally:
+            self.agents.close()
+            self.engine.stop()
+            self._drive.close()
+        return Result(self._picture())
+
+    def _loop(self, on_change: Callable[[FleetSnapshot], None]) -> None:
+        end = self._started + LONGEST_RUN
+        shown = -1
+        while True:
+            self._hub.poll()
+            self._settle()
+            self._beat()
+            if self.engine.passes != shown:
+                shown = self.engine.passes
+                on_change(self._picture())
+                if self._is_done():
+                    return
+            nexts = (self.agents.next_at(), self._drive.next_at())
+            at = min((n for n in nexts if n is not None), default=None)
+            if (at is not None and at > end) or not self._drive.go(at, self.engine.wait):
+                return
+
+    # -- one instant ---------------------------------------------------------------------------
+
+    def _begin(self) -> None:
+        kept = self._hub.get_state(AGENTS)
+        if kept:
+            self.agents.restore(kept)
+        started = self._hub.get_state(STARTED)
+        self._started = (parse_instant(started.decode()) if started else None) or self._started
+        alive = self._hub.get_state(ALIVE)
+        gone = parse_instant(alive.decode()) if alive else None
+        if self._mode.speed == 1 and gone is not None and gone < self._clock.now():
+            self.engine.fleet.out_of_touch(gone, self._clock.now())
+        with self._hub.batch():
+            self._hub.put_state(STARTED, rfc3339_micro(self._started).encode())
+        self.engine.start()
+        self.agents.start()
+
+    def _settle(self) -> None:
+        """Do all that is to be done at this instant. What is pending is kept with each commit."""
+        busy = True
+        while busy:
+            with self._hub.batch():
+                busy = self.engine.turn()
+                busy = bool(self.agents.run_due()) or busy
+                if busy and self._keep:
+                    self._save()
+
+    def _beat(self) -> None:
+        """On wall time: leave word that the run is alive, so that a restart knows how long it was not."""
+        now = self._clock.now()
+        if self._keep and self._mode.speed == 1 and now >= self._beaten + HEARTBEAT:
+            self._beaten = now
+            self._hub.put_state(ALIVE, rfc3339_micro(now).encode())
+
+    def _save(self) -> None:
+        now = rfc3339_micro(self._clock.now()).encode()
+        if self._mode.speed == 1:
+            self._hub.put_state(ALIVE, now)
+        else:
+            self._hub.put_state(CLOCK, now)
+        self._hub.put_state(AGENTS, self.agents.dump())
+
+    def _is_done(self) -> bool:
+        """Every workload says, of its present generation, that it is rolled out."""
+        keys = self.engine.fleet.workloads()
+        return bool(keys) and all(self._is_rolled_out(key) for key in keys)
+
+    def _is_rolled_out(self, key: str) -> bool:
+        workload = self.engine.fleet.peek(key)
+        replicaset = workload.replicaset if workload else None
+        if replicaset is None or replicaset.deleting:
+            return replicaset is None
+        for condition in (replicaset.raw.get("status") or {}).get("conditions") or []:
+            if condition["type"] == names.READY:
+                is_current = condition.get("observedGeneration") == replicaset.generation
+                return is_current and bool(condition["status"] == "True")
+        return False
+
+    def _note(self, note: Note, now: datetime) -> None:
+        key = note.ref.key
+        kept = self._notes.get(key, ())[-NOTES_KEPT + 1 :]
+        self._notes[key] = (*kept, NoteSnapshot(now, note.reason, note.message))
+
+    def _picture(self) -> FleetSnapshot:
+        return snapshot(self.engine.fleet, self._started, self._clock.now(), self._notes)

@@ -1,0 +1,240 @@
+"""Which conditions does an agent write, and with which words?
+
+Reasons, messages and the rules of merging are OCM's (work agent spec 3.4, 4 and 4.3): Applied and
+Available always, further conditions only where a condition rule defines them; a transition time
+moves when the status flips, whatever the generation.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+from functools import lru_cache
+
+from rollout.api.fields import listed, mapping
+from rollout.model.kinds import Obj
+from rollout.model.names import APPLIED, AVAILABLE, DEGRADED, PROGRESSING
+from rollout.sim.template import RuleFacts, Template
+
+DELETING = "Deleting"
+AGGREGATED = "ConditionRulesAggregated"
+
+Said = tuple[str, str, str, str]
+"""type, status, reason, message."""
+
+
+class Report(Enum):
+    """One thing an agent has to say about a work; the values are kept in state files."""
+
+    STALE = 0  # rules evaluated on the old object, stamped with the new generation
+    APPLIED_STALE = 1  # applied now, the evaluation still the old one
+    APPLYING = 2
+    READY = 3
+    DEGRADED = 4
+    UNAVAILABLE = 5
+    APPLY_FAILED = 6
+    DELETING = 7
+    REMOVE = 8  # the resources are gone: the finalizer goes
+    APPLIED = 9  # applied now, not evaluated since
+
+
+_APPLIED = (APPLIED, "True", "AppliedManifestWorkComplete", "Apply manifest work complete")
+_FAILED = (APPLIED, "False", "AppliedManifestWorkFailed", "Failed to apply manifest work")
+_AVAILABLE = (AVAILABLE, "True", "ResourcesAvailable", "All resources are available")
+_DELETING = (DELETING, "True", "WorkDeleting", "ManifestWork is being deleted")
+_PROGRESSING_IN = {Report.APPLYING, Report.DEGRADED, Report.UNAVAILABLE}
+
+
+def _rule(rule: RuleFacts, report: Report) -> Said:
+    match rule.condition:
+        case "Progressing":
+            is_true = report in _PROGRESSING_IN
+        case "Degraded":
+            is_true = report is Report.DEGRADED
+        case _:  # Complete and the like: reached when all is well
+            is_true = report is Report.READY
+    return rule.condition, "True" if is_true else "False", AGGREGATED, rule.says(is_true)
+
+
+@lru_cache(maxsize=1024)
+def said(report: Report, template: Template) -> tuple[Said, ...]:
+    """What a report states outright; STALE and APPLIED_STALE depend on what was said before."""
+    match report:
+        case Report.STALE:
+            return ()
+        case Report.APPLIED | Report.APPLIED_STALE:
+            return (_APPLIED,)
+        case Report.APPLY_FAILED:
+            return (_FAILED,)
+        case Report.DELETING | Report.REMOVE:
+            return (_DELETING,)
+    rules = tuple(_rule(rule, report) for rule in template.rules)
+    if report is Report.APPLYING:
+        return (_APPLIED, *rules)
+    if report is Report.UNAVAILABLE:
+        total = max(len(template.metas), 1)
+        message = f"1 of {total} resources are not available"
+        return (_APPLIED, (AVAILABLE, "False", "ResourcesNotAvailable", message), *rules)
+    return (_APPLIED, _AVAILABLE, *rules)
+
+
+def trouble(template: Template) -> Report:
+    """How a work that was well says that it is not."""
+    if DEGRADED in template.conditions:
+        return Report.DEGRADED
+    return Report.APPLYING if PROGRESSING in template.conditions else Report.UNAVAILABLE
+
+
+@lru_cache(maxsize=16_384)
+def condition(
+    kind: str, status: str, reason: str, message: str, generation: int, since: str
+) -> Obj:
+    """A condition as it goes over the wire; equal ones are one object for the whole fleet."""
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": since,
+    }
+
+
+def said_of(work: Obj) -> list[Obj]:
+    """The conditions that a work carries."""
+    found = listed(mapping(work.get("status")).get("conditions"))
+    return [c for c in found if isinstance(c, dict)]
+
+
+def conditions(
+    old: Iterable[object], report: Report, template: Template, generation: int, now: str
+) -> list[Obj]:
+    """The list to write over ``old``; ``now`` is the agent's own clock, RFC 3339.
+
+    Conditions of others are kept; those of rules that are no longer there go.
+    """
+    known: dict[str, Obj] = {}
+    rules = template.conditions
+    for item in old:
+        if not isinstance(item, dict):
+            continue
+        kind = item.get("type")
+        if isinstance(kind, str) and (item.get("reason") != AGGREGATED or kind in rules):
+            known[kind] = item
+    for kind, status, reason, message in _statements(known, report, template, rules):
+        before = known.get(kind)
+        since = now
+        if before is not None and before.get("status") == status:
+            since = before.get("lastTransitionTime") or now
+        known[kind] = condition(kind, status, reason, message, generation, since)
+    return list(known.values())
+
+
+def _statements(
+    known: dict[str, Obj], report: Report, template: Template, rules: frozenset[str]
+) -> Iterable[Said]:
+    if report not in (Report.STALE, Report.APPLIED_STALE):
+        return said(report, template)
+    again = [
+        (kind, str(c.get("status")), str(c.get("reason", "")), str(c.get("message", "")))
+        for kind, c in known.items()
+        if kind == AVAILABLE or kind in rules
+    ]
+    return [*said(report, template), *again]
+
+
+class Statuses:
+    """Patches of a work's status, made once for all works that say the same after the same past.
+
+    In a fleet that is most of them: the work is saved, and so is the memory of equal lists. Bounded.
+
+    Args:
+        with_manifests: tell ``resourceStatus`` as well.
+    """
+
+    _MOST = 16_384
+
+    def __init__(self, *, with_manifests: bool) -> None:
+        self._with_manifests = with_manifests
+        self._known: dict[tuple[object, ...], tuple[Obj, object]] = {}
+
+    def of(self, old: object, report: Report, template: Template, generation: int, now: str) -> Obj:
+        """The merge patch of a status that was ``old``."""
+        past = old if isinstance(old, dict) else {}
+        said = listed(past.get("conditions"))
+        entries = mapping(past.get("resourceStatus")).get("manifests")
+        # By identity: an entry of ours is one object for the fleet. What is remembered stays alive.
+        key = (report.value, id(template), generation, now, id(entries), *map(id, said))
+        known = self._known.get(key)
+        if known is not None:
+            return known[0]
+        status: Obj = {"conditions": conditions(said, report, template, generation, now)}
+        if self._with_manifests and report is not Report.DELETING:
+            told = manifest_status(entries, report, template, generation, now)
+            status["resourceStatus"] = {"manifests": told}
+        if len(self._known) >= self._MOST:
+            self._known.clear()
+        changes = {"status": status}
+        self._known[key] = (changes, (template, entries, tuple(said)))
+        return changes
+
+
+def holds(report: Report, template: Template, current: Iterable[Obj], generation: int) -> bool:
+    """Whether a work already carries all that a report says, about this generation."""
+    found = {
+        (c.get("type"), c.get("status"))
+        for c in current
+        if c.get("observedGeneration") == generation
+    }
+    stated = said(report, template)
+    return bool(stated) and all((kind, status) in found for kind, status, _, _ in stated)
+
+
+def manifest_status(
+    old: object, report: Report, template: Template, generation: int, now: str
+) -> list[Obj]:
+    """``status.resourceStatus.manifests``: per manifest its identity, Applied and, once it is, Available.
+
+    Applied has a new transition time for every generation; condition rules are told for the work
+    as a whole alone.
+    """
+    before = [mapping(entry) for entry in old] if isinstance(old, list) else []
+    by_meta = {_identity(mapping(e.get("resourceMeta"))): e for e in before}
+    return [
+        {
+            "resourceMeta": meta,
+            "conditions": _entry(by_meta.get(_identity(meta), {}), report, generation, now),
+        }
+        for meta in template.metas
+    ]
+
+
+def _identity(meta: Obj) -> tuple[tuple[str, object], ...]:
+    return tuple(sorted(meta.items()))
+
+
+def _entry(before: Obj, report: Report, generation: int, now: str) -> list[Obj]:
+    known = {c["type"]: c for c in before.get("conditions") or () if "type" in c}
+    if report is not Report.STALE:
+        is_applied = report is not Report.APPLY_FAILED
+        old = known.get(APPLIED, {})
+        status = "True" if is_applied else "False"
+        same = old.get("observedGeneration") == generation and old.get("status") == status
+        known[APPLIED] = condition(
+            APPLIED,
+            status,
+            "AppliedManifestComplete" if is_applied else "AppliedManifestFailed",
+            "Apply manifest complete" if is_applied else "Failed to apply manifest: refused",
+            generation,
+            old["lastTransitionTime"] if same else now,
+        )
+    if report in (Report.READY, Report.DEGRADED, Report.UNAVAILABLE):
+        is_there = report is not Report.UNAVAILABLE
+        old = known.get(AVAILABLE, {})
+        status = "True" if is_there else "False"
+        known[AVAILABLE] = {
+            "type": AVAILABLE,
+            "status": status,
+            "reason": "ResourceAvailable" if is_there else "ResourceNotAvailable",
+            "message": f"Resource is {'' if is_there else 'not '}available",
+            "lastTransitionTime": old["lastTransitionTime"] if old.get("status") == status else now,
+        }
+    return list(known.values())
