@@ -5,7 +5,7 @@ from pathlib import Path
 
 from freezegun import freeze_time
 
-from rollout.api import load
+from rollout.api.load import load
 from rollout.clock import SystemClock
 from rollout.runtime.snapshots import FleetSnapshot
 from rollout.sim.drives import Frozen

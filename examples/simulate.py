@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from rollout.api import load
+from rollout.api.load import load
 from rollout.sim.simulate import Simulation
 
 files = load([Path(__file__).parent / "canary"])

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rollout.api import load
-from rollout.api.load import LoadError, load_text
+from rollout.api.load import LoadError, load, load_text
 
 
 def test_directories_are_read_sorted_and_only_asked_for_recursively(tmp_path: Path) -> None:

@@ -5,9 +5,8 @@ from typing import Any
 import pytest
 import yaml
 
-from rollout.api import preflight
 from rollout.api.load import Document, Loaded, load_text
-from rollout.api.preflight import Finding, Severity
+from rollout.api.preflight import Finding, Severity, preflight
 from rollout.api.preflight.manifests import SIZE_LIMIT, plural_of, size_of
 from rollout.model.kinds import KINDS, Obj
 

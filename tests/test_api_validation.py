@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollout.api import validate
 from rollout.api.shapes import SHAPES
+from rollout.api.validation import validate
 from rollout.model.kinds import KINDS, Obj
 from rollout.model.problems import Problem, joined
 

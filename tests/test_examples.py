@@ -51,11 +51,13 @@ def test_an_example_prints_what_is_said_of_it(
 
 
 def test_python_in_the_readme_runs_and_prints_what_it_says() -> None:
-    blocks = re.findall(r"```python\n(.*?)```\n+```text\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
+    blocks = re.findall(
+        r"```python\n(.*?)```\n+```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+    )
     assert blocks
     for source, expected in blocks:
         out: list[str] = []
-        scope = {"print": lambda *words: out.append(" ".join(map(str, words)))}
+        scope = {"print": lambda *words, out=out: out.append(" ".join(map(str, words)))}
         exec(compile(source, "README.md", "exec"), scope)
 
         assert out == expected.strip().splitlines()

@@ -1,6 +1,7 @@
 """The import rules of docs/architecture.md, enforced with the standard library."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -82,8 +83,6 @@ def problems(path: Path, source: set[str]) -> list[str]:
 
 
 def _standard() -> frozenset[str]:
-    import sys
-
     return sys.stdlib_module_names
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.api import with_defaults
+from rollout.api.defaults import with_defaults
 from rollout.model.content import content_hash, normal_spec
 from rollout.model.kinds import Obj
 

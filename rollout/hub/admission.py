@@ -1,6 +1,7 @@
 """May this object be stored, and as what? Defaults and validation, the same for every writer."""
 
-from rollout.api import validate, with_defaults
+from rollout.api.defaults import with_defaults
+from rollout.api.validation import validate
 from rollout.errors import Invalid
 from rollout.model.kinds import MANIFEST_WORK, Kind, Obj, Ref
 from rollout.model.problems import joined

@@ -1,0 +1,191 @@
+"""What is there, and what changes? `rollout get`."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
+
+import click
+
+from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
+from rollout.cli.options import complain, complete_kind, namespace_option, options, shared
+from rollout.cli.printing import FORMATS, formatted, listed
+from rollout.cli.store import open_hub
+from rollout.cli.tables import lines, table, widths
+from rollout.cli.watching import Follow, pauses
+from rollout.clock import Clock
+from rollout.errors import Gone, Invalid
+from rollout.hub.base import EmbeddedHub
+from rollout.hub.selecting import parse_labels
+from rollout.model.kinds import Kind, Obj
+from rollout.model.selectors import Selector
+
+Pause = Callable[[], bool]
+
+
+@click.command()
+@click.argument(
+    "words",
+    metavar="KIND[,KIND...] [NAME...] | KIND/NAME...",
+    nargs=-1,
+    shell_complete=complete_kind,
+)
+@namespace_option
+@click.option("-A", "--all-namespaces", is_flag=True, help="Objects of every namespace.")
+@click.option("-l", "--selector", default="", help="Labels: a=b,c!=d,e in (x,y),f,!g.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(FORMATS),
+    default="table",
+    help="How to print them.  [default: table]",
+)
+@click.option("-w", "--watch", is_flag=True, help="Then go on printing each object that changes.")
+@click.option("--no-headers", is_flag=True, help="Tables without their header line.")
+@shared
+def get(
+    words: tuple[str, ...],
+    namespace: str,
+    all_namespaces: bool,
+    selector: str,
+    output: str,
+    watch: bool,
+    no_headers: bool,
+) -> int:
+    """Show objects.
+
+    KIND is a kind by its name, plural, singular or short name: mwrs, mcl, mclset, placements, ...
+    """
+    wanted = targets(words)
+    if selector and any(target.name for target in wanted):
+        raise click.UsageError("give names or --selector, not both")
+    if all_namespaces and any(target.name and target.kind.namespaced for target in wanted):
+        raise click.UsageError("an object is named within its namespace: leave out -A or the name")
+    try:
+        labels = parse_labels(selector)
+    except Invalid as fault:
+        raise click.UsageError(str(fault)) from fault
+    kinds = {target.kind for target in wanted}
+    if watch and len(kinds) > 1:
+        raise click.UsageError("--watch follows one kind at a time")
+    place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
+    with open_hub(options()) as (hub, clock):
+        viewer = Viewer(hub, clock, wanted, place, labels, output, headers=not no_headers)
+        if watch:
+            return viewer.follow(pauses())
+        return viewer.show()
+
+
+class Viewer:
+    """What one `get` looks at, and how it prints it.
+
+    Args:
+        place: the namespace; None for all of them.
+    """
+
+    def __init__(
+        self,
+        hub: EmbeddedHub,
+        clock: Clock,
+        wanted: Sequence[Target],
+        place: str | None,
+        labels: Selector,
+        output: str,
+        *,
+        headers: bool = True,
+    ) -> None:
+        self._hub, self._clock, self._wanted = hub, clock, wanted
+        self._place, self._labels, self._output = place, labels, output
+        self._headers = headers
+        self._several = len({target.kind for target in wanted}) > 1
+        self._sizes: tuple[int, ...] = ()
+
+    def show(self) -> int:
+        """Print what there is now. Returns: 1 where something named is not there."""
+        missing: list[str] = []
+        found = list(self._find(missing))
+        if self._output in ("json", "yaml"):
+            one = len(self._wanted) == 1 and self._wanted[0].name
+            if found or not one:
+                value = found[0][1] if one else listed([obj for _, obj in found])
+                click.echo(formatted(self._output, value))
+        elif self._output == "name":
+            for _, obj in found:
+                click.echo(formatted("name", obj))
+        else:
+            self._tables(found)
+        for line in missing:
+            complain(line)
+        if not found and not missing and self._output not in ("json", "yaml"):
+            click.echo(self._nothing(), err=True)
+        return int(bool(missing))
+
+    def _find(self, missing: list[str]) -> Iterator[tuple[Kind, Obj]]:
+        for target in self._wanted:
+            if target.name:
+                ref = target.ref(self._place or "")
+                try:
+                    yield target.kind, self._hub.get(ref)
+                except Gone:
+                    missing.append(not_found(ref))
+                continue
+            place = self._place if target.kind.namespaced else None
+            for obj in self._hub.list(target.kind, place).items:
+                if self._labels.matches(obj["metadata"].get("labels") or {}):
+                    yield target.kind, obj
+
+    def _tables(self, found: Sequence[tuple[Kind, Obj]]) -> None:
+        for i, (kind, group) in enumerate(groupby(found, key=lambda pair: pair[0])):
+            if i:
+                click.echo()
+            self._sizes = ()
+            self._rows(kind, [obj for _, obj in group], header=self._headers)
+
+    def _rows(self, kind: Kind, objects: Sequence[Obj], *, header: bool) -> None:
+        shown = table(
+            kind,
+            objects,
+            self._clock.now(),
+            wide=self._output == "wide",
+            namespaces=self._place is None,
+            prefixed=self._several,
+        )
+        self._sizes = widths(shown, self._sizes)
+        for line in lines(shown, self._sizes, header=header):
+            click.echo(line)
+
+    def _nothing(self) -> str:
+        if self._place is None or not any(target.kind.namespaced for target in self._wanted):
+            return "No resources found"
+        return f"No resources found in {self._place} namespace."
+
+    def follow(self, pause: Pause) -> int:
+        """Print what there is, then every object that changes, until ``pause`` says to end.
+
+        A removed object is printed once more, as it was last. Returns: as `show`.
+        """
+        kind = self._wanted[0].kind
+        follow = Follow(self._hub, kind)
+        code = self.show()
+        if code:
+            return code
+        header = self._headers and not self._sizes
+        while True:
+            for obj in follow.changed():
+                if not self._is_wanted(obj):
+                    continue
+                if self._output in ("table", "wide"):
+                    self._rows(kind, [obj], header=header)
+                    header = False
+                else:
+                    separator = "---\n" if self._output == "yaml" else ""
+                    click.echo(separator + formatted(self._output, obj))
+            if not pause():
+                return 0
+
+    def _is_wanted(self, obj: Obj) -> bool:
+        meta = obj["metadata"]
+        names = {target.name for target in self._wanted if target.name}
+        return (
+            (not names or meta["name"] in names)
+            and (self._place in (None, meta.get("namespace")) or "namespace" not in meta)
+            and self._labels.matches(meta.get("labels") or {})
+        )

@@ -1,0 +1,100 @@
+"""What can a person type? The commands, each loaded only when it is meant.
+
+Exit codes: 0 done, 1 the command failed, 2 it was typed wrongly; `status` and `run` have more.
+"""
+
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from rollout.cli.options import Stop, complain, shared
+from rollout.errors import RolloutError
+
+INTERRUPTED = 130  # as a shell reports a process that SIGINT ended
+
+_COMMANDS = {  # in the order of the help: what one does first comes first
+    "demo": "rollout.cli.run:demo",
+    "run": "rollout.cli.run:run",
+    "validate": "rollout.cli.validate:validate",
+    "apply": "rollout.cli.apply:apply",
+    "get": "rollout.cli.get:get",
+    "status": "rollout.cli.status:status",
+    "delete": "rollout.cli.delete:delete",
+    "completion": "rollout.cli.completion:completion",
+    "version": "rollout.cli.version:version",
+}
+
+
+class Commands(click.Group):
+    """The group of all commands: loads them on demand, and says errors in one line."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = _COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module, _, name = place.partition(":")
+        command: click.Command = getattr(import_module(module), name)
+        return command
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
+        """Run a command line. Commands return their exit code, None for 0."""
+        try:
+            code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        except Stop as stop:
+            for message in stop.args:
+                complain(message)
+            code = stop.code
+        except RolloutError as fault:
+            complain(str(fault))
+            code = 1
+        except OSError as fault:
+            complain(f"{fault.filename or 'a file'}: {(fault.strerror or str(fault)).lower()}")
+            code = 1
+        except click.exceptions.NoArgsIsHelpError as fault:
+            click.echo(fault.format_message())
+            code = 2
+        except click.UsageError as fault:
+            where = fault.ctx.command_path if fault.ctx else "rollout"
+            complain(f"{_lowered(fault.format_message())} (see {where} --help)")
+            code = 2
+        except click.ClickException as fault:
+            complain(_lowered(fault.format_message()))
+            code = 1
+        except (click.Abort, KeyboardInterrupt):
+            code = INTERRUPTED
+        sys.exit(code or 0)
+
+
+def _lowered(message: str) -> str:
+    """The message without its capital and its full stop, as ours are."""
+    return (message[:1].lower() + message[1:]).rstrip(".")
+
+
+@click.command(
+    cls=Commands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@shared
+def cli() -> None:
+    """Bring one change to a fleet of Kubernetes clusters.
+
+    Objects are kept in a state file: give --state FILE, or set ROLLOUT_STATE.
+    """
+
+
+def main() -> NoReturn:
+    """The console script."""
+    cli.main(prog_name="rollout")

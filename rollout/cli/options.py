@@ -1,0 +1,148 @@
+"""What did the person ask of every command? Options that all commands share, and where output goes.
+
+The shared options may stand before the command or after it; the last one wins.
+"""
+
+import logging
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import click
+from click.core import ParameterSource
+from click.shell_completion import CompletionItem
+
+from rollout.errors import RolloutError
+from rollout.model.kinds import KINDS
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+STATE_VARIABLE = "ROLLOUT_STATE"
+
+
+class Stop(RolloutError):
+    """Ends a command with an exit code, after the messages given: one line each, on stderr."""
+
+    def __init__(self, code: int, *messages: str) -> None:
+        super().__init__(*messages)
+        self.code = code
+
+
+@dataclass(slots=True)
+class Options:
+    """The shared options, filled in as the command line is read."""
+
+    state: str = ""
+    no_color: bool = False
+    verbose: int = 0
+
+    @property
+    def color(self) -> bool:
+        return not (self.no_color or os.environ.get("NO_COLOR"))
+
+    @property
+    def live(self) -> bool:
+        """Whether stdout is a terminal that a picture can be redrawn on, and no log runs through it."""
+        able = os.environ.get("TERM", "") not in ("", "dumb")
+        return able and not self.verbose and sys.stdout.isatty()
+
+
+def options() -> Options:
+    """The shared options of the command that is running."""
+    return click.get_current_context().ensure_object(Options)
+
+
+def was_typed(name: str) -> bool:
+    """Whether a shared option stands on the command line itself (not: in the environment)."""
+    here: click.Context | None = click.get_current_context()
+    while here is not None:
+        if here.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            return True
+        here = here.parent
+    return False
+
+
+def _keep(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if value:
+        setattr(ctx.ensure_object(Options), str(param.name), value)
+
+
+def _keep_verbosity(ctx: click.Context, param: click.Parameter, value: int) -> None:
+    _keep(ctx, param, value)
+    with ctx.scope(cleanup=False):
+        start_logging()
+
+
+def shared(command: F) -> F:
+    """Give a command the options that all commands have."""
+    for decorate in (
+        click.option(
+            "-v",
+            "--verbose",
+            count=True,
+            expose_value=False,
+            callback=_keep_verbosity,
+            help="Log what is done; -vv in detail.",
+        ),
+        click.option(
+            "--no-color",
+            is_flag=True,
+            expose_value=False,
+            callback=_keep,
+            help="No colours (also: NO_COLOR=1).",
+        ),
+        click.option(
+            "--state",
+            metavar="FILE",
+            envvar=STATE_VARIABLE,
+            show_envvar=True,
+            expose_value=False,
+            callback=_keep,
+            help="The state file (SQLite) to work on.",
+        ),
+    ):
+        command = decorate(command)
+    return command
+
+
+def start_logging() -> None:
+    """Log to stderr as loudly as ``-v`` says; without it errors alone.
+
+    Warnings of the engine are left out then: they are notes, which `run` shows in its own way.
+    """
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    level = {0: logging.ERROR, 1: logging.INFO}.get(options().verbose, logging.DEBUG)
+    logging.getLogger().setLevel(level)
+
+
+def complain(message: str) -> None:
+    """One line on stderr that says what is wrong and what to do."""
+    click.echo(f"error: {' '.join(message.split())}", err=True)
+
+
+namespace_option = click.option(
+    "-n",
+    "--namespace",
+    metavar="NS",
+    default="",
+    help="The namespace; default where none is given.",
+)
+
+
+def complete_kind(
+    ctx: click.Context, param: click.Parameter, incomplete: str
+) -> list[CompletionItem[Any]]:
+    """Complete the first word after a verb, the kind."""
+    if ctx.params.get(str(param.name)):
+        return []
+    words = [word for kind in KINDS.values() for word in (*kind.short, kind.plural)]
+    return [CompletionItem(word) for word in sorted(words) if word.startswith(incomplete)]
+
+
+def known_kinds() -> str:
+    """The kinds there are, in words."""
+    return "kinds are " + ", ".join(
+        kind.plural + (f" ({kind.short[0]})" if kind.short else "") for kind in KINDS.values()
+    )

@@ -1,0 +1,158 @@
+"""How does a rollout run on one machine, from files to its end? `rollout run`, `rollout demo`."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import click
+
+from rollout.cli.apply import files_option
+from rollout.cli.applying import apply_documents
+from rollout.cli.clocks import CLOCK_ACCEPTED, clock_for, parse_mode, resume
+from rollout.cli.documents import Document, read_documents
+from rollout.cli.lines import summary
+from rollout.cli.options import (
+    Options,
+    Stop,
+    complain,
+    namespace_option,
+    options,
+    shared,
+    was_typed,
+)
+from rollout.cli.scenarios import Asked, asked, settled
+from rollout.cli.screen import shown
+from rollout.cli.store import open_hub
+from rollout.cli.verdict import Code, overall, verdict
+from rollout.cli.views import ClockMode, Result, Run
+from rollout.clock import Clock, SystemClock
+from rollout.hub.base import EmbeddedHub
+from rollout.model.kinds import REPLICA_SET
+from rollout.sim.local import LocalRun
+from rollout.sim.scenario import Scenario
+
+RUN_HELP = """Apply files and run their rollouts, here.
+
+The hub is our own and the clusters' agents are simulated. With --state everything is kept in that
+file: killed at any moment and started again, the run goes on where it was (-f may then be left out).
+
+\b
+Exit codes: the worst of all workloads, as `rollout status` gives them
+  0  all rolled out
+  1  one failed or halted
+  3  one is not done, and nothing more would happen
+  4  one waits for a person
+  5  rolled out, with failures within the budget
+"""
+INTERRUPTED = 130
+DEMO = Path(__file__).parents[2] / "examples" / "canary"
+
+
+Engine = Callable[[EmbeddedHub, Clock, ClockMode, Scenario], Run]
+"""Makes a run: the engine, the simulated agents of a scenario, and the time they live in."""
+
+
+def _mode(ctx: click.Context, param: click.Parameter, value: str) -> ClockMode:
+    found = parse_mode(value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not {CLOCK_ACCEPTED}", ctx, param)
+    return found
+
+
+@click.command(help=RUN_HELP)
+@files_option(required=False)
+@namespace_option
+@click.option(
+    "--agents",
+    metavar="SCENARIO.yaml",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="How the simulated agents behave; without it, as a scenario among the files says, else all"
+    " are healthy.",
+)
+@click.option(
+    "--clock",
+    "mode",
+    default="real",
+    metavar="real|virtual|xN",
+    callback=_mode,
+    help="How fast time goes; virtual jumps from event to event.  [default: real]",
+)
+@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
+@shared
+def run(
+    paths: tuple[str, ...],
+    namespace: str,
+    agents: Path | None,
+    mode: ClockMode,
+    seed: int | None,
+) -> int:
+    """Apply files to a hub of one's own and run their rollouts there."""
+    if not paths and not options().state:
+        raise click.UsageError("give -f PATH, or --state FILE to go on with an earlier run")
+    wanted = asked(agents, paths, seed)
+    return execute(options(), read_documents(paths, namespace), mode, wanted, _engine(options()))
+
+
+@click.command()
+@shared
+def demo() -> int:
+    """Run the example with 310 clusters, at once.
+
+    It is examples/canary on virtual time: two canary groups, then the rest, 25% at a time. Nothing is
+    kept, unless --state is given with this command; ROLLOUT_STATE does not count here.
+    """
+    if not DEMO.is_dir():
+        raise Stop(1, f"the demo runs from a checkout of the project: there is no {DEMO}")
+    paths = (str(DEMO),)
+    chosen = options() if was_typed("state") else replace(options(), state="")
+    wanted = asked(None, paths, None)
+    return execute(chosen, read_documents(paths), ClockMode(None), wanted, _engine(chosen))
+
+
+def _engine(chosen: Options) -> Engine:
+    """The engine of this package; where nothing outlives the process, it need not keep its state."""
+    return partial(LocalRun, keep=bool(chosen.state))
+
+
+def execute(
+    chosen: Options,
+    documents: list[Document],
+    mode: ClockMode,
+    wanted: Asked,
+    engine: Engine,
+) -> int:
+    """Apply the documents, run to the end, show it. Returns: the exit code.
+
+    Nothing is run where a document is bad: a rollout of half of what was meant is no rollout.
+    """
+    bad = [fault for document in documents for fault in document.complaints]
+    if bad:
+        raise Stop(Code.FAILED, *bad, "nothing was run: correct the files first")
+    wall = SystemClock()
+    began = wall.now()
+    clock = clock_for(mode)
+    with open_hub(chosen, clock, create=True, runner=True) as (hub, _):
+        resume(clock, hub)
+        refused = [outcome.line for outcome in apply_documents(hub, documents) if outcome.failed]
+        if refused:
+            raise Stop(Code.FAILED, *refused, "nothing was run: correct the files first")
+        if not hub.list(REPLICA_SET).items:
+            raise Stop(Code.FAILED, "there is no ManifestWorkReplicaSet to roll out")
+        scenario = settled(hub, wanted).scenario()
+        result = _watched(chosen, engine(hub, clock, mode, scenario), mode, clock)
+    click.echo()
+    for line in summary(result.last, wall.now() - began):
+        click.echo(line)
+    if result.interrupted:
+        complain("stopped before the end" + ("; run it again to go on" if chosen.state else ""))
+        return INTERRUPTED
+    return overall([verdict(obj).code for obj in result.last.workloads])
+
+
+def _watched(chosen: Options, running: Run, mode: ClockMode, clock: Clock) -> Result:
+    """The run's result; while it runs, it is shown."""
+    with shown(chosen, None if mode.speed is None else clock) as show:
+        result = running.run(show)
+        show(result.last)
+    return result

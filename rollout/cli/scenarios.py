@@ -1,0 +1,70 @@
+"""How do the simulated agents of a run behave? As asked, else as the run before on this hub."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from rollout.api.load import load
+from rollout.cli.documents import SCENARIO
+from rollout.errors import ConfigError
+from rollout.hub.base import EmbeddedHub
+from rollout.model.problems import joined
+from rollout.sim.scenario import Scenario
+from rollout.sim.scenario_file import load_scenario, parse_scenario, read_scenario
+
+SCENARIO_STATE = "scenario"
+"""Under this key a hub keeps what its last run was asked for, so that it can go on with the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The text of an AgentScenario ("": none was given), and the seed to take instead of its own."""
+
+    text: str = ""
+    seed: int | None = None
+
+    def scenario(self) -> Scenario:
+        """What was asked for; without a text, healthy agents. Raises: ConfigError."""
+        found = parse_scenario(self.text) if self.text else Scenario()
+        if self.seed is None:
+            return found
+        spec = found.spec.model_copy(update={"seed": self.seed})
+        return found.model_copy(update={"spec": spec})
+
+
+def asked(agents: Path | None, paths: Sequence[str], seed: int | None) -> Asked:
+    """What the command line asks for: the file named, else the one scenario among the files.
+
+    Raises: ConfigError where the scenario is bad, UsageError where there are several.
+    """
+    if agents is not None:
+        load_scenario(agents)  # says which file is bad
+        return Asked(agents.read_text(encoding="utf-8"), seed)
+    if "-" in paths:
+        return Asked(seed=seed)  # stdin can be read only once, and the objects are there
+    found = [d for d in load(paths).documents if d.obj.get("kind") == SCENARIO]
+    if len(found) > 1:
+        places = ", ".join(document.source for document in found)
+        raise click.UsageError(f"there are several scenarios ({places}): choose with --agents")
+    if not found:
+        return Asked(seed=seed)
+    scenario, problems = read_scenario(found[0].obj)
+    if scenario is None:
+        raise ConfigError(f"cannot use the scenario {found[0].source}: {joined(problems)}")
+    return Asked(json.dumps(found[0].obj), seed)
+
+
+def settled(hub: EmbeddedHub, wanted: Asked) -> Asked:
+    """What to run with: what is asked for now, the rest as the run before; kept for the next one."""
+    kept = hub.get_state(SCENARIO_STATE)
+    before = Asked(**json.loads(kept)) if kept else Asked()
+    now = Asked(
+        wanted.text or before.text,
+        before.seed if wanted.seed is None and not wanted.text else wanted.seed,
+    )
+    if now != before:
+        hub.put_state(SCENARIO_STATE, json.dumps({"text": now.text, "seed": now.seed}).encode())
+    return now

@@ -1,0 +1,106 @@
+"""Is it done? `rollout status` answers with its exit code."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import click
+
+from rollout.cli.ages import age
+from rollout.cli.naming import Target, not_found, targets
+from rollout.cli.options import Stop, complain, complete_kind, namespace_option, options, shared
+from rollout.cli.store import open_hub
+from rollout.cli.verdict import Code, Verdict, verdict
+from rollout.cli.watching import pauses
+from rollout.clock import Clock, SystemClock
+from rollout.errors import Gone
+from rollout.hub.base import EmbeddedHub
+from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
+from rollout.model.kinds import REPLICA_SET, Ref
+
+Pause = Callable[[], bool]
+
+STATUS_HELP = """Say how a workload (mwrs) stands.
+
+\b
+Exit codes:
+  0  rolled out
+  1  failed or halted (more failures than allowed, misconfigured, being deleted, not there)
+  2  the command was typed wrongly
+  3  still going on (with --wait: when the time was up)
+  4  waiting for a person
+  5  rolled out, with failures within the budget
+"""
+
+
+def _duration(ctx: click.Context, param: click.Parameter, value: str) -> timedelta:
+    found = parse_duration(value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not {DURATION_ACCEPTED}", ctx, param)
+    return found
+
+
+@click.command(help=STATUS_HELP)
+@click.argument("words", metavar="mwrs NAME", nargs=-1, shell_complete=complete_kind)
+@namespace_option
+@click.option("--wait", is_flag=True, help="Wait until it is done, or stands still for good.")
+@click.option(
+    "--timeout",
+    default="10m",
+    metavar="DURATION",
+    callback=_duration,
+    help="How long to wait, as 90s or 1h30m.  [default: 10m]",
+)
+@shared
+def status(words: tuple[str, ...], namespace: str, wait: bool, timeout: timedelta) -> int:
+    """Say how a ManifestWorkReplicaSet stands, and whether it is worth waiting."""
+    ref = _workload(targets(words)).ref(namespace)
+    with open_hub(options()) as (hub, _):
+        if not wait:
+            found = _look(hub, ref)
+            _say(ref, found)
+            return found.code
+        return wait_for(hub, ref, timeout, SystemClock(), pauses())
+
+
+def _workload(named: list[Target]) -> Target:
+    if any(target.kind != REPLICA_SET for target in named):
+        raise click.UsageError(f"only a {REPLICA_SET.name} has a status to wait for: mwrs NAME")
+    if len(named) != 1 or not named[0].name:
+        raise click.UsageError("name one workload: mwrs NAME")
+    return named[0]
+
+
+def _look(hub: EmbeddedHub, ref: Ref) -> Verdict:
+    """The verdict now. Raises: Stop where there is no such workload."""
+    try:
+        return verdict(hub.get(ref))
+    except Gone:
+        raise Stop(Code.FAILED, not_found(ref)) from None
+
+
+def _say(ref: Ref, found: Verdict) -> None:
+    click.echo(f"{found.sign} {ref.key}: {found}")
+
+
+def wait_for(hub: EmbeddedHub, ref: Ref, timeout: timedelta, clock: Clock, pause: Pause) -> int:
+    """Say each verdict that differs from the one before, until one is final or the time is up.
+
+    Args:
+        clock: the time that ``timeout`` is measured on: that of the person who waits, whatever
+            time the rollout lives in.
+        pause: called between two looks.
+    Returns: the exit code.
+    """
+    end = clock.now() + timeout
+    last: Verdict | None = None
+    while True:
+        hub.poll()
+        found = _look(hub, ref)
+        if found != last:
+            _say(ref, found)
+            last = found
+        if found.is_final:
+            return found.code
+        if clock.now() >= end or not pause():
+            complain(f"{ref.key} is not done after {age(timeout)}; wait longer with --timeout")
+            return Code.WAITING

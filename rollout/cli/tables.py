@@ -1,0 +1,89 @@
+"""How do objects look in a table? Columns as kubectl prints them; objects in, text out."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from rollout.api.columns import Column, Type, columns_of
+from rollout.cli.ages import age
+from rollout.model.instants import parse_instant
+from rollout.model.kinds import Kind, Obj
+
+GAP = "   "
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A header and rows of cells, all of one length."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def full_name(kind: Kind, name: str) -> str:
+    """``placement.cluster.open-cluster-management.io/web``: how kubectl names an object."""
+    group = f".{kind.group}" if kind.group else ""
+    return f"{kind.name.lower()}{group}/{name}"
+
+
+def table(
+    kind: Kind,
+    objects: Iterable[Obj],
+    now: datetime,
+    *,
+    wide: bool = False,
+    namespaces: bool = False,
+    prefixed: bool = False,
+) -> Table:
+    """The table of some objects of one kind.
+
+    Args:
+        now: ages are counted up to here.
+        namespaces: begin with the namespace (of kinds that have one).
+        prefixed: names with their kind, for when several kinds are shown.
+    """
+    columns = columns_of(kind, wide=wide)
+    lead = ("NAMESPACE", "NAME") if namespaces and kind.namespaced else ("NAME",)
+    rows = []
+    for obj in objects:
+        meta = obj["metadata"]
+        name = full_name(kind, meta["name"]) if prefixed else meta["name"]
+        start = (meta.get("namespace", ""), name) if len(lead) == 2 else (name,)
+        rows.append((*start, *(_cell(column, obj, now) for column in columns)))
+    return Table((*lead, *(column.name.upper() for column in columns)), tuple(rows))
+
+
+def _cell(column: Column, obj: Obj, now: datetime) -> str:
+    value = column.value(obj)
+    if value is None:
+        return ""
+    if column.type is Type.DATE:
+        since = parse_instant(value)
+        return age(now - since) if since else "<invalid>"
+    return _one_line(value)
+
+
+def _one_line(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    first, newline, _ = text.partition("\n")
+    return f"{first}..." if newline else text
+
+
+def widths(shown: Table, least: Sequence[int] = ()) -> tuple[int, ...]:
+    """How wide each column must be; never below ``least``, so that rows printed later line up."""
+    needed = [max(map(len, cells)) for cells in zip(shown.header, *shown.rows, strict=True)]
+    return tuple(
+        max(width, least[i]) if i < len(least) else width for i, width in enumerate(needed)
+    )
+
+
+def lines(shown: Table, sizes: Sequence[int], *, header: bool = True) -> list[str]:
+    """The table as text: left-aligned columns three spaces apart, no blanks at the end of a line."""
+    rows = (shown.header, *shown.rows) if header else shown.rows
+    return [
+        GAP.join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
+        for row in rows
+    ]

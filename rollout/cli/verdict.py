@@ -1,0 +1,105 @@
+"""How does a workload stand, in one exit code and one sentence?
+
+A condition counts only where it was written for the workload's present generation: right after an
+apply the old ones still stand there, and they say nothing of the new template.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+from rollout.model.conditions import Condition, read_conditions
+from rollout.model.kinds import Obj
+from rollout.model.names import PROGRESSING, READY
+
+
+class Code(IntEnum):
+    """Exit codes of `rollout status` and `rollout run`."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    WAITING = 3
+    PERSON = 4
+    TOLERATED = 5
+
+
+FAILED_REASONS = frozenset({"MaxFailuresExceeded", "Misconfigured"})
+PERSON_REASONS = frozenset(
+    {
+        "Paused",
+        "UnknownDecisionGroup",
+        "MandatoryGroupEmptied",
+        "ConcurrencyZero",
+        "RemovalBrake",
+        "NoTargets",
+        "PlacementNotFound",
+    }
+)
+"""Reasons for standing still that only a person can end. Any other may end by itself."""
+
+_SIGNS = {
+    Code.DONE: "✔",
+    Code.FAILED: "✖",
+    Code.WAITING: "◌",
+    Code.PERSON: "॥",
+    Code.TOLERATED: "⚠",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How a workload stands: the code, a reason in one word, a sentence."""
+
+    code: Code
+    reason: str
+    message: str = ""
+
+    @property
+    def sign(self) -> str:
+        return _SIGNS[self.code]
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.message}" if self.message else self.reason
+
+    @property
+    def is_final(self) -> bool:
+        """Whether there is nothing to wait for: it is done, or only a person can change it."""
+        return self.code is not Code.WAITING
+
+
+def verdict(obj: Obj) -> Verdict:
+    """The verdict on a ManifestWorkReplicaSet as it is stored."""
+    meta = obj["metadata"]
+    if meta.get("deletionTimestamp"):
+        return Verdict(Code.FAILED, "Deleting", "the workload is being deleted")
+    generation = meta.get("generation")
+    conditions = {
+        kind: condition
+        for kind, condition in read_conditions((obj.get("status") or {}).get("conditions")).items()
+        if condition.observed_generation == generation
+    }
+    ready, progressing = conditions.get(READY), conditions.get(PROGRESSING)
+    if ready is not None and ready.is_true:
+        code = Code.TOLERATED if ready.reason == "RolledOutWithFailures" else Code.DONE
+        return Verdict(code, ready.reason, ready.message)
+    if progressing is None:
+        return Verdict(
+            Code.WAITING, "Waiting", f"generation {generation} has not been looked at yet"
+        )
+    return Verdict(_code(progressing), progressing.reason, progressing.message)
+
+
+def _code(progressing: Condition) -> Code:
+    if progressing.status != "False":
+        return Code.WAITING
+    if progressing.reason in FAILED_REASONS:
+        return Code.FAILED
+    return Code.PERSON if progressing.reason in PERSON_REASONS else Code.WAITING
+
+
+_WORST_FIRST = (Code.FAILED, Code.PERSON, Code.WAITING, Code.TOLERATED)
+
+
+def overall(codes: "list[Code]") -> Code:
+    """One code for several workloads: the worst; failed, person, waiting, tolerated, done."""
+    return next((code for code in _WORST_FIRST if code in codes), Code.DONE)

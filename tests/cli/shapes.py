@@ -1,0 +1,206 @@
+"""What the command line's tests share: files to apply, and snapshots to draw."""
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import yaml
+from click.testing import CliRunner, Result
+
+from rollout.cli.main import cli
+from rollout.model.kinds import Obj
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+MIN = timedelta(minutes=1)
+
+CLUSTER_API = "cluster.open-cluster-management.io"
+WORK_API = "work.open-cluster-management.io"
+PLACEMENTS = f"placement.{CLUSTER_API}"
+
+
+def run(*words: str, state: Path | str | None = None, stdin: str | None = None) -> Result:
+    """One command line, with the given state file."""
+    env = {"ROLLOUT_STATE": "" if state is None else str(state), "NO_COLOR": None}
+    level = logging.getLogger().level  # -v sets it, for a process that is ours alone
+    try:
+        return CliRunner().invoke(cli, list(words), input=stdin, env=env, prog_name="rollout")
+    finally:
+        logging.getLogger().setLevel(level)
+
+
+def write(path: Path, *objects: Obj) -> str:
+    """A YAML file of these objects. Returns: its path, as one types it."""
+    path.write_text(yaml.safe_dump_all(objects))
+    return str(path)
+
+
+def placement(name: str = "fleet", **spec: Any) -> Obj:
+    return {
+        "apiVersion": f"{CLUSTER_API}/v1beta1",
+        "kind": "Placement",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": spec,
+    }
+
+
+def cluster(name: str, labels: Mapping[str, str] | None = None, **status: Any) -> Obj:
+    obj: Obj = {
+        "apiVersion": f"{CLUSTER_API}/v1",
+        "kind": "ManagedCluster",
+        "metadata": {"name": name, "labels": dict(labels or {})},
+        "spec": {"hubAcceptsClient": True},
+    }
+    return {**obj, "status": status} if status else obj
+
+
+def workload(name: str = "web", strategy: Obj | None = None, value: str = "1") -> Obj:
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "settings", "namespace": "default"},
+        "data": {"value": value},
+    }
+    reference: Obj = {"name": "fleet"}
+    if strategy:
+        reference["rolloutStrategy"] = strategy
+    return {
+        "apiVersion": f"{WORK_API}/v1alpha1",
+        "kind": "ManifestWorkReplicaSet",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "manifestWorkTemplate": {"workload": {"manifests": [manifest]}},
+            "placementRefs": [reference],
+        },
+    }
+
+
+def binding(name: str = "global") -> Obj:
+    return {
+        "apiVersion": f"{CLUSTER_API}/v1beta2",
+        "kind": "ManagedClusterSetBinding",
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {"clusterSet": name},
+    }
+
+
+def cluster_set(name: str = "global") -> Obj:
+    return {
+        "apiVersion": f"{CLUSTER_API}/v1beta2",
+        "kind": "ManagedClusterSet",
+        "metadata": {"name": name},
+        "spec": {"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}},
+    }
+
+
+def condition(kind: str, status: str, reason: str, message: str = "", generation: int = 1) -> Obj:
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": generation,
+        "lastTransitionTime": "2026-01-01T00:31:12Z",
+    }
+
+
+def stored(state: Path, *words: str) -> Any:
+    """What `get -o json` shows."""
+    return json.loads(run("get", *words, "-o", "json", state=state).stdout)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A StageView."""
+
+    title: str
+    members: int
+    phases: Mapping[str, int]
+    limit: int | None = None
+    budget: int | None = 0
+    passed: bool = False
+    blocked: str = ""
+
+
+@dataclass(frozen=True)
+class Note:
+    """A NoteView."""
+
+    at: datetime
+    reason: str
+    message: str
+
+
+@dataclass(frozen=True)
+class Rollout:
+    """A RolloutView."""
+
+    stages: Sequence[Stage] = ()
+    notes: Sequence[Note] = ()
+    next_at: datetime | None = None
+    next_what: str = ""
+    key: str = "default/web"
+    touched: int = 0
+
+
+@dataclass(frozen=True)
+class Shot:
+    """A Snapshot."""
+
+    now: datetime = T0
+    workloads: Sequence[Obj] = ()
+    rollouts: Sequence[Rollout] = ()
+    started: datetime = T0
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A Result."""
+
+    last: Shot
+    interrupted: bool = False
+
+
+PROGRESSIVE: Obj = {
+    "type": "Progressive",
+    "progressive": {
+        "maxConcurrency": "25%",
+        "minSuccessTime": "5m",
+        "progressDeadline": "10m",
+        "maxFailures": 2,
+    },
+}
+
+
+def standing(*conditions: Obj, name: str = "web", meta: Obj | None = None) -> Obj:
+    """A stored workload of generation 1 with these conditions."""
+    obj = workload(name, PROGRESSIVE)
+    return {
+        **obj,
+        "metadata": {**obj["metadata"], "generation": 1, **(meta or {})},
+        "status": {"conditions": list(conditions)},
+    }
+
+
+ROLLING = standing(condition("Progressing", "True", "RollingOut", "stage the rest: 3 in flight"))
+DONE = standing(
+    condition("Progressing", "False", "Complete"),
+    condition("Ready", "True", "RolledOut", "20 clusters succeeded"),
+)
+
+
+@dataclass
+class Fake:
+    """A Run that shows the shots it was given and ends."""
+
+    shots: Sequence[Shot]
+    interrupted: bool = False
+    shown: list[Shot] = field(default_factory=list)
+
+    def run(self, on_change: Any) -> Ended:
+        for shot in self.shots:
+            on_change(shot)
+        return Ended(self.shots[-1], self.interrupted)

@@ -1,0 +1,396 @@
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from rollout.cli.clocks import START, FastClock, clock_for, parse_mode, resume
+from rollout.cli.documents import read_documents
+from rollout.cli.options import Options, Stop
+from rollout.cli.run import execute
+from rollout.cli.scenarios import Asked, asked, settled
+from rollout.cli.store import CLOCK_STATE
+from rollout.cli.views import ClockMode
+from rollout.clock import SystemClock, VirtualClock
+from rollout.errors import ConfigError
+from rollout.hub.memory import MemoryHub
+from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
+from tests.cli.shapes import (
+    DONE,
+    MIN,
+    PROGRESSIVE,
+    ROLLING,
+    T0,
+    Fake,
+    Shot,
+    binding,
+    cluster,
+    cluster_set,
+    condition,
+    placement,
+    run,
+    standing,
+    stored,
+    workload,
+    write,
+)
+
+ROOT = Path(__file__).parents[1]
+AVAILABLE = [condition("ManagedClusterConditionAvailable", "True", "Available")]
+
+
+def fleet(path: Path, size: int = 3, *more: Obj, strategy: Obj | None = None) -> str:
+    """A file with a fleet of this size, all of it selected, and a workload."""
+    clusters = [cluster(f"c{i}", conditions=AVAILABLE) for i in range(size)]
+    return write(
+        path, cluster_set(), binding(), placement(), *clusters, workload(strategy=strategy), *more
+    )
+
+
+def scenario(seed: object = 0, **spec: object) -> Obj:
+    return {
+        "apiVersion": "rollout-engine.io/v1alpha1",
+        "kind": "AgentScenario",
+        "spec": {"seed": seed, **spec},
+    }
+
+
+def test_a_rollout_runs_to_its_end_on_virtual_time_without_any_file_of_state(
+    tmp_path: Path,
+) -> None:
+    path = fleet(tmp_path / "a.yaml", strategy=PROGRESSIVE)
+
+    result = run("run", "-f", path, "--clock", "virtual")
+
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0
+    assert lines[-1].split()[:6] == ["default/web", "✔", "done", "3", "3", "0"]
+    assert [line for line in lines if line.endswith("the rest: 3/3 soaked, passed")]
+    assert [file.name for file in tmp_path.iterdir()] == ["a.yaml"]
+
+
+def test_with_a_state_file_the_objects_are_there_to_look_at(tmp_path: Path) -> None:
+    state, path = tmp_path / "s.db", fleet(tmp_path / "a.yaml")
+
+    run("run", "-f", path, "--clock", "virtual", state=state)
+
+    assert stored(state, "mwrs", "web")["status"]["summary"]["available"] == 3
+    assert run("status", "mwrs", "web", state=state).exit_code == 0
+    assert run("get", "mwrs", state=state).stdout.splitlines()[1].split()[1:] == [
+        "AsExpected",
+        "True",
+        "AsExpected",
+        "True",
+    ]
+
+
+def test_a_killed_run_goes_on_and_ends_as_if_nothing_had_been(tmp_path: Path) -> None:
+    state, path = tmp_path / "s.db", fleet(tmp_path / "a.yaml", strategy=PROGRESSIVE)
+    command = [sys.executable, "-u", "-m", "rollout", "run", "--state", str(state)]
+
+    with subprocess.Popen(
+        [*command, "-f", path, "--clock", "x20"], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as killed:
+        assert killed.stdout is not None
+        while "progressing" not in killed.stdout.readline():
+            pass
+        killed.send_signal(signal.SIGKILL)
+    again = run("run", "--clock", "virtual", state=state)
+
+    assert again.exit_code == 0
+    assert again.stdout.splitlines()[-1].split()[:5] == ["default/web", "✔", "done", "3", "3"]
+
+
+def test_a_second_run_on_the_same_state_is_refused_while_the_first_one_runs(
+    tmp_path: Path,
+) -> None:
+    state, path = tmp_path / "s.db", fleet(tmp_path / "a.yaml", strategy=PROGRESSIVE)
+    command = [sys.executable, "-u", "-m", "rollout", "run", "-f", path, "--state", str(state)]
+
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as first:
+        assert first.stdout is not None
+        first.stdout.readline()
+        second = run("run", "-f", path, state=state)
+        first.send_signal(signal.SIGINT)
+        told, _ = first.communicate(timeout=30)
+
+    assert (second.exit_code, second.stderr.count("\n")) == (1, 1)
+    assert "another runner has it" in second.stderr
+    assert first.returncode == 130
+    assert "not done" in told
+
+
+def test_the_demo_leaves_the_state_file_of_the_environment_alone(tmp_path: Path) -> None:
+    result = run("demo", state=tmp_path / "mine.db")
+
+    assert result.exit_code == 0
+    assert result.stdout.splitlines()[-1].split()[1:5] == ["✔", "done", "310", "310"]
+    assert not (tmp_path / "mine.db").exists()
+
+
+@pytest.mark.parametrize("words", [("-v", "run"), ("run", "-v")])
+def test_warnings_of_the_engine_are_logged_only_on_demand(
+    tmp_path: Path, words: tuple[str, str]
+) -> None:
+    misspelt: Obj = {
+        "type": "Progressive",
+        "progressive": {"mandatoryDecisionGroups": [{"groupName": "misspelt"}]},
+    }
+    rest = ("-f", fleet(tmp_path / "a.yaml", strategy=misspelt), "--clock", "virtual")
+
+    quiet = _program("run", *rest)
+    loud = _program(*words, *rest)
+
+    assert (quiet.returncode, quiet.stderr) == (4, "")
+    assert "UnknownDecisionGroup" in quiet.stdout
+    assert loud.stderr.startswith(("WARNING ", "INFO "))
+
+
+def _program(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rollout", *words],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_nothing_is_run_where_a_document_is_bad(tmp_path: Path) -> None:
+    path = fleet(tmp_path / "a.yaml", 1, placement("other", numberOfClusters=-1))
+
+    result = run("run", "-f", path, "--clock", "virtual", state=tmp_path / "s.db")
+
+    assert result.exit_code == 1
+    assert "spec.numberOfClusters" in result.stderr
+    assert "nothing was run" in result.stderr
+    assert not (tmp_path / "s.db").exists()
+
+
+def test_a_run_without_a_workload_is_an_error(tmp_path: Path) -> None:
+    result = run("run", "-f", write(tmp_path / "a.yaml", placement()), "--clock", "virtual")
+
+    assert result.exit_code == 1
+    assert "there is no ManifestWorkReplicaSet to roll out" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "give -f PATH, or --state FILE"),
+        (["-f", "x", "--clock", "fast"], "'fast' is not real, virtual, or xN"),
+        (["-f", "x", "--agents", "nope.yaml"], "'nope.yaml' does not exist"),
+    ],
+)
+def test_run_typed_wrongly_is_exit_code_2(words: Sequence[str], said: str) -> None:
+    result = run("run", *words)
+
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("obj", "interrupted", "code"),
+    [
+        (DONE, False, 0),
+        (standing(condition("Progressing", "False", "MaxFailuresExceeded")), False, 1),
+        (ROLLING, False, 3),
+        (standing(condition("Progressing", "False", "Paused")), False, 4),
+        (standing(condition("Ready", "True", "RolledOutWithFailures")), False, 5),
+        (ROLLING, True, 130),
+    ],
+)
+def test_the_exit_code_of_a_run_is_that_of_its_workloads(
+    tmp_path: Path, obj: Obj, interrupted: bool, code: int
+) -> None:
+    documents = read_documents([fleet(tmp_path / "a.yaml")])
+
+    found = execute(
+        Options(),
+        documents,
+        ClockMode(None),
+        Asked(),
+        lambda *_: Fake([Shot(T0, [obj])], interrupted),
+    )
+
+    assert found == code
+
+
+def test_the_engine_gets_the_scenario_and_a_clock_at_the_start_of_virtual_time(
+    tmp_path: Path,
+) -> None:
+    seen: list[object] = []
+
+    def engine(hub: object, clock: VirtualClock, mode: ClockMode, found: object) -> Fake:
+        seen.extend((clock.now(), mode.speed, found))
+        return Fake([Shot(T0, [DONE])])
+
+    documents = read_documents([fleet(tmp_path / "a.yaml")])
+    execute(Options(), documents, ClockMode(None), Asked(seed=7), engine)  # type: ignore[arg-type]  # it knows which clock it gets
+
+    now, speed, found = seen
+    assert (now, speed) == (START, None)
+    assert found == Asked(seed=7).scenario()
+
+
+def test_in_a_terminal_the_picture_is_drawn_and_the_summary_stays(tmp_path: Path) -> None:
+    path = fleet(tmp_path / "a.yaml", strategy=PROGRESSIVE)
+    ours, theirs = pty.openpty()
+
+    with subprocess.Popen(
+        [sys.executable, "-m", "rollout", "run", "-f", path, "--clock", "virtual"],
+        cwd=ROOT,
+        stdout=theirs,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "NO_COLOR": "1"},
+    ) as process:
+        os.close(theirs)
+        shown = b""
+        while chunk := _read(ours):
+            shown += chunk
+        process.wait(30)
+    os.close(ours)
+
+    text = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", shown.decode()).replace("\r", "")
+    assert process.returncode == 0
+    assert "Status:    ✔ RolledOut" in text
+    assert "└──□ the rest  ✔ Passed     3/3" in text
+    assert text.rstrip().splitlines()[-1].startswith("default/web   ✔ done")
+    assert "\x1b[3" not in shown.decode()  # no colours
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # how Linux says that the other side is closed
+        return b""
+
+
+# -- clocks
+
+
+@pytest.mark.parametrize(
+    ("text", "speed"), [("real", 1.0), ("virtual", None), ("x60", 60.0), ("x0.5", 0.5)]
+)
+def test_a_clock_mode_is_read(text: str, speed: float | None) -> None:
+    assert parse_mode(text) == ClockMode(speed)
+
+
+@pytest.mark.parametrize("text", ["", "x", "x0", "x-1", "60x", "xinf", "Real", "x1e3"])
+def test_anything_else_is_no_clock_mode(text: str) -> None:
+    assert parse_mode(text) is None
+
+
+def test_a_fast_clock_goes_as_many_times_as_fast() -> None:
+    wall = VirtualClock(T0 + 1000 * MIN)
+    clock = FastClock(T0, 60.0, wall)
+
+    wall.advance(timedelta(seconds=2))
+    assert clock.now() == T0 + 2 * MIN
+    clock.advance(10 * MIN)
+    wall.advance(timedelta(seconds=1))
+    assert clock.now() == T0 + 13 * MIN
+
+
+def test_time_goes_on_where_the_run_before_left_it() -> None:
+    clock = clock_for(ClockMode(None))
+    hub = MemoryHub(clock)
+    hub.put_state(CLOCK_STATE, b"2026-03-01T00:00:00.000001Z")
+
+    resume(clock, hub)
+
+    assert clock.now().isoformat() == "2026-03-01T00:00:00.000001+00:00"
+
+
+def test_over_objects_of_wall_time_virtual_time_begins_now() -> None:
+    """Else what was applied an hour ago would lie in the future."""
+    wall = SystemClock()
+    hub = MemoryHub(wall)
+    hub.create(Ref(MANAGED_CLUSTER, "c1"), cluster("c1"))
+    clock = clock_for(ClockMode(None))
+
+    resume(clock, hub)
+
+    assert abs(clock.now() - wall.now()) < timedelta(minutes=1)
+
+
+def test_real_time_is_refused_where_time_was_virtual() -> None:
+    hub = MemoryHub(VirtualClock(T0))
+    hub.put_state(CLOCK_STATE, b"2026-03-01T00:00:00.000001Z")
+
+    with pytest.raises(ConfigError, match="go on with --clock virtual"):
+        resume(clock_for(ClockMode(1.0)), hub)
+
+
+# -- scenarios
+
+
+def test_a_scenario_among_the_files_is_used(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.yaml", placement(), scenario(7))
+
+    assert asked(None, [path], None).scenario().spec.seed == 7
+
+
+def test_a_scenario_that_is_named_wins_and_a_seed_wins_over_its_own(tmp_path: Path) -> None:
+    among = write(tmp_path / "a.yaml", scenario(7))
+    write(tmp_path / "b.yaml", scenario(8))
+
+    assert asked(tmp_path / "b.yaml", [among], None).scenario().spec.seed == 8
+    assert asked(tmp_path / "b.yaml", [among], 9).scenario().spec.seed == 9
+
+
+def test_a_bad_scenario_is_an_error_that_says_where(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.yaml", scenario("many"))
+
+    with pytest.raises(ConfigError, match=rf"{path}:1: spec\.seed"):
+        asked(None, [path], None)
+    with pytest.raises(ConfigError, match=rf"{path}:1: spec\.seed"):
+        asked(Path(path), [], None)
+
+
+def test_several_scenarios_among_the_files_are_not_guessed_between(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.yaml", scenario(1), scenario(2))
+
+    result = run("run", "-f", path)
+
+    assert result.exit_code == 2
+    assert "there are several scenarios" in result.stderr
+
+
+def test_a_run_that_goes_on_has_the_scenario_and_seed_it_began_with(tmp_path: Path) -> None:
+    hub = MemoryHub(VirtualClock(T0))
+    first = asked(None, [write(tmp_path / "a.yaml", scenario(7))], 9)
+
+    settled(hub, first)
+
+    assert settled(hub, Asked()) == first
+    assert settled(hub, Asked(seed=10)) == Asked(first.text, 10)
+
+
+def test_another_scenario_brings_its_own_seed(tmp_path: Path) -> None:
+    hub = MemoryHub(VirtualClock(T0))
+    settled(hub, asked(None, [], 9))
+
+    other = asked(None, [write(tmp_path / "b.yaml", scenario(8))], None)
+
+    assert settled(hub, other).scenario().spec.seed == 8
+
+
+def test_a_scenario_error_names_no_traceback(tmp_path: Path) -> None:
+    path = fleet(tmp_path / "a.yaml", 1, scenario("many"))
+
+    result = run("run", "-f", path, "--clock", "virtual")
+
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: cannot use the scenario")
+
+
+def test_stop_carries_its_code_and_lines() -> None:
+    stop = Stop(4, "one", "two")
+
+    assert (stop.code, stop.args) == (4, ("one", "two"))
