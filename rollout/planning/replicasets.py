@@ -5,7 +5,7 @@ the record, then works, then removals, then the status. Source: semantics rows 1
 ManifestWorkReplicaSet spec 4 and 7.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rollout.model import names
@@ -13,6 +13,7 @@ from rollout.model.instants import parse_instant
 from rollout.model.kinds import CONTROLLER_REVISION, MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.problems import joined
 from rollout.model.replicaset import ReplicaSet
+from rollout.model.work import Work
 from rollout.planning.documents import difference, new_work, work_annotations
 from rollout.planning.notes import rollout_notes
 from rollout.planning.plan import NOTHING, Create, Delete, Patch, Plan, Touch, Write
@@ -69,12 +70,15 @@ class _Pass:
             for name, share in workload.shares.items()
         ]
         status = status_of(replicaset, reports, hold, gone.hold, now)
+        finalizer = self._finalizer()
+        if finalizer and status is not None:
+            status = replace(status, version=None)  # the finalizer's write makes it another one
         for step in steps.values():
             self._recheck(step.recheck_at)
         self._recheck(workload.next_quiet())
         self._recheck(gone.recheck_at)
         waves = (
-            self._finalizer(),
+            finalizer,
             self._history() + records,
             works,
             self._twins() + gone.writes if hold is None else [],
@@ -180,7 +184,7 @@ class _Pass:
         started_at: datetime,
         touch: Touch,
     ) -> Write:
-        work = self.workload.work(cluster)
+        work = self._standing_work(cluster)
         if work is None:
             ref, obj = new_work(self.replicaset, share.labels, cluster, spec, content, started_at)
             return Create(ref, obj, touch)
@@ -192,6 +196,14 @@ class _Pass:
             "spec": difference(work.raw.get("spec") or {}, spec),
         }
         return Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch)
+
+    def _standing_work(self, cluster: str) -> Work | None:
+        """The work that counts there, else the oldest of those being deleted: a second work beside
+        one that is still going would be a twin (S9). What it lacks is restored when it is gone.
+        """
+        going = self.workload.works(cluster).values()
+        last = min(going, key=lambda work: (work.created, work.name), default=None)
+        return self.workload.work(cluster) or last
 
     def _relabelled(self) -> list[Write]:
         """Works whose labels changed, or whose cluster is owned by another placementRef now."""

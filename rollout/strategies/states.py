@@ -13,7 +13,8 @@ revision is checked by content, elsewhere. Source: semantics rows 9, 10, 23.
 | Progressing=False | Succeeded | - |
 | Available=True / else | - | Succeeded / Progressing |
 
-``Complete`` of an older generation freezes an agent: Failed, ``CompletedWorkFrozen``.
+An agent applies nothing more to a work that is ``Complete``, whatever generation it stamps on that:
+where Applied is not of this generation either, the work is frozen: Failed, ``CompletedWorkFrozen``.
 """
 
 from collections.abc import Mapping
@@ -36,8 +37,8 @@ def read_report(work: Work, rules: frozenset[str]) -> Report:
     """Read a work's conditions. ``rules``: the condition types its template's rules can set."""
     applied = _current(work.conditions, names.APPLIED, work.generation)
     if applied is None or applied.status == "Unknown":
-        frozen = work.conditions.get(names.COMPLETE)
-        if frozen is not None and frozen.is_true and _is_older(frozen, work.generation):
+        complete = work.conditions.get(names.COMPLETE)
+        if complete is not None and complete.is_true:
             return Report(Health.FAILED, "CompletedWorkFrozen")
         return Report(Health.SILENT)
     if not applied.is_true:
@@ -66,7 +67,3 @@ def _current(conditions: Mapping[str, Condition], kind: str, generation: int) ->
     if condition is None or condition.observed_generation != generation:
         return None
     return condition
-
-
-def _is_older(condition: Condition, generation: int) -> bool:
-    return condition.observed_generation is not None and condition.observed_generation < generation
