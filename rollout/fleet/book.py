@@ -104,8 +104,8 @@ class RecordBook:
             if page.changed or page.rendered is None:
                 page.rendered = self._render(number, page)
                 page.changed = False
-            if page.rendered == page.stored:
-                continue
+            if page.stored is not None and page.rendered.items() <= page.stored.items():
+                continue  # keys that others added are left alone
             ref = page_ref(self.workload.namespace, self.rid, number)
             if page.version is None:
                 obj = page_object(

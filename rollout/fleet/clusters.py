@@ -42,6 +42,7 @@ class ClusterStore:
         self._bound_in: dict[str, set[str]] = {}  # set -> namespaces
         self._placements: dict[str, Placement] = {}
         self._interests: dict[str, Interest] = {}
+        self._in_namespace: dict[str, set[str]] = {}  # namespace -> placements
         self._asking: dict[tuple[str, str], set[str]] = {}  # (namespace, set or *) -> placements
         self._scored_by: dict[str, set[str]] = {}  # score name or * -> placements
         self._cel_users = 0
@@ -197,8 +198,10 @@ class ClusterStore:
         if new.selector is not None and not new.problems:
             self._by_labels[name] = new
         refs = {Ref(CLUSTER_SET, name)}
-        if old is None or (old.selector, old.problems) != (new.selector, new.problems):
-            refs |= self._refs_of_sets((name,)) | self._refs_of_bindings(name)
+        if old is None:
+            refs |= self._refs_around(name) | self._refs_of_bindings(name)
+        elif (old.selector, old.problems) != (new.selector, new.problems):
+            refs |= self._refs_of_sets((name,))
         return refs
 
     def _remove_set(self, name: str) -> set[Ref]:
@@ -206,7 +209,7 @@ class ClusterStore:
         self._sets.pop(name, None)
         self._by_labels.pop(name, None)
         refs = {Ref(CLUSTER_SET, name)}
-        return refs | self._refs_of_sets((name,)) | self._refs_of_bindings(name)
+        return refs | self._refs_around(name) | self._refs_of_bindings(name)
 
     def _put_binding(self, binding: ClusterSetBinding) -> set[Ref]:
         namespace, name = binding.namespace, binding.name
@@ -217,7 +220,7 @@ class ClusterStore:
         self._edition += 1
         self._bound_in.setdefault(name, set()).add(namespace)
         refs = {Ref(CLUSTER_SET_BINDING, f"{namespace}/{name}")}
-        return refs | self._refs_in(namespace, name)
+        return refs | self._refs_in(namespace)
 
     def _remove_binding(self, key: str) -> set[Ref]:
         namespace, _, name = key.rpartition("/")
@@ -227,7 +230,7 @@ class ClusterStore:
         if not self._bindings[namespace]:
             del self._bindings[namespace]
         _drop(self._bound_in, name, namespace)
-        return self._refs_in(namespace, name)
+        return self._refs_in(namespace)
 
     def _refs_of_bindings(self, set_name: str) -> set[Ref]:
         namespaces = self._bound_in.get(set_name, ())
@@ -236,8 +239,16 @@ class ClusterStore:
     def _refs_of_sets(self, sets: Iterable[str]) -> set[Ref]:
         return {Ref(PLACEMENT, key) for each in sets for key in self._placements_of_set(each)}
 
-    def _refs_in(self, namespace: str, set_name: str) -> set[Ref]:
-        return {Ref(PLACEMENT, key) for key in self._asking_in(namespace, set_name)}
+    def _refs_in(self, namespace: str) -> set[Ref]:
+        """All placements of a namespace: each says whether any set is bound there at all."""
+        return {Ref(PLACEMENT, key) for key in self._in_namespace.get(namespace, ())}
+
+    def _refs_around(self, set_name: str) -> set[Ref]:
+        """All placements of the namespaces in which the set is bound."""
+        found: set[Ref] = set()
+        for namespace in self._bound_in.get(set_name, ()):
+            found |= self._refs_in(namespace)
+        return found
 
     def _placements_of_set(self, name: str) -> Iterable[str]:
         for namespace in self._bound_in.get(name, ()):
@@ -254,6 +265,7 @@ class ClusterStore:
         self._touch(key)
         interest = interest_of(new, reads_everything=self._reads_everything)
         self._placements[key] = new
+        self._in_namespace.setdefault(new.namespace, set()).add(key)
         self._interests[key] = interest
         self._cel_users += interest.raw
         for name in new.cluster_sets or (ANY_SET,):
@@ -272,6 +284,7 @@ class ClusterStore:
             self.index.verdicts.clear()  # from here on nobody looks at whole objects
         for name in old.cluster_sets or (ANY_SET,):
             _drop(self._asking, (old.namespace, name), key)
+        _drop(self._in_namespace, old.namespace, key)
         for name in interest.scores:
             _drop(self._scored_by, name, key)
 

@@ -29,6 +29,7 @@ from rollout.model.kinds import (
     Kind,
     Obj,
     Ref,
+    ref_of,
 )
 from rollout.model.placement import Decision, Placement
 from rollout.model.replicaset import ReplicaSet
@@ -76,6 +77,7 @@ class Fleet:
         self._workloads: dict[str, Workload] = {}
         self._followers: dict[str, set[str]] = {}  # placement key -> workloads that refer to it
         self._pages: dict[str, dict[int, Obj]] = {}  # record id -> pages
+        self._records: dict[str, dict[str, str]] = {}  # workload -> record id -> placement
         self._revisions: dict[str, dict[str, Revision]] = {}  # workload -> content -> revision
         self._revision_refs: dict[Ref, Revision] = {}
         self._changed_at: dict[str, datetime] = {}  # placement key -> last change of its decisions
@@ -238,6 +240,9 @@ class Fleet:
         if not gone:
             held[number] = obj
         notes = obj["metadata"].get("annotations") or {}
+        self._records.setdefault(notes.get(names.OWNER, ""), {})[rid] = notes.get(
+            names.RECORD_PLACEMENT, ""
+        )
         live = self._live(notes.get(names.OWNER, ""), notes.get(names.RECORD_PLACEMENT, ""))
         if live is None or live.book.rid != rid:
             return ()
@@ -312,6 +317,19 @@ class Fleet:
             for number, page in pages.items()
         }
         return read_record(pages.values()), stored
+
+    def abandoned(self, key: str) -> list[tuple[Ref, str]]:
+        """Record pages (ref, uid) of placementRefs that a workload no longer has."""
+        workload = self._workloads.get(key)
+        if workload is None or workload.replicaset is None:
+            return []
+        kept = {ref.name for ref in workload.replicaset.refs}
+        return [
+            (ref_of(CONFIG_MAP, page), page["metadata"].get("uid", ""))
+            for rid, placement in sorted(self._records.get(key, {}).items())
+            if placement not in kept
+            for _, page in sorted(self._pages.get(rid, {}).items())
+        ]
 
     def outages(self) -> tuple[tuple[datetime, datetime], ...]:
         return self._outages

@@ -66,6 +66,8 @@ class Terms:
     skipped: frozenset[str] = frozenset()
     strict_tolerance: bool = False
     as_ocm: Obj | None = None
+    is_known: bool = True
+    """Whether the selection could be read; where not, nobody is taken to have left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +144,8 @@ class LiveRollout:
         self.book.set_head(replace(self.head, seen=seen, outages=outages))
         staging = terms.strategy.stages(terms.spec, replace(terms.selection, seen=seen))
         standings = dict(self.ledger.standings)
-        if before is None or before.selection != terms.selection:
+        read = before.selection if before is not None and before.is_known else None
+        if terms.is_known and read != terms.selection:
             self._part(standings, staging, terms.revision, available, now)
         rollout = Rollout(
             terms.revision,
@@ -158,6 +161,14 @@ class LiveRollout:
         self.ledger.reset(rollout, now)
         for cluster in sorted(self.observations.keys() | standings.keys()):
             self.observe(cluster, self.observations.get(cluster), now)
+
+    def reselect(
+        self, selection: Selection, known: bool, available: Callable[[str], bool], now: datetime
+    ) -> None:
+        """Go on as last agreed with other clusters: what is asked for now cannot be honoured."""
+        if self._terms is not None:
+            terms = replace(self._terms, selection=selection, is_known=known)
+            self.agree(terms, available, now)
 
     def _outages(
         self, news: tuple[tuple[datetime, datetime], ...]
@@ -225,6 +236,8 @@ class LiveRollout:
             return
         before = self.ledger.standings.get(cluster)
         after = _stand(cluster, before, seen, self.revision, now)
+        if after is not None and before is None:
+            self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
         if after is not None and after != before:
             self.ledger.put(after, now)
             self._write(cluster)

@@ -28,7 +28,8 @@ class Reading:
 
     @property
     def is_torn(self) -> bool:
-        return self.hold is not None and self.hold.reason == "TornDecisions"
+        """Whether it is not known, or not yet, whom the placement selects."""
+        return self.hold is not None and self.hold.reason in ("TornDecisions", "NotDecided")
 
 
 def read_selection(
@@ -60,6 +61,11 @@ def read_selection(
     ]
     named = frozenset(group.name for group in placement.groups)
     if _decided_here(placement, policy):
+        if placement.status_groups is None:
+            # New, or made anew under its old name: its pages are still to be written, and until
+            # they are, an absent cluster is not a deselected one.
+            message = f"placement {key} has not been decided yet; see its conditions"
+            return Reading(before, Hold("NotDecided", message))
         return Reading(select(groups, named))
     quiet_until = changed_at + policy.quiet
     if now >= quiet_until:

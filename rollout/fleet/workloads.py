@@ -4,15 +4,16 @@ Kept current work by work; recounted only when the template, a strategy or a sel
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from rollout.fleet.live import LiveRollout, Observation, Terms
 from rollout.fleet.selections import Reading, read_selection
+from rollout.fleet.tallies import NO_MARKS, Counts, marks_of, rules_of
 from rollout.model import names
-from rollout.model.instants import parse_instant
+from rollout.model.intents import skipped_clusters
 from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Decision, Placement
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
@@ -56,12 +57,13 @@ class Share:
     live: LiveRollout
     reading: Reading
     hold: Hold | None
-    counts: "Counts"
+    counts: Counts
     labels: dict[str, str]  # what each of its works carries
+    overlapped: int = 0  # clusters it selects too, owned by an earlier placementRef
 
     @property
     def selected(self) -> int:
-        return sum(len(group.clusters) for group in self.reading.selection.groups)
+        return self.reading.selection.total
 
     @property
     def groups(self) -> int:
@@ -72,27 +74,6 @@ class Share:
     def is_settled(self) -> bool:
         """Whether nothing is known that could still select another cluster."""
         return not self.reading.is_torn and self.reading.quiet_until is None
-
-
-@dataclass(slots=True)
-class Counts:
-    """Clusters whose work carries the revision, and of these, whose conditions are True."""
-
-    updated: int = 0
-    applied: int = 0
-    available: int = 0
-    progressing: int = 0
-    degraded: int = 0
-
-    def shift(self, marks: tuple[bool, ...], by: int) -> None:
-        self.updated += by * marks[0]
-        self.applied += by * marks[1]
-        self.available += by * marks[2]
-        self.progressing += by * marks[3]
-        self.degraded += by * marks[4]
-
-
-_NO_MARKS = (False,) * 5
 
 
 class Workload:
@@ -189,7 +170,7 @@ class Workload:
         if known is None:
             if len(self._rules) > 32:
                 self._rules.clear()
-            known = self._rules[work.content] = _rules_of(work.raw.get("spec"))
+            known = self._rules[work.content] = rules_of(work.raw.get("spec"))
         return known
 
     def _mark(self, cluster: str) -> None:
@@ -200,7 +181,7 @@ class Workload:
         owner, work = self.members.get(cluster), self._chosen.get(cluster)
         if owner is None or work is None or self.replicaset is None:
             return
-        marks = _marks_of(work) if work.content == self.replicaset.template.content else _NO_MARKS
+        marks = marks_of(work) if work.content == self.replicaset.template.content else NO_MARKS
         self._marks[cluster] = (owner, marks)
         self.shares[owner].counts.shift(marks, 1)
 
@@ -221,6 +202,7 @@ class Workload:
             shares[ref.name] = share
             for group in share.reading.selection.groups:
                 members.update(dict.fromkeys(group.clusters, ref.name))
+        first = next(iter(self.shares.values()), None)
         before, self.members, self.shares = self.members, members, shares
         for share in shares.values():
             self._agree(share, replicaset, around, now)
@@ -230,13 +212,20 @@ class Workload:
         for cluster in before.keys() | members.keys() | self._chosen.keys():
             self._place(cluster)
             self._mark(cluster)
-        self._note_basis(replicaset, around, now)
+        self._note_basis(replicaset, around, first, now)
 
-    def _note_basis(self, replicaset: ReplicaSet, around: Surroundings, now: datetime) -> None:
-        """Remember when the specs that membership follows from last changed (row 16)."""
+    def _note_basis(
+        self, replicaset: ReplicaSet, around: Surroundings, before: Share | None, now: datetime
+    ) -> None:
+        """Remember when the specs that membership follows from last changed (row 16).
+
+        ``before`` is the share that was the first until now: what it remembers goes on.
+        """
         first = next(iter(self.shares.values()), None)
         if first is None:
             return
+        if before is not None and not first.live.head.basis.workload:
+            first.live.remember(before.live.head.basis, before.live.head.removals)
         keys = (f"{replicaset.namespace}/{name}" for name in self.shares)
         placements = (around.placement(key) for key in keys)
         generation = sum(p.generation for p in placements if p is not None)
@@ -248,13 +237,17 @@ class Workload:
             )
 
     def note_removal(self, cluster: str, window: timedelta, now: datetime) -> None:
-        """A work was removed because its cluster is selected no more."""
-        self.removed[cluster] = now
+        """A work was removed because its cluster is selected no more. Twins count once."""
+        is_twin = self.removed.get(cluster) == now
         self.removed = {c: at for c, at in self.removed.items() if at + window > now}
+        self.removed[cluster] = now
         first = next(iter(self.shares.values()), None)
-        if first is not None:
-            counted = Counter(self.removed.values())
-            first.live.remember(first.live.head.basis, tuple(sorted(counted.items())))
+        if first is None or is_twin:
+            return
+        head = first.live.head
+        counted = Counter({at: n for at, n in head.removals if at + window > now})
+        counted[now] += 1
+        first.live.remember(head.basis, tuple(sorted(counted.items())))
 
     def _quiet_over(self, now: datetime) -> bool:
         return any(
@@ -282,15 +275,12 @@ class Workload:
             around.policy,
             now,
         )
+        whole = reading.selection.total
         if taken:
-            groups = tuple(
-                type(g)(g.index, g.name, tuple(c for c in g.clusters if c not in taken))
-                for g in reading.selection.groups
-            )
-            selection = Selection(groups, reading.selection.named)
-            reading = Reading(selection, reading.hold, reading.quiet_until)
-        counts = known.counts if known else Counts()
-        return Share(ref, live, reading, reading.hold, counts, work_labels(replicaset, ref.name))
+            reading = replace(reading, selection=reading.selection.without(taken))
+        counts, labels = known.counts if known else Counts(), work_labels(replicaset, ref.name)
+        overlapped = whole - reading.selection.total
+        return Share(ref, live, reading, reading.hold, counts, labels, overlapped)
 
     def _open(
         self, placement: str, replicaset: ReplicaSet, around: Surroundings, now: datetime
@@ -318,7 +308,9 @@ class Workload:
         if spec is not None:
             strategy = around.strategy(spec.type)
         if spec is None or strategy is None:
-            share.hold = Hold("Misconfigured", _why_not(share.ref, strategy is None))
+            known = share.hold is None
+            share.hold = share.hold or Hold("Misconfigured", _why_not(share.ref, strategy is None))
+            live.reselect(share.reading.selection, known, around.is_available, now)
             return
         live.agree(self._terms(spec, strategy, share, replicaset, around), around.is_available, now)
 
@@ -342,6 +334,7 @@ class Workload:
             skipped_clusters(replicaset.annotations),
             replicaset.annotations.get(names.FAILURE_TOLERANCE) == "Strict",
             share.ref.raw if self._is_ocm else None,
+            share.reading.hold is None,
         )
 
     def next_quiet(self) -> datetime | None:
@@ -352,49 +345,8 @@ class Workload:
         )
 
 
-def skipped_clusters(annotations: Mapping[str, str]) -> frozenset[str]:
-    """The clusters that a person waived, from the annotation."""
-    listed = annotations.get(names.SKIP, "")
-    return frozenset(part.strip() for part in listed.split(",") if part.strip())
-
-
-def is_paused(annotations: Mapping[str, str]) -> bool:
-    return annotations.get(names.PAUSED) == "true"
-
-
-def released_until(annotations: Mapping[str, str]) -> datetime | None:
-    """Until when a person has released the removals that the brake would hold."""
-    return parse_instant(annotations.get(names.RELEASE_REMOVALS))
-
-
 def _why_not(ref: PlacementRef, unknown: bool) -> str:
     if ref.problems:
         return "; ".join(str(problem) for problem in ref.problems)
     kind = ref.rollout.type if ref.rollout and unknown else "?"
     return f"placementRef {ref.name}: no rollout strategy is called {kind!r}"
-
-
-def _marks_of(work: Work) -> tuple[bool, ...]:
-    current: Callable[[str], bool] = lambda kind: (  # noqa: E731  (bound to this one work)
-        (c := work.conditions.get(kind)) is not None
-        and c.is_true
-        and c.observed_generation == work.generation
-    )
-    return (
-        True,
-        current(names.APPLIED),
-        current(names.AVAILABLE),
-        current(names.PROGRESSING),
-        current(names.DEGRADED),
-    )
-
-
-def _rules_of(spec: object) -> frozenset[str]:
-    configs = spec.get("manifestConfigs") if isinstance(spec, dict) else None
-    return frozenset(
-        rule["condition"]
-        for config in (configs if isinstance(configs, list) else [])
-        if isinstance(config, dict)
-        for rule in (config.get("conditionRules") or [])
-        if isinstance(rule, dict) and isinstance(rule.get("condition"), str)
-    )

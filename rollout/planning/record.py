@@ -156,7 +156,7 @@ def read_record(pages: Iterable[Obj]) -> Record:
 def _loads(text: object) -> dict[str, Any]:
     try:
         found = json.loads(text) if isinstance(text, str) else {}
-    except ValueError:
+    except (ValueError, RecursionError):  # no JSON, or nested beyond reason
         return {}
     return found if isinstance(found, dict) else {}
 

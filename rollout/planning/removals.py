@@ -50,7 +50,8 @@ def removals(
         return NONE
     is_released = released_until is not None and now < released_until
     if not is_released:
-        held = _brake(workload, going, policy, now)
+        unasked = [cluster for cluster in going if not _was_asked_for(workload, cluster)]
+        held = _brake(workload, unasked, policy, now)
         if held is not None:
             return held
     keys = tuple(f"{replicaset.namespace}/{name}" for name in workload.shares)
@@ -61,6 +62,14 @@ def _may_go(workload: Workload, cluster: str) -> bool:
     work = workload.work(cluster)
     share = workload.shares.get(work.placement) if work else None
     return share is None or share.hold is None or share.hold.reason != "PlacementNotFound"
+
+
+def _was_asked_for(workload: Workload, cluster: str) -> bool:
+    """Whether a person took the placementRef that the work belongs to out of the workload."""
+    work = workload.work(cluster)
+    label = work.placement if work else ""
+    kept = {share.labels[names.WORK_PLACEMENT_LABEL] for share in workload.shares.values()}
+    return label != "" and label not in kept
 
 
 def _deletes(workload: Workload, clusters: Iterable[str], keys: tuple[str, ...]) -> list[Write]:

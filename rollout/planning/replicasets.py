@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rollout.model import names
-from rollout.model.instants import parse_instant
+from rollout.model.intents import is_paused, released_until
 from rollout.model.kinds import CONTROLLER_REVISION, MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.problems import joined
 from rollout.model.replicaset import ReplicaSet
@@ -81,7 +81,7 @@ class _Pass:
             finalizer,
             self._history() + records,
             works,
-            self._twins() + gone.writes if hold is None else [],
+            self._twins() + gone.writes + self._forgotten() if hold is None else [],
             [status] if status else [],
         )
         return Plan(
@@ -98,7 +98,7 @@ class _Pass:
         """Why nothing of this workload may be touched."""
         if self.replicaset.problems:
             return Hold("Misconfigured", joined(self.replicaset.problems))
-        if self.replicaset.annotations.get(names.PAUSED) == "true":
+        if is_paused(self.replicaset.annotations):
             return Hold("Paused", f"paused by annotation {names.PAUSED}; set it to false to resume")
         return None
 
@@ -236,10 +236,17 @@ class _Pass:
             ]
         return found
 
+    def _forgotten(self) -> list[Write]:
+        """Records of placementRefs that are gone, once no work of theirs is left."""
+        pages = self.view.abandoned(self.workload.ref.key)
+        if not pages or self.workload.strays:
+            return []
+        return [Delete(ref, uid) for ref, uid in pages]
+
     def _removals(self, hold: Hold | None) -> Removals:
         if hold is not None:
             return Removals([], None, None)
-        released = parse_instant(self.replicaset.annotations.get(names.RELEASE_REMOVALS))
+        released = released_until(self.replicaset.annotations)
         return removals(self.workload, self.replicaset, self.view.policy, released, self.now)
 
 

@@ -85,7 +85,7 @@ def judge_workload(
         return Verdict(hold.reason, hold.message)
     for report in reports:
         stopped = report.step.halt or report.share.hold or report.step.hold
-        if stopped is not None:
+        if stopped is not None and not _is_owned_elsewhere(report):
             return Verdict(stopped.reason, f"placement {report.share.ref.name}: {stopped.message}")
     if brake is not None:
         return Verdict(brake.reason, brake.message)
@@ -117,9 +117,14 @@ def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> Verdict:
     return Verdict("CompleteWithFailures" if failed else "Complete", text)
 
 
+def _is_owned_elsewhere(report: ShareReport) -> bool:
+    """Whether all that the placement selects belongs to earlier placementRefs (row 21)."""
+    return not report.share.selected and report.share.overlapped > 0
+
+
 def _waits(report: ShareReport) -> list[str]:
     """What one placement waits for, a sentence for its first unfinished stage."""
-    if report.step.complete:
+    if report.step.complete or _is_owned_elsewhere(report):
         return []
     for stage in report.step.stages:
         if not stage.passed or _unfinished(stage):
@@ -185,11 +190,15 @@ def _placement_summary(report: ShareReport) -> Obj:
     }
 
 
+_NOT_OF_PLACEMENT = ("NoTargets", "Paused")
+"""Holds that say nothing against the placement, or that another reason tells better."""
+
+
 def _verified(reports: Sequence[ShareReport], hold: Hold | None) -> Condition:
     """OCM's PlacementVerified."""
     for report in reports:
         share_hold = report.share.hold or report.step.hold
-        if share_hold is None or share_hold.reason == "NoTargets":
+        if share_hold is None or share_hold.reason in _NOT_OF_PLACEMENT:
             continue
         missing = share_hold.reason == "PlacementNotFound"
         reason = "PlacementDecisionNotFound" if missing else "NotAsExpected"
@@ -199,7 +208,13 @@ def _verified(reports: Sequence[ShareReport], hold: Hold | None) -> Condition:
     if not sum(report.share.selected for report in reports):
         message = "the placements select no cluster"
         return Condition(names.PLACEMENT_VERIFIED, "False", "PlacementDecisionEmpty", message)
-    return Condition(names.PLACEMENT_VERIFIED, "True", "AsExpected")
+    overlaps = "; ".join(
+        f"{report.share.overlapped} clusters of placement {report.share.ref.name} belong to a "
+        "placementRef before it"
+        for report in reports
+        if report.share.overlapped
+    )
+    return Condition(names.PLACEMENT_VERIFIED, "True", "AsExpected", overlaps)
 
 
 def _applied(reports: Sequence[ShareReport]) -> Condition:

@@ -80,6 +80,7 @@ class Share(Protocol):
     ref: PlacementRef
     hold: Hold | None
     labels: dict[str, str]
+    overlapped: int
 
     @property
     def live(self) -> Live: ...
@@ -129,3 +130,7 @@ class View(Protocol):
     def workload(self, key: str, now: datetime) -> Workload | None: ...
 
     def revisions(self, key: str) -> Mapping[str, Revision]: ...
+
+    def abandoned(self, key: str) -> list[tuple[Ref, str]]:
+        """Record pages (ref, uid) of placementRefs that the workload no longer has."""
+        ...

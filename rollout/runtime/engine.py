@@ -63,6 +63,13 @@ class Broken:
     kind: Kind
 
 
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Something is to be done on the engine's thread, between two plans."""
+
+    job: Callable[[], None]
+
+
 @dataclass(slots=True)
 class Flight:
     """A plan on its way: which wave is out, and what came back so far."""
@@ -73,9 +80,10 @@ class Flight:
     pending: int = 0
     blocked: bool = False
     wait: timedelta | None = None
+    retry_at: datetime | None = None  # of the refused write that is tried again soonest
 
 
-Message = Event | Woken | Answered | Broken
+Message = Event | Woken | Answered | Broken | Ask
 
 
 class Engine:
@@ -103,6 +111,9 @@ class Engine:
         self._io = io or InlineIo(hub)
         self._pace, self._notes = pace, notes
         self._queue: WorkQueue[Ref] = WorkQueue(seed)
+        self._order = {kind: place for place, kind in enumerate(planners)}
+        self._broken: dict[Kind, datetime] = {}  # watches that are out of sync -> since when
+        self._relists: WorkQueue[Kind] = WorkQueue(seed)  # for its backoff
         self._last_pass: dict[Ref, datetime] = {}
         self._gathering: set[Ref] = set()
         self._first: Message | None = None  # taken out of the inbox by `wait`
@@ -111,7 +122,7 @@ class Engine:
     def _woken(self, key: Hashable) -> None:
         """Called by timers, on whatever thread: post, and do nothing else."""
         assert isinstance(key, tuple)
-        self.inbox.put(Woken(key[1]))
+        self.inbox.put(Broken(key[1]) if key[0] == "list" else Woken(key[1]))
 
     # -- news ----------------------------------------------------------------------------------
 
@@ -121,7 +132,7 @@ class Engine:
         for kind in WATCHED:
             self._list(kind, now)
         for kind in self._planners:
-            for ref in self.fleet.known(kind):
+            for ref in sorted(self.fleet.known(kind), key=str):
                 self._queue.add(ref)
 
     def stop(self) -> None:
@@ -145,10 +156,30 @@ class Engine:
             kind, listing.version, self.inbox.put, lambda: self.inbox.put(Broken(kind))
         )
 
+    def _relist(self, kind: Kind, now: datetime) -> None:
+        """List again what a broken watch was about. Deadlines do not run while that fails (row 20)."""
+        since = self._broken.setdefault(kind, now)
+        try:
+            self._list(kind, now)
+        except HubError as error:
+            log.warning("listing %s failed, it is tried again: %s", kind.plural, error)
+            self.timers.arm(("list", kind), now + self._relists.backoff(kind))
+            return
+        self._relists.forget(kind)
+        del self._broken[kind]
+        if now > since:
+            self.fleet.out_of_touch(since, now)
+            for key in self.fleet.workloads():
+                self._want(Ref(REPLICA_SET, key), now)
+
     def _see(self, event: Event, now: datetime) -> None:
-        for ref in self.fleet.apply(event, now):
-            if ref.kind in self._planners:
-                self._want(ref, now)
+        found = [ref for ref in self.fleet.apply(event, now) if ref.kind in self._order]
+        for ref in sorted(found, key=self._turn_of):
+            self._want(ref, now)
+
+    def _turn_of(self, ref: Ref) -> tuple[int, str]:
+        """Planners in their order, so that placements are decided before they are read."""
+        return self._order[ref.kind], ref.key
 
     def _want(self, ref: Ref, now: datetime) -> None:
         """Queue the key now, or as soon as its interval is over."""
@@ -206,7 +237,9 @@ class Engine:
             case Answered(flight, write, outcome):
                 self._answer(flight, write, outcome, now)
             case Broken(kind):
-                self._list(kind, now)
+                self._relist(kind, now)
+            case Ask(job):
+                job()
 
     def _plan(self, ref: Ref, now: datetime) -> None:
         self._last_pass[ref] = now
@@ -279,6 +312,8 @@ class Engine:
         retry_at = self.fleet.rejected(write, message, now)
         if retry_at is None:
             flight.wait = flight.wait or self._queue.backoff(flight.ref)
+        else:
+            flight.retry_at = min(flight.retry_at or retry_at, retry_at)
 
     def _read_back(self, ref: Ref, now: datetime) -> None:
         """What is there now? A write that failed may have been done, or someone else's was."""
@@ -296,12 +331,12 @@ class Engine:
     def _landed(self, flight: Flight, now: datetime) -> None:
         """All writes are back: let the key go, and say when to look at it again."""
         ref = flight.ref
-        recheck = flight.plan.recheck_at
+        rechecks = [flight.plan.recheck_at, flight.retry_at]
         if flight.wait is not None:
-            retry = now + flight.wait
-            recheck = retry if recheck is None else min(recheck, retry)
+            rechecks.append(now + flight.wait)
         else:
             self._queue.forget(ref)
+        recheck = min((at for at in rechecks if at is not None), default=None)
         if recheck is not None:
             interval = self._pace.least_interval.get(ref.kind, timedelta(0))
             self.timers.arm(("recheck", ref), max(recheck, now + interval))

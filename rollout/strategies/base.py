@@ -4,7 +4,7 @@ The words are those of docs/semantics.md: a *touch* writes a revision to a clust
 *in flight* until it has *soaked* or has *finally failed*; a *stage* opens when every earlier one has passed.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
@@ -147,6 +147,18 @@ class Selection:
     groups: tuple[Group, ...] = ()
     named: frozenset[str] = frozenset()
     seen: frozenset[str] = frozenset()
+
+    @property
+    def total(self) -> int:
+        return sum(len(group.clusters) for group in self.groups)
+
+    def without(self, clusters: Container[str]) -> "Selection":
+        """The same groups with these clusters taken out."""
+        groups = tuple(
+            Group(g.index, g.name, tuple(c for c in g.clusters if c not in clusters))
+            for g in self.groups
+        )
+        return Selection(groups, self.named, self.seen)
 
 
 def select(

@@ -5,7 +5,7 @@ A change of one cluster costs O(log n), a step O(stages + clusters that change).
 """
 
 import heapq
-from bisect import insort
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
@@ -35,16 +35,17 @@ class _Line:
         return len(self._members)
 
     def __iter__(self) -> Iterator[str]:
-        last = ""
         for at in range(self._front, len(self._seats)):
             name = self._seats[at][1]
-            if name in self._members and name != last:
-                last = name
+            if name in self._members:
                 yield name
 
     def add(self, seat: Seat) -> None:
+        """Take the cluster in; where its seat is still there, it takes that again."""
         self._members.add(seat[1])
-        insort(self._seats, seat, lo=self._front)
+        at = bisect_left(self._seats, seat, lo=self._front)
+        if at == len(self._seats) or self._seats[at] != seat:
+            self._seats.insert(at, seat)
 
     def remove(self, name: str) -> None:
         """Forget the cluster; seats at the front that have been left are dropped for good."""
@@ -189,13 +190,20 @@ class Ledger:
             judged = judge(standing, self._rollout.revision, self._rollout.timing, now)
         self._judged[cluster] = judged
         if judged.until is not None:
-            heapq.heappush(self._due, (judged.until, cluster))
+            self._expect(judged.until, cluster)
         verdict = due(standing, judged) if standing is not None else None
         if verdict is not None:
             self._unsettled[cluster] = verdict
         else:
             self._unsettled.pop(cluster, None)
         return judged
+
+    def _expect(self, until: datetime, cluster: str) -> None:
+        """Note when to judge again. Instants that no longer count go when they are in the majority."""
+        heapq.heappush(self._due, (until, cluster))
+        if len(self._due) > 2 * len(self._seats) + 64:
+            self._due = [(j.until, c) for c, j in self._judged.items() if j.until is not None]
+            heapq.heapify(self._due)
 
     def _judge(self, cluster: str, now: datetime) -> None:
         if cluster not in self._seats:

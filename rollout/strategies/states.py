@@ -13,8 +13,8 @@ revision is checked by content, elsewhere. Source: semantics rows 9, 10, 23.
 | Progressing=False | Succeeded | - |
 | Available=True / else | - | Succeeded / Progressing |
 
-An agent applies nothing more to a work that is ``Complete``, whatever generation it stamps on that:
-where Applied is not of this generation either, the work is frozen: Failed, ``CompletedWorkFrozen``.
+An agent applies nothing more to a work that is ``Complete``: where that, or Applied beside it, is of
+an older generation, the work is frozen: Failed, ``CompletedWorkFrozen``.
 """
 
 from collections.abc import Mapping
@@ -37,8 +37,7 @@ def read_report(work: Work, rules: frozenset[str]) -> Report:
     """Read a work's conditions. ``rules``: the condition types its template's rules can set."""
     applied = _current(work.conditions, names.APPLIED, work.generation)
     if applied is None or applied.status == "Unknown":
-        complete = work.conditions.get(names.COMPLETE)
-        if complete is not None and complete.is_true:
+        if _is_frozen(work):
             return Report(Health.FAILED, "CompletedWorkFrozen")
         return Report(Health.SILENT)
     if not applied.is_true:
@@ -67,3 +66,20 @@ def _current(conditions: Mapping[str, Condition], kind: str, generation: int) ->
     if condition is None or condition.observed_generation != generation:
         return None
     return condition
+
+
+def _is_frozen(work: Work) -> bool:
+    """Whether the agent will not apply this generation: it is done with an earlier one.
+
+    Agents go on judging the old object and stamp Complete anew, so Applied tells too. A stamp that
+    only comes early is taken back within the failure grace.
+    """
+    complete, applied = work.conditions.get(names.COMPLETE), work.conditions.get(names.APPLIED)
+    if complete is None or not complete.is_true:
+        return False
+    was_applied = applied is not None and _is_older(applied, work.generation)
+    return was_applied or _is_older(complete, work.generation)
+
+
+def _is_older(condition: Condition, generation: int) -> bool:
+    return condition.observed_generation is not None and condition.observed_generation < generation
