@@ -5,13 +5,14 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import decide, decode, virtual
+from benchmarks import decide, decode, placement, virtual
 from benchmarks.figures import Figure, calibrate
 
 SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
     "decide": decide.run,
     "virtual": virtual.run,
     "decode": decode.run,
+    "placement": placement.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from rollout.api import decode
 from rollout.fleet.clusters import ClusterStore
+from rollout.fleet.heartbeats import LEASE_NAME, HealthView, Heartbeats
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.workloads import Workload
 from rollout.model import names
@@ -20,6 +21,7 @@ from rollout.model.kinds import (
     CLUSTER_SET_BINDING,
     CONFIG_MAP,
     CONTROLLER_REVISION,
+    LEASE,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     PLACEMENT,
@@ -34,6 +36,8 @@ from rollout.model.kinds import (
 from rollout.model.placement import Decision, Placement
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
+from rollout.planning.clustersets import STANDARD
+from rollout.planning.health import grace_of
 from rollout.planning.plan import Create, Delete, Patch, Touch, Write
 from rollout.planning.policy import DEFAULT, Policy
 from rollout.planning.record import Record, page_of, read_record, record_id
@@ -55,7 +59,7 @@ WATCHED: tuple[Kind, ...] = (
 )
 """Every kind that a fleet is told about, in the order in which they are best listed."""
 
-PLACING = frozenset({PLACEMENT, CLUSTER_SET, CLUSTER_SET_BINDING, MANAGED_CLUSTER})
+PLACING = frozenset({PLACEMENT, CLUSTER_SET, CLUSTER_SET_BINDING})
 """Kinds whose planners read the placement side alone."""
 
 _DEPARTED_KEPT = 10_000
@@ -66,10 +70,18 @@ class Fleet:
     """Everything known, by key and by index. Implements the views that planners read."""
 
     def __init__(
-        self, policy: Policy = DEFAULT, strategies: Mapping[str, Strategy] = BUILT_IN
+        self,
+        policy: Policy = DEFAULT,
+        strategies: Mapping[str, Strategy] = BUILT_IN,
+        *,
+        watches_health: bool = False,
+        has_filter_plugins: bool = False,
     ) -> None:
         self.policy = policy
-        self.clusters = ClusterStore()
+        self.clusters = ClusterStore(reads_everything=has_filter_plugins)
+        self.watched = (*WATCHED, LEASE) if watches_health else WATCHED
+        self._beats = Heartbeats()
+        self._health = HealthView(self.clusters, self._beats)
         self._strategies = strategies
         self._versions: dict[Ref, int] = {}
         self._gone: dict[Ref, int] = {}  # deleted lately -> version, against events that come late
@@ -88,6 +100,7 @@ class Fleet:
             REPLICA_SET.name: self._on_replicaset,
             CONFIG_MAP.name: self._on_page,
             CONTROLLER_REVISION.name: self._on_revision,
+            LEASE.name: self._on_lease,
             MANAGED_CLUSTER.name: self._on_cluster,
             PLACEMENT.name: self._on_placement,
             PLACEMENT_DECISION.name: self._on_decision,
@@ -121,6 +134,10 @@ class Fleet:
         """All objects of a kind that are known, to find those a new list lacks."""
         return {ref for ref in self._versions if ref.kind is kind}
 
+    def standing(self, kind: Kind) -> set[Ref]:
+        """Objects of a kind that are planned whether they are there or not."""
+        return {Ref(CLUSTER_SET, name) for name in STANDARD} if kind is CLUSTER_SET else set()
+
     # -- what happened -------------------------------------------------------------------------
 
     def _store(self, event: Event, value: Any) -> set[Ref]:
@@ -138,11 +155,21 @@ class Fleet:
             if len(self._departed) >= _DEPARTED_KEPT:
                 self._departed.pop(next(iter(self._departed)))
             self._departed[event.ref.key] = before is not None and before.available is True
+            self._beats.forget(event.ref.key)
             return self._store(event, before)
         cluster = decode(MANAGED_CLUSTER, event.obj)
         assert isinstance(cluster, Cluster)
         self._departed.pop(cluster.name, None)
-        return self._store(event, cluster)
+        return {event.ref} | self._store(event, cluster)
+
+    def _on_lease(self, event: Event, now: datetime) -> set[Ref]:
+        cluster = self.clusters.cluster(event.ref.namespace)
+        if cluster is None or event.ref.name != LEASE_NAME:
+            return set()
+        if event.change is Change.DELETED:
+            self._beats.forget(cluster.name)
+            return {Ref(MANAGED_CLUSTER, cluster.name)}
+        return self._beats.heard(event.obj, grace_of(cluster), now)
 
     def _on_placement(self, event: Event, now: datetime) -> set[Ref]:
         key = event.ref.key
@@ -163,6 +190,8 @@ class Fleet:
         gone = event.change is Change.DELETED
         found = self._store(event, None if gone else decode(PLACEMENT_DECISION, event.obj))
         after = self.clusters.decision(event.ref.key)
+        if before is not None and after is not None and _names(before) == _names(after):
+            return found  # scores alone
         for touched in {d.placement for d in (before, after) if d is not None} - {""}:
             key = f"{event.ref.namespace}/{touched}"
             self._changed_at[key] = now
@@ -269,8 +298,10 @@ class Fleet:
 
     # -- what planners and workloads read ------------------------------------------------------
 
-    def view(self, kind: Kind) -> "ClusterStore | Fleet":
+    def view(self, kind: Kind) -> "ClusterStore | HealthView | Fleet":
         """What the planner of a kind reads."""
+        if kind is MANAGED_CLUSTER:
+            return self._health
         return self.clusters if kind in PLACING else self
 
     def workload(self, key: str, now: datetime) -> Workload | None:
@@ -344,6 +375,7 @@ class Fleet:
             self._outages = (*self._outages[:-1], (last[0][0], max(span[1], last[0][1])))
         else:
             self._outages = (*self._outages, span)
+        self._beats.restart(end)
         for workload in self._workloads.values():
             workload.stale = True
 
@@ -365,9 +397,8 @@ class Fleet:
 
     def landed(self, write: Write, now: datetime) -> None:
         """The write was accepted."""
-        if isinstance(write, Delete) and write.unless_selected_by:
-            work = self._works.get(write.ref.key)
-            workload = self._workloads.get(work.owner) if work else None
+        if isinstance(write, Delete) and write.removed_from is not None:
+            workload = self._workloads.get(write.removed_from.key)
             if workload is not None:
                 workload.note_removal(write.cluster, self.policy.brake_window, now)
         touch, live = self._touched(write)
@@ -379,6 +410,11 @@ class Fleet:
         if touch is None:
             return None, None
         return touch, self._live(touch.workload.key, touch.placement)
+
+
+def _names(decision: Decision) -> tuple[object, ...]:
+    """The parts of a decision that a workload's selection depends on."""
+    return (decision.placement, decision.group_index, decision.group_name, decision.clusters)
 
 
 def _selects(placement: Placement) -> tuple[object, ...]:

@@ -144,14 +144,15 @@ class LiveRollout:
         self.book.set_head(replace(self.head, seen=seen, outages=outages))
         staging = terms.strategy.stages(terms.spec, replace(terms.selection, seen=seen))
         standings = dict(self.ledger.standings)
+        timing = Timing(terms.soak, terms.spec.deadline, terms.grace, outages)
         read = before.selection if before is not None and before.is_known else None
         if terms.is_known and read != terms.selection:
-            self._part(standings, staging, terms.revision, available, now)
+            self._part(standings, staging, terms.revision, timing, available, now)
         rollout = Rollout(
             terms.revision,
             staging,
             standings,
-            Timing(terms.soak, terms.spec.deadline, terms.grace, outages),
+            timing,
             self.head.passed,
             terms.skipped,
             dict(self._lost),
@@ -201,13 +202,13 @@ class LiveRollout:
         standings: dict[str, Standing],
         staging: Staging,
         revision: str,
+        timing: Timing,
         available: Callable[[str], bool],
         now: datetime,
     ) -> None:
         """Take leave of clusters that are selected no more; one that comes back is lost no more."""
         members = _places(staging)
         places = _places(self.ledger.rollout.staging)
-        timing = self.ledger.rollout.timing
         for cluster in [c for c in standings if c not in members]:
             standing = standings.pop(cluster)
             self.rejections.pop(cluster, None)
@@ -381,6 +382,8 @@ def _rebuilt(cluster: str, seen: Observation, revision: str, now: datetime) -> S
     """From the work alone: soaks start again; what succeeded on an older revision is settled."""
     started = seen.started_at if seen.revision == seen.content else None
     touched = min(started, now) if started else now
+    if seen.health is Health.SUCCEEDED:
+        touched = now  # when it succeeded nobody knows any more: that is no time-out
     standing = Standing(cluster, seen.content, touched, seen.health, now, None, seen.reason)
     if seen.content != revision and seen.health is Health.SUCCEEDED:
         return replace(standing, verdict=Verdict.SOAKED)

@@ -323,55 +323,31 @@ class _Pages:
         return {"metadata": changes} if changes else None
 
     def notes(self) -> tuple[Note, ...]:
-        """Events with OCM's texts."""
-        placement, place = Ref(PLACEMENT, self.placement.key), self._said
-        found = [
-            Note(
-                placement,
-                "DecisionCreate",
-                place(p.name, "created"),
-                False,
-                "DecisionCreated",
-                self._ref(p.name),
-            )
-            for p in self.wanted
-            if self.there[p.name] is None
-        ]
-        warning = self.outcome.status.code is Code.WARNING
-        for page in self.changed:
-            text = place(page.name, "updated")
-            if warning:
-                status = self.outcome.status
-                text += f": {status.message} in plugin {status.plugin}"
-            found.append(
-                Note(
-                    placement,
-                    "DecisionUpdate",
-                    text,
-                    warning,
-                    "DecisionUpdated",
-                    self._ref(page.name),
-                )
-            )
+        """Events with OCM's texts; one ScoreUpdate for all pages."""
+        status = self.outcome.status
+        warning = status.code is Code.WARNING
+        why = f": {status.message} in plugin {status.plugin}" if warning else ""
+        fresh = [page.name for page in self.wanted if self.there[page.name] is None]
+        found = [self._note("Create", name) for name in fresh]
+        found += [self._note("Update", page.name, why, warning=warning) for page in self.changed]
         if self.changed and self.outcome.selection.names:
-            text = score_text(self.outcome.selection)
-            found.append(Note(placement, "ScoreUpdate", text, False, "ScoreUpdated"))
-        found += [
-            Note(
-                placement,
-                "DecisionDelete",
-                place(d.name, "deleted"),
-                False,
-                "DecisionDeleted",
-                self._ref(d.name),
-            )
-            for d in self.redundant
-        ]
+            ref, text = Ref(PLACEMENT, self.placement.key), score_text(self.outcome.selection)
+            found.append(Note(ref, "ScoreUpdate", text, False, "ScoreUpdated"))
+        found += [self._note("Delete", page.name) for page in self.redundant]
         return tuple(found)
 
-    def _said(self, page: str, verb: str) -> str:
-        where = f"placement {self.placement.name} in namespace {self.placement.namespace}"
-        return f"Decision {page} is {verb} with {where}"
+    def _note(self, verb: str, page: str, why: str = "", *, warning: bool = False) -> Note:
+        done = f"{verb}d"
+        placement = self.placement
+        text = f"Decision {page} is {done.lower()} with placement {placement.name}"
+        return Note(
+            Ref(PLACEMENT, placement.key),
+            f"Decision{verb}",
+            f"{text} in namespace {placement.namespace}{why}",
+            warning,
+            f"Decision{done}",
+            self._ref(page),
+        )
 
 
 def score_text(selection: Selection) -> str:

@@ -17,12 +17,13 @@ from typing import Protocol
 from rollout.errors import ConfigError, PluginError
 from rollout.model.cluster import ClusterSet, ClusterSetBinding, Score
 from rollout.model.kinds import PLACEMENT
-from rollout.model.names import SCHEDULING_DISABLED, SEMANTICS
-from rollout.model.placement import Decision, Placement
+from rollout.model.names import DECISION_ORDER, SCHEDULING_DISABLED, SEMANTICS
+from rollout.model.placement import Decision, Group, Placement
 from rollout.model.problems import joined
-from rollout.placement import ocm
+from rollout.placement import ocm, sticky
+from rollout.placement.explain import Explained, explain
 from rollout.placement.framework import Code, Cycle, Selection, Status
-from rollout.placement.grouping import Grouping, Profile, group
+from rollout.placement.grouping import Grouping, Profile, group, paginate, split
 from rollout.placement.index import Pool
 from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins, check, select
 from rollout.planning.decisions import Outcome, writes
@@ -129,13 +130,35 @@ class PlacementPlanner:
         if placement.annotations.get(SCHEDULING_DISABLED) == "true":
             return NOTHING
         own = owned(placement, view.decisions(key))
-        if profile_of(placement) == "ocm":
-            outcome = self._as_ocm(placement, own, view, now)
-        else:
-            outcome = self._strictly(placement, own, view, now)
+        outcome = self.evaluate(placement, own, view, now)
         if outcome is None:
             return NOTHING
         return writes(placement, outcome, own, view.decision, now)
+
+    def evaluate(
+        self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
+    ) -> Outcome | None:
+        """Select and group, without a thought to writing; None where OCM's pass would end early.
+
+        Also the way to explain a decision, or to try a Placement that is not stored.
+        """
+        if profile_of(placement) == "ocm":
+            return self._as_ocm(placement, own, view, now)
+        return self._strictly(placement, own, view, now)
+
+    def explain(self, key: str, view: View, now: datetime) -> tuple[Selection, list[Explained]]:
+        """Why each candidate is selected or not; nothing where the Placement is unknown."""
+        placement = view.placement(key)
+        if placement is None:
+            return Selection(Status(Code.ERROR, "", ("it does not exist",))), []
+        own = owned(placement, view.decisions(key))
+        outcome = self.evaluate(placement, own, view, now)
+        if outcome is None:
+            return Selection(Status(Code.ERROR, "", ("OCM's pass ends early",))), []
+        candidates = find_candidates(placement, view, clusters_of(own))
+        cycle = self._cycle(placement, own, view, now)
+        found = explain(cycle, candidates.pool, outcome.selection, self.plugins)
+        return outcome.selection, found
 
     def _strictly(
         self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
@@ -159,7 +182,7 @@ class PlacementPlanner:
             selection = select(cycle, candidates.pool, self.plugins)
         except PluginError as fault:
             selection = Selection(Status(Code.ERROR, "", (str(fault),)))
-        return _outcome("strict", placement, candidates, selection)
+        return _outcome("strict", placement, candidates, selection, own)
 
     def _as_ocm(
         self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
@@ -173,7 +196,7 @@ class PlacementPlanner:
             selection = ocm.select(self._cycle(placement, own, view, now), candidates.pool)
         except ConfigError:
             return None  # OCM's pass panics
-        return _outcome("ocm", placement, candidates, selection)
+        return _outcome("ocm", placement, candidates, selection, own)
 
     def _cycle(
         self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
@@ -264,14 +287,33 @@ def load_of(own: Sequence[Decision], hub: Mapping[str, int]) -> Load:
     return Load(own, hub, frozenset(mine), counts)
 
 
+def _stuck(
+    placement: Placement,
+    chosen: Pool,
+    own: Sequence[Decision],
+) -> Grouping:
+    """Groups and pages that move as few clusters as they can; newcomers go by name."""
+    buckets, rest = split(chosen, placement.groups)
+    length = placement.group_size.of(len(chosen)) if placement.group_size else 0
+    groups = sticky.cut([*buckets, ("", rest)], length, own) or (Group(0, "", ()),)
+    return Grouping(groups, paginate(placement.name, groups))
+
+
 def _outcome(
-    profile: Profile, placement: Placement, candidates: Candidates, selection: Selection
+    profile: Profile,
+    placement: Placement,
+    candidates: Candidates,
+    selection: Selection,
+    own: Sequence[Decision],
 ) -> Outcome:
     source = candidates.pool.source
     chosen = source.pool(source.bits(selection.chosen))
     by_score = profile == "strict" and placement.sort_by == "Score"
     scores = selection.total_by_cluster() if by_score else None
-    grouping: Grouping = group(placement, chosen, profile, scores)
+    grouping = group(placement, chosen, profile, scores)
+    is_sticky = placement.annotations.get(DECISION_ORDER) == "sticky" and profile == "strict"
+    if is_sticky and grouping.misconfigured is None:
+        grouping = _stuck(placement, chosen, own)
     if grouping.misconfigured is not None:
         status = Status(Code.MISCONFIGURED, "", (grouping.misconfigured,))
     else:

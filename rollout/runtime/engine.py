@@ -16,12 +16,12 @@ from typing import Any
 
 from rollout.clock import Clock
 from rollout.errors import Gone, HubError
-from rollout.fleet.fleet import WATCHED, Fleet
+from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref, ref_of
 from rollout.planning.plan import NOTHING, Note, Plan, Planner, Write, concerns_one_cluster
-from rollout.runtime.io import InlineIo, Io, Outcome, Result
+from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
 from rollout.runtime.timers import Timers, Wake
 from rollout.runtime.workqueue import WorkQueue
 
@@ -129,10 +129,10 @@ class Engine:
     def start(self) -> None:
         """Read everything, then watch. Nothing is planned before all kinds have been read."""
         now = self.clock.now()
-        for kind in WATCHED:
+        for kind in self.fleet.watched:
             self._list(kind, now)
         for kind in self._planners:
-            for ref in sorted(self.fleet.known(kind), key=str):
+            for ref in sorted(self.fleet.known(kind) | self.fleet.standing(kind), key=str):
                 self._queue.add(ref)
 
     def stop(self) -> None:
@@ -293,14 +293,14 @@ class Engine:
                     self._see(event, now)
             case Result.STALE:
                 flight.wait = flight.wait or self._queue.backoff(flight.ref)
-                self._read_back(write.ref, now)
+                self._read_back(write.ref, outcome, now)
             case Result.REFUSED:
                 self._refused(flight, write, outcome.message, now)
             case Result.WAIT:
                 flight.wait = max(outcome.after or timedelta(0), flight.wait or timedelta(0))
             case Result.UNKNOWN:
                 flight.wait = flight.wait or self._queue.backoff(flight.ref)
-                self._read_back(write.ref, now)
+                self._read_back(write.ref, outcome, now)
         if outcome.result is not Result.LANDED and not concerns_one_cluster(write):
             flight.blocked = True
         flight.pending -= 1
@@ -315,18 +315,30 @@ class Engine:
         else:
             flight.retry_at = min(flight.retry_at or retry_at, retry_at)
 
-    def _read_back(self, ref: Ref, now: datetime) -> None:
+    def _read_back(self, ref: Ref, outcome: Outcome, now: datetime) -> None:
         """What is there now? A write that failed may have been done, or someone else's was."""
+        match outcome.read_back:
+            case ReadBack.DONE:
+                self._found(ref, outcome.obj, now)
+                return
+            case ReadBack.FAILED:
+                return
         try:
-            obj = self.hub.get(ref)
+            found = self.hub.get(ref)
         except Gone:
-            if self.fleet.exists(ref):
-                version = self.fleet.version(ref) + 1
-                self._see(Event(ref, Change.DELETED, _last_seen(ref), version), now)
+            self._found(ref, None, now)
         except HubError as error:
             log.info("reading back %s failed: %s", ref, error)
         else:
+            self._found(ref, found, now)
+
+    def _found(self, ref: Ref, obj: Obj | None, now: datetime) -> None:
+        """Take in what a read showed; None: nothing is there."""
+        if obj is not None:
             self._see(Event(ref, Change.MODIFIED, obj, _version(obj)), now)
+        elif self.fleet.exists(ref):
+            version = self.fleet.version(ref) + 1
+            self._see(Event(ref, Change.DELETED, _last_seen(ref), version), now)
 
     def _landed(self, flight: Flight, now: datetime) -> None:
         """All writes are back: let the key go, and say when to look at it again."""

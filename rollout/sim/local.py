@@ -8,18 +8,17 @@ that is pending is kept with each commit, so that a killed run goes on identical
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Protocol
 
 from rollout.clock import Clock, VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub
 from rollout.model import names
 from rollout.model.instants import parse_instant, rfc3339_micro
-from rollout.model.kinds import PLACEMENT, REPLICA_SET, Kind
-from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import Note, Planner
-from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.model.kinds import REPLICA_SET
+from rollout.planning.plan import Note
 from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.planners import planners
 from rollout.runtime.snapshots import FleetSnapshot, NoteSnapshot, snapshot
 from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Hurry, Jump, Real
@@ -31,11 +30,6 @@ CLOCK, STARTED, AGENTS, ALIVE = "clock", "started", "agents", "alive"
 LONGEST_RUN = timedelta(days=30)
 NOTES_KEPT = 50
 HEARTBEAT = timedelta(seconds=5)
-
-PLANNERS: dict[Kind, Planner[Any]] = {
-    PLACEMENT: PlacementPlanner(),
-    REPLICA_SET: ReplicaSetPlanner(),
-}
 
 
 class Mode(Protocol):
@@ -88,7 +82,7 @@ class LocalRun:
             hub,
             clock,
             self._drive.timers,
-            PLANNERS,
+            planners(),
             Fleet(),
             pace=Pace({REPLICA_SET: gather}, strict=mode.speed is None),
             notes=self._note,

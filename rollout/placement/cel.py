@@ -1,0 +1,226 @@
+"""Is this CEL expression true of a cluster?
+
+Expressions are parsed and type-checked by a CEL library (the only module here that imports one) and
+evaluated by our own functions, so that an evaluation costs microseconds, is bounded in steps, and is
+the same everywhere. Source: OCM placement spec 2.6.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any
+
+import re2
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_optional
+
+from rollout.model.cluster import Cluster, Score
+from rollout.placement import cel_tree
+from rollout.placement.cel_eval import BUDGET, Frame, Run, build
+from rollout.placement.cel_functions import STANDARD, Function, table
+from rollout.placement.cel_kube import KINDS, KUBERNETES
+from rollout.placement.cel_text import TEXT
+from rollout.placement.cel_values import CelError, no_overload, type_name
+from rollout.placement.framework import just_after
+
+Scores = Callable[[str], Mapping[str, Score]]
+
+LONGEST = 16_384
+"""Characters of an expression: more than this is refused before it is parsed."""
+
+MOST_DOUBLING = 8
+"""The checker writes the operand of each of these macros twice: forty of them are 2**40 nodes."""
+
+_DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
+
+CLUSTER = "map(string, dyn)"
+
+
+@lru_cache(maxsize=1024)
+def _regex(pattern: str) -> Any:
+    """RE2: linear in the text, whatever the pattern."""
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(pattern, options=options)
+    except re2.error as error:
+        raise CelError(f"invalid regular expression {pattern!r}: {error}") from None
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _regex(pattern).search(text)
+    return "" if found is None else str(found.group(0))
+
+
+def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    found = [m.group(0) for m in _regex(pattern).finditer(text)]
+    return found if most < 0 else found[:most]
+
+
+_REGEX = (
+    Function("matches", ("string", "string"), "bool", lambda s, p: _regex(p).search(s) is not None),
+)
+_REGEX_KUBERNETES = (
+    Function("find", ("string", "string"), "string", _find),
+    Function("findAll", ("string", "string"), "list(string)", _find_all),
+    Function("findAll", ("string", "string", "int"), "list(string)", _find_all),
+)
+_SCORES = Function("scores", (CLUSTER, "string"), f"list({CLUSTER})", lambda *_: [])
+
+TABLE = table((*STANDARD, *TEXT, *_REGEX, *_REGEX_KUBERNETES, *KUBERNETES))
+
+_PLAIN = {
+    "bool": cel.Type.BOOL,
+    "bytes": cel.Type.BYTES,
+    "double": cel.Type.DOUBLE,
+    "duration": cel.Type.DURATION,
+    "dyn": cel.Type.DYN,
+    "int": cel.Type.INT,
+    "string": cel.Type.STRING,
+    "timestamp": cel.Type.TIMESTAMP,
+    "uint": cel.Type.UINT,
+}
+
+
+def _type(text: str) -> Any:
+    """The checker's type of a type as our tables write it."""
+    if text in _PLAIN:
+        return _PLAIN[text]
+    if text in KINDS:
+        return cel.Type.AbstractType(text)
+    head, _, inner = text.removesuffix(")").partition("(")
+    if head == "list":
+        return cel.Type.List(_type(inner))
+    key, _, value = inner.partition(", ")
+    return cel.Type.Map(_type(key), _type(value))
+
+
+def _environment() -> Any:
+    declared: dict[str, list[Any]] = {}
+    for i, row in enumerate((*TEXT, *KUBERNETES, *_REGEX_KUBERNETES, _SCORES)):
+        declared.setdefault(row.name, []).append(
+            cel.Overload(
+                f"{row.name}_{i}", _type(row.result), [_type(p) for p in row.params], row.member
+            )
+        )
+    return cel.NewEnv(
+        variables={"managedCluster": _type(CLUSTER)},
+        extensions=[ext_optional.ExtOptional()],
+        functions=[cel.FunctionDecl(name, overloads) for name, overloads in declared.items()],
+    )
+
+
+_ENVIRONMENT = _environment()
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiled expression, or why it cannot be compiled.
+
+    ``boolean`` is False where the expression can never be a bool. ``score_names`` are the
+    AddOnPlacementScores it reads; ``*`` where a name is computed.
+    """
+
+    problem: str | None
+    run: Run | None = None
+    boolean: bool = True
+    score_names: frozenset[str] = frozenset()
+
+    @property
+    def reads_scores(self) -> bool:
+        return bool(self.score_names)
+
+
+@lru_cache(maxsize=2048)
+def program(text: str) -> Program:
+    """Compile the expression, once."""
+    if len(text) > LONGEST:
+        return Program(f"an expression has at most {LONGEST} characters")
+    if len(_DOUBLING.findall(text)) > MOST_DOUBLING:
+        return Program(f"an expression has at most {MOST_DOUBLING} of optMap and optFlatMap")
+    try:
+        expression = _ENVIRONMENT.compile(text)
+    except (RuntimeError, ValueError) as error:
+        words = str(error).removesuffix(" [INVALID_ARGUMENT]").removeprefix("INVALID_ARGUMENT: ")
+        return Program(words)
+    kind = expression.return_type()
+    try:
+        root = cel_tree.read(expression.serialize())
+        names = frozenset(_score_names(root))
+        run = build(root, TABLE)
+    except RecursionError:
+        return Program("it is nested too deeply")
+    return Program(None, run, kind in (cel.Type.BOOL, cel.Type.DYN), names)
+
+
+def _score_names(node: cel_tree.Node) -> set[str]:
+    found: set[str] = set()
+    if isinstance(node, cel_tree.Call) and node.function == "scores":
+        name = node.args[1]
+        found.add(name.value if isinstance(name, cel_tree.Const) else "*")
+    for child in cel_tree.children(node):
+        found |= _score_names(child)
+    return found
+
+
+class _ScoresAt:
+    """``<cluster>.scores(<name>)`` at one instant; remembers when its answer may change."""
+
+    __slots__ = ("changes", "now", "scores")
+
+    def __init__(self, scores: Scores, now: datetime | None) -> None:
+        self.scores = scores
+        self.now = now
+        self.changes: set[datetime] = set()
+
+    def __call__(self, cluster: Any, name: Any) -> list[Any]:
+        if type(name) is not str or type(cluster) is not dict:
+            raise no_overload("scores", cluster, name)
+        who = (cluster.get("metadata") or {}).get("name")
+        found = self.scores(name).get(who) if isinstance(who, str) else None
+        if found is None:
+            raise CelError(f"no AddOnPlacementScore {name} of cluster {who}")
+        if self.now is not None and found.valid_until is not None:
+            if self.now > found.valid_until:
+                raise CelError(f"AddOnPlacementScore {name} of cluster {who} expired")
+            change = just_after(found.valid_until)
+            self.changes |= set() if change is None else {change}
+        return [{"name": key, "value": value} for key, value in found.values.items()]
+
+
+class Judge:
+    """Evaluates expressions for one pass over many clusters.
+
+    ``now`` None: scores are used whether or not they expired, as OCM does. ``changes``: instants
+    after which a verdict may be another one.
+    """
+
+    def __init__(self, scores: Scores, now: datetime | None) -> None:
+        self._scores = _ScoresAt(scores, now)
+
+    @property
+    def changes(self) -> set[datetime]:
+        return self._scores.changes
+
+    def verdict(self, text: str, cluster: Cluster) -> tuple[bool | str, int]:
+        """Whether the expression is true, or in words why it is neither; and the steps taken."""
+        found = program(text)
+        if found.run is None:
+            return found.problem or "it has not been compiled", 0
+        frame = Frame({"managedCluster": seen(cluster)}, self._scores)
+        try:
+            value = found.run(frame)
+        except CelError as error:
+            return str(error), BUDGET - frame.left
+        except RecursionError:
+            return "it is nested too deeply", BUDGET - frame.left
+        if value.__class__ is not bool:
+            value = f"it is a {type_name(value)}, not a bool"
+        return value, BUDGET - frame.left
+
+
+def seen(cluster: Cluster) -> dict[str, Any]:
+    """The cluster as expressions see it: without apiVersion and kind."""
+    return {key: cluster.raw[key] for key in ("metadata", "spec", "status") if key in cluster.raw}

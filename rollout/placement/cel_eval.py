@@ -1,0 +1,373 @@
+"""What is the value of a CEL tree? Trees become nested Python functions, made once per expression.
+
+Every step of a loop is paid from a budget, so an evaluation is bounded, and bounded in the same way
+on every machine. ``&&``, ``||`` and the loops made of them absorb errors as CEL asks.
+Source: cel-spec, "Evaluation", "Logical Operators", "Macros".
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from rollout.placement import cel_tree as tree
+from rollout.placement.cel_functions import Table
+from rollout.placement.cel_values import (
+    NONE,
+    TYPES,
+    CelError,
+    CelType,
+    Exhausted,
+    Optional,
+    compare,
+    equal,
+    no_overload,
+)
+
+BUDGET = 100_000
+"""Loop steps that one evaluation may take."""
+
+
+ScoresOf = Callable[[Any, Any], list[Any]]
+"""``<cluster>.scores(<name>)``: reads what no expression can see by itself."""
+
+
+class Frame:
+    """What an evaluation reads and keeps: its variables, the steps left, the scores."""
+
+    __slots__ = ("left", "scores", "variables")
+
+    def __init__(self, variables: dict[str, Any], scores: ScoresOf) -> None:
+        self.variables = variables
+        self.left = BUDGET
+        self.scores = scores
+
+
+Run = Callable[[Frame], Any]
+
+_TYPE_NAMES = {name: CelType(name) for name in TYPES.values()}
+
+
+def build(node: tree.Node, table: Table) -> Run:
+    """The function that evaluates the tree. Raises (when called): CelError."""
+    match node:
+        case tree.Const(value):
+            return lambda _: value
+        case tree.Ident(name):
+            return _ident(name)
+        case tree.Select(operand, field, test):
+            return _select(build(operand, table), field, test)
+        case tree.Call(function, args):
+            return _call(function, [build(arg, table) for arg in args], table)
+        case tree.Listing(items, optional):
+            return _listing([build(item, table) for item in items], optional)
+        case tree.Mapping(entries):
+            made = [(build(k, table), build(v, table), optional) for k, v, optional in entries]
+            return _mapping(made)
+        case tree.Comprehension():
+            return _comprehension(node, table)
+
+
+class _Held:
+    """An error in the accumulator of a loop: a later step may absorb it."""
+
+    __slots__ = ("error",)
+
+    def __init__(self, error: CelError) -> None:
+        self.error = error
+
+
+def _ident(name: str) -> Run:
+    kind = _TYPE_NAMES.get(name)
+    if kind is not None:
+        return lambda _: kind
+    if name.startswith(("@", "__")):
+        return _accumulated(name)
+
+    def run(frame: Frame) -> Any:
+        return frame.variables[name]
+
+    return run
+
+
+def _accumulated(name: str) -> Run:
+    def run(frame: Frame) -> Any:
+        value = frame.variables[name]
+        if value.__class__ is _Held:
+            raise value.error
+        return value
+
+    return run
+
+
+def _select(operand: Run, field: str, test: bool) -> Run:
+    def run(frame: Frame) -> Any:
+        value = operand(frame)
+        if value.__class__ is dict:
+            if field in value:
+                return value[field]
+            raise CelError(f"no such key: {field}")
+        if value.__class__ is Optional:
+            return optional_at(value, field)
+        raise no_overload("select", value)
+
+    def has(frame: Frame) -> bool:
+        value = operand(frame)
+        if value.__class__ is Optional:
+            return optional_at(value, field).present
+        if value.__class__ is not dict:
+            raise no_overload("has", value)
+        return field in value
+
+    return has if test else run
+
+
+def optional_at(value: Any, key: Any) -> Optional:
+    """``value.?key`` and ``value[?key]``: what is there, or nothing. Never an error for a key."""
+    if value.__class__ is Optional:
+        if not value.present:
+            return NONE
+        value = value.content
+    if value.__class__ is dict:
+        return Optional(True, value[key]) if key in value else NONE
+    if value.__class__ is list and type(key) is int:
+        return Optional(True, value[key]) if 0 <= key < len(value) else NONE
+    raise no_overload("_[?_]", value, key)
+
+
+def _index(value: Any, key: Any) -> Any:
+    if value.__class__ is dict:
+        if type(key) is float and key.is_integer():
+            key = int(key)
+        if key.__hash__ is not None and key in value and type(key) is not bool:
+            return value[key]
+        raise CelError(f"no such key: {key}")
+    if value.__class__ is list and type(key) in (int, float) and key == int(key):
+        if 0 <= key < len(value):
+            return value[int(key)]
+        raise CelError(f"index out of bounds: {key}")
+    if value.__class__ is Optional:
+        return optional_at(value, key)
+    raise no_overload("_[_]", value, key)
+
+
+def _contains(item: Any, container: Any) -> bool:
+    if container.__class__ is dict:
+        try:
+            return item in container and type(item) is not bool
+        except TypeError:
+            return False
+    if container.__class__ is list:
+        return any(equal(item, each) for each in container)
+    raise no_overload("@in", item, container)
+
+
+_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
+    "_==_": equal,
+    "_!=_": lambda a, b: not equal(a, b),
+    "_<_": lambda a, b: compare("_<_", a, b) < 0,
+    "_<=_": lambda a, b: compare("_<=_", a, b) <= 0,
+    "_>_": lambda a, b: compare("_>_", a, b) > 0,
+    "_>=_": lambda a, b: compare("_>=_", a, b) >= 0,
+    "_[_]": _index,
+    "_?._": optional_at,
+    "_[?_]": optional_at,
+    "@in": _contains,
+    "in": _contains,
+    "_in_": _contains,
+}
+
+
+def _call(function: str, args: Sequence[Run], table: Table) -> Run:
+    match function:
+        case "_&&_":
+            return _logical(args, stops_at=False)
+        case "_||_":
+            return _logical(args, stops_at=True)
+        case "_?_:_":
+            return _ternary(*args)
+        case "@not_strictly_false" | "__not_strictly_false__":
+            return _not_strictly_false(args[0])
+        case "or" | "orValue" if len(args) == 2:
+            return _or(function, *args)
+        case "scores":
+            return _scores(*args)
+    binary = _BINARY.get(function)
+    if binary is not None:
+        one, other = args
+        if function == "_==_":
+            return _equality(one, other)
+        return lambda frame: binary(one(frame), other(frame))
+    return _function(function, args, table)
+
+
+def _equality(one: Run, other: Run) -> Run:
+    def run(frame: Frame) -> bool:
+        a, b = one(frame), other(frame)
+        return bool(a == b) if a.__class__ is str and b.__class__ is str else equal(a, b)
+
+    return run
+
+
+def _logical(args: Sequence[Run], *, stops_at: bool) -> Run:
+    """One side that decides hides an error of the other."""
+
+    def run(frame: Frame) -> bool:
+        error: CelError | None = None
+        for arg in args:
+            try:
+                value = arg(frame)
+            except Exhausted:
+                raise
+            except CelError as raised:
+                error = error or raised
+                continue
+            if value is stops_at:
+                return bool(value)
+            if value.__class__ is not bool:
+                error = error or no_overload("_||_" if stops_at else "_&&_", value)
+        if error is not None:
+            raise error
+        return not stops_at
+
+    return run
+
+
+def _ternary(condition: Run, then: Run, otherwise: Run) -> Run:
+    def run(frame: Frame) -> Any:
+        value = condition(frame)
+        if value.__class__ is not bool:
+            raise no_overload("_?_:_", value)
+        return then(frame) if value else otherwise(frame)
+
+    return run
+
+
+def _not_strictly_false(arg: Run) -> Run:
+    def run(frame: Frame) -> bool:
+        try:
+            return arg(frame) is not False
+        except Exhausted:
+            raise
+        except CelError:
+            return True
+
+    return run
+
+
+def _or(function: str, one: Run, other: Run) -> Run:
+    """The second side is not evaluated where the first has a value."""
+
+    def run(frame: Frame) -> Any:
+        value = one(frame)
+        if value.__class__ is not Optional:
+            raise no_overload(function, value)
+        if not value.present:
+            return other(frame)
+        return value.content if function == "orValue" else value
+
+    return run
+
+
+def _function(name: str, args: Sequence[Run], table: Table) -> Run:
+    overloads = table.get(name)
+    if overloads is None:
+        raise ValueError(f"CEL function {name} passed the checker and is not known here")
+    anything = overloads.get(None)
+    if len(args) == 1:
+        only = args[0]
+
+        def run_one(frame: Frame) -> Any:
+            value = only(frame)
+            found = overloads.get((value.__class__,)) or anything
+            if found is None:
+                raise no_overload(name, value)
+            return found(value)
+
+        return run_one
+
+    def run(frame: Frame) -> Any:
+        values = [arg(frame) for arg in args]
+        found = overloads.get(tuple([v.__class__ for v in values])) or anything
+        if found is None:
+            raise no_overload(name, *values)
+        return found(*values)
+
+    return run
+
+
+def _scores(cluster: Run, name: Run) -> Run:
+    def run(frame: Frame) -> Any:
+        return frame.scores(cluster(frame), name(frame))
+
+    return run
+
+
+def _listing(items: Sequence[Run], optional: frozenset[int]) -> Run:
+    def run(frame: Frame) -> list[Any]:
+        return [item(frame) for item in items]
+
+    def run_optional(frame: Frame) -> list[Any]:
+        found = []
+        for i, item in enumerate(items):
+            value = item(frame)
+            if i not in optional:
+                found.append(value)
+            elif value.present:
+                found.append(value.content)
+        return found
+
+    return run_optional if optional else run
+
+
+def _mapping(entries: Sequence[tuple[Run, Run, bool]]) -> Run:
+    def run(frame: Frame) -> dict[Any, Any]:
+        found = {}
+        for key_of, value_of, optional in entries:
+            key, value = key_of(frame), value_of(frame)
+            if type(key) not in _KEYS:
+                raise CelError(f"unsupported key type: {TYPES.get(type(key), '?')}")
+            if optional:
+                if not value.present:
+                    continue
+                value = value.content
+            if key in found:
+                raise CelError(f"repeated key: {key}")
+            found[key] = value
+        return found
+
+    return run
+
+
+_KEYS = (bool, int, str, *(kind for kind, name in TYPES.items() if name == "uint"))
+
+
+def _comprehension(node: tree.Comprehension, table: Table) -> Run:
+    over, start = build(node.over, table), build(node.start, table)
+    condition, step = build(node.condition, table), build(node.step, table)
+    result, variable, accumulator = build(node.result, table), node.variable, node.accumulator
+
+    def run(frame: Frame) -> Any:
+        items = over(frame)
+        if items.__class__ is not list and items.__class__ is not dict:
+            raise no_overload("comprehension", items)
+        outer = frame.variables
+        variables = frame.variables = dict(outer)
+        try:
+            variables[accumulator] = start(frame)
+            for item in items:
+                frame.left -= 1
+                if frame.left < 0:
+                    raise Exhausted(f"it takes more than {BUDGET} steps")
+                variables[variable] = item
+                if not condition(frame):
+                    break
+                try:
+                    variables[accumulator] = step(frame)
+                except Exhausted:
+                    raise
+                except CelError as error:
+                    variables[accumulator] = _Held(error)
+            return result(frame)
+        finally:
+            frame.variables = outer
+
+    return run

@@ -1,0 +1,334 @@
+"""What do the functions of CEL's standard library do?
+
+Each is a row: name, parameter types, result type, and the Python function. From the same rows come
+the table that the evaluator looks in and, for the libraries that the CEL checker does not know
+itself, the declarations for it. Source: cel-spec, "List of Standard Definitions".
+"""
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone
+from decimal import Decimal
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from rollout.errors import ConfigError
+from rollout.model.instants import parse_instant
+from rollout.model.loose import go_duration
+from rollout.placement.cel_values import (
+    INT_MAX,
+    INT_MIN,
+    NONE,
+    TYPES,
+    CelError,
+    CelType,
+    Optional,
+    Uint,
+    bounded,
+    checked,
+    checked_uint,
+    type_name,
+)
+
+ANY = "dyn"
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One overload. ``params`` and ``result`` are CEL types; ``member``: called on its first."""
+
+    name: str
+    params: tuple[str, ...]
+    result: str
+    run: Callable[..., Any]
+    member: bool = True
+
+
+Overloads = dict[tuple[type, ...] | None, Callable[..., Any]]
+Table = dict[str, Overloads]
+"""By name, then by the Python types of the arguments; None: whatever they are."""
+
+PYTHON: dict[str, type] = {
+    "null": type(None),
+    **{name: kind for kind, name in TYPES.items()},
+    "timestamp": datetime,
+    "duration": timedelta,
+    "optional": Optional,
+}
+"""Python's type of a CEL type, by the word before any parameters."""
+
+
+def table(rows: Iterable[Function]) -> Table:
+    """The rows, for looking up."""
+    found: Table = {}
+    for row in rows:
+        heads = [param.partition("(")[0] for param in row.params]
+        kinds = None if ANY in heads else tuple(PYTHON[head] for head in heads)
+        found.setdefault(row.name, {})[kinds] = row.run
+    return found
+
+
+def _divide(a: int, b: int) -> int:
+    """Toward zero, as CEL divides; Python's own division rounds down."""
+    if b == 0:
+        raise CelError("division by zero")
+    quotient = abs(a) // abs(b)
+    return checked(quotient if (a < 0) == (b < 0) else -quotient)
+
+
+def _modulo(a: int, b: int) -> int:
+    if b == 0:
+        raise CelError("modulus by zero")
+    return a - b * _divide(a, b) if (a, b) != (INT_MIN, -1) else 0
+
+
+def _divide_float(a: float, b: float) -> float:
+    if b == 0.0:
+        return (
+            math.nan
+            if a == 0.0 or math.isnan(a)
+            else math.copysign(math.inf, a) * math.copysign(1, b)
+        )
+    return a / b
+
+
+def _uint_divide(a: int, b: int) -> Uint:
+    if b == 0:
+        raise CelError("division by zero")
+    return Uint(a // b)
+
+
+def _uint_modulo(a: int, b: int) -> Uint:
+    if b == 0:
+        raise CelError("modulus by zero")
+    return Uint(a % b)
+
+
+def _instant(at: datetime) -> datetime:
+    if not 1 <= at.year <= 9999:
+        raise CelError("timestamp overflow")
+    return at
+
+
+def _moved(at: datetime, by: timedelta) -> datetime:
+    try:
+        return _instant(at + by)
+    except OverflowError:
+        raise CelError("timestamp overflow") from None
+
+
+def _whole_number(text: str) -> int:
+    if not text.lstrip("+-").isdecimal() or not text.isascii():
+        raise CelError(f"type conversion error from 'string' to 'int': {text!r}")
+    return checked(int(text))
+
+
+def _unsigned(text: str) -> Uint:
+    if not text.isdecimal() or not text.isascii():
+        raise CelError(f"type conversion error from 'string' to 'uint': {text!r}")
+    return checked_uint(int(text))
+
+
+def _truncated(value: float) -> int:
+    if not math.isfinite(value) or not INT_MIN < value < INT_MAX:
+        raise CelError("integer overflow")
+    return int(value)
+
+
+def _double(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise CelError(f"type conversion error from 'string' to 'double': {text!r}") from None
+
+
+def double_text(value: float) -> str:
+    """The shortest digits that give the number again, never with an exponent."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    text = repr(value)
+    if "e" in text:
+        text = format(Decimal(text), "f")
+    return text.removesuffix(".0")
+
+
+def timestamp(text: str) -> datetime:
+    found = parse_instant(text) if "T" in text or "t" in text else None
+    if found is None:
+        raise CelError(f"type conversion error from 'string' to 'timestamp': {text!r}")
+    return found
+
+
+def timestamp_text(at: datetime) -> str:
+    text = at.strftime("%Y-%m-%dT%H:%M:%S.%f").rstrip("0").rstrip(".")
+    return text + "Z"
+
+
+def duration(text: str) -> timedelta:
+    try:
+        return timedelta(microseconds=go_duration(text) // 1000)
+    except ConfigError:
+        raise CelError(f"type conversion error from 'string' to 'duration': {text!r}") from None
+
+
+def duration_text(value: timedelta) -> str:
+    seconds = value / timedelta(seconds=1)
+    return f"{double_text(seconds)}s"
+
+
+def _text_of_bytes(value: bytes) -> str:
+    try:
+        return str(value, "utf-8")
+    except UnicodeDecodeError:
+        raise CelError("invalid UTF-8 in bytes, cannot convert to string") from None
+
+
+def _bool(text: str) -> bool:
+    match text:
+        case "1" | "t" | "true" | "TRUE" | "True":
+            return True
+        case "0" | "f" | "false" | "FALSE" | "False":
+            return False
+    raise CelError(f"type conversion error from 'string' to 'bool': {text!r}")
+
+
+def _zoned(at: datetime, zone: str) -> datetime:
+    if zone[:1] in ("+", "-") or zone[:1].isdigit():
+        sign, hours, minutes = zone[:1] == "-", *zone.lstrip("+-").partition(":")[::2]
+        try:
+            away = timedelta(hours=int(hours), minutes=int(minutes))
+            return at.astimezone(timezone(-away if sign else away))
+        except ValueError:
+            raise CelError(f"unknown time zone {zone}") from None
+    try:
+        return at.astimezone(ZoneInfo(zone))
+    except (KeyError, ValueError, OSError):
+        raise CelError(f"unknown time zone {zone}") from None
+
+
+_PARTS: dict[str, Callable[[datetime], int]] = {
+    "getFullYear": lambda t: t.year,
+    "getMonth": lambda t: t.month - 1,
+    "getDate": lambda t: t.day,
+    "getDayOfMonth": lambda t: t.day - 1,
+    "getDayOfWeek": lambda t: t.isoweekday() % 7,
+    "getDayOfYear": lambda t: t.timetuple().tm_yday - 1,
+    "getHours": lambda t: t.hour,
+    "getMinutes": lambda t: t.minute,
+    "getSeconds": lambda t: t.second,
+    "getMilliseconds": lambda t: t.microsecond // 1000,
+}
+
+
+def _date_rows() -> Iterable[Function]:
+    for name, part in _PARTS.items():
+        yield Function(name, ("timestamp",), "int", lambda t, part=part: part(t.astimezone(UTC)))
+        yield Function(
+            name, ("timestamp", "string"), "int", lambda t, z, part=part: part(_zoned(t, z))
+        )
+    for name, unit in (
+        ("getHours", timedelta(hours=1)),
+        ("getMinutes", timedelta(minutes=1)),
+        ("getSeconds", timedelta(seconds=1)),
+    ):
+        yield Function(name, ("duration",), "int", lambda d, unit=unit: int(d / unit))
+    yield Function("getMilliseconds", ("duration",), "int", lambda d: d.microseconds // 1000)
+
+
+def _arithmetic_rows() -> Iterable[Function]:
+    for name, ints, uints, doubles in (
+        (
+            "_+_",
+            lambda a, b: checked(a + b),
+            lambda a, b: checked_uint(int(a) + int(b)),
+            float.__add__,
+        ),
+        (
+            "_-_",
+            lambda a, b: checked(a - b),
+            lambda a, b: checked_uint(int(a) - int(b)),
+            float.__sub__,
+        ),
+        (
+            "_*_",
+            lambda a, b: checked(a * b),
+            lambda a, b: checked_uint(int(a) * int(b)),
+            float.__mul__,
+        ),
+        ("_/_", _divide, _uint_divide, _divide_float),
+    ):
+        yield Function(name, ("int", "int"), "int", ints)
+        yield Function(name, ("uint", "uint"), "uint", uints)
+        yield Function(name, ("double", "double"), "double", doubles)
+    yield Function("_%_", ("int", "int"), "int", _modulo)
+    yield Function("_%_", ("uint", "uint"), "uint", _uint_modulo)
+    yield Function("-_", ("int",), "int", lambda a: checked(-a))
+    yield Function("-_", ("double",), "double", lambda a: -a)
+    yield Function("!_", ("bool",), "bool", lambda a: not a)
+    for kind in ("string", "bytes", "list"):
+        yield Function("_+_", (kind, kind), kind, lambda a, b: bounded(a + b))
+    yield Function("_+_", ("timestamp", "duration"), "timestamp", _moved)
+    yield Function("_+_", ("duration", "timestamp"), "timestamp", lambda d, t: _moved(t, d))
+    yield Function("_+_", ("duration", "duration"), "duration", lambda a, b: a + b)
+    yield Function("_-_", ("timestamp", "duration"), "timestamp", lambda t, d: _moved(t, -d))
+    yield Function("_-_", ("timestamp", "timestamp"), "duration", lambda a, b: a - b)
+    yield Function("_-_", ("duration", "duration"), "duration", lambda a, b: a - b)
+
+
+def _conversion_rows() -> Iterable[Function]:
+    same: Callable[[Any], Any] = lambda value: value  # noqa: E731  # a row of a table
+    for kind in ("int", "uint", "double", "string", "bytes", "bool", "timestamp", "duration"):
+        yield Function(kind, (kind,), kind, same)
+    conversions: tuple[tuple[str, str, Callable[[Any], Any]], ...] = (
+        ("int", "uint", lambda v: checked(int(v))),
+        ("int", "double", _truncated),
+        ("int", "string", _whole_number),
+        ("int", "timestamp", lambda v: int(v.timestamp() // 1)),
+        ("int", "duration", lambda v: checked(int(v / timedelta(microseconds=1)) * 1000)),
+        ("uint", "int", checked_uint),
+        ("uint", "double", lambda v: checked_uint(_truncated(v))),
+        ("uint", "string", _unsigned),
+        ("double", "int", float),
+        ("double", "uint", float),
+        ("double", "string", _double),
+        ("string", "int", str),
+        ("string", "uint", lambda v: str(int(v))),
+        ("string", "double", double_text),
+        ("string", "bool", lambda v: "true" if v else "false"),
+        ("string", "bytes", _text_of_bytes),
+        ("string", "timestamp", timestamp_text),
+        ("string", "duration", duration_text),
+        ("bytes", "string", lambda v: v.encode()),
+        ("bool", "string", _bool),
+        ("timestamp", "string", timestamp),
+        ("timestamp", "int", lambda v: datetime.fromtimestamp(v, UTC)),
+        ("duration", "string", duration),
+        ("duration", "int", lambda v: timedelta(microseconds=v // 1000)),
+    )
+    for name, kind, run in conversions:
+        yield Function(name, (kind,), name, run)
+    yield Function("dyn", (ANY,), ANY, same)
+    yield Function("type", (ANY,), "type", lambda v: CelType(type_name(v)))
+
+
+def _rows() -> Iterable[Function]:
+    yield from _arithmetic_rows()
+    yield from _conversion_rows()
+    yield from _date_rows()
+    for kind in ("string", "bytes", "list", "map"):
+        yield Function("size", (kind,), "int", len)
+    yield Function("contains", ("string", "string"), "bool", lambda s, part: part in s)
+    yield Function("startsWith", ("string", "string"), "bool", str.startswith)
+    yield Function("endsWith", ("string", "string"), "bool", str.endswith)
+    yield Function("optional.of", (ANY,), "optional", lambda v: Optional(True, v))
+    yield Function("optional.none", (), "optional", lambda: NONE)
+    yield Function(
+        "optional.ofNonZeroValue", (ANY,), "optional", lambda v: Optional(True, v) if v else NONE
+    )
+    yield Function("hasValue", ("optional",), "bool", lambda o: o.present)
+    yield Function("value", ("optional",), ANY, Optional.value)
+
+
+STANDARD = tuple(_rows())
+"""Known to the CEL checker already."""

@@ -1,0 +1,193 @@
+"""What do the string functions of CEL's extension library do?
+
+Positions count characters, not bytes. Source: cel-go, extension library ``strings``.
+"""
+
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from rollout.placement.cel_functions import Function, double_text, duration_text, timestamp_text
+from rollout.placement.cel_values import LONGEST, CelError, CelType, Uint, bounded, no_overload
+
+_LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(65, 91)})
+_UPPER = str.maketrans({chr(c): chr(c - 32) for c in range(97, 123)})
+
+
+def _at(text: str, position: int) -> str:
+    if not 0 <= position <= len(text):
+        raise CelError(f"index out of range: {position}")
+    return text[position : position + 1]
+
+
+def _index(text: str, part: str, start: int = 0) -> int:
+    if not 0 <= start <= len(text):
+        if part == "":
+            return start
+        raise CelError(f"index out of range: {start}")
+    return text.find(part, start)
+
+
+def _last_index(text: str, part: str) -> int:
+    return text.rfind(part)
+
+
+def _last_index_before(text: str, part: str, last: int) -> int:
+    if not 0 <= last <= len(text):
+        raise CelError(f"index out of range: {last}")
+    return text.rfind(part, 0, last + len(part))
+
+
+def _substring(text: str, start: int, end: int | None = None) -> str:
+    end = len(text) if end is None else end
+    if not 0 <= start <= end <= len(text):
+        raise CelError(f"invalid substring range: {start} to {end}")
+    return text[start:end]
+
+
+def _split(text: str, separator: str, limit: int = -1) -> list[str]:
+    if limit == 0:
+        return []
+    if limit == 1:
+        return [text]
+    if separator == "":
+        letters = list(text)
+        return letters if limit < 0 else [*letters[: limit - 1], "".join(letters[limit - 1 :])]
+    return text.split(separator, limit - 1 if limit > 0 else -1)
+
+
+def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
+    if len(text) * max(len(new), 1) > LONGEST:
+        raise CelError(f"a value grew beyond {LONGEST} elements")
+    return text.replace(old, new, limit if limit >= 0 else -1)
+
+
+def _join(parts: Sequence[Any], separator: str = "") -> str:
+    for part in parts:
+        if type(part) is not str:
+            raise no_overload("join", part)
+    return str(bounded(separator.join(parts)))
+
+
+def _quote(text: str) -> str:
+    table = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    table |= {"\v": "\\v", "\\": "\\\\", '"': '\\"'}
+    return '"' + "".join(table.get(letter, letter) for letter in text) + '"'
+
+
+def _shown(value: Any) -> str:
+    """As ``%s`` shows it, inside of lists and maps too."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "true" if value else "false"
+        case float():
+            return double_text(value)
+        case bytes():
+            return value.decode("utf-8", "replace")
+        case datetime():
+            return timestamp_text(value)
+        case timedelta():
+            return duration_text(value)
+        case CelType():
+            return value.name
+        case list():
+            return f"[{', '.join(map(_shown, value))}]"
+        case dict():
+            pairs = sorted((_shown(k), _shown(v)) for k, v in value.items())
+            return "{" + ", ".join(f"{k}: {v}" for k, v in pairs) + "}"
+    return str(value)
+
+
+def _hexadecimal(value: Any) -> str:
+    if type(value) in (int, Uint):
+        return f"{value:x}"
+    if isinstance(value, str | bytes):
+        return (value.encode() if isinstance(value, str) else value).hex()
+    raise no_overload("format %x", value)
+
+
+def _number(kinds: tuple[type, ...], form: str) -> Callable[[Any], str]:
+    def write(value: Any) -> str:
+        if type(value) not in kinds:
+            raise no_overload("format", value)
+        return format(value, form)
+
+    return write
+
+
+_VERBS: dict[str, Callable[[Any], str]] = {
+    "s": _shown,
+    "d": _number((int, Uint), "d"),
+    "b": _number((int, Uint, bool), "b"),
+    "o": _number((int, Uint), "o"),
+    "x": _hexadecimal,
+    "X": lambda value: _hexadecimal(value).upper(),
+}
+
+
+def _format(pattern: str, args: Sequence[Any]) -> str:
+    found, at, used = [], 0, 0
+    while at < len(pattern):
+        letter = pattern[at]
+        at += 1
+        if letter != "%":
+            found.append(letter)
+            continue
+        precision, at = _precision(pattern, at)
+        if at >= len(pattern):
+            raise CelError("unexpected end of format string")
+        verb = pattern[at]
+        at += 1
+        if verb == "%":
+            found.append("%")
+            continue
+        if used >= len(args):
+            raise CelError(f"index {used} out of range")
+        found.append(_formatted(verb, precision, args[used]))
+        used += 1
+    return str(bounded("".join(found)))
+
+
+def _precision(pattern: str, at: int) -> tuple[int, int]:
+    if pattern[at : at + 1] != ".":
+        return 6, at
+    end = at + 1
+    while pattern[end : end + 1].isdecimal():
+        end += 1
+    return min(int(pattern[at + 1 : end] or 0), 1000), end
+
+
+def _formatted(verb: str, precision: int, value: Any) -> str:
+    if verb in "fe":
+        if type(value) not in (float, int, Uint):
+            raise no_overload(f"format %{verb}", value)
+        return format(float(value), f".{precision}{verb}")
+    if verb not in _VERBS:
+        raise CelError(f"unrecognized formatting clause {verb!r}")
+    return _VERBS[verb](value)
+
+
+TEXT = (
+    Function("charAt", ("string", "int"), "string", _at),
+    Function("indexOf", ("string", "string"), "int", _index),
+    Function("indexOf", ("string", "string", "int"), "int", _index),
+    Function("lastIndexOf", ("string", "string"), "int", _last_index),
+    Function("lastIndexOf", ("string", "string", "int"), "int", _last_index_before),
+    Function("lowerAscii", ("string",), "string", lambda s: s.translate(_LOWER)),
+    Function("upperAscii", ("string",), "string", lambda s: s.translate(_UPPER)),
+    Function("replace", ("string", "string", "string"), "string", _replace),
+    Function("replace", ("string", "string", "string", "int"), "string", _replace),
+    Function("split", ("string", "string"), "list(string)", _split),
+    Function("split", ("string", "string", "int"), "list(string)", _split),
+    Function("substring", ("string", "int"), "string", _substring),
+    Function("substring", ("string", "int", "int"), "string", _substring),
+    Function("trim", ("string",), "string", str.strip),
+    Function("join", ("list(string)",), "string", _join),
+    Function("join", ("list(string)", "string"), "string", _join),
+    Function("format", ("string", "list(dyn)"), "string", _format),
+    Function("reverse", ("string",), "string", lambda s: s[::-1]),
+    Function("strings.quote", ("string",), "string", _quote, member=False),
+)
+"""Declared to the CEL checker by us: its own extension lacks some, and could not be added to."""

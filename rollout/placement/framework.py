@@ -1,0 +1,203 @@
+"""What may a scheduling plugin read, and what does it answer? The seams of the scheduler.
+
+A filter judges one cluster, a prioritizer scores the feasible ones. Both are pure: everything they
+may read is in the `Cycle`. A plugin may offer a second, vectorised method (`IndexedFilter`,
+`IndexedPrioritizer`) that works on whole columns; it must answer exactly what the plain one answers.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Protocol, runtime_checkable
+
+from rollout.model.cluster import Cluster, Score
+from rollout.model.placement import Placement
+from rollout.placement.index import Pool
+
+FOREVER = datetime.max.replace(tzinfo=UTC)
+MIN_SCORE = -100
+MAX_SCORE = 100
+
+
+class Code(Enum):
+    """How an evaluation ended. Source: OCM placement spec 2.5."""
+
+    SUCCESS = "Success"
+    WARNING = "Warning"
+    ERROR = "Error"
+    MISCONFIGURED = "Misconfigured"
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """The end of an evaluation, with the plugin that caused it ("" for the framework)."""
+
+    code: Code = Code.SUCCESS
+    plugin: str = ""
+    reasons: tuple[str, ...] = ()
+
+    @property
+    def message(self) -> str:
+        return ", ".join(self.reasons)
+
+    @property
+    def failed(self) -> bool:
+        """No selection was made."""
+        return self.code in (Code.ERROR, Code.MISCONFIGURED)
+
+
+SUCCESS = Status()
+
+
+def no_scores(_name: str) -> Mapping[str, Score]:
+    """Where there are no scores at all."""
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """One evaluation of one placement: everything that a plugin may read.
+
+    Args:
+        previous: clusters in this placement's decisions now.
+        counts: decisions naming a cluster, over all *other* placements of the hub.
+        scores: by the name of an AddOnPlacementScore, the scores of each cluster that has it.
+    """
+
+    placement: Placement
+    now: datetime
+    previous: frozenset[str] = frozenset()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    scores: Callable[[str], Mapping[str, Score]] = no_scores
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """Why a filter refused a cluster; ``until``: when that ends without an event, if it does."""
+
+    plugin: str
+    reason: str
+    until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """A vectorised filter's answer: the admitted clusters as bits of the pool's index.
+
+    ``recheck_at``: the earliest instant after ``now`` at which the answer changes by itself.
+    ``remarks``: what a person should know although nothing failed.
+    """
+
+    bits: int
+    recheck_at: datetime | None = None
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A vectorised prioritizer's answer: one score per cluster of the pool, in the pool's order.
+
+    None: the cluster has no score (it counts as 0). ``expired``: scores that were too old to use.
+    """
+
+    scores: Sequence[int | None]
+    recheck_at: datetime | None = None
+    expired: tuple[str, ...] = ()
+
+
+class Filter(Protocol):
+    """Refuses clusters, one at a time."""
+
+    @property
+    def name(self) -> str: ...
+
+    def admit(self, cycle: Cycle, cluster: Cluster) -> Rejection | None:
+        """None where the cluster may be selected."""
+        ...
+
+
+@runtime_checkable
+class IndexedFilter(Protocol):
+    """A filter that can also judge a whole pool at once."""
+
+    @property
+    def name(self) -> str: ...
+
+    def admit_all(self, cycle: Cycle, pool: Pool) -> Admission: ...
+
+
+class Prioritizer(Protocol):
+    """Scores feasible clusters, each from `MIN_SCORE` to `MAX_SCORE`."""
+
+    @property
+    def name(self) -> str: ...
+
+    def score(self, cycle: Cycle, feasible: Sequence[Cluster]) -> Mapping[str, int]:
+        """By cluster name. A cluster that is left out counts as 0."""
+        ...
+
+
+@runtime_checkable
+class IndexedPrioritizer(Protocol):
+    """A prioritizer that can also score a whole pool at once."""
+
+    @property
+    def name(self) -> str: ...
+
+    def column(self, cycle: Cycle, pool: Pool) -> Column: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What is left after a filter. ``name`` lists the filters so far, joined by commas."""
+
+    name: str
+    left: Pool
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """One prioritizer's scores, aligned with the names of the feasible pool."""
+
+    name: str
+    weight: int
+    scores: Sequence[int | None]
+
+    def by_cluster(self, names: Sequence[str]) -> dict[str, int]:
+        return {n: s for n, s in zip(names, self.scores, strict=True) if s is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The scheduler's answer.
+
+    Args:
+        chosen: selected clusters, best first (total descending, then name).
+        names: all feasible clusters by name; ``totals`` is aligned with it.
+        unmet: how many more clusters were asked for than there are.
+        recheck_at: the earliest instant after which the answer can differ without an event.
+    """
+
+    status: Status
+    chosen: tuple[str, ...] = ()
+    unmet: int = 0
+    names: tuple[str, ...] = ()
+    totals: Sequence[int] = ()
+    stages: tuple[Stage, ...] = ()
+    rankings: tuple[Ranking, ...] = ()
+    recheck_at: datetime | None = None
+    remarks: tuple[str, ...] = ()
+
+    def total_by_cluster(self) -> dict[str, int]:
+        return dict(zip(self.names, self.totals, strict=True))
+
+
+def just_after(at: datetime) -> datetime | None:
+    """The first instant after ``at``; None at the end of time."""
+    return None if at >= FOREVER else at + timedelta.resolution
+
+
+def earliest(*instants: datetime | None) -> datetime | None:
+    """The first of the instants that are given."""
+    return min((at for at in instants if at is not None), default=None)

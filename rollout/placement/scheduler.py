@@ -1,0 +1,204 @@
+"""Which clusters does a placement get? Filter, score, order, cut; with a reason for everything.
+
+Profile ``strict``. The decision is a pure function of the cycle and the pool; the order of the
+input never matters. Built-in plugins work on whole columns (bits of an int, lists of scores); a
+plugin that only has the plain method is asked cluster by cluster.
+Source: OCM placement spec 2.6 to 2.11 and the differences listed in `docs/semantics.md`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from heapq import nlargest
+from operator import add
+
+from rollout.errors import PluginError
+from rollout.model.names import PLACEMENT_LABEL
+from rollout.model.placement import Placement
+from rollout.model.problems import Problem
+from rollout.placement import cel, prioritizers, spread, weights
+from rollout.placement.filters import Predicates, TaintToleration
+from rollout.placement.filters.predicate import TooMuch
+from rollout.placement.framework import (
+    MAX_SCORE,
+    MIN_SCORE,
+    Admission,
+    Code,
+    Column,
+    Cycle,
+    Filter,
+    IndexedFilter,
+    IndexedPrioritizer,
+    Prioritizer,
+    Ranking,
+    Selection,
+    Stage,
+    Status,
+    earliest,
+)
+from rollout.placement.index import Pool, bits_of
+from rollout.placement.prioritizers import prefer
+
+DEFAULT_FILTERS: tuple[Filter, ...] = (Predicates(), TaintToleration())
+
+
+@dataclass(frozen=True, slots=True)
+class Plugins:
+    """What a scheduler runs: filters in order, and the prioritizers that a Placement may name."""
+
+    filters: tuple[Filter, ...] = DEFAULT_FILTERS
+    prioritizers: Mapping[str, weights.Factory] = field(default_factory=lambda: weights.BUILTINS)
+
+
+DEFAULT_PLUGINS = Plugins()
+
+
+def check(placement: Placement, plugins: Plugins = DEFAULT_PLUGINS) -> tuple[Problem, ...]:
+    """Everything that is wrong with the spec, whether or not there are clusters."""
+    found = {problem.path: problem for problem in placement.problems}
+    extra: list[Problem] = []
+    if len(placement.name) > 63:
+        accepted = f"at most 63 characters: it becomes the label {PLACEMENT_LABEL}"
+        extra.append(Problem("metadata.name", placement.name, accepted))
+    if placement.number is not None and placement.number < 0:
+        extra.append(Problem("spec.numberOfClusters", placement.number, "0 or more"))
+    for i, predicate in enumerate(placement.predicates):
+        for j, text in enumerate(predicate.cel):
+            at = f"spec.predicates[{i}].requiredClusterSelector.celSelector.celExpressions[{j}]"
+            found_program = cel.program(text)
+            if found_program.problem is not None:
+                extra.append(Problem(at, text, found_program.problem))
+            elif not found_program.boolean:
+                extra.append(Problem(at, text, "an expression that is true or false"))
+    for i, toleration in enumerate(placement.tolerations):
+        at = f"spec.tolerations[{i}]"
+        if not toleration.key and toleration.operator != "Exists":
+            extra.append(Problem(f"{at}.operator", toleration.operator, "Exists, with no key"))
+        elif toleration.operator == "Exists" and toleration.value:
+            extra.append(Problem(f"{at}.value", toleration.value, "no value with Exists"))
+    if not any(path.startswith("spec.prioritizerPolicy") for path in found):
+        extra += weights.unknown(placement, plugins.prioritizers)
+    return (*placement.problems, *(p for p in extra if p.path not in found))
+
+
+def select(cycle: Cycle, pool: Pool, plugins: Plugins = DEFAULT_PLUGINS) -> Selection:
+    """Choose from the pool. The spec is right: `check` found nothing.
+
+    Raises: PluginError where a plugin breaks its contract.
+    Cost: O(n) per prioritizer plus O(n log n) for the order, in feasible clusters.
+    """
+    try:
+        stages, admissions = _filter(cycle, pool, plugins.filters)
+    except TooMuch as trouble:
+        return Selection(Status(Code.ERROR, "Predicate", (str(trouble),)))
+    feasible = stages[-1].left if stages else pool
+    rankings, columns = _rank(cycle, feasible, plugins)
+    totals = _totals(len(feasible), rankings)
+    expired = [text for column in columns for text in column.expired]
+    status = Status()
+    if expired:
+        reason = f"AddOnPlacementScores {' '.join(dict.fromkeys(expired))} expired"
+        status = Status(Code.WARNING, "AddOn", (reason,))
+    placement = cycle.placement
+    if placement.spread:
+        chosen = spread.choose(placement, feasible, totals)
+    else:
+        chosen = best(feasible.names, totals, placement.number)
+    return Selection(
+        status,
+        chosen,
+        0 if placement.number is None else placement.number - len(chosen),
+        feasible.names,
+        totals,
+        tuple(stages),
+        tuple(rankings),
+        earliest(*(a.recheck_at for a in admissions), *(c.recheck_at for c in columns)),
+        tuple(remark for a in admissions for remark in a.remarks),
+    )
+
+
+def best(names: Sequence[str], totals: Sequence[int], number: int | None) -> tuple[str, ...]:
+    """The ``number`` best (None: all): total descending, then name. ``names`` are sorted."""
+    order: Sequence[int]
+    if number is not None and number * 8 < len(names):
+        order = nlargest(number, range(len(names)), key=totals.__getitem__)
+    else:
+        # Stable also in reverse, so equal totals stay in the order of names.
+        order = sorted(range(len(names)), key=totals.__getitem__, reverse=True)[:number]
+    return tuple(map(names.__getitem__, order))
+
+
+def _filter(
+    cycle: Cycle, pool: Pool, filters: Sequence[Filter]
+) -> tuple[list[Stage], list[Admission]]:
+    stages: list[Stage] = []
+    admissions: list[Admission] = []
+    for each in filters:
+        if isinstance(each, IndexedFilter):
+            admission = each.admit_all(cycle, pool)
+        else:
+            admission = admit_one_by_one(each, cycle, pool)
+        pool = pool.narrow(admission.bits)
+        stages.append(Stage(",".join([*(f.name for f in filters[: len(stages)]), each.name]), pool))
+        admissions.append(admission)
+    return stages, admissions
+
+
+def admit_one_by_one(each: Filter, cycle: Cycle, pool: Pool) -> Admission:
+    """What `IndexedFilter.admit_all` must equal. Cost: one call per cluster."""
+    rechecks: list[datetime | None] = []
+    admitted: list[int] = []
+    for slot, cluster in zip(pool.slots, pool, strict=True):
+        rejection = each.admit(cycle, cluster)
+        if rejection is None:
+            admitted.append(slot)
+        else:
+            rechecks.append(rejection.until)
+    return Admission(bits_of(admitted, pool.bits.bit_length()), earliest(*rechecks))
+
+
+def _rank(cycle: Cycle, feasible: Pool, plugins: Plugins) -> tuple[list[Ranking], list[Column]]:
+    wanted = weights.prioritizers(cycle.placement, plugins.prioritizers)
+    if prefer.matters(feasible):
+        wanted.append(weights.Weighted(prioritizers.PreferNoSelect(), 1))
+    rankings: list[Ranking] = []
+    columns: list[Column] = []
+    for each in wanted:
+        prioritizer = each.prioritizer
+        if isinstance(prioritizer, IndexedPrioritizer):
+            column = prioritizer.column(cycle, feasible)
+        else:
+            column = score_one_by_one(prioritizer, cycle, feasible)
+        columns.append(column)
+        rankings.append(Ranking(prioritizer.name, each.weight, column.scores))
+    return rankings, columns
+
+
+def score_one_by_one(prioritizer: Prioritizer, cycle: Cycle, feasible: Pool) -> Column:
+    """What `IndexedPrioritizer.column` must equal. Raises: PluginError."""
+    scores = prioritizer.score(cycle, tuple(feasible))
+    for name, score in scores.items():
+        if type(score) is not int or not MIN_SCORE <= score <= MAX_SCORE:
+            raise PluginError(
+                f"prioritizer {prioritizer.name} scored cluster {name} with {score!r};"
+                f" a score is a whole number from {MIN_SCORE} to {MAX_SCORE}"
+            )
+    if not scores.keys() <= set(feasible.names):
+        stray = min(scores.keys() - set(feasible.names))
+        raise PluginError(f"prioritizer {prioritizer.name} scored {stray}, which is not feasible")
+    return Column([scores.get(name) for name in feasible.names])
+
+
+def _totals(size: int, rankings: Sequence[Ranking]) -> list[int]:
+    """The weighted sum of all scores; a missing score counts as 0."""
+    totals: list[int] | None = None
+    for ranking in rankings:
+        weight, scores = ranking.weight, ranking.scores
+        if None in scores:
+            weighted = [weight * (score or 0) for score in scores]
+        elif weight == 1:
+            weighted = list(scores)  # type: ignore[arg-type]  # there is no None among them
+        else:
+            weighted = list(map(weight.__mul__, scores))  # type: ignore[arg-type]  # as above
+        totals = weighted if totals is None else list(map(add, totals, weighted))
+    return [0] * size if totals is None else totals

@@ -1,0 +1,160 @@
+"""Is a cluster still there, and which taints follow?
+
+The hub's own clock measures how long a cluster's lease has not changed; an agent's clock is never
+read. A cluster that was silent for five lease periods is Unknown and gets the taint ``unreachable``;
+one that reports trouble gets ``unavailable``. When most of the fleet falls silent at once the fault
+is likelier here than there: then nothing is tainted, and somebody is told.
+Source: OCM placement spec 4.4, weaknesses W7, W8, W10, W11.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from rollout.model.cluster import Cluster, Taint
+from rollout.model.conditions import Condition, merge, read_conditions
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import MANAGED_CLUSTER, Kind, Obj, Ref
+from rollout.model.names import (
+    CLUSTER_ACCEPTED,
+    CLUSTER_AVAILABLE,
+    TAINT_UNAVAILABLE,
+    TAINT_UNREACHABLE,
+)
+from rollout.planning.plan import NOTHING, Note, Patch, PatchStatus, Plan, Write
+
+GRACE_PERIODS = 5
+DEFAULT_PERIOD = 60  # seconds
+LONGEST_PERIOD = 24 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class HealthPolicy:
+    """When silence means nothing because too many are silent."""
+
+    brake_share_percent: int = 55
+    """At least this share of all watched clusters is silent ..."""
+    brake_least: int = 3
+    """... and at least this many: then none is tainted."""
+    brake_recheck: timedelta = timedelta(seconds=30)
+    """How often to look again while the brake holds."""
+
+
+class View(Protocol):
+    """What the planner reads."""
+
+    def cluster(self, name: str) -> Cluster | None: ...
+
+    def heard_at(self, name: str) -> datetime | None:
+        """When the hub last saw the cluster's lease change; None where it never saw one."""
+        ...
+
+    def silent(self, now: datetime) -> tuple[int, int]:
+        """How many clusters are silent for longer than their grace, and of how many."""
+        ...
+
+
+def period_of(cluster: Cluster) -> int:
+    """Seconds between two renewals: leaseDurationSeconds, from 1 s to a day; unset or 0 is 60."""
+    written = (cluster.raw.get("spec") or {}).get("leaseDurationSeconds")
+    if not isinstance(written, int) or isinstance(written, bool) or written == 0:
+        return DEFAULT_PERIOD
+    return max(1, min(written, LONGEST_PERIOD))
+
+
+def grace_of(cluster: Cluster) -> timedelta:
+    """How long a cluster may be silent."""
+    return timedelta(seconds=GRACE_PERIODS * period_of(cluster))
+
+
+class HealthPlanner:
+    """Plans one ManagedCluster: its Available condition and the two health taints."""
+
+    kind: Kind = MANAGED_CLUSTER
+
+    def __init__(self, policy: HealthPolicy = HealthPolicy()) -> None:
+        self._policy = policy
+
+    def plan(self, key: str, view: View, now: datetime) -> Plan:
+        """The writes, and when the lease will have run out."""
+        cluster = view.cluster(key)
+        if cluster is None or cluster.deleting:
+            return NOTHING
+        ref = Ref(MANAGED_CLUSTER, key)
+        conditions = read_conditions((cluster.raw.get("status") or {}).get("conditions"))
+        heard = view.heard_at(key)
+        expires = None if heard is None else heard + grace_of(cluster)
+        expired = CLUSTER_ACCEPTED in conditions and expires is not None and expires <= now
+        available = conditions.get(CLUSTER_AVAILABLE)
+        unknown = available is None or available.status == "Unknown" or expired
+        if unknown and self._braked(view, now):
+            recheck = now + self._policy.brake_recheck
+            return Plan(
+                recheck_at=recheck, notes=() if not expired else (_brake_note(ref, view, now),)
+            )
+        waves: list[tuple[Write, ...]] = []
+        notes: tuple[Note, ...] = ()
+        status = "Unknown" if unknown else str(available and available.status)
+        if expired and not (available and available.status == "Unknown"):
+            waves.append((_unknown(ref, cluster, now),))
+            notes = (_unknown_note(ref),)
+        taints = tainted(cluster.taints, status, now)
+        if taints != cluster.taints:
+            version = cluster.version if not waves else None
+            changes = {"spec": {"taints": [_wire(taint) for taint in taints]}}
+            waves.append((Patch(ref, changes, version or None),))
+        recheck_at = expires if expires is not None and not expired else None
+        return Plan(tuple(waves), recheck_at, notes) if waves or recheck_at else NOTHING
+
+    def _braked(self, view: View, now: datetime) -> bool:
+        silent, watched = view.silent(now)
+        share = silent * 100 >= self._policy.brake_share_percent * watched
+        return share and silent >= self._policy.brake_least
+
+
+def tainted(taints: tuple[Taint, ...], status: str, now: datetime) -> tuple[Taint, ...]:
+    """The taints that go with an Available status; those of others stay as they are."""
+    wanted = {"True": None, "False": TAINT_UNAVAILABLE}.get(status, TAINT_UNREACHABLE)
+    ours = (TAINT_UNAVAILABLE, TAINT_UNREACHABLE)
+    kept = [
+        taint
+        for taint in taints
+        if taint.key not in ours or taint.key == wanted or taint.effect != "NoSelect"
+    ]
+    if wanted is None or Taint(wanted) in [replace(taint, added=None) for taint in kept]:
+        return tuple(kept)
+    return (*kept, Taint(wanted, added=now))
+
+
+def _wire(taint: Taint) -> Obj:
+    wire: Obj = {"key": taint.key, "effect": taint.effect}
+    if taint.value:
+        wire["value"] = taint.value
+    wire["timeAdded"] = rfc3339(taint.added) if taint.added else None
+    return wire
+
+
+def _unknown(ref: Ref, cluster: Cluster, now: datetime) -> PatchStatus:
+    listed = (cluster.raw.get("status") or {}).get("conditions") or []
+    text = "Registration agent stopped updating its lease."
+    condition = Condition(CLUSTER_AVAILABLE, "Unknown", "ManagedClusterLeaseUpdateStopped", text)
+    return PatchStatus(
+        ref, {"conditions": merge(listed, [condition], now)}, cluster.version or None
+    )
+
+
+def _unknown_note(ref: Ref) -> Note:
+    text = (
+        f"The {ref.key} is successfully imported. However, the connection check from the managed"
+        " cluster to the hub cluster has failed"
+    )
+    return Note(ref, "AvailableUnknown", text, warning=True, action="AvailableUnknown")
+
+
+def _brake_note(ref: Ref, view: View, now: datetime) -> Note:
+    silent, watched = view.silent(now)
+    text = (
+        f"{silent} of {watched} clusters are silent at once: the fault is taken to be on the hub's"
+        " side, and no cluster is tainted for it"
+    )
+    return Note(ref, "HealthBrake", text, warning=True, action="TaintsHeld")

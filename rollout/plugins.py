@@ -1,0 +1,97 @@
+"""Which filters and prioritizers are there? Built-ins, and what installed packages add.
+
+A package offers a plugin through an entry point in group ``rollout.filters`` or
+``rollout.prioritizers``; the target is a factory without required arguments. A name that is offered
+twice is an error that names both offers. Nothing is loaded before it is asked for.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+from rollout.errors import PluginError
+from rollout.placement.framework import Filter, Prioritizer
+from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
+from rollout.placement.weights import BUILTINS, Factory
+
+FILTERS = "rollout.filters"
+PRIORITIZERS = "rollout.prioritizers"
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A plugin that can be loaded. ``origin`` says where it comes from, for messages."""
+
+    name: str
+    origin: str
+    entry: EntryPoint
+
+    def load(self) -> Any:
+        """The plugin itself. Raises: PluginError."""
+        try:
+            return self.entry.load()()
+        except Exception as fault:
+            raise PluginError(f"load plugin {self.name} of {self.origin}: {fault}") from fault
+
+
+def offers(group: str, entries: Iterable[EntryPoint] | None = None) -> dict[str, Offer]:
+    """What installed packages offer in a group, by name. Raises: PluginError for a name twice."""
+    found: dict[str, Offer] = {}
+    for entry in entry_points(group=group) if entries is None else entries:
+        origin = entry.dist.name if entry.dist is not None else entry.value
+        known = found.get(entry.name)
+        if known is not None:
+            raise PluginError(
+                f"plugin {entry.name} in {group} is offered by {known.origin} and by {origin};"
+                " remove one of them"
+            )
+        found[entry.name] = Offer(entry.name, origin, entry)
+    return found
+
+
+def plugins(
+    filters: Sequence[str] = (),
+    *,
+    filter_entries: Iterable[EntryPoint] | None = None,
+    prioritizer_entries: Iterable[EntryPoint] | None = None,
+) -> Plugins:
+    """Everything a scheduler runs.
+
+    Args:
+        filters: names of filter plugins to run after the built-in ones, in this order.
+        filter_entries: instead of what is installed.
+        prioritizer_entries: instead of what is installed. A Placement names a prioritizer as
+            ``builtIn``; plugins have qualified names such as ``example.com/Rarity``.
+
+    Raises: PluginError for a name offered twice, one of a built-in, or one that is not offered.
+    """
+    offered = offers(FILTERS, filter_entries)
+    unknown = [name for name in filters if name not in offered]
+    if unknown:
+        known = ", ".join(sorted(offered)) or "none"
+        raise PluginError(f"filters {', '.join(unknown)} are not installed; there are: {known}")
+    extra: tuple[Filter, ...] = tuple(offered[name].load() for name in filters)
+    return Plugins((*DEFAULT_FILTERS, *extra), _prioritizers(prioritizer_entries))
+
+
+def _prioritizers(entries: Iterable[EntryPoint] | None) -> Mapping[str, Factory]:
+    found: dict[str, Factory] = dict(BUILTINS)
+    for name, offer in offers(PRIORITIZERS, entries).items():
+        if name in BUILTINS:
+            raise PluginError(f"prioritizer {name} of {offer.origin} has the name of a built-in")
+        found[name] = _Once(offer)
+    return found
+
+
+class _Once:
+    """Loads an offer when it is first needed."""
+
+    def __init__(self, offer: Offer) -> None:
+        self._offer = offer
+        self._made: Prioritizer | None = None
+
+    def __call__(self) -> Prioritizer:
+        if self._made is None:
+            self._made = self._offer.load()
+        return self._made

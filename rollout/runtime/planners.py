@@ -1,0 +1,47 @@
+"""Who plans which kind? The one list of planners, for every process that runs an engine."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from rollout.model.kinds import (
+    CLUSTER_SET,
+    CLUSTER_SET_BINDING,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    REPLICA_SET,
+    Kind,
+)
+from rollout.planning.clustersets import BindingPlanner, ClusterSetPlanner
+from rollout.planning.health import HealthPlanner
+from rollout.planning.placements import PlacementPlanner
+from rollout.planning.plan import Planner
+from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.plugins import plugins
+
+
+def planners(
+    *,
+    filters: Sequence[str] = (),
+    keeps_sets: bool = True,
+    watches_health: bool = False,
+) -> dict[Kind, Planner[Any]]:
+    """The planners, in the order in which their keys are best planned.
+
+    Args:
+        filters: filter plugins to run, by name (entry points of ``rollout.filters``).
+        keeps_sets: write the status of sets and bindings, and keep the sets ``default`` and
+            ``global``; off where OCM's registration controller does.
+        watches_health: turn silent leases into conditions and taints; off where OCM's registration
+            controller does, and where nobody writes leases.
+
+    Raises: PluginError for a filter that is not installed.
+    """
+    found: dict[Kind, Planner[Any]] = {}
+    if watches_health:
+        found[MANAGED_CLUSTER] = HealthPlanner()
+    if keeps_sets:
+        found[CLUSTER_SET] = ClusterSetPlanner()
+        found[CLUSTER_SET_BINDING] = BindingPlanner()
+    found[PLACEMENT] = PlacementPlanner(plugins(filters))
+    found[REPLICA_SET] = ReplicaSetPlanner()
+    return found
