@@ -75,6 +75,16 @@ def test_a_rollout_runs_to_its_end_on_virtual_time_without_any_file_of_state(
     assert [file.name for file in tmp_path.iterdir()] == ["a.yaml"]
 
 
+def test_semantics_decide_where_objects_do_not_say(tmp_path: Path) -> None:
+    """Without a Progressing rule OCM never sees a cluster finish; strict takes applied for done."""
+    path = fleet(tmp_path / "a.yaml")
+
+    strict = run("run", "-f", path, "--clock", "virtual")
+    as_ocm = run("run", "-f", path, "--clock", "virtual", "--semantics", "ocm")
+
+    assert (strict.exit_code, as_ocm.exit_code) == (0, 3)
+
+
 def test_with_a_state_file_the_objects_are_there_to_look_at(tmp_path: Path) -> None:
     state, path = tmp_path / "s.db", fleet(tmp_path / "a.yaml")
 

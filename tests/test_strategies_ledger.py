@@ -3,7 +3,6 @@
 import random
 import tracemalloc
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -55,10 +54,12 @@ def terms(rng: random.Random, standings: dict[str, Standing]) -> Rollout:
         Group(1, "", tuple(c for c in selected if c in CLUSTERS[2:5])),
         Group(2, "", tuple(c for c in selected if c in CLUSTERS[5:])),
     ]
+    limits: list[int | str | None] = [None, 1, 2, "50%", "0"]
+    budgets: list[int | str] = [0, 1, 2, "50%"]
     spec = spec_of(
         rng.choice(KINDS),
-        limit=rng.choice([None, 1, 2, "50%", "0"]),
-        budget=rng.choice([0, 1, 2, "50%"]),
+        limit=rng.choice(limits),
+        budget=rng.choice(budgets),
         mandatory=rng.choice([[], ["m"], ["m", 1]]),
     )
     gone = [c for c in CLUSTERS if c not in selected]
@@ -283,18 +284,16 @@ class Looks:
     def __init__(self) -> None:
         self.count = 0
 
-    def judge(
-        self, known: Standing, revision: str, timing: Timing, now: datetime
-    ) -> Judgement:
+    def judge(self, known: Standing, revision: str, timing: Timing, now: datetime) -> Judgement:
         self.count += 1
         return judge(known, revision, timing, now)
 
 
 @pytest.fixture
-def looks(monkeypatch: pytest.MonkeyPatch) -> Iterator[Looks]:
+def looks(monkeypatch: pytest.MonkeyPatch) -> Looks:
     counted = Looks()
     monkeypatch.setattr(ledger_module, "judge", counted.judge)
-    yield counted
+    return counted
 
 
 def big(looks: Looks, standings: list[Standing]) -> Ledger:
@@ -326,6 +325,17 @@ def test_time_looks_only_at_clusters_that_it_changes(looks: Looks) -> None:
         assert ledger.step(T0 + (10 + n) * MIN).count(Phase.FAILED) == n + 1
 
     assert looks.count == 100
+
+
+def test_an_instant_that_no_longer_counts_makes_nobody_look(looks: Looks) -> None:
+    ledger = big(looks, [standing(c) for c in FLEET[:100]])
+    for cluster in FLEET[:100]:
+        ledger.put(standing(cluster, SUCCEEDED, verdict=Verdict.SOAKED), T0)
+    looks.count = 0
+
+    ledger.step(T0 + 60 * MIN)
+
+    assert looks.count == 0
 
 
 def test_a_step_that_changes_nothing_looks_at_nobody(looks: Looks) -> None:

@@ -172,7 +172,10 @@ def test_keys_stay_when_indexes_shift() -> None:
     """A named group that gets its first cluster moves every index behind it by one."""
     before = (Group(0, "east", ("c",)), Group(1, "", ("d", "e")), Group(2, "", ("f",)))
     after = (CANARY, EAST, REST0, REST1)
-    for spec in (spec_of("ProgressivePerGroup"), spec_of("ProgressivePerGroup", mandatory=["east"])):
+    for spec in (
+        spec_of("ProgressivePerGroup"),
+        spec_of("ProgressivePerGroup", mandatory=["east"]),
+    ):
         old = {members(s): s.key for s in cut(spec, *before).stages}
         new = {members(s): s.key for s in cut(spec, *after).stages}
 

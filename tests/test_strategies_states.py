@@ -61,7 +61,9 @@ def expected(*cells: str) -> Report:
 
 
 def fits(row: list[str], cells: tuple[str, ...]) -> bool:
-    return all(not wanted or cell in wanted.split() for wanted, cell in zip(row, cells, strict=True))
+    return all(
+        not wanted or cell in wanted.split() for wanted, cell in zip(row, cells, strict=True)
+    )
 
 
 @pytest.mark.parametrize("rules", RULES)
@@ -132,8 +134,14 @@ def test_an_evaluation_of_the_old_object_under_the_new_generation_does_not_pass(
     phases = heard(
         [
             (0, work(Applied="T-", Progressing="F", Degraded="F")),  # stamped before it was applied
-            (3, work(Applied="T", Progressing="F", Degraded="F")),  # applied, still the old evaluation
-            (13, work(Applied="T", Progressing="T", Degraded="F")),  # at last the new object is read
+            (
+                3,
+                work(Applied="T", Progressing="F", Degraded="F"),
+            ),  # applied, still the old evaluation
+            (
+                13,
+                work(Applied="T", Progressing="T", Degraded="F"),
+            ),  # at last the new object is read
             (20, work(Applied="T", Progressing="F", Degraded="F")),
         ],
         until=40,
@@ -147,7 +155,9 @@ def test_an_evaluation_of_the_old_object_under_the_new_generation_does_not_pass(
 
 def test_a_transition_time_kept_from_an_older_generation_ends_no_soak() -> None:
     """An agent can keep the transition time of the first installation: no agent's clock is read."""
-    years_ago = Condition("Progressing", "False", observed_generation=3, since=T0.replace(year=2020))
+    years_ago = Condition(
+        "Progressing", "False", observed_generation=3, since=T0.replace(year=2020)
+    )
     seen = work(Applied="T", Degraded="F")
     seen = Work("c1", "w", generation=3, conditions={**seen.conditions, "Progressing": years_ago})
 

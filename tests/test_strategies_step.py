@@ -240,7 +240,7 @@ def test_in_every_small_fleet_the_window_is_filled_and_never_overfilled(
 
 
 def shuffled(rollout: Rollout) -> Rollout:
-    return replace(rollout, standings=dict(reversed(rollout.standings.items())))
+    return replace(rollout, standings=dict(reversed(list(rollout.standings.items()))))
 
 
 TWO_STAGES = [Group(0, "m", ("a", "b")), Group(1, "", ("c", "d"))]
@@ -374,6 +374,13 @@ def test_strict_tolerance_sends_mandatory_clusters_one_at_a_time() -> None:
     assert decide(in_two("D...", spec, strict_tolerance=True), T0).touch == ("b",)
 
 
+def test_strict_tolerance_counts_touches_over_all_stages_together() -> None:
+    """A joiner of a passed mandatory stage and the window draw on one budget."""
+    rollout = in_two("D...", spec_of(mandatory=["m"], budget=0), strict_tolerance=True)
+
+    assert decide(replace(rollout, passed=frozenset({"m/0"})), T0).touch == ("b",)
+
+
 # -- rows told as stories -----------------------------------------------------------------------------
 
 
@@ -439,6 +446,18 @@ def test_a_mandatory_stage_that_is_not_remembered_as_passed_is_closed_by_a_joine
     rollout = in_two("D...", spec_of(mandatory=["m"]))
 
     assert decide(rollout, T0).touch == ("b",)
+
+
+def test_a_gate_that_passed_does_not_open_a_later_stage_past_a_closed_one() -> None:
+    """A mandatory group can be listed, or filled, after the stages behind it have passed."""
+    spec = spec_of("ProgressivePerGroup")
+    three = [Group(0, "", ("a",)), Group(1, "", ("b",)), Group(2, "", ("c",))]
+    rollout = replace(fleet("PD.", spec, groups=three), passed=frozenset({"/1"}))
+
+    step = decide(rollout, T0)
+
+    assert step.touch == ()
+    assert [stage.passed for stage in step.stages] == [False, True, False]
 
 
 def test_a_joiner_of_a_window_waits_for_a_slot_like_any_other() -> None:
@@ -531,6 +550,7 @@ def test_a_lost_cluster_is_a_failure_in_its_stage(
 
     assert (step.halt is not None, "".join(step.touch)) == (halted, touch)
     assert step.count(Phase.LOST) == len(lost)
+    assert (step.passed == ()) == (halted or len(word) == 2)
 
 
 def test_a_lost_cluster_that_a_person_releases_is_a_failure_no_more() -> None:

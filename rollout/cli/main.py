@@ -23,6 +23,8 @@ _COMMANDS = {  # in the order of the help: what one does first comes first
     "get": "rollout.cli.get:get",
     "status": "rollout.cli.status:status",
     "delete": "rollout.cli.delete:delete",
+    "controller": "rollout.cli.controller:controller",
+    "doctor": "rollout.cli.doctor:doctor",
     "completion": "rollout.cli.completion:completion",
     "version": "rollout.cli.version:version",
 }
@@ -91,7 +93,8 @@ def _lowered(message: str) -> str:
 def cli() -> None:
     """Bring one change to a fleet of Kubernetes clusters.
 
-    Objects are kept in a state file: give --state FILE, or set ROLLOUT_STATE.
+    Objects are kept in a state file (--state FILE, or ROLLOUT_STATE) or on an API server
+    (--kubeconfig FILE, --context NAME).
     """
 
 

@@ -35,8 +35,15 @@ class Options:
     """The shared options, filled in as the command line is read."""
 
     state: str = ""
+    kubeconfig: str = ""
+    context: str = ""
     no_color: bool = False
     verbose: int = 0
+
+    @property
+    def on_server(self) -> bool:
+        """Whether an API server is meant, not a state file."""
+        return bool(self.kubeconfig or self.context)
 
     @property
     def color(self) -> bool:
@@ -101,6 +108,20 @@ def shared(command: F) -> F:
             expose_value=False,
             callback=_keep,
             help="The state file (SQLite) to work on.",
+        ),
+        click.option(
+            "--context",
+            metavar="NAME",
+            expose_value=False,
+            callback=_keep,
+            help="Work on the API server of this context of the kubeconfig.",
+        ),
+        click.option(
+            "--kubeconfig",
+            metavar="FILE",
+            expose_value=False,
+            callback=_keep,
+            help="Work on the API server that this kubeconfig names.",
         ),
     ):
         command = decorate(command)

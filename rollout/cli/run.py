@@ -29,6 +29,7 @@ from rollout.cli.views import ClockMode, Result, Run
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import REPLICA_SET
+from rollout.placement.grouping import Profile
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 
@@ -79,6 +80,13 @@ def _mode(ctx: click.Context, param: click.Parameter, value: str) -> ClockMode:
     help="How fast time goes; virtual jumps from event to event.  [default: real]",
 )
 @click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
+@click.option(
+    "--semantics",
+    type=click.Choice(["strict", "ocm"]),
+    default="strict",
+    show_default=True,
+    help="Who decides where an object does not say: the safe rules, or OCM's own.",
+)
 @shared
 def run(
     paths: tuple[str, ...],
@@ -86,12 +94,15 @@ def run(
     agents: Path | None,
     mode: ClockMode,
     seed: int | None,
+    semantics: Profile,
 ) -> int:
     """Apply files to a hub of one's own and run their rollouts there."""
     if not paths and not options().state:
         raise click.UsageError("give -f PATH, or --state FILE to go on with an earlier run")
     wanted = asked(agents, paths, seed)
-    return execute(options(), read_documents(paths, namespace), mode, wanted, _engine(options()))
+    return execute(
+        options(), read_documents(paths, namespace), mode, wanted, _engine(options(), semantics)
+    )
 
 
 @click.command()
@@ -110,9 +121,9 @@ def demo() -> int:
     return execute(chosen, read_documents(paths), ClockMode(None), wanted, _engine(chosen))
 
 
-def _engine(chosen: Options) -> Engine:
+def _engine(chosen: Options, semantics: Profile = "strict") -> Engine:
     """The engine of this package; where nothing outlives the process, it need not keep its state."""
-    return partial(LocalRun, keep=bool(chosen.state))
+    return partial(LocalRun, keep=bool(chosen.state), profile=semantics)
 
 
 def execute(

@@ -5,6 +5,7 @@ OCM's labels; our annotations. Keys set by others are left alone.
 """
 
 import hashlib
+import json
 from datetime import datetime
 
 from rollout.model import names
@@ -79,6 +80,11 @@ def difference(old: Obj, new: Obj) -> Obj:
             inner = difference(before, value)
             if inner:
                 changes[key] = inner
-        elif key not in old or before != value:
+        elif key not in old or before != value or _text(before) != _text(value):
             changes[key] = value
     return changes
+
+
+def _text(value: object) -> str:
+    """As JSON, since to Python true is 1 and 1 is 1.0."""
+    return json.dumps(value, sort_keys=True)

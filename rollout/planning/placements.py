@@ -105,8 +105,9 @@ class PlacementPlanner:
 
     kind = PLACEMENT
 
-    def __init__(self, plugins: Plugins = DEFAULT_PLUGINS) -> None:
-        self.plugins = plugins
+    def __init__(self, plugins: Plugins = DEFAULT_PLUGINS, profile: Profile = "strict") -> None:
+        """``profile`` decides where the Placement does not say."""
+        self.plugins, self.profile = plugins, profile
         self._settled: dict[str, _Settled] = {}
         self._loads: dict[str, Load] = {}
 
@@ -142,7 +143,7 @@ class PlacementPlanner:
 
         Also the way to explain a decision, or to try a Placement that is not stored.
         """
-        if profile_of(placement) == "ocm":
+        if profile_of(placement, self.profile) == "ocm":
             return self._as_ocm(placement, own, view, now)
         return self._strictly(placement, own, view, now)
 
@@ -211,9 +212,12 @@ class PlacementPlanner:
         return Cycle(placement, now, load.previous, load.counts, view.scores)
 
 
-def profile_of(placement: Placement) -> Profile:
-    """Whose rules the Placement asks for; anything but ``ocm`` is ``strict``."""
-    return "ocm" if placement.annotations.get(SEMANTICS) == "ocm" else "strict"
+def profile_of(placement: Placement, default: Profile = "strict") -> Profile:
+    """Whose rules the Placement asks for; ``default`` where it says neither."""
+    asked = placement.annotations.get(SEMANTICS)
+    if asked == "ocm" or (asked != "strict" and default == "ocm"):
+        return "ocm"
+    return "strict"
 
 
 def owned(placement: Placement, labelled: Sequence[Decision]) -> tuple[Decision, ...]:

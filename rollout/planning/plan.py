@@ -55,6 +55,7 @@ class PatchStatus:
     ref: Ref
     status: Obj
     version: int | None = None
+    touch: Touch | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,15 @@ class Delete:
     """Delete the object with this uid.
 
     ``unless_selected_by``: the key of a Placement whose decisions are read live right before; the
-    delete is dropped if they name ``cluster`` after all (semantics row 16).
+    delete is dropped if they name ``cluster`` after all (semantics row 16). ``removed_from``: the
+    workload that this takes from the cluster, since removals are counted.
     """
 
     ref: Ref
     uid: str
     unless_selected_by: tuple[str, ...] = ()
     cluster: str = ""
+    removed_from: Ref | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +96,7 @@ Write = Create | Patch | PatchStatus | Delete | RemoveFinalizer
 def concerns_one_cluster(write: Write) -> bool:
     """Whether the write is about one cluster only, so that its failure holds up nothing else."""
     return isinstance(write, Delete) or (
-        isinstance(write, Create | Patch) and write.touch is not None
+        isinstance(write, Create | Patch | PatchStatus) and write.touch is not None
     )
 
 

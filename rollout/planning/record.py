@@ -226,13 +226,15 @@ def _read_line(cluster: str, body: object) -> Line | None:
     return Line(standing, cause, lost)
 
 
-def page_object(rid: str, owner: Ref, uid: str, placement: str, page: int, data: Obj) -> Obj:
-    """A page as a new ConfigMap beside the workload that owns it."""
+def page_object(
+    rid: str, owner: Ref, uid: str, placement: str, page: int, data: Obj, namespace: str = ""
+) -> Obj:
+    """A page as a new ConfigMap beside the workload that owns it, or in another namespace."""
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
-            "namespace": owner.namespace,
+            "namespace": namespace or owner.namespace,
             "name": page_ref(owner.namespace, rid, page).name,
             "labels": {names.RECORD_LABEL: rid},
             "annotations": {names.OWNER: owner.key, names.RECORD_PLACEMENT: placement},

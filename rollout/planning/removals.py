@@ -4,9 +4,10 @@ A work is removed when its cluster is selected no more, on a consistent read, wi
 all works go when their workload is deleted. Source: semantics rows 15-17; safety contract S11.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Protocol
 
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, Ref
@@ -15,7 +16,7 @@ from rollout.planning.documents import owner_label
 from rollout.planning.plan import Delete, Plan, RemoveFinalizer, Write
 from rollout.planning.policy import Policy
 from rollout.planning.record import Head
-from rollout.planning.views import Workload
+from rollout.planning.views import Live, Workload
 from rollout.strategies.base import Hold
 
 
@@ -29,6 +30,20 @@ class Removals:
 
 
 NONE = Removals()
+
+
+class _Remembering(Protocol):
+    @property
+    def live(self) -> Live: ...
+
+
+class Braked(Protocol):
+    """A workload of any kind, as far as the brake looks at it."""
+
+    members: dict[str, str]
+
+    @property
+    def shares(self) -> Mapping[str, _Remembering]: ...
 
 
 def removals(
@@ -51,11 +66,11 @@ def removals(
     is_released = released_until is not None and now < released_until
     if not is_released:
         unasked = [cluster for cluster in going if not _was_asked_for(workload, cluster)]
-        held = _brake(workload, unasked, policy, now)
+        held = brake(workload, unasked, policy, now)
         if held is not None:
             return held
     keys = tuple(f"{replicaset.namespace}/{name}" for name in workload.shares)
-    return Removals(_deletes(workload, going, keys))
+    return Removals(_deletes(workload, going, keys, workload.ref))
 
 
 def _may_go(workload: Workload, cluster: str) -> bool:
@@ -72,17 +87,22 @@ def _was_asked_for(workload: Workload, cluster: str) -> bool:
     return label != "" and label not in kept
 
 
-def _deletes(workload: Workload, clusters: Iterable[str], keys: tuple[str, ...]) -> list[Write]:
+def _deletes(
+    workload: Workload,
+    clusters: Iterable[str],
+    keys: tuple[str, ...] = (),
+    removed_from: Ref | None = None,
+) -> list[Write]:
     return [
-        Delete(Ref(MANIFEST_WORK, work.key), work.uid, keys, cluster)
+        Delete(Ref(MANIFEST_WORK, work.key), work.uid, keys, cluster, removed_from)
         for cluster in clusters
         for _, work in sorted(workload.works(cluster).items())
         if not work.deleting
     ]
 
 
-def _brake(
-    workload: Workload,
+def brake(
+    workload: Braked,
     going: list[str],
     policy: Policy,
     now: datetime,
@@ -117,7 +137,7 @@ def cleanup(workload: Workload, replicaset: ReplicaSet) -> Plan:
     """
     if names.REPLICASET_FINALIZER not in replicaset.finalizers:
         return Plan()
-    deletes = _deletes(workload, workload.clusters, ())
+    deletes = _deletes(workload, workload.clusters)
     foreground = replicaset.cascade == "Foreground"
     if foreground and workload.clusters:
         return Plan((tuple(deletes),)) if deletes else Plan()

@@ -62,7 +62,8 @@ class _Pass:
             for name, share in workload.shares.items():
                 works += self._touches(share, name, steps[name])
                 works += self._restored(share, name)
-            works += self._relabelled()
+            written = {write.ref for write in works}
+            works += [write for write in self._relabelled() if write.ref not in written]
         gone = self._removals(hold)
         records = [w for share in workload.shares.values() for w in share.live.book.writes()]
         reports = [

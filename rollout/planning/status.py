@@ -85,7 +85,9 @@ def judge_workload(
         return Verdict(hold.reason, hold.message)
     for report in reports:
         stopped = report.step.halt or report.share.hold or report.step.hold
-        if stopped is not None and not _is_owned_elsewhere(report):
+        if stopped is None or _is_owned_elsewhere(report):
+            continue
+        if brake is None or stopped.reason != "NoTargets":  # the brake says what can be done
             return Verdict(stopped.reason, f"placement {report.share.ref.name}: {stopped.message}")
     if brake is not None:
         return Verdict(brake.reason, brake.message)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     MANAGED_CLUSTER,
@@ -11,6 +12,8 @@ from rollout.model.kinds import (
     REPLICA_SET,
     Kind,
 )
+from rollout.placement.grouping import Profile
+from rollout.planning.addons import AddOnPlanner
 from rollout.planning.clustersets import BindingPlanner, ClusterSetPlanner
 from rollout.planning.health import HealthPlanner
 from rollout.planning.placements import PlacementPlanner
@@ -24,6 +27,8 @@ def planners(
     filters: Sequence[str] = (),
     keeps_sets: bool = True,
     watches_health: bool = False,
+    profile: Profile = "strict",
+    rolls_addons: bool = False,
 ) -> dict[Kind, Planner[Any]]:
     """The planners, in the order in which their keys are best planned.
 
@@ -33,6 +38,7 @@ def planners(
             ``global``; off where OCM's registration controller does.
         watches_health: turn silent leases into conditions and taints; off where OCM's registration
             controller does, and where nobody writes leases.
+        rolls_addons: install add-ons and roll their configurations out; the fleet must track them.
 
     Raises: PluginError for a filter that is not installed.
     """
@@ -42,6 +48,8 @@ def planners(
     if keeps_sets:
         found[CLUSTER_SET] = ClusterSetPlanner()
         found[CLUSTER_SET_BINDING] = BindingPlanner()
-    found[PLACEMENT] = PlacementPlanner(plugins(filters))
+    found[PLACEMENT] = PlacementPlanner(plugins(filters), profile)
     found[REPLICA_SET] = ReplicaSetPlanner()
+    if rolls_addons:
+        found[CLUSTER_MANAGEMENT_ADDON] = AddOnPlanner()
     return found

@@ -16,7 +16,9 @@ from rollout.hub.base import EmbeddedHub
 from rollout.model import names
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import REPLICA_SET
+from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
+from rollout.planning.policy import Policy
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.planners import planners
 from rollout.runtime.snapshots import FleetSnapshot, NoteSnapshot, snapshot
@@ -60,7 +62,7 @@ class LocalRun:
 
     ``gather`` is how long news of a workload are gathered before it is planned again; where state is
     kept it must be zero, so that nothing is known that is not kept. ``drive`` moves time, in place
-    of what ``mode`` says.
+    of what ``mode`` says. ``profile`` decides where an object does not say.
     """
 
     def __init__(
@@ -74,6 +76,7 @@ class LocalRun:
         keep: bool = True,
         gather: timedelta = timedelta(0),
         drive: Drive | None = None,
+        profile: Profile = "strict",
     ) -> None:
         self._hub, self._clock, self._mode, self._keep = hub, clock, mode, keep
         self._notes: dict[str, tuple[NoteSnapshot, ...]] = {}
@@ -82,8 +85,8 @@ class LocalRun:
             hub,
             clock,
             self._drive.timers,
-            planners(),
-            Fleet(),
+            planners(profile=profile),
+            Fleet(Policy(profile=profile)),
             pace=Pace({REPLICA_SET: gather}, strict=mode.speed is None),
             notes=self._note,
             seed=0,

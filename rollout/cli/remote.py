@@ -1,0 +1,90 @@
+"""How do commands made for a state file work on an API server? A `KubeHub` with the manners of both.
+
+What a runner keeps for itself there is none of: nobody simulates on an API server.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
+
+from rollout.errors import ConfigError, Invalid
+from rollout.hub.base import Changes, Expire, Listing, Sink
+from rollout.hub.kube import KubeHub
+from rollout.hub.kube_access import Access
+from rollout.hub.kube_objects import object_path, precondition
+from rollout.hub.selecting import parse_fields, parse_labels
+from rollout.model.kinds import Kind, Obj, Ref
+
+PATIENCE_SECONDS = 5.0
+"""A person waits: reads are not repeated for longer."""
+
+
+class RemoteHub:
+    """Implements `rollout.hub.base.EmbeddedHub` for commands. Each write is a transaction of its own."""
+
+    def __init__(self, access: Access) -> None:
+        """Raises: ConfigError where the kubeconfig cannot be used."""
+        self.kube = KubeHub(access, patience=PATIENCE_SECONDS)
+
+    def get(self, ref: Ref) -> Obj:
+        return self.kube.get(ref)
+
+    def list(
+        self,
+        kind: Kind,
+        namespace: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        *,
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> Listing:
+        found = self.kube.list(kind, namespace, labels)
+        selector, fields = parse_labels(label_selector), parse_fields(field_selector)
+        items = tuple(
+            obj
+            for obj in found.items
+            if selector.matches(obj["metadata"].get("labels") or {}) and fields(obj)
+        )
+        return Listing(items, found.version)
+
+    def create(self, ref: Ref, obj: Obj) -> Obj:
+        return self.kube.create(ref, obj)
+
+    def patch(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
+        return self.kube.patch(ref, _merge(changes), version)
+
+    def patch_status(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
+        return self.kube.patch_status(ref, _merge(changes), version)
+
+    def replace(self, ref: Ref, obj: Obj, version: int | None = None) -> Obj:
+        self.kube.send("PUT", object_path(ref), precondition(obj, version))
+        return self.kube.get(ref)
+
+    def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
+        self.kube.delete(ref, uid, version)
+
+    def watch(
+        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+    ) -> Callable[[], None]:
+        return self.kube.watch(kind, since, sink, expired)
+
+    def batch(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def poll(self) -> int:
+        """Watches tell by themselves."""
+        return 0
+
+    def put_state(self, key: str, value: bytes) -> None:
+        raise ConfigError("an API server keeps no state of a run: use --state FILE")
+
+    def get_state(self, key: str) -> bytes | None:
+        return None
+
+    def close(self) -> None:
+        self.kube.close()
+
+
+def _merge(changes: Changes) -> Obj:
+    if isinstance(changes, list):
+        raise Invalid("operations of a JSON patch are not sent to an API server: use a merge patch")
+    return changes

@@ -1,0 +1,1 @@
+"""Both profiles on random inputs: `python -m tests.differential`."""
