@@ -5,6 +5,7 @@ the record, then works, then removals, then the status. Source: semantics rows 1
 ManifestWorkReplicaSet spec 4 and 7.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -61,7 +62,7 @@ class _Pass:
         if hold is None:
             for name, share in workload.shares.items():
                 works += self._touches(share, name, steps[name])
-                works += self._restored(share, name)
+                works += self._restored(share, name, frozenset(steps[name].touch))
             written = {write.ref for write in works}
             works += [write for write in self._relabelled() if write.ref not in written]
         gone = self._removals(hold)
@@ -82,7 +83,7 @@ class _Pass:
             finalizer,
             self._history() + records,
             works,
-            self._twins() + gone.writes + self._forgotten() if hold is None else [],
+            self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
             [status] if status else [],
         )
         return Plan(
@@ -150,10 +151,12 @@ class _Pass:
             )
         return found
 
-    def _restored(self, share: Share, placement: str) -> list[Write]:
-        """Works that do not carry what their cluster is supposed to have (row 24)."""
+    def _restored(self, share: Share, placement: str, touched: frozenset[str]) -> list[Write]:
+        """Works that do not carry what their cluster is supposed to have (row 24). What is touched
+        in this pass is to have something else from now on.
+        """
         found: list[Write] = []
-        for cluster in sorted(share.live.astray):
+        for cluster in sorted(share.live.astray - touched):
             standing = share.live.ledger.standings[cluster]
             rejection = share.live.rejections.get(cluster)
             if rejection is not None and rejection.retry_at > self.now:
@@ -221,14 +224,15 @@ class _Pass:
             found.append(Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch))
         return found
 
-    def _twins(self) -> list[Write]:
+    def _twins(self, steps: Mapping[str, Step]) -> list[Write]:
         """Works beside the one that counts, once that one carries what it should (S9)."""
+        touched = {cluster for step in steps.values() for cluster in step.touch}
         found: list[Write] = []
         for cluster in sorted(self.workload.twins):
             work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
             if work is None or owner is None:
                 continue
-            if cluster in self.workload.shares[owner].live.astray:
+            if cluster in touched or cluster in self.workload.shares[owner].live.astray:
                 continue
             found += [
                 Delete(Ref(MANIFEST_WORK, twin.key), twin.uid)

@@ -1,0 +1,290 @@
+"""What the fleet makes of events, and whom they concern."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from rollout.fleet.fleet import Fleet
+from rollout.model.events import Change, Event
+from rollout.model.kinds import (
+    CONFIG_MAP,
+    KINDS,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    Obj,
+    Ref,
+    ref_of,
+)
+from tests import make
+from tests.sim.desk import WEB, Desk, decided
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+SEC = timedelta(seconds=1)
+
+
+class Heard:
+    """A fleet that is told events by hand."""
+
+    def __init__(self) -> None:
+        self.fleet = Fleet()
+        self.version = 0
+
+    def tell(
+        self, document: Obj, change: Change = Change.ADDED, version: int | None = None, **meta: Any
+    ) -> set[str]:
+        self.version += 1
+        stamped = {
+            "uid": f"u-{document['metadata']['name']}",
+            "resourceVersion": str(version or self.version),
+            "generation": 1,
+            **meta,
+        }
+        obj = {**document, "metadata": {**document["metadata"], **stamped}}
+        ref = ref_of(KINDS[document["kind"]], obj)
+        event = Event(ref, change, obj, version or self.version)
+        return {str(ref) for ref in self.fleet.apply(event, T0) if ref.kind is REPLICA_SET}
+
+
+WEB_STRING = "ManifestWorkReplicaSet default/web"
+
+
+# -- versions ----------------------------------------------------------------------------------
+
+
+def test_an_event_that_is_not_newer_changes_nothing() -> None:
+    heard = Heard()
+    heard.tell(make.workload(), version=5)
+
+    assert heard.tell(make.workload(), Change.MODIFIED, version=5) == set()
+    assert heard.tell(make.workload(), Change.MODIFIED, version=4) == set()
+    assert heard.tell(make.workload(), Change.DELETED, version=4) == set()
+    assert heard.fleet.exists(WEB)
+    assert heard.fleet.version(WEB) == 5
+
+
+def test_an_event_from_before_a_deletion_does_not_bring_it_back() -> None:
+    heard = Heard()
+    heard.tell(make.workload(), version=5)
+    heard.tell(make.workload(), Change.DELETED, version=6)
+
+    assert heard.tell(make.workload(), Change.MODIFIED, version=5) == set()
+    assert not heard.fleet.exists(WEB)
+    assert heard.tell(make.workload(), version=7) == {WEB_STRING}
+    assert heard.fleet.exists(WEB)
+
+
+def test_repeated_and_late_events_end_where_each_once_in_order_ends() -> None:
+    """L4 of the safety contract, on one small history."""
+    d = Desk([*decided("a", "b"), make.workload()]).converge()
+    events: list[Event] = []
+    for kind in KINDS.values():
+        d.hub.watch(kind, 0, events.append)
+    in_order = sorted(events, key=lambda e: e.version)
+    plain, shaken = Fleet(), Fleet()
+    for event in in_order:
+        plain.apply(event, T0)
+    for n, event in enumerate(in_order):
+        for again in (event, *in_order[max(0, n - 4) : n], event):
+            shaken.apply(again, T0)
+
+    one, other = (f.workload("default/web", T0) for f in (plain, shaken))
+    assert one is not None
+    assert other is not None
+    assert one.members == other.members == {"a": "p", "b": "p"}
+    assert [one.work(c) for c in "ab"] == [other.work(c) for c in "ab"]
+    assert plain.known(MANIFEST_WORK) == shaken.known(MANIFEST_WORK)
+
+
+# -- whom it concerns --------------------------------------------------------------------------
+
+
+def test_a_workload_concerns_itself() -> None:
+    heard = Heard()
+
+    assert heard.tell(make.workload()) == {WEB_STRING}
+    assert heard.tell(make.workload(), Change.MODIFIED) == {WEB_STRING}
+    assert heard.tell(make.workload(), Change.DELETED) == {WEB_STRING}
+
+
+@pytest.mark.parametrize("document", decided("c1"), ids=["placement", "decision"])
+def test_placements_and_decisions_concern_the_workloads_that_name_them(document: Obj) -> None:
+    heard = Heard()
+    heard.tell(make.workload())
+    heard.tell(make.workload("other", placements=["q", "p"]))
+    heard.tell(make.workload("none", placements=["q"]))
+    heard.tell(make.workload(namespace="elsewhere"))
+
+    assert heard.tell(document) == {WEB_STRING, "ManifestWorkReplicaSet default/other"}
+
+
+def test_a_workload_that_names_another_placement_now_is_left_alone_by_the_first() -> None:
+    heard = Heard()
+    heard.tell(make.workload())
+    heard.tell(make.workload(placements=["q"]), Change.MODIFIED, generation=2)
+
+    assert heard.tell(make.placement()) == set()
+    assert heard.tell(make.placement("q")) == {WEB_STRING}
+
+
+def test_a_deleted_workload_is_concerned_by_nothing() -> None:
+    heard = Heard()
+    heard.tell(make.workload())
+    heard.tell(make.workload(), Change.DELETED)
+
+    assert heard.tell(make.placement()) == set()
+
+
+def test_a_placement_that_changed_in_nothing_that_selects_concerns_nobody() -> None:
+    heard = Heard()
+    heard.tell(make.workload())
+    heard.tell(make.placement())
+
+    assert heard.tell(make.placement(), Change.MODIFIED) == set()
+    assert heard.tell(make.placement(), Change.MODIFIED, generation=2) == {WEB_STRING}
+    decided_now = {**make.placement(), "status": make.told(("", 0, []))}
+    assert heard.tell(decided_now, Change.MODIFIED, generation=2) == {WEB_STRING}
+
+
+def test_a_work_concerns_its_owner_and_its_owner_before() -> None:
+    heard = Heard()
+    heard.tell(make.workload())
+
+    assert heard.tell(make.work("c1")) == {WEB_STRING}
+    assert heard.tell(make.work("c1", "default.api"), Change.MODIFIED) == {
+        WEB_STRING,
+        "ManifestWorkReplicaSet default/api",
+    }
+    assert heard.tell(make.work("c1", "default.api"), Change.DELETED) == {
+        "ManifestWorkReplicaSet default/api"
+    }
+
+
+@pytest.mark.parametrize("owner", ["", "nodots"])
+def test_a_work_of_nobody_concerns_nobody(owner: str) -> None:
+    assert Heard().tell(make.work("c1", owner)) == set()
+
+
+def test_a_name_with_dots_is_split_at_the_first_one() -> None:
+    assert Heard().tell(make.work("c1", "default.a.b")) == {"ManifestWorkReplicaSet default/a.b"}
+
+
+def test_a_cluster_concerns_no_workload_by_itself() -> None:
+    heard = Heard()
+    heard.tell(make.workload())
+
+    assert heard.tell(make.cluster("c1")) == set()
+
+
+# -- clusters that leave -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("available", "is_available"), [("True", True), ("False", False), ("Unknown", False)]
+)
+def test_a_cluster_that_left_is_as_available_as_it_was(available: str, is_available: bool) -> None:
+    heard = Heard()
+    document = make.cluster("c1", available=available)
+    heard.tell(document)
+    assert heard.fleet.is_available("c1") is is_available
+    heard.tell(document, Change.DELETED)
+    assert heard.fleet.is_available("c1") is is_available
+
+    heard.tell(make.cluster("c1"))
+    assert heard.fleet.is_available("c1") is True
+
+
+def test_a_cluster_that_nobody_ever_saw_is_not_lost() -> None:
+    assert Fleet().is_available("c1") is True
+
+
+# -- records -----------------------------------------------------------------------------------
+
+
+def test_a_page_that_is_deleted_or_spoilt_by_hand_is_written_again() -> None:
+    d = Desk([*decided("a"), make.workload()]).converge()
+    pages = d.hub.list(CONFIG_MAP).items
+    assert pages
+    for page in pages:
+        ref = ref_of(CONFIG_MAP, page)
+        d.hub.patch(ref, {"data": dict.fromkeys(page["data"], "{")})
+        assert d.converge().hub.get(ref)["data"] == page["data"]
+        d.hub.delete(ref)
+        assert d.converge().hub.get(ref)["data"] == page["data"]
+
+
+def test_config_maps_of_others_are_none_of_ours() -> None:
+    d = Desk([*decided("a"), make.workload()]).converge()
+    ref = Ref(CONFIG_MAP, "default/rollout-record-theirs-0")
+    d.hub.create(ref, {"metadata": {"name": ref.name, "namespace": "default"}, "data": {"x": "y"}})
+
+    assert d.plan().writes == ()
+    assert d.hub.get(ref)["data"] == {"x": "y"}
+
+
+def test_a_workload_made_anew_under_its_name_starts_from_nothing() -> None:
+    """Also where its deletion was never heard of: the watch was broken."""
+    d = Desk([*decided("a"), make.workload()]).converge()
+    d.report("a", Applied="True", Available="True", Progressing="False", Degraded="False")
+    d.converge().later(15 * SEC).converge()
+    heard = d.fleet.workload("default/web", d.clock.now())
+    assert heard is not None
+    assert heard.shares["p"].live.head.passed
+
+    fresh = {**make.workload(version="2")}
+    stamped = {"uid": "another", "resourceVersion": "9999", "generation": 1}
+    fresh["metadata"] = {**fresh["metadata"], **stamped}
+    d.fleet.apply(Event(WEB, Change.ADDED, fresh, 9999), d.clock.now())
+    now = d.fleet.workload("default/web", d.clock.now())
+
+    assert now is not None
+    assert now.shares["p"].live.book.uid == "another"
+    assert not now.shares["p"].live.head.passed
+
+
+# -- outages -----------------------------------------------------------------------------------
+
+
+def test_outages_last_a_lease_longer_and_those_that_meet_are_one() -> None:
+    fleet = Fleet()
+    at = [T0 + n * SEC for n in range(200)]
+    fleet.out_of_touch(at[0], at[10])
+    fleet.out_of_touch(at[20], at[30])
+    fleet.out_of_touch(at[100], at[110])
+
+    assert fleet.outages() == ((at[0], at[45]), (at[100], at[125]))
+
+
+def test_every_kind_that_a_workload_rests_on_is_known_by_key() -> None:
+    heard = Heard()
+    for document in (make.cluster("c1"), *decided("c1"), make.work("c1"), make.workload()):
+        heard.tell(document)
+
+    for kind in (MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, MANIFEST_WORK, REPLICA_SET):
+        (ref,) = heard.fleet.known(kind)
+        assert heard.fleet.exists(ref)
+    assert heard.fleet.workloads() == ["default/web"]
+
+
+def test_a_record_that_is_still_to_be_collected_says_nothing_of_a_new_workload() -> None:
+    """Deleted and made anew at once: to "restore" all works would pass every gate."""
+    strategy = make.progressive(maxConcurrency=1)
+    d = Desk([*decided("a", "b", "c"), make.workload(strategy=strategy)])
+    d.converge()
+    for cluster in "abc":
+        d.report(cluster, Applied="True", Available="True", Progressing="False", Degraded="False")
+        d.converge().later(15 * SEC).converge()
+    pages = d.hub.list(CONFIG_MAP).items
+    d.hub.delete(WEB)
+    d.converge()
+    for page in pages:
+        meta = {k: v for k, v in page["metadata"].items() if k not in ("uid", "resourceVersion")}
+        theirs = {**meta["ownerReferences"][0], "kind": "Deployment", "apiVersion": "apps/v1"}
+        d.add({**page, "kind": "ConfigMap", "metadata": {**meta, "ownerReferences": [theirs]}})
+    d.add(make.workload(strategy=strategy))
+
+    touched = [w for w in d.plan().writes if w.ref.kind is MANIFEST_WORK]
+    assert [w.ref.namespace for w in touched] == ["a"]
