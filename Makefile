@@ -9,7 +9,7 @@ VECTORS ?= tests/vectors
 ARGS ?=
 N ?= 300
 
-.PHONY: help setup demo test lint format conformance bench safety kube-test clean
+.PHONY: help setup demo test lint format conformance bench safety kube-assets crds kube-test clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -49,6 +49,12 @@ safety: $(READY) ## run N random histories against the safety contract and print
 
 bench: $(READY) ## measure, print a table, write benchmarks/results.json
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+kube-assets: ## put kube-apiserver and etcd where kube-test looks for them (4-5 minutes, once)
+	@scripts/kube-assets.sh
+
+crds: $(READY) ## write manifests/crds from the models
+	@$(BIN)/python -m rollout.api.crds
 
 kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS)
 	$(BIN)/pytest -q -m kube tests/kube $(ARGS)

@@ -5,14 +5,16 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import decide, decode, placement, virtual
+from benchmarks import addons, decide, decode, placement, simulate, virtual
 from benchmarks.figures import Figure, calibrate
 
 SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
     "decide": decide.run,
     "virtual": virtual.run,
+    "addons": addons.run,
     "decode": decode.run,
     "placement": placement.run,
+    "simulate": simulate.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

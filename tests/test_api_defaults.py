@@ -38,6 +38,24 @@ CASES: list[tuple[str, Any, Any]] = [
     ),
     (
         "Placement",
+        {"spreadPolicy": {"spreadConstraints": [{"topologyKey": "a", "topologyKeyType": "Claim"}]}},
+        {
+            "sortBy": "ClusterName",
+            "scoreRateLimit": "1m",
+            "spreadPolicy": {
+                "spreadConstraints": [
+                    {
+                        "topologyKey": "a",
+                        "topologyKeyType": "Claim",
+                        "maxSkew": 1,
+                        "whenUnsatisfiable": "ScheduleAnyway",
+                    }
+                ]
+            },
+        },
+    ),
+    (
+        "Placement",
         {"decisionStrategy": {"groupStrategy": {}}, "tolerations": [{"key": "k"}]},
         {
             "sortBy": "ClusterName",

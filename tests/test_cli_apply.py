@@ -218,8 +218,9 @@ def test_apply_without_a_state_file_says_how_to_name_one(tmp_path: Path) -> None
     result = run("apply", "-f", write(tmp_path / "a.yaml", placement()))
 
     assert result.exit_code == 2
-    assert (
-        result.stderr == "error: no state file is named: give --state FILE, or set ROLLOUT_STATE\n"
+    assert result.stderr == (
+        "error: no state file is named: give --state FILE, or set ROLLOUT_STATE; or work on an API"
+        " server with --kubeconfig FILE or --context NAME\n"
     )
 
 

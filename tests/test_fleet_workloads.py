@@ -216,3 +216,16 @@ def test_skipped_clusters_are_listed_with_commas() -> None:
 
     assert skipped_clusters(listed) == {"a", "b", "c"}
     assert skipped_clusters({}) == frozenset()
+
+
+def test_many_removals_are_remembered_by_the_minute_and_rather_longer() -> None:
+    """R8: the record does not grow with every removal, and none is forgotten early."""
+    found, window = workload(d := desk("a").converge()), timedelta(minutes=10)
+    began = d.clock.now()
+    for n in range(250):
+        found.note_removal(f"gone-{n}", window, began + n * SEC)
+
+    removals = found.shares["p"].live.head.removals
+    assert len(removals) <= 110
+    assert sum(count for _, count in removals) == 250
+    assert all(at >= began for at, _ in removals)

@@ -13,11 +13,13 @@ from functools import lru_cache
 from typing import Any
 
 from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CONFIG_MAP,
     CONTROLLER_REVISION,
     LEASE,
     MANAGED_CLUSTER,
+    MANAGED_CLUSTER_ADDON,
     PLACEMENT,
     REPLICA_SET,
     Kind,
@@ -66,6 +68,10 @@ def _condition(kind: str, field: str) -> str:
     return f'.status.conditions[?(@.type=="{kind}")].{field}'
 
 
+def _progression(kind: str) -> str:
+    return f'.conditions[?(@.type=="{kind}")]'
+
+
 def _ours(name: str, path: str, kind: Type = Type.STRING) -> Column:
     return Column(name, path, kind, wide=True, declared=False)
 
@@ -103,6 +109,20 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Controller", ".metadata.ownerReferences[*].name"),
         Column("Revision", ".revision", Type.INTEGER),
         AGE,
+    ),
+    CLUSTER_MANAGEMENT_ADDON.name: (
+        Column("DISPLAY-NAME", ".spec.addOnMeta.displayName"),
+        _ours("Progress", f".status.installProgressions[*]{_progression('Progressing')}.message"),
+        _ours("Halted", f".status.installProgressions[*]{_progression('RolloutHalted')}.reason"),
+        Column("Age", AGE.path, Type.DATE, wide=True, declared=False),
+    ),
+    MANAGED_CLUSTER_ADDON.name: (
+        Column("Available", _condition("Available", "status")),
+        Column("Degraded", _condition("Degraded", "status")),
+        Column("Progressing", _condition("Progressing", "status")),
+        _ours("Configured", _condition("Configured", "status")),
+        _ours("Reason", _condition("Progressing", "reason")),
+        Column("Age", AGE.path, Type.DATE, wide=True, declared=False),
     ),
     LEASE.name: (Column("Holder", ".spec.holderIdentity"), AGE),
 }

@@ -2,16 +2,21 @@
 
 Structural schemas (apiextensions v1): no references, no unions, defaults only where the models have
 them. Unknown fields are pruned by the server, as with OCM's own CRDs.
+
+``python -m rollout.api.crds [FOLDER]`` writes them, a file each.
 """
 
+import sys
+from pathlib import Path
 from typing import Any
 
+import yaml
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from rollout.api.columns import declared_columns
 from rollout.api.shapes import SHAPES
-from rollout.model.kinds import Kind, Obj
+from rollout.model.kinds import KINDS, Kind, Obj
 
 _INT32 = 2**31 - 1
 _INTEGER_BOUNDS = ("minimum", "maximum")
@@ -115,3 +120,38 @@ def _inlined(node: Any, definitions: Obj) -> Any:
         else:
             found[name] = value
     return found
+
+
+def crd_files() -> dict[str, str]:
+    """The CustomResourceDefinitions of all kinds that have a model: file name to YAML."""
+    found: dict[str, str] = {}
+    for kind in (KINDS[name] for name in SHAPES):
+        text = yaml.dump(crd(kind), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
+        found[f"{kind.group}_{kind.plural}.yaml"] = (
+            f"# {kind.name}: made from the models by `make crds`. Do not edit.\n{text}"
+        )
+    return found
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes shared parts out each time."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def write_crds(folder: Path) -> list[Path]:
+    """Write every file into ``folder``, and remove those of kinds that are no more."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files = crd_files()
+    for path in folder.glob("*.open-cluster-management.io_*.yaml"):
+        if path.name not in files:
+            path.unlink()
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / name for name in files]
+
+
+if __name__ == "__main__":
+    for written in write_crds(Path(*sys.argv[1:2] or ("manifests/crds",))):
+        sys.stdout.write(f"{written}\n")

@@ -7,13 +7,14 @@ absent ``progressive`` stays absent. Source: OCM placement spec 1; structural-sc
 import copy
 import types
 from functools import cache
-from typing import Any, get_args, get_origin
+from typing import Any, Union, get_args, get_origin
 
 from rollout.api.shapes import SHAPES
 from rollout.api.shapes.base import Shape
 from rollout.model.kinds import KINDS, Obj
 
 _ABSENT = object()
+_UNIONS = (types.UnionType, Union)  # ``Annotated[...] | None`` is the older of the two
 
 
 def with_defaults(obj: Obj) -> Obj:
@@ -69,7 +70,7 @@ def _fields(shape: type[Shape]) -> dict[str, tuple[Any, type[Shape] | None, bool
 
 def _inside(annotation: Any) -> tuple[type[Shape] | None, bool]:
     """The shape that a field holds, and whether it holds a list of them."""
-    if isinstance(annotation, types.UnionType):
+    if get_origin(annotation) in _UNIONS:
         for option in get_args(annotation):
             found = _inside(option)
             if found[0] is not None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from rollout.api.addon import stored_version
 from rollout.api.documents import Parsed, read_json, read_yaml
 from rollout.model.kinds import Obj
 
@@ -118,7 +119,8 @@ def load_text(text: str, name: str) -> tuple[list[Document], list[LoadError]]:
         else:
             for obj, line in _expanded(parsed):
                 if isinstance(obj, dict):
-                    documents.append(Document(obj, f"{name}:{line}", len(documents)))
+                    stored = stored_version(obj)
+                    documents.append(Document(stored, f"{name}:{line}", len(documents)))
                 else:
                     message = "an item of this list is no object"
                     errors.append(LoadError(f"{name}:{line}", message))

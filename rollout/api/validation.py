@@ -12,9 +12,10 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from rollout.api.decoding import decode
+from rollout.api.decoding import DECODED, decode
 from rollout.api.fields import listed, mapping
 from rollout.api.shapes import SHAPES, Shape
+from rollout.model.addon import AddOn
 from rollout.model.kinds import KINDS, Kind, Obj
 from rollout.model.problems import Problem
 from rollout.model.replicaset import ReplicaSet
@@ -80,10 +81,14 @@ def _shape_problems(shape: type[Shape], obj: Obj) -> Iterable[Problem]:
 
 
 def _decoded_problems(kind: Kind, obj: Obj) -> Iterable[Problem]:
+    if kind.name not in DECODED:
+        return []
     value = decode(kind, obj)
     problems = list(getattr(value, "problems", ()))
     if isinstance(value, ReplicaSet):
         problems += [p for ref in value.refs for p in ref.problems]
+    if isinstance(value, AddOn):
+        problems += [p for placement in value.placements or () for p in placement.problems]
     return problems
 
 

@@ -1,12 +1,13 @@
 """How do stored objects come to say what files say? `rollout apply`."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
 from rollout.cli.applying import Applied, apply_documents
 from rollout.cli.documents import read_documents
-from rollout.cli.options import F, complain, namespace_option, options, shared
+from rollout.cli.options import F, Stop, complain, namespace_option, options, shared
 from rollout.cli.store import open_hub
 
 
@@ -24,18 +25,48 @@ def files_option(*, required: bool = True) -> Callable[[F], F]:
 
 
 @click.command()
-@files_option()
+@files_option(required=False)
+@click.option(
+    "--plan",
+    "plan_file",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Apply the files of a plan (`rollout plan --out FILE`), unless anything that it rests on has"
+    " changed since.",
+)
 @namespace_option
 @shared
-def apply(paths: tuple[str, ...], namespace: str) -> int:
+def apply(paths: tuple[str, ...], plan_file: Path | None, namespace: str) -> int:
     """Make stored objects say what files say.
 
     Fields that an earlier apply set and the file no longer has are removed; fields that others set
     are left alone. Good documents are applied even where others are bad; then the exit code is 1.
     The state file is made where there is none.
     """
+    if plan_file is not None:
+        return _apply_plan(plan_file, paths, namespace)
+    if not paths:
+        raise click.UsageError("give -f PATH, or --plan FILE")
     documents = read_documents(paths, namespace)
     with open_hub(options(), create=bool(options().state)) as (hub, _):
+        return report(apply_documents(hub, documents))
+
+
+def _apply_plan(plan_file: Path, paths: tuple[str, ...], namespace: str) -> int:
+    """Apply what was planned, in one transaction with the check that the plan still holds."""
+    from rollout.cli.plan import good_documents, kept_plan, seal  # noqa: PLC0415  (a circle)
+
+    wanted, planned, space = kept_plan(plan_file)
+    if "-" in planned and not paths:
+        raise Stop(2, "the plan was made of stdin: give the same again with -f")
+    documents = good_documents(paths or planned, namespace or space)
+    with open_hub(options(), create=bool(options().state)) as (hub, _), hub.batch():
+        if seal(documents, hub) != wanted:
+            raise Stop(
+                1,
+                f"{plan_file} no longer holds: the files, or objects that it rests on, have changed"
+                " since; nothing was applied; look at a new plan (`rollout plan --out`)",
+            )
         return report(apply_documents(hub, documents))
 
 

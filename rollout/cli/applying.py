@@ -12,6 +12,7 @@ from rollout.cli.tables import full_name
 from rollout.errors import ConfigError, Gone, HubError
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     MANAGED_CLUSTER,
@@ -25,6 +26,9 @@ _FIRST = {
     kind.name: i
     for i, kind in enumerate((CLUSTER_SET, CLUSTER_SET_BINDING, MANAGED_CLUSTER, PLACEMENT))
 }
+
+
+_WORKLOADS = (REPLICA_SET.name, CLUSTER_MANAGEMENT_ADDON.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +46,7 @@ def in_order(documents: Sequence[Document]) -> list[Document]:
 
 def _rank(document: Document) -> int:
     name = document.ref.kind.name if document.ref else ""
-    return _FIRST.get(name, len(_FIRST) + (name == REPLICA_SET.name))
+    return _FIRST.get(name, len(_FIRST) + (name in _WORKLOADS))
 
 
 def apply_documents(hub: EmbeddedHub, documents: Sequence[Document]) -> list[Applied]:
@@ -88,7 +92,7 @@ def apply_object(hub: EmbeddedHub, ref: Ref, obj: Obj) -> str:
             stored = hub.patch(ref, patch)
         outcome = ""
     status = obj.get("status")
-    if isinstance(status, dict) and ref.kind.has_status and ref.kind != REPLICA_SET:
+    if isinstance(status, dict) and ref.kind.has_status and ref.kind.name not in _WORKLOADS:
         stored = hub.patch_status(ref, {"status": status})
     if outcome:
         return outcome

@@ -6,9 +6,8 @@ from types import FrameType
 from typing import Any, get_args, get_origin
 
 import click
-from pydantic.fields import FieldInfo
 
-from rollout.cli.options import Stop, options, shared
+from rollout.cli.options import Stop, options, shared, was_typed
 from rollout.errors import Fenced
 from rollout.hub.kube_access import Access
 from rollout.runtime.assembly import on_kubernetes
@@ -20,7 +19,7 @@ LOST = 3
 """The exit code of a process that has lost the lead: it is to be started again."""
 
 
-def _option(name: str, field: FieldInfo) -> Callable[[Any], Any]:
+def _option(name: str, field: Any) -> Callable[[Any], Any]:
     """The flag and the environment variable of one setting. What it may be is checked afterwards."""
     flag = "--" + name.replace("_", "-")
     words = f"{field.description}"
@@ -65,7 +64,7 @@ def controller(**values: Any) -> int:
     chosen = settings({name: value for name, value in values.items() if value is not None})
     start_logging(chosen.log_format, "debug" if options().verbose else chosen.log_level)
     asked = options()
-    if asked.state:
+    if was_typed("state"):
         raise Stop(2, "a controller works on an API server: --state is for `rollout run`")
     try:
         on_kubernetes(chosen, Access(asked.kubeconfig or None, asked.context or None), _on_signals)

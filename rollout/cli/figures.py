@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rollout.cli.verdict import Code, Verdict, verdict
 from rollout.cli.views import RolloutView, Snapshot, StageView
-from rollout.model.kinds import Obj
+from rollout.model.kinds import Obj, key_of
 from rollout.strategies.base import Phase
 
 SIGNS: dict[Phase, str] = {
@@ -127,8 +127,7 @@ class Subject:
 
     @property
     def key(self) -> str:
-        meta = self.obj["metadata"]
-        return f"{meta['namespace']}/{meta['name']}"
+        return _key(self.obj)
 
     @property
     def figures(self) -> Figures:
@@ -138,11 +137,11 @@ class Subject:
 def subjects(snapshot: Snapshot) -> list[Subject]:
     """The workloads of a snapshot, each with its rollout, in the order of the snapshot."""
     by_key = {rollout.key: rollout for rollout in snapshot.rollouts}
-    found = []
-    for obj in snapshot.workloads:
-        meta = obj["metadata"]
-        found.append(Subject(obj, verdict(obj), by_key.get(f"{meta['namespace']}/{meta['name']}")))
-    return found
+    return [Subject(obj, verdict(obj), by_key.get(_key(obj))) for obj in snapshot.workloads]
+
+
+def _key(obj: Obj) -> str:
+    return key_of(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
 
 _RESULTS = {

@@ -14,7 +14,7 @@ from rollout.hub.kube_objects import object_path, precondition
 from rollout.hub.selecting import parse_fields, parse_labels
 from rollout.model.kinds import Kind, Obj, Ref
 
-PATIENCE_SECONDS = 5.0
+PATIENCE_SECONDS = 1.0
 """A person waits: reads are not repeated for longer."""
 
 

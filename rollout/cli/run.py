@@ -28,7 +28,7 @@ from rollout.cli.verdict import Code, overall, verdict
 from rollout.cli.views import ClockMode, Result, Run
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
-from rollout.model.kinds import REPLICA_SET
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET
 from rollout.placement.grouping import Profile
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
@@ -148,7 +148,7 @@ def execute(
         refused = [outcome.line for outcome in apply_documents(hub, documents) if outcome.failed]
         if refused:
             raise Stop(Code.FAILED, *refused, "nothing was run: correct the files first")
-        if not hub.list(REPLICA_SET).items:
+        if not any(hub.list(kind).items for kind in (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)):
             raise Stop(Code.FAILED, "there is no ManifestWorkReplicaSet to roll out")
         scenario = settled(hub, wanted).scenario()
         result = _watched(chosen, engine(hub, clock, mode, scenario), mode, clock)

@@ -15,11 +15,11 @@ from rollout.clock import Clock, SystemClock
 from rollout.errors import Gone
 from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
-from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref
 
 Pause = Callable[[], bool]
 
-STATUS_HELP = """Say how a workload (mwrs) stands.
+STATUS_HELP = """Say how a workload (mwrs, cma) stands.
 
 \b
 Exit codes:
@@ -63,8 +63,11 @@ def status(words: tuple[str, ...], namespace: str, wait: bool, timeout: timedelt
 
 
 def _workload(named: list[Target]) -> Target:
-    if any(target.kind != REPLICA_SET for target in named):
-        raise click.UsageError(f"only a {REPLICA_SET.name} has a status to wait for: mwrs NAME")
+    if any(target.kind not in (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON) for target in named):
+        raise click.UsageError(
+            f"only a {REPLICA_SET.name} has a status to wait for, or a "
+            f"{CLUSTER_MANAGEMENT_ADDON.name}: mwrs NAME, cma NAME"
+        )
     if len(named) != 1 or not named[0].name:
         raise click.UsageError("name one workload: mwrs NAME")
     return named[0]

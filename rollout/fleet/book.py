@@ -39,13 +39,14 @@ class _Page:
 class RecordBook:
     """The written side of one rollout's record."""
 
-    def __init__(self, workload: Ref, placement: str, uid: str) -> None:
+    def __init__(self, workload: Ref, placement: str, uid: str, namespace: str = "") -> None:
         self.workload, self.placement, self.uid = workload, placement, uid
+        self.namespace = namespace or workload.namespace  # where its pages lie
         self.rid = record_id(workload, placement)
         self._pages: dict[int, _Page] = {0: _Page()}
         self._places: dict[str, int] = {}
         self._head = Head()
-        self._roomy = 0  # no page before this one has room
+        self._roomy = 1  # no page before this one has room; page 0 is the head's alone
 
     @property
     def head(self) -> Head:
@@ -106,10 +107,16 @@ class RecordBook:
                 page.changed = False
             if page.stored is not None and page.rendered.items() <= page.stored.items():
                 continue  # keys that others added are left alone
-            ref = page_ref(self.workload.namespace, self.rid, number)
+            ref = page_ref(self.namespace, self.rid, number)
             if page.version is None:
                 obj = page_object(
-                    self.rid, self.workload, self.uid, self.placement, number, page.rendered
+                    self.rid,
+                    self.workload,
+                    self.uid,
+                    self.placement,
+                    number,
+                    page.rendered,
+                    self.namespace,
                 )
                 found.append(Create(ref, obj))
             else:
@@ -117,6 +124,8 @@ class RecordBook:
         return found
 
     def _render(self, number: int, page: _Page) -> Obj:
+        if number == 0 and not page.lines:
+            return {HEAD: head_text(self._head)}
         data = {CLUSTERS: page_text(page.lines.values())}
         if number == 0:
             data[HEAD] = head_text(self._head)

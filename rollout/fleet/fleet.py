@@ -4,7 +4,7 @@
 is one writer, the engine's thread; nothing here waits, locks or does I/O.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -12,8 +12,10 @@ from rollout.api import decode
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.heartbeats import LEASE_NAME, HealthView, Heartbeats
 from rollout.fleet.live import LiveRollout
+from rollout.fleet.records import Records
+from rollout.fleet.replicasets import ReplicaSets
+from rollout.fleet.tracker import Standing, Tracker
 from rollout.fleet.workloads import Workload
-from rollout.model import names
 from rollout.model.cluster import Cluster
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
@@ -31,17 +33,14 @@ from rollout.model.kinds import (
     Kind,
     Obj,
     Ref,
-    ref_of,
 )
 from rollout.model.placement import Decision, Placement
-from rollout.model.replicaset import ReplicaSet
-from rollout.model.work import Work
 from rollout.planning.clustersets import STANDARD
 from rollout.planning.health import grace_of
-from rollout.planning.plan import Create, Delete, Patch, Touch, Write
+from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch, Write
 from rollout.planning.policy import DEFAULT, Policy
-from rollout.planning.record import Record, page_of, read_record, record_id
-from rollout.planning.revisions import Revision, read_revision
+from rollout.planning.record import Record
+from rollout.planning.revisions import Revision
 from rollout.strategies.base import Strategy
 from rollout.strategies.stages import BUILT_IN
 
@@ -64,6 +63,7 @@ PLACING = frozenset({PLACEMENT, CLUSTER_SET, CLUSTER_SET_BINDING})
 
 _DEPARTED_KEPT = 10_000
 _TOMBSTONES = 20_000
+_OUTAGES_KEPT = 100  # of this process; what matters to a rollout is in its record
 
 
 class Fleet:
@@ -76,28 +76,25 @@ class Fleet:
         *,
         watches_health: bool = False,
         has_filter_plugins: bool = False,
+        trackers: Sequence[Callable[["Fleet"], Tracker]] = (),
     ) -> None:
         self.policy = policy
         self.clusters = ClusterStore(reads_everything=has_filter_plugins)
         self.watched = (*WATCHED, LEASE) if watches_health else WATCHED
+        self.trackers = tuple(make(self) for make in trackers)
         self._beats = Heartbeats()
         self._health = HealthView(self.clusters, self._beats)
         self._strategies = strategies
         self._versions: dict[Ref, int] = {}
         self._gone: dict[Ref, int] = {}  # deleted lately -> version, against events that come late
-        self._works: dict[str, Work] = {}  # ns/name -> work
-        self._workloads: dict[str, Workload] = {}
-        self._followers: dict[str, set[str]] = {}  # placement key -> workloads that refer to it
-        self._pages: dict[str, dict[int, Obj]] = {}  # record id -> pages
-        self._records: dict[str, dict[str, str]] = {}  # workload -> record id -> placement
-        self._revisions: dict[str, dict[str, Revision]] = {}  # workload -> content -> revision
-        self._revision_refs: dict[Ref, Revision] = {}
+        self._replicasets = ReplicaSets(policy.profile)
+        self._records = Records()
         self._changed_at: dict[str, datetime] = {}  # placement key -> last change of its decisions
         self._departed: dict[str, bool] = {}  # deleted clusters -> available when last seen
         self._outages: tuple[tuple[datetime, datetime], ...] = ()
         self._handlers: dict[str, Callable[[Event, datetime], Iterable[Ref]]] = {
-            MANIFEST_WORK.name: self._on_work,
-            REPLICA_SET.name: self._on_replicaset,
+            MANIFEST_WORK.name: self._replicasets.take_work,
+            REPLICA_SET.name: self._replicasets.take_replicaset,
             CONFIG_MAP.name: self._on_page,
             CONTROLLER_REVISION.name: self._on_revision,
             LEASE.name: self._on_lease,
@@ -120,8 +117,22 @@ class Fleet:
                 self._gone.pop(next(iter(self._gone)))
         else:
             self._versions[event.ref] = event.version
-        handler = self._handlers.get(event.ref.kind.name, self._on_other)
-        return set(handler(event, now))
+        found: set[Ref] = set()
+        handler = self._handlers.get(event.ref.kind.name)
+        if handler is not None or event.ref.kind in WATCHED:
+            found.update((handler or self._on_other)(event, now))
+        for tracker in self.trackers:
+            found.update(tracker.take(event, now))
+        return found
+
+    def wanted_kinds(self) -> frozenset[Kind]:
+        """Kinds to be watched besides `watched`; they come and go."""
+        return frozenset().union(*(tracker.wanted_kinds() for tracker in self.trackers))
+
+    def forget(self, kind: Kind) -> None:
+        """A kind is watched no more: when it is read again, all of it is news."""
+        for ref in self.known(kind):
+            del self._versions[ref]
 
     def exists(self, ref: Ref) -> bool:
         return ref in self._versions
@@ -200,127 +211,68 @@ class Fleet:
 
     def _follow(self, placement: str) -> set[Ref]:
         """The workloads that refer to a placement; their terms may have changed."""
-        found: set[Ref] = set()
-        for key in self._followers.get(placement, ()):
-            workload = self._workloads[key]
-            workload.stale = True
-            found.add(workload.ref)
-        return found
-
-    def _on_work(self, event: Event, now: datetime) -> Iterable[Ref]:
-        before = self._works.get(event.ref.key)
-        work: Work | None = None
-        if event.change is not Change.DELETED:
-            decoded = decode(MANIFEST_WORK, event.obj, before)
-            assert isinstance(decoded, Work)
-            work = decoded
-        found: set[Ref] = set()
-        if before is not None and before.owner and (work is None or before.owner != work.owner):
-            workload = self._workload(before.owner)
-            workload.drop_work(before.cluster, before.name, now)
-            found.add(workload.ref)
-        if work is None:
-            self._works.pop(event.ref.key, None)
-            return found
-        self._works[event.ref.key] = work
-        if work.owner:
-            workload = self._workload(work.owner)
-            workload.put_work(work, now)
-            found.add(workload.ref)
-        return found
-
-    def _workload(self, key: str) -> Workload:
-        workload = self._workloads.get(key)
-        if workload is None:
-            workload = self._workloads[key] = Workload(Ref(REPLICA_SET, key), self.policy.profile)
-        return workload
-
-    def _on_replicaset(self, event: Event, now: datetime) -> Iterable[Ref]:
-        workload = self._workload(event.ref.key)
-        before = workload.replicaset
-        for ref in before.refs if before else ():
-            self._followers.get(f"{event.ref.namespace}/{ref.name}", set()).discard(event.ref.key)
-        if event.change is Change.DELETED:
-            workload.replicaset = None
-            workload.shares.clear()
-            workload.members.clear()
-            if not workload.clusters:
-                self._workloads.pop(event.ref.key, None)
-            return {event.ref}
-        replicaset = decode(REPLICA_SET, event.obj, before)
-        assert isinstance(replicaset, ReplicaSet)
-        for ref in replicaset.refs:
-            self._followers.setdefault(f"{event.ref.namespace}/{ref.name}", set()).add(
-                event.ref.key
-            )
-        workload.replicaset = replicaset
-        if before is None or _asks(before) != _asks(replicaset):
-            workload.stale = True
-        return {event.ref}
+        found = self._replicasets.follow(placement)
+        return found.union(*(tracker.follow(placement) for tracker in self.trackers))
 
     def _on_page(self, event: Event, now: datetime) -> Iterable[Ref]:
-        page = page_of(event.ref)
+        page = self._records.take_page(event)
         if page is None:
             return ()
-        rid, number = page
-        gone = event.change is Change.DELETED
-        held = self._pages.setdefault(rid, {})
-        obj = held.pop(number, event.obj) if gone else event.obj
-        if not gone:
-            held[number] = obj
-        notes = obj["metadata"].get("annotations") or {}
-        self._records.setdefault(notes.get(names.OWNER, ""), {})[rid] = notes.get(
-            names.RECORD_PLACEMENT, ""
-        )
-        live = self._live(notes.get(names.OWNER, ""), notes.get(names.RECORD_PLACEMENT, ""))
+        owner, placement, rid, number = page
+        live = self._live(owner, placement)
         if live is None or live.book.rid != rid:
             return ()
-        if gone:
+        if event.change is Change.DELETED:
             live.book.seen(number, None, None)
             return (live.workload,)
-        live.book.seen(number, obj.get("data"), event.version)
+        live.book.seen(number, event.obj.get("data"), event.version)
         return ()
 
     def _live(self, owner: str, placement: str) -> LiveRollout | None:
-        workload = self._workloads.get(owner)
+        workload = self._replicasets.get(owner)
         share = workload.shares.get(placement) if workload else None
-        return share.live if share else None
+        if share is not None:
+            return share.live
+        found = (tracker.live(owner, placement) for tracker in self.trackers)
+        return next((live for live in found if live is not None), None)
 
     def _on_revision(self, event: Event, now: datetime) -> Iterable[Ref]:
-        before = self._revision_refs.pop(event.ref, None)
-        if before is not None:
-            self._revisions[before.owner].pop(before.content, None)
-        revision = None if event.change is Change.DELETED else read_revision(event.obj)
-        if revision is not None:
-            self._revision_refs[event.ref] = revision
-            self._revisions.setdefault(revision.owner, {})[revision.content] = revision
+        self._records.take_revision(event)
         return ()
 
     # -- what planners and workloads read ------------------------------------------------------
 
-    def view(self, kind: Kind) -> "ClusterStore | HealthView | Fleet":
+    def view(self, kind: Kind) -> "ClusterStore | HealthView | Fleet | Tracker":
         """What the planner of a kind reads."""
+        for tracker in self.trackers:
+            if kind in tracker.planned:
+                return tracker
         if kind is MANAGED_CLUSTER:
             return self._health
         return self.clusters if kind in PLACING else self
 
     def workload(self, key: str, now: datetime) -> Workload | None:
         """One workload, up to date with what it refers to; None where it is not known."""
-        workload = self._workloads.get(key)
+        workload = self._replicasets.get(key)
         if workload is not None:
             workload.sync(self, now)
         return workload
 
     def peek(self, key: str) -> Workload | None:
         """One workload as it was last planned."""
-        return self._workloads.get(key)
+        return self._replicasets.get(key)
 
     def workloads(self) -> list[str]:
         """Keys of the ManifestWorkReplicaSets that exist."""
-        return sorted(k for k, w in self._workloads.items() if w.replicaset is not None)
+        return self._replicasets.keys()
+
+    def rolled_out(self) -> list[Ref]:
+        """Workloads of every kind."""
+        found = [Ref(REPLICA_SET, key) for key in self.workloads()]
+        return [*found, *(ref for tracker in self.trackers for ref in tracker.workloads())]
 
     def revisions(self, key: str) -> Mapping[str, Revision]:
-        return self._revisions.get(key, {})
+        return self._records.revisions(key)
 
     def placement(self, key: str) -> Placement | None:
         return self.clusters.placement(key)
@@ -342,25 +294,27 @@ class Fleet:
 
     def record(self, workload: Ref, placement: str) -> tuple[Record, Mapping[int, tuple[Obj, int]]]:
         """A record as the hub holds it, and the stored data and version of its pages."""
-        pages = self._pages.get(record_id(workload, placement), {})
-        stored = {
-            number: (page.get("data") or {}, int(page["metadata"]["resourceVersion"]))
-            for number, page in pages.items()
-        }
-        return read_record(pages.values()), stored
+        known: Standing | None = None
+        if workload.kind is REPLICA_SET:
+            known = self._replicasets.get(workload.key)
+        for tracker in self.trackers:
+            if workload.kind in tracker.planned:
+                known = tracker.peek(workload.key)
+        raw = known.raw if known else None
+        uid = raw["metadata"].get("uid", "") if raw else ""
+        return self._records.read(workload, placement, uid)
 
-    def abandoned(self, key: str) -> list[tuple[Ref, str]]:
-        """Record pages (ref, uid) of placementRefs that a workload no longer has."""
-        workload = self._workloads.get(key)
-        if workload is None or workload.replicaset is None:
-            return []
-        kept = {ref.name for ref in workload.replicaset.refs}
-        return [
-            (ref_of(CONFIG_MAP, page), page["metadata"].get("uid", ""))
-            for rid, placement in sorted(self._records.get(key, {}).items())
-            if placement not in kept
-            for _, page in sorted(self._pages.get(rid, {}).items())
-        ]
+    def abandoned(self, key: str, kept: Container[str] | None = None) -> list[tuple[Ref, str]]:
+        """Record pages (ref, uid) of placements that a workload no longer has.
+
+        ``kept`` are those that it has; by default those of a ManifestWorkReplicaSet.
+        """
+        if kept is None:
+            workload = self._replicasets.get(key)
+            if workload is None or workload.replicaset is None:
+                return []
+            kept = {ref.name for ref in workload.replicaset.refs}
+        return self._records.abandoned(key, kept)
 
     def outages(self) -> tuple[tuple[datetime, datetime], ...]:
         return self._outages
@@ -374,10 +328,12 @@ class Fleet:
         if last and begin <= last[0][1]:
             self._outages = (*self._outages[:-1], (last[0][0], max(span[1], last[0][1])))
         else:
-            self._outages = (*self._outages, span)
+            self._outages = (*self._outages[-_OUTAGES_KEPT:], span)
         self._beats.restart(end)
-        for workload in self._workloads.values():
+        for workload in self._replicasets:
             workload.stale = True
+        for tracker in self.trackers:
+            tracker.restate()
 
     # -- what the engine reports ---------------------------------------------------------------
 
@@ -398,15 +354,18 @@ class Fleet:
     def landed(self, write: Write, now: datetime) -> None:
         """The write was accepted."""
         if isinstance(write, Delete) and write.removed_from is not None:
-            workload = self._workloads.get(write.removed_from.key)
+            workload = self._replicasets.get(write.removed_from.key)
             if workload is not None:
                 workload.note_removal(write.cluster, self.policy.brake_window, now)
+            for tracker in self.trackers:
+                window = self.policy.brake_window
+                tracker.removed(write.removed_from, write.cluster, window, now)
         touch, live = self._touched(write)
         if live is not None and touch is not None:
             live.landed(touch.cluster)
 
     def _touched(self, write: Write) -> tuple[Touch | None, LiveRollout | None]:
-        touch = write.touch if isinstance(write, Create | Patch) else None
+        touch = write.touch if isinstance(write, Create | Patch | PatchStatus) else None
         if touch is None:
             return None, None
         return touch, self._live(touch.workload.key, touch.placement)
@@ -420,15 +379,3 @@ def _names(decision: Decision) -> tuple[object, ...]:
 def _selects(placement: Placement) -> tuple[object, ...]:
     """The parts of a placement that a workload's selection depends on."""
     return (placement.generation, placement.uid, placement.status_groups, placement.annotations)
-
-
-def _asks(replicaset: ReplicaSet) -> tuple[object, ...]:
-    """The parts of a workload that its terms depend on."""
-    return (
-        replicaset.uid,
-        replicaset.generation,
-        replicaset.template.content,
-        replicaset.refs,
-        replicaset.labels,
-        replicaset.annotations,
-    )

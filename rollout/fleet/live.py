@@ -87,9 +87,11 @@ FIRST_RETRY, LAST_RETRY = timedelta(seconds=5), timedelta(minutes=5)
 class LiveRollout:
     """The rollout of one workload over one placement."""
 
-    def __init__(self, workload: Ref, placement: str, uid: str, now: datetime) -> None:
+    def __init__(
+        self, workload: Ref, placement: str, uid: str, now: datetime, namespace: str = ""
+    ) -> None:
         self.workload, self.placement = workload, placement
-        self.book = RecordBook(workload, placement, uid)
+        self.book = RecordBook(workload, placement, uid, namespace)
         self.observations: dict[str, Observation] = {}
         self.causes: dict[str, str] = {}
         self.rejections: dict[str, Rejection] = {}

@@ -3,50 +3,24 @@
 Kept current work by work; recounted only when the template, a strategy or a selection changes.
 """
 
-from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from rollout.fleet.live import LiveRollout, Observation, Terms
-from rollout.fleet.selections import Reading, read_selection
+from rollout.fleet.membership import Membership, Surroundings, read_placement, without
+from rollout.fleet.selections import Reading
 from rollout.fleet.tallies import NO_MARKS, Counts, marks_of, rules_of
 from rollout.model import names
 from rollout.model.intents import skipped_clusters
 from rollout.model.kinds import Obj, Ref
-from rollout.model.placement import Decision, Placement
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
 from rollout.model.work import Work
 from rollout.planning.documents import work_labels
-from rollout.planning.policy import Policy
-from rollout.planning.record import Basis, Record
 from rollout.strategies.base import Hold, Selection, Strategy
 from rollout.strategies.ocm import work_status
 from rollout.strategies.stages import soak_of
 from rollout.strategies.states import read_report
-
-
-class Surroundings(Protocol):
-    """What a workload must know of the rest of the fleet."""
-
-    policy: Policy
-
-    def placement(self, key: str) -> Placement | None: ...
-
-    def decisions(self, key: str) -> tuple[Decision, ...]: ...
-
-    def decisions_changed_at(self, key: str, now: datetime) -> datetime: ...
-
-    def is_available(self, cluster: str) -> bool: ...
-
-    def strategy(self, name: str) -> Strategy | None: ...
-
-    def record(
-        self, workload: Ref, placement: str
-    ) -> tuple[Record, Mapping[int, tuple[Obj, int]]]: ...
-
-    def outages(self) -> tuple[tuple[datetime, datetime], ...]: ...
 
 
 @dataclass(slots=True)
@@ -76,15 +50,13 @@ class Share:
         return not self.reading.is_torn and self.reading.quiet_until is None
 
 
-class Workload:
+class Workload(Membership[Share]):
     """One ManifestWorkReplicaSet and everything that hangs on it."""
 
     def __init__(self, ref: Ref, profile: str = "strict") -> None:
-        self.ref, self.profile = ref, profile
+        super().__init__(ref)
+        self.profile = profile
         self.replicaset: ReplicaSet | None = None
-        self.shares: dict[str, Share] = {}
-        self.members: dict[str, str] = {}  # cluster -> placementRef that owns it
-        self.stale = True  # the terms may have changed since the last sync
         self._works: dict[str, dict[str, Work]] = {}  # cluster -> name -> work
         self._chosen: dict[str, Work] = {}  # cluster -> the work that counts
         self._marks: dict[str, tuple[str, tuple[bool, ...]]] = {}
@@ -92,7 +64,11 @@ class Workload:
         self.twins: set[str] = set()  # clusters with more than one work
         self.strays: set[str] = set()  # clusters with a work, selected by nobody
         self.mislabelled: set[str] = set()  # clusters whose work lacks labels it should have
-        self.removed: dict[str, datetime] = {}  # clusters removed lately -> when
+
+    @property
+    def raw(self) -> Obj | None:
+        """The object; None where it is gone."""
+        return self.replicaset.raw if self.replicaset else None
 
     # -- works ---------------------------------------------------------------------------------
 
@@ -190,16 +166,23 @@ class Workload:
     def sync(self, around: Surroundings, now: datetime) -> None:
         """Bring shares and members up to date with the workload, its placements and decisions."""
         replicaset = self.replicaset
-        if replicaset is None or not (self.stale or self._quiet_over(now)):
+        if replicaset is None or not self.is_due(now):
             return
         self.stale = False
         shares: dict[str, Share] = {}
         members: dict[str, str] = {}
+        unread: Hold | None = None  # why it is not known which clusters an earlier placement owns
         for ref in replicaset.refs:
             if ref.name in shares:
                 continue  # the same placement twice: the first entry counts
             share = self._share(ref, replicaset, around, members, now)
             shares[ref.name] = share
+            if unread is not None:
+                before_it = self.shares.get(ref.name)
+                selection = before_it.reading.selection if before_it else Selection()
+                share.reading, share.hold = Reading(selection, unread), unread
+            elif share.reading.is_torn and not share.selected:
+                unread = share.reading.hold
             for group in share.reading.selection.groups:
                 members.update(dict.fromkeys(group.clusters, ref.name))
         first = next(iter(self.shares.values()), None)
@@ -212,48 +195,8 @@ class Workload:
         for cluster in before.keys() | members.keys() | self._chosen.keys():
             self._place(cluster)
             self._mark(cluster)
-        self._note_basis(replicaset, around, first, now)
-
-    def _note_basis(
-        self, replicaset: ReplicaSet, around: Surroundings, before: Share | None, now: datetime
-    ) -> None:
-        """Remember when the specs that membership follows from last changed (row 16).
-
-        ``before`` is the share that was the first until now: what it remembers goes on.
-        """
-        first = next(iter(self.shares.values()), None)
-        if first is None:
-            return
-        if before is not None and not first.live.head.basis.workload:
-            first.live.remember(before.live.head.basis, before.live.head.removals)
-        keys = (f"{replicaset.namespace}/{name}" for name in self.shares)
-        placements = (around.placement(key) for key in keys)
-        generation = sum(p.generation for p in placements if p is not None)
-        known = first.live.head.basis
-        if (known.workload, known.placement) != (replicaset.generation, generation):
-            since = now if known.workload else None
-            first.live.remember(
-                Basis(replicaset.generation, generation, since), first.live.head.removals
-            )
-
-    def note_removal(self, cluster: str, window: timedelta, now: datetime) -> None:
-        """A work was removed because its cluster is selected no more. Twins count once."""
-        is_twin = self.removed.get(cluster) == now
-        self.removed = {c: at for c, at in self.removed.items() if at + window > now}
-        self.removed[cluster] = now
-        first = next(iter(self.shares.values()), None)
-        if first is None or is_twin:
-            return
-        head = first.live.head
-        counted = Counter({at: n for at, n in head.removals if at + window > now})
-        counted[now] += 1
-        first.live.remember(head.basis, tuple(sorted(counted.items())))
-
-    def _quiet_over(self, now: datetime) -> bool:
-        return any(
-            share.reading.quiet_until is not None and share.reading.quiet_until <= now
-            for share in self.shares.values()
-        )
+        keys = [f"{replicaset.namespace}/{name}" for name in shares]
+        self.note_basis(replicaset.generation, keys, around, first, now)
 
     def _share(
         self,
@@ -264,32 +207,13 @@ class Workload:
         now: datetime,
     ) -> Share:
         known = self.shares.get(ref.name)
-        live = known.live if known else self._open(ref.name, replicaset, around, now)
-        key = f"{replicaset.namespace}/{ref.name}"
-        reading = read_selection(
-            key,
-            around.placement(key),
-            around.decisions(key),
-            around.decisions_changed_at(key, now),
-            known.reading.selection if known else Selection(),
-            around.policy,
-            now,
-        )
-        whole = reading.selection.total
-        if taken:
-            reading = replace(reading, selection=reading.selection.without(taken))
+        uid, key = replicaset.uid, f"{replicaset.namespace}/{ref.name}"
+        live = known.live if known else self.open_rollout(ref.name, uid, around, now)
+        reading = read_placement(key, known.reading if known else None, around, now)
+        mine = without(reading, taken)
+        overlapped = reading.selection.total - mine.selection.total
         counts, labels = known.counts if known else Counts(), work_labels(replicaset, ref.name)
-        overlapped = whole - reading.selection.total
-        return Share(ref, live, reading, reading.hold, counts, labels, overlapped)
-
-    def _open(
-        self, placement: str, replicaset: ReplicaSet, around: Surroundings, now: datetime
-    ) -> LiveRollout:
-        live = LiveRollout(self.ref, placement, replicaset.uid, now)
-        record, pages = around.record(self.ref, placement)
-        live.book.load(pages, record.lines, record.places, record.head)
-        live.restore(record, now)
-        return live
+        return Share(ref, live, mine, mine.hold, counts, labels, overlapped)
 
     def _agree(
         self, share: Share, replicaset: ReplicaSet, around: Surroundings, now: datetime
@@ -307,12 +231,17 @@ class Workload:
         spec, strategy = share.ref.rollout, None
         if spec is not None:
             strategy = around.strategy(spec.type)
+
+        def is_available(cluster: str) -> bool:
+            """Whether it was there to leave; who only changed its owner did not leave."""
+            return cluster in self.members or around.is_available(cluster)
+
         if spec is None or strategy is None:
             known = share.hold is None
             share.hold = share.hold or Hold("Misconfigured", _why_not(share.ref, strategy is None))
-            live.reselect(share.reading.selection, known, around.is_available, now)
+            live.reselect(share.reading.selection, known, is_available, now)
             return
-        live.agree(self._terms(spec, strategy, share, replicaset, around), around.is_available, now)
+        live.agree(self._terms(spec, strategy, share, replicaset, around), is_available, now)
 
     def _terms(
         self,
@@ -335,13 +264,6 @@ class Workload:
             replicaset.annotations.get(names.FAILURE_TOLERANCE) == "Strict",
             share.ref.raw if self._is_ocm else None,
             share.reading.hold is None,
-        )
-
-    def next_quiet(self) -> datetime | None:
-        """When the next quiet period ends."""
-        return min(
-            (s.reading.quiet_until for s in self.shares.values() if s.reading.quiet_until),
-            default=None,
         )
 
 

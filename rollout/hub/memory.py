@@ -1,6 +1,6 @@
 """An API server in memory: everything controllers rely on, for tests, simulations and short runs."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 
 from rollout.clock import Clock
@@ -8,7 +8,8 @@ from rollout.errors import Expired
 from rollout.hub.base import Admit, Changes, Expire, Listing, Sink
 from rollout.hub.feed import Feed, Journal
 from rollout.hub.objects import Objects
-from rollout.model.kinds import KINDS, Kind, Obj, Ref
+from rollout.model.events import Change, Event
+from rollout.model.kinds import KINDS, Kind, Obj, Ref, ref_of
 
 
 class MemoryHub:
@@ -31,7 +32,7 @@ class MemoryHub:
         admit: Admit | None = None,
         kinds: Mapping[str, Kind] = KINDS,
     ) -> None:
-        self._objects = Objects(clock, seed, admit, kinds)
+        self._objects, self._kinds = Objects(clock, seed, admit, kinds), kinds
         self._journal = Journal(history)
         self._feed = Feed()
         self._state: dict[str, bytes] = {}
@@ -102,6 +103,21 @@ class MemoryHub:
         finally:
             self._in_batch = False
         self._publish()
+
+    def adopt(self, objects: Iterable[tuple[Ref, Obj]]) -> None:
+        """Take over objects as another hub stores them: uids, versions and statuses stay as they are.
+
+        For an empty hub, before anybody watches it.
+        """
+        found = [(int(obj["metadata"]["resourceVersion"]), ref, obj) for ref, obj in objects]
+        for version, ref, obj in sorted(found, key=lambda each: each[0]):
+            self._objects.load(Event(ref, Change.ADDED, obj, version))
+
+    def everything(self) -> Iterator[tuple[Ref, Obj]]:
+        """All objects there are, for `adopt`."""
+        for kind in self._kinds.values():
+            for obj in self.list(kind).items:
+                yield ref_of(kind, obj), obj
 
     def poll(self) -> int:
         return 0

@@ -120,7 +120,7 @@ def born(ref: Ref, draft: Obj, version: int, uid: str, created: str) -> Obj:
     }
     for field in _NEVER_GIVEN:
         meta.pop(field, None)
-    if ref.kind.has_status:
+    if ref.kind.has_generation:
         meta["generation"] = 1
     else:
         meta.pop("generation", None)

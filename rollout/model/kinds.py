@@ -1,6 +1,7 @@
 """Which kinds of objects are there, and how is one of them pointed at?"""
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 Obj = dict[str, Any]
@@ -26,12 +27,23 @@ class Kind:
     def api_version(self) -> str:
         return f"{self.group}/{self.version}" if self.group else self.version
 
+    @property
+    def has_generation(self) -> bool:
+        """Whether the server counts changes: of all custom resources, of few kinds of its own."""
+        return self.has_status or ("." in self.group and not self.group.endswith(".k8s.io"))
+
     def __repr__(self) -> str:
         return self.name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickled by its fields, so that another process gets the one value that there is for it."""
+        kept = (self.name, self.plural, self.group, self.version, self.namespaced, self.short)
+        return _the_kind, (*kept, self.has_status)
 
 
 _CLUSTER = "cluster.open-cluster-management.io"
 _WORK = "work.open-cluster-management.io"
+_ADDON = "addon.open-cluster-management.io"
 
 MANAGED_CLUSTER = Kind("ManagedCluster", "managedclusters", _CLUSTER, "v1", False, ("mcl", "mcls"))
 CLUSTER_SET = Kind(
@@ -57,6 +69,24 @@ CONTROLLER_REVISION = Kind(
     "ControllerRevision", "controllerrevisions", "apps", "v1", True, has_status=False
 )
 LEASE = Kind("Lease", "leases", "coordination.k8s.io", "v1", True, has_status=False)
+CLUSTER_MANAGEMENT_ADDON = Kind(
+    "ClusterManagementAddOn", "clustermanagementaddons", _ADDON, "v1alpha1", False, ("cma", "cmas")
+)
+MANAGED_CLUSTER_ADDON = Kind(
+    "ManagedClusterAddOn", "managedclusteraddons", _ADDON, "v1alpha1", True, ("mca", "mcas")
+)
+ADDON_DEPLOYMENT_CONFIG = Kind(
+    "AddOnDeploymentConfig",
+    "addondeploymentconfigs",
+    _ADDON,
+    "v1alpha1",
+    True,
+    ("adc",),
+    has_status=False,
+)
+ADDON_TEMPLATE = Kind(
+    "AddOnTemplate", "addontemplates", _ADDON, "v1alpha1", False, has_status=False
+)
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
@@ -72,8 +102,18 @@ KINDS: dict[str, Kind] = {
         CONFIG_MAP,
         CONTROLLER_REVISION,
         LEASE,
+        CLUSTER_MANAGEMENT_ADDON,
+        MANAGED_CLUSTER_ADDON,
+        ADDON_DEPLOYMENT_CONFIG,
+        ADDON_TEMPLATE,
     )
 }
+
+
+def _the_kind(name: str, *fields: Any) -> Kind:
+    """The kind of these fields: ours where there is one, else one made for it."""
+    known = KINDS.get(name)
+    return known if known is not None else Kind(name, *fields)
 
 
 def find(word: str) -> Kind | None:
@@ -113,3 +153,16 @@ def ref_of(kind: Kind, obj: Obj) -> Ref:
     """The reference of a stored object."""
     meta = obj["metadata"]
     return Ref(kind, key_of(meta.get("namespace", "") if kind.namespaced else "", meta["name"]))
+
+
+@cache
+def kind_by_resource(group: str, resource: str, *, namespaced: bool) -> Kind:
+    """The kind of a resource that objects refer to; one made for it where we know none.
+
+    A kind that was made is called by its resource, and its version is a guess: whoever asks an API
+    server has to look up the one that it prefers.
+    """
+    for kind in KINDS.values():
+        if (kind.group, kind.plural) == (group, resource):
+            return kind
+    return Kind(resource, resource, group, "v1", namespaced, has_status=False)

@@ -16,6 +16,13 @@ WORK_PLACEMENT_LABEL = "work.open-cluster-management.io/placementname"
 
 REPLICASET_FINALIZER = "work.open-cluster-management.io/manifest-work-cleanup"
 
+ADDON_NAME_LABEL = "open-cluster-management.io/addon-name"
+ADDON_NAMESPACE_LABEL = "open-cluster-management.io/addon-namespace"
+ADDON_PREFIX = "addon.open-cluster-management.io"  # annotations mirrored from clusters begin so
+ADDON_LIFECYCLE = "addon.open-cluster-management.io/lifecycle"
+ADDON_HOSTING_CLUSTER = "addon.open-cluster-management.io/hosting-cluster-name"
+CONFIG_SPEC_HASH = "open-cluster-management.io/config-spec-hash"  # on add-on works: JSON map
+
 TAINT_UNAVAILABLE = "cluster.open-cluster-management.io/unavailable"
 TAINT_UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
@@ -31,10 +38,14 @@ SEMANTICS = "rollout-engine.io/semantics"  # strict (default) | ocm
 DECISION_ORDER = "rollout-engine.io/decision-order"  # ClusterName (default) | sticky
 FAILURE_TOLERANCE = "rollout-engine.io/failure-tolerance"  # Soft (default) | Strict
 PAUSED = "rollout-engine.io/paused"  # "true" | "false"
+HEALTH_GATE = "rollout-engine.io/health-gate"  # Available, on a ClusterManagementAddOn
 SKIP = "rollout-engine.io/skip"  # comma-separated cluster names
 RELEASE_REMOVALS = (
     "rollout-engine.io/release-removals"  # RFC 3339: removals are released until then
 )
+
+# Ours, on ManagedClusterAddOns that an install strategy made: only these are ever removed.
+INSTALLED_BY = "rollout-engine.io/installed-by"  # the uid of the ClusterManagementAddOn
 
 # Ours, on the objects that remember.
 RECORD_LABEL = "rollout-engine.io/record"  # on record pages: the id of the record
@@ -60,3 +71,7 @@ CLUSTER_JOINED = "ManagedClusterJoined"
 CLUSTER_ACCEPTED = "HubAcceptedManagedCluster"
 CLUSTER_SET_EMPTY = "ClusterSetEmpty"
 BOUND = "Bound"
+CONFIGURED = "Configured"
+MANIFEST_APPLIED = "ManifestApplied"
+HOSTING_MANIFEST_APPLIED = "HostingManifestApplied"
+ROLLOUT_HALTED = "RolloutHalted"  # ours, on install progressions

@@ -20,12 +20,16 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref, ref_of
-from rollout.planning.plan import NOTHING, Note, Plan, Planner, Write, concerns_one_cluster
+from rollout.planning.plan import NOTHING, Note, Planner, Write, concerns_one_cluster
 from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
+from rollout.runtime.messages import Answered, Ask, Broken, Flight, Message, Woken
 from rollout.runtime.timers import Timers, Wake
 from rollout.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
+
+SHORTEST = timedelta(milliseconds=100)
+"""A server that asks to come back at once is asked again no sooner than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,52 +42,6 @@ class Pace:
     """News of an object is planned at once; then news and due timers are gathered for this long."""
     strict: bool = False
     """Raise what a planner raises (tests, simulation) instead of logging, counting and backing off."""
-
-
-@dataclass(frozen=True, slots=True)
-class Woken:
-    """A timer has fired."""
-
-    ref: Ref
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """A write has come back."""
-
-    flight: "Flight"
-    write: Write
-    outcome: Outcome
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """The watch of a kind has broken: list again."""
-
-    kind: Kind
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """Something is to be done on the engine's thread, between two plans."""
-
-    job: Callable[[], None]
-
-
-@dataclass(slots=True)
-class Flight:
-    """A plan on its way: which wave is out, and what came back so far."""
-
-    ref: Ref
-    plan: Plan
-    wave: int = -1
-    pending: int = 0
-    blocked: bool = False
-    wait: timedelta | None = None
-    retry_at: datetime | None = None  # of the refused write that is tried again soonest
-
-
-Message = Event | Woken | Answered | Broken | Ask
 
 
 class Engine:
@@ -118,6 +76,7 @@ class Engine:
         self._gathering: set[Ref] = set()
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._stops: dict[Kind, Callable[[], None]] = {}
+        self._followed: frozenset[Kind] = frozenset()  # kinds that workloads refer to
 
     def _woken(self, key: Hashable) -> None:
         """Called by timers, on whatever thread: post, and do nothing else."""
@@ -131,6 +90,8 @@ class Engine:
         now = self.clock.now()
         for kind in self.fleet.watched:
             self._list(kind, now)
+        while self._follow_kinds(now):
+            pass  # what is read can refer to further kinds
         for kind in self._planners:
             for ref in sorted(self.fleet.known(kind) | self.fleet.standing(kind), key=str):
                 self._queue.add(ref)
@@ -156,8 +117,29 @@ class Engine:
             kind, listing.version, self.inbox.put, lambda: self.inbox.put(Broken(kind))
         )
 
+    def _follow_kinds(self, now: datetime) -> bool:
+        """Watch the kinds that workloads refer to, and no longer those that none does."""
+        wanted = self.fleet.wanted_kinds()
+        if wanted == self._followed:
+            return False
+        before, self._followed = self._followed, wanted
+        for kind in sorted(before - wanted, key=repr):
+            self._stops.pop(kind, lambda: None)()
+            self._broken.pop(kind, None)
+            self.timers.cancel(("list", kind))
+            self.fleet.forget(kind)
+        for kind in sorted(wanted - before, key=repr):
+            self._relist(kind, now)
+        return True
+
     def _relist(self, kind: Kind, now: datetime) -> None:
-        """List again what a broken watch was about. Deadlines do not run while that fails (row 20)."""
+        """List again what a broken watch was about. Deadlines do not run while that fails (row 20).
+
+        A kind that workloads refer to may well not exist: that stops no deadline.
+        """
+        is_ours = kind in self.fleet.watched
+        if not is_ours and kind not in self._followed:
+            return
         since = self._broken.setdefault(kind, now)
         try:
             self._list(kind, now)
@@ -167,10 +149,10 @@ class Engine:
             return
         self._relists.forget(kind)
         del self._broken[kind]
-        if now > since:
+        if now > since and is_ours:
             self.fleet.out_of_touch(since, now)
-            for key in self.fleet.workloads():
-                self._want(Ref(REPLICA_SET, key), now)
+            for ref in self.fleet.rolled_out():
+                self._want(ref, now)
 
     def _see(self, event: Event, now: datetime) -> None:
         found = [ref for ref in self.fleet.apply(event, now) if ref.kind in self._order]
@@ -201,6 +183,7 @@ class Engine:
         while (message := self._next_message()) is not None:
             busy = True
             self._take(message, now)
+        busy = self._follow_kinds(now) or busy
         ref = self._queue.get()
         if ref is None:
             return busy
@@ -213,6 +196,11 @@ class Engine:
             with contextlib.suppress(queue.Empty):
                 self._first = self.inbox.get(timeout=seconds)
         return self._first is not None
+
+    @property
+    def waiting(self) -> int:
+        """How many objects wait to be planned."""
+        return len(self._queue)
 
     def run_until_idle(self) -> None:
         while self.turn():
@@ -297,7 +285,7 @@ class Engine:
             case Result.REFUSED:
                 self._refused(flight, write, outcome.message, now)
             case Result.WAIT:
-                flight.wait = max(outcome.after or timedelta(0), flight.wait or timedelta(0))
+                flight.wait = max(outcome.after or SHORTEST, flight.wait or SHORTEST, SHORTEST)
             case Result.UNKNOWN:
                 flight.wait = flight.wait or self._queue.backoff(flight.ref)
                 self._read_back(write.ref, outcome, now)

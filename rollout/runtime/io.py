@@ -27,6 +27,14 @@ class Result(Enum):
     UNKNOWN = "unknown"  # it may or may not have been written
 
 
+class ReadBack(Enum):
+    """Whether what is there after a write that was stale, or of unknown outcome, was looked at."""
+
+    LEFT = "left"  # no: whoever takes the outcome may do it
+    DONE = "done"  # ``obj`` is there; None: nothing
+    FAILED = "failed"  # the server could not say
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What came of one write; ``obj`` is the object as stored, where the hub returned it."""
@@ -35,6 +43,7 @@ class Outcome:
     obj: Obj | None = None
     message: str = ""
     after: timedelta | None = None
+    read_back: ReadBack = ReadBack.LEFT
 
 
 Done = Callable[[Write, Outcome], None]

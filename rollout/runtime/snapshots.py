@@ -6,7 +6,7 @@ from datetime import datetime
 
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.live import LiveRollout
-from rollout.fleet.workloads import Workload
+from rollout.fleet.tracker import Standing
 from rollout.model.kinds import Obj
 from rollout.strategies.base import Phase, StageReport
 
@@ -62,16 +62,21 @@ def snapshot(
     notes: Mapping[str, tuple[NoteSnapshot, ...]],
 ) -> FleetSnapshot:
     """Take a picture. ``notes`` by workload key, oldest first."""
-    workloads = [w for key in fleet.workloads() if (w := fleet.peek(key)) is not None]
+    workloads: list[Standing] = [
+        w for key in fleet.workloads() if (w := fleet.peek(key)) is not None
+    ]
+    for tracker in fleet.trackers:
+        found = (tracker.peek(ref.key) for ref in tracker.workloads())
+        workloads += [w for w in found if w is not None]
     return FleetSnapshot(
         started,
         now,
-        tuple(w.replicaset.raw for w in workloads if w.replicaset is not None),
+        tuple(w.raw for w in workloads if w.raw is not None),
         tuple(_rollout(w, notes.get(w.ref.key, ())) for w in workloads),
     )
 
 
-def _rollout(workload: Workload, notes: tuple[NoteSnapshot, ...]) -> RolloutSnapshot:
+def _rollout(workload: Standing, notes: tuple[NoteSnapshot, ...]) -> RolloutSnapshot:
     several = len(workload.shares) > 1
     stages = [
         _stage(report, f"{name} " if several else "")

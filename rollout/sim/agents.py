@@ -88,6 +88,10 @@ class Agents:
         self._drain()
         return self._agenda.next_at()
 
+    def awaits_events(self) -> bool:
+        """Whether something is still to happen to the fleet."""
+        return len(self._world.done) < len(self._scenario.spec.fleet_events)
+
     def run_due(self) -> int:
         """Act for everything that is due now. Returns: how many actions that were."""
         acted = 0

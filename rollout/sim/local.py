@@ -11,17 +11,19 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from rollout.clock import Clock, VirtualClock
+from rollout.fleet.addons import AddOns
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub
 from rollout.model import names
 from rollout.model.instants import parse_instant, rfc3339_micro
-from rollout.model.kinds import REPLICA_SET
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET
 from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
 from rollout.planning.policy import Policy
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.planners import planners
 from rollout.runtime.snapshots import FleetSnapshot, NoteSnapshot, snapshot
+from rollout.sim.addon_agents import AddOnManager
 from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Hurry, Jump, Real
 from rollout.sim.scenario import Scenario
@@ -85,13 +87,14 @@ class LocalRun:
             hub,
             clock,
             self._drive.timers,
-            planners(profile=profile),
-            Fleet(Policy(profile=profile)),
-            pace=Pace({REPLICA_SET: gather}, strict=mode.speed is None),
+            planners(profile=profile, rolls_addons=True),
+            Fleet(Policy(profile=profile), trackers=(AddOns,)),
+            pace=Pace({REPLICA_SET: gather, CLUSTER_MANAGEMENT_ADDON: gather}, strict=mode.speed is None),
             notes=self._note,
             seed=0,
         )
         self.agents = Agents(hub, clock, scenario, seed)
+        self.addons = AddOnManager(hub, clock)
         self._started = self._beaten = clock.now()
 
     def run(self, on_change: Callable[[FleetSnapshot], None] = lambda _: None) -> Result:
@@ -103,6 +106,7 @@ class LocalRun:
             return Result(self._picture(), interrupted=True)
         finally:
             self.agents.close()
+            self.addons.close()
             self.engine.stop()
             self._drive.close()
         return Result(self._picture())
@@ -119,7 +123,7 @@ class LocalRun:
                 on_change(self._picture())
                 if self._is_done():
                     return
-            nexts = (self.agents.next_at(), self._drive.next_at())
+            nexts = (self.agents.next_at(), self.addons.next_at(), self._drive.next_at())
             at = min((n for n in nexts if n is not None), default=None)
             if (at is not None and at > end) or not self._drive.go(at, self.engine.wait):
                 return
@@ -140,6 +144,7 @@ class LocalRun:
             self._hub.put_state(STARTED, rfc3339_micro(self._started).encode())
         self.engine.start()
         self.agents.start()
+        self.addons.start()
 
     def _settle(self) -> None:
         """Do all that is to be done at this instant. What is pending is kept with each commit."""
@@ -148,6 +153,7 @@ class LocalRun:
             with self._hub.batch():
                 busy = self.engine.turn()
                 busy = bool(self.agents.run_due()) or busy
+                busy = bool(self.addons.run_due()) or busy
                 if busy and self._keep:
                     self._save()
 
@@ -169,7 +175,13 @@ class LocalRun:
     def _is_done(self) -> bool:
         """Every workload says, of its present generation, that it is rolled out."""
         keys = self.engine.fleet.workloads()
-        return bool(keys) and all(self._is_rolled_out(key) for key in keys)
+        addons = [(t, ref) for t in self.engine.fleet.trackers for ref in t.workloads()]
+        if not (keys or addons) or not all(self._is_rolled_out(key) for key in keys):
+            return False
+        # A configuration is edited without the add-on being: what is still to happen may be that.
+        return not addons or (
+            all(t.is_done(ref) for t, ref in addons) and not self.agents.awaits_events()
+        )
 
     def _is_rolled_out(self, key: str) -> bool:
         workload = self.engine.fleet.peek(key)

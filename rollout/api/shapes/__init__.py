@@ -1,5 +1,10 @@
 """What may people write? A pydantic model of each kind, from which the CRDs can be generated too."""
 
+from rollout.api.shapes.addon import (
+    AddOnDeploymentConfig,
+    ClusterManagementAddOn,
+    ManagedClusterAddOn,
+)
 from rollout.api.shapes.base import Resource, Shape
 from rollout.api.shapes.cluster import (
     AddOnPlacementScore,
@@ -22,14 +27,20 @@ SHAPES: dict[str, type[Resource]] = {
         AddOnPlacementScore,
         ManifestWork,
         ManifestWorkReplicaSet,
+        ClusterManagementAddOn,
+        ManagedClusterAddOn,
+        AddOnDeploymentConfig,
     )
 }
 """The model of each kind, by its name."""
 
 __all__ = [
     "SHAPES",
+    "AddOnDeploymentConfig",
     "AddOnPlacementScore",
+    "ClusterManagementAddOn",
     "ManagedCluster",
+    "ManagedClusterAddOn",
     "ManagedClusterSet",
     "ManagedClusterSetBinding",
     "ManifestWork",

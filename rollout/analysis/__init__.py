@@ -1,0 +1,14 @@
+"""What would happen, how would it go, and why does it wait? Questions to a hub that change nothing.
+
+Each is one call that returns a value; `wire.as_json` gives its JSON form. Import from the modules (a
+question loads no more than it needs):
+
+* `forecast.forecast(hub, change, now)`: what would follow from a change; `copies.storing` makes one.
+* `simulating.simulate(question(change, scenario))`: one run and its timeline, which `pictures.svg` draws;
+  `simulating.simulate_many`: a distribution.
+* `sight.look(hub, now)`: what an engine would know that started there now, for the following.
+* `rollouts.explain_rollout`, `clusters.explain_cluster`, `placements.explain_placement`: why, since
+  when, and what would end it.
+* `histories.history`, `histories.lines`: the revisions of a workload; all workloads, a line each.
+* `seals.fingerprint`: whether a plan still holds.
+"""

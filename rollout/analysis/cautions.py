@@ -1,0 +1,60 @@
+"""What should a person know before this goes out? Warnings that only the effective numbers tell."""
+
+from dataclasses import dataclass
+
+from rollout.analysis.waits import remedy
+from rollout.fleet.workloads import Share, Workload
+from rollout.model import names
+from rollout.strategies.base import StageReport
+
+
+@dataclass(frozen=True, slots=True)
+class Caution:
+    """One thing to know: whose it is, what is the matter, and what to do about it."""
+
+    subject: str
+    message: str
+    remedy: str
+
+    def __str__(self) -> str:
+        return f"{self.subject}: {self.message}; {self.remedy}"
+
+
+def cautions(workload: Workload) -> list[Caution]:
+    """The warnings of a planned workload."""
+    found: list[Caution] = []
+    subject = f"{workload.ref.kind.name} {workload.ref.key}"
+    for name, share in workload.shares.items():
+        hold = share.hold or share.live.last.hold
+        if hold is not None:
+            found.append(Caution(subject, f"placement {name}: {hold.message}", _until(hold.reason)))
+        found += [
+            Caution(subject, f"placement {name}, {stage.title}: {text}", _STRICT)
+            for stage in share.live.last.stages
+            if (text := _overrun(share, stage))
+        ]
+    return found
+
+
+def _until(reason: str) -> str:
+    return f"{reason} holds it until {remedy(reason)}"
+
+
+_STRICT = f"set annotation {names.FAILURE_TOLERANCE}: Strict, or lower maxConcurrency"
+
+
+def _overrun(share: Share, report: StageReport) -> str:
+    """That more clusters can fail than tolerated, since more are in flight at once; "" where not."""
+    rollout = share.live.ledger.rollout
+    stage = next((s for s in rollout.staging.stages if s.key == report.key), None)
+    if stage is None or stage.mandatory or rollout.strict_tolerance or not report.members:
+        return ""
+    budget = report.budget
+    if budget is None and rollout.staging.budget is not None:
+        budget = rollout.staging.budget.of(rollout.staging.total)
+    if budget is None or report.limit <= budget + 1:
+        return ""
+    return (
+        f"up to {report.limit} clusters are in flight at once and {budget} may fail: a bad release "
+        f"can fail on all {report.limit} before it stops"
+    )

@@ -1,0 +1,151 @@
+"""Why does this cluster have what it has? Its share of every workload, with one reason to wait each."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.analysis.placements import why_not
+from rollout.analysis.sight import Sight
+from rollout.analysis.waits import Wait, cluster_wait
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.workloads import Workload
+from rollout.model.work import Work
+from rollout.strategies.base import Phase, Stage, StageReport
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionAccount:
+    """One condition of a work. ``current`` says whether it is about the work's present generation."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: datetime | None
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class WorkAccount:
+    """The ManifestWork that the cluster has of a workload.
+
+    ``carries`` is the revision that it says. ``conditions`` are its agent's.
+    """
+
+    name: str
+    carries: str
+    conditions: tuple[ConditionAccount, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ShareAccount:
+    """One workload's share of a cluster.
+
+    ``placement`` is the placementRef that owns it, "" where none selects it: then ``refused`` says
+    why, by placement. ``place`` is where it stands among those waiting in its stage, from 1; 0 where
+    it is not waiting. ``cause`` is why it was touched, as the record has it.
+    """
+
+    workload: str
+    wanted: str
+    placement: str = ""
+    refused: Mapping[str, str] | None = None
+    stage: str = ""
+    phase: Phase | None = None
+    place: int = 0
+    wait: Wait | None = None
+    cause: str = ""
+    work: WorkAccount | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterAccount:
+    """One cluster. ``available`` None: the hub has no such ManagedCluster, or nobody ever said."""
+
+    name: str
+    now: datetime
+    known: bool
+    available: bool | None
+    shares: tuple[ShareAccount, ...]
+
+
+def explain_cluster(sight: Sight, name: str, only: str = "") -> ClusterAccount | None:
+    """A cluster's share of every workload, or (``only``) of one; None where nobody knows the cluster."""
+    known = sight.fleet.clusters.cluster(name)
+    keys = [key for key in sight.workloads() if not only or key == only]
+    shares = tuple(_share(sight, key, name) for key in keys)
+    if known is None and not any(share.placement or share.work for share in shares):
+        return None
+    available = known.available if known is not None else None
+    return ClusterAccount(name, sight.now, known is not None, available, shares)
+
+
+def _share(sight: Sight, key: str, cluster: str) -> ShareAccount:
+    workload = sight.workload(key)
+    assert workload is not None
+    assert workload.replicaset is not None
+    wanted = workload.replicaset.template.content
+    work = _work(workload.work(cluster))
+    owner = workload.members.get(cluster, "")
+    if not owner:
+        return ShareAccount(key, wanted, refused=_refused(sight, workload, cluster), work=work)
+    live = workload.shares[owner].live
+    stage, report, place = _seat(live, cluster)
+    return ShareAccount(
+        key,
+        wanted,
+        owner,
+        None,
+        stage.title if stage else "",
+        live.ledger.judgement(cluster).phase if cluster in live.ledger else None,
+        place,
+        cluster_wait(live, cluster, report) if cluster in live.ledger else None,
+        live.causes.get(cluster, ""),
+        work,
+    )
+
+
+def _refused(sight: Sight, workload: Workload, cluster: str) -> dict[str, str]:
+    namespace = workload.ref.namespace
+    refs = workload.replicaset.refs if workload.replicaset else ()
+    return {ref.name: why_not(sight, f"{namespace}/{ref.name}", cluster) for ref in refs}
+
+
+def _seat(live: LiveRollout, cluster: str) -> tuple[Stage | None, StageReport | None, int]:
+    """The stage of a cluster, its report, and the cluster's place in the line."""
+    reports = {report.key: report for report in live.last.stages}
+    for stage in live.ledger.rollout.staging.stages:
+        for group in stage.groups:
+            if cluster in group.clusters:
+                return stage, reports.get(stage.key), _place(live, stage, cluster)
+    return None, None, 0
+
+
+def _place(live: LiveRollout, stage: Stage, cluster: str) -> int:
+    """How far back the cluster waits. Cost: O(clusters of the stage)."""
+    if live.ledger.judgement(cluster).phase is not Phase.WAITING:
+        return 0
+    place = 0
+    for group in stage.groups:
+        for each in group.clusters:
+            place += live.ledger.judgement(each).phase is Phase.WAITING
+            if each == cluster:
+                return place
+    return 0
+
+
+def _work(work: Work | None) -> WorkAccount | None:
+    if work is None:
+        return None
+    conditions = tuple(
+        ConditionAccount(
+            c.type,
+            c.status,
+            c.reason,
+            c.message,
+            c.since,
+            c.observed_generation == work.generation,
+        )
+        for c in work.conditions.values()
+    )
+    return WorkAccount(work.key, work.content, conditions)

@@ -1,0 +1,92 @@
+"""What if? A copy of a hub in memory, on a clock of its own, that may be changed without harm."""
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import Any
+
+from rollout.analysis.reading import stored
+from rollout.clock import VirtualClock
+from rollout.errors import ConfigError, Gone
+from rollout.fleet.fleet import Fleet
+from rollout.hub.admission import admit
+from rollout.hub.base import EmbeddedHub, Hub
+from rollout.hub.memory import MemoryHub
+from rollout.model.kinds import KINDS, REPLICA_SET, Kind, Obj, ref_of
+from rollout.planning.documents import difference
+from rollout.planning.plan import Planner
+from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.planners import planners
+from rollout.runtime.timers import VirtualTimers
+
+Change = Callable[[EmbeddedHub], None]
+"""Something that is done to the copy: the change whose consequences are asked for."""
+
+HISTORY = 5_000
+
+
+def copied(hub: Hub | None, now: datetime) -> tuple[MemoryHub, VirtualClock]:
+    """All objects of the kinds that we know, in a hub of our own whose clock stands at ``now``.
+
+    Uids, versions and statuses are those of the original. Without a hub the copy is empty.
+    """
+    clock = VirtualClock(now)
+    copy = MemoryHub(clock, seed="copy", history=HISTORY, admit=admit)
+    if hub is not None:
+        copy.adopt((ref_of(kind, obj), obj) for kind in KINDS.values() for obj in stored(hub, kind))
+    return copy, clock
+
+
+def storing(objects: Iterable[Obj]) -> Change:
+    """The change that makes stored objects say what these say, statuses included.
+
+    What others set in their metadata stays; a workload's status is left to the engine. Raises (when it is made): ConfigError for an unknown
+    kind, HubError for an object that a hub would refuse.
+    """
+    kept = tuple(objects)
+
+    def change(hub: EmbeddedHub) -> None:
+        for obj in kept:
+            _store(hub, obj)
+
+    return change
+
+
+def _store(hub: EmbeddedHub, obj: Obj) -> None:
+    kind = KINDS.get(str(obj.get("kind")))
+    if kind is None:
+        raise ConfigError(f"kind {obj.get('kind')!r} is not known; there are: {', '.join(KINDS)}")
+    ref = ref_of(kind, obj)
+    try:
+        old = hub.get(ref)
+    except Gone:
+        hub.create(ref, obj)
+    else:
+        asked = {key: obj["metadata"].get(key) or {} for key in ("labels", "annotations")}
+        rest = ("apiVersion", "kind", "metadata", "status")
+        before, after = ({k: o[k] for k in o if k not in rest} for o in (old, obj))
+        hub.patch(ref, {**difference(before, after), "metadata": asked})
+    if obj.get("status") and kind.has_status and kind is not REPLICA_SET:
+        hub.patch_status(ref, {"status": obj["status"]})
+
+
+def placed(hub: EmbeddedHub, clock: VirtualClock) -> Fleet:
+    """Let every planner but that of workloads do its work at this instant, in this hub.
+
+    Returns: what an engine would then know. Raises: what a planner raises.
+    """
+    others: dict[Kind, Planner[Any]] = {
+        kind: planner for kind, planner in planners().items() if kind is not REPLICA_SET
+    }
+    engine = Engine(
+        hub,
+        clock,
+        lambda wake: VirtualTimers(clock, wake),
+        others,
+        Fleet(),
+        pace=Pace({}, strict=True),
+        seed=0,
+    )
+    engine.start()
+    engine.run_until_idle()
+    engine.stop()
+    return engine.fleet

@@ -1,0 +1,86 @@
+"""When could it be finished at the earliest? As if every agent succeeded the moment it is asked."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rollout.analysis.imagined import imagined
+from rollout.analysis.waits import remedy
+from rollout.fleet.live import LiveRollout, Observation
+from rollout.fleet.workloads import Workload
+from rollout.model import names
+from rollout.strategies.base import Health, Phase, Step
+
+MOST_STEPS = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The earliest instant at which all is done, and how long that takes; None: never by itself.
+
+    ``why`` says what stands in the way then.
+    """
+
+    at: datetime | None
+    takes: timedelta | None
+    why: str = ""
+
+
+def finish_of(workload: Workload, now: datetime) -> Finish:
+    """The earliest finish of a planned workload."""
+    replicaset = workload.replicaset
+    if replicaset is not None and replicaset.annotations.get(names.SEMANTICS) == "ocm":
+        return Finish(None, None, "not worked out in profile ocm")
+    finishes = [
+        _finish(share.live, now)
+        for share in workload.shares.values()
+        if share.selected or not share.overlapped
+    ]
+    if not finishes:
+        return Finish(None, None, "no placement has been read")
+    for each in finishes:
+        if each.at is None:
+            return each
+    last = max(each.at for each in finishes if each.at is not None)
+    return Finish(last, last - now)
+
+
+def _finish(like: LiveRollout, now: datetime) -> Finish:
+    start = now
+    live = imagined(like, now)
+    for cluster in list(live.ledger.standings):
+        _succeed(live, cluster, now)
+    for _ in range(MOST_STEPS):
+        step = _settle(live, now)
+        stopped = step.hold or step.halt
+        if stopped is not None:
+            return Finish(None, None, f"{stopped.reason}: not before {remedy(stopped.reason)}")
+        if step.complete:
+            return Finish(now, now - start)
+        due = live.ledger.next_due()
+        if due is None:
+            break
+        now = due[0]
+    zero = any(stage.blocked == "ConcurrencyZero" for stage in live.last.stages)
+    why = f"ConcurrencyZero: not before {remedy('ConcurrencyZero')}" if zero else "it never ends"
+    return Finish(None, None, why)
+
+
+def _settle(live: LiveRollout, now: datetime) -> Step:
+    """Touch what is to be touched now; all that is touched succeeds."""
+    while True:
+        step = live.step(live.ledger.rollout.hold, now)
+        for cluster in step.touch:
+            live.attempt(cluster, "", now)
+            _succeed(live, cluster, now)
+        if not step.touch:
+            return step
+
+
+def _succeed(live: LiveRollout, cluster: str, now: datetime) -> None:
+    """A cluster in flight with the revision is well, from now on."""
+    if cluster not in live.ledger:
+        return
+    phase, standing = live.ledger.judgement(cluster).phase, live.ledger.standings[cluster]
+    if standing.revision == live.revision and phase in (Phase.PROGRESSING, Phase.FAILING):
+        seen = Observation(live.revision, Health.SUCCEEDED, "", live.revision)
+        live.observe(cluster, seen, now)

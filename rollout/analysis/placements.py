@@ -1,0 +1,105 @@
+"""Why does a Placement select these clusters, and refuse those? Asked of the scheduler itself."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.analysis.sight import Sight
+from rollout.model.kinds import Obj
+from rollout.placement.explain import Explained, debug_json
+from rollout.planning.placements import find_candidates
+
+NOT_A_CANDIDATE = "it is in no ManagedClusterSet that is bound to the namespace and asked for"
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One cluster that could be selected.
+
+    ``refused`` says by whom and why, "" where it passed every filter; then ``scores`` are
+    prioritizer -> (weight, score), ``rank`` counts from 1. ``until``: when time alone changes that.
+    """
+
+    cluster: str
+    selected: bool
+    refused: str = ""
+    until: datetime | None = None
+    rank: int = 0
+    total: int = 0
+    scores: Mapping[str, tuple[int, int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementAccount:
+    """One Placement. ``decided`` counts what its PlacementDecisions name now; the rest is what they should.
+
+    ``sets`` are the sets that candidates come from; ``reasons`` counts refusals that say the same.
+    ``debug`` is the document that OCM's debug server gives.
+    """
+
+    key: str
+    now: datetime
+    status: str
+    message: str
+    sets: tuple[str, ...]
+    wanted: int | None
+    selected: int
+    decided: int
+    candidates: tuple[Candidate, ...]
+    reasons: Mapping[str, int]
+    recheck_at: datetime | None
+    debug: Obj
+
+    def candidate(self, cluster: str) -> Candidate | None:
+        """One cluster's account; None where it is no candidate."""
+        return next((c for c in self.candidates if c.cluster == cluster), None)
+
+
+def explain_placement(sight: Sight, key: str) -> PlacementAccount | None:
+    """Every candidate of a Placement, the selected ones by rank; None where it does not exist."""
+    view = sight.fleet.clusters
+    placement = view.placement(key)
+    if placement is None:
+        return None
+    selection, found = sight.placements.explain(key, view, sight.now)
+    decided = {cluster for d in view.decisions(key) for cluster in d.clusters}
+    sets = find_candidates(placement, view, frozenset()).eligible
+    candidates = tuple(_candidate(each) for each in found)
+    return PlacementAccount(
+        key,
+        sight.now,
+        selection.status.code.value,
+        selection.status.message,
+        sets,
+        placement.number,
+        len(selection.chosen),
+        len(decided),
+        candidates,
+        Counter(c.refused for c in candidates if c.refused),
+        selection.recheck_at,
+        debug_json(placement, selection),
+    )
+
+
+def why_not(sight: Sight, key: str, cluster: str) -> str:
+    """Why a Placement does not select a cluster, in one sentence."""
+    account = explain_placement(sight, key)
+    if account is None:
+        return "the Placement does not exist"
+    found = account.candidate(cluster)
+    if found is None:
+        return NOT_A_CANDIDATE
+    if found.refused:
+        return found.refused
+    if found.selected:
+        return "it will be selected: the decisions do not say so yet"
+    return f"rank {found.rank} of those that qualify: numberOfClusters is {account.wanted}"
+
+
+def _candidate(found: Explained) -> Candidate:
+    if found.rejection is not None:
+        refused = f"{found.rejection.plugin}: {found.rejection.reason}"
+        return Candidate(found.cluster, False, refused, found.rejection.until)
+    scores = {name: (weight, score or 0) for name, weight, score in found.scores}
+    return Candidate(found.cluster, found.chosen, "", None, found.rank, found.total, scores)

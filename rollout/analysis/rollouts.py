@@ -1,0 +1,211 @@
+"""Why does this rollout stand where it stands? One reason, what ends it, and every stage."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.analysis.sight import Sight
+from rollout.analysis.waits import Wait, block_wait, cluster_wait, recovers, remedy
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.workloads import Share, Workload
+from rollout.model.amounts import Amount
+from rollout.model.conditions import read_conditions
+from rollout.model.names import PROGRESSING
+from rollout.strategies.base import Phase, Stage, StageReport
+
+MOST_TROUBLED = 10
+DONE = frozenset({"Complete", "CompleteWithFailures", "RolledOut", "RolledOutWithFailures"})
+_TROUBLE = (Phase.FAILED, Phase.FAILING)
+
+
+@dataclass(frozen=True, slots=True)
+class StageAccount:
+    """One stage. ``limit`` and ``budget`` are clusters; ``asked_*`` what the strategy says ("": nothing).
+
+    ``began`` is when its first cluster was touched with this revision.
+    """
+
+    placement: str
+    title: str
+    members: int
+    phases: Mapping[Phase, int]
+    limit: int
+    asked_limit: str
+    budget: int | None
+    asked_budget: str
+    passed: bool
+    began: datetime | None
+    wait: Wait | None
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A cluster that failed, or is failing."""
+
+    cluster: str
+    placement: str
+    phase: Phase
+    wait: Wait
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutAccount:
+    """One workload: the one reason now, and all stages.
+
+    ``total`` counts selected clusters. ``troubled`` are at most `MOST_TROUBLED` of ``failing``.
+    """
+
+    key: str
+    now: datetime
+    generation: int
+    revision: str
+    number: int | None
+    total: int
+    message: str
+    done: bool
+    wait: Wait
+    stages: tuple[StageAccount, ...]
+    failing: int
+    troubled: tuple[Trouble, ...]
+
+
+def explain_rollout(sight: Sight, key: str) -> RolloutAccount | None:
+    """Why the workload is not done, or that it is; None where there is none of that key."""
+    workload = sight.workload(key)
+    replicaset = workload.replicaset if workload else None
+    if workload is None or replicaset is None:
+        return None
+    standing = sight.standing(key)
+    stages = tuple(account for share in workload.shares.values() for account in _stages(share))
+    troubled = sorted(_troubled(workload), key=lambda t: (t.phase.value, t.cluster))
+    content = replicaset.template.content
+    kept = sight.fleet.revisions(key).get(content)
+    return RolloutAccount(
+        key,
+        sight.now,
+        replicaset.generation,
+        content,
+        kept.number if kept else None,
+        sum(share.selected for share in workload.shares.values()),
+        standing.message,
+        standing.reason in DONE,
+        _whole(workload, standing.reason),
+        stages,
+        len(troubled),
+        tuple(troubled[:MOST_TROUBLED]),
+    )
+
+
+def _whole(workload: Workload, reason: str) -> Wait:
+    """The wait of a workload as a whole."""
+    since = _since(workload, reason)
+    if reason in DONE:
+        return Wait(reason, since, "nothing is waited for")
+    if reason in ("RollingOut", "Waiting"):
+        nexts = [due for share in workload.shares.values() if (due := share.live.ledger.next_due())]
+        if any(share.live.last.touch for share in workload.shares.values()):
+            return Wait(reason, since, "the engine writes to the clusters whose turn it is")
+        at, cluster = min(nexts, default=(None, ""))
+        if at is None:
+            return Wait(reason, since, "an agent reports; time alone changes nothing")
+        return Wait(reason, since, f"an agent reports; or else {cluster} is judged then", at)
+    instants = [recovers(share.live) for share in workload.shares.values()]
+    until = min((at for at in instants if at is not None), default=None)
+    return Wait(reason, since, remedy(reason), until if reason == "MaxFailuresExceeded" else None)
+
+
+def _since(workload: Workload, reason: str) -> datetime | None:
+    """When the workload began to stand so, as far as its stored condition tells."""
+    assert workload.replicaset is not None
+    stored = read_conditions((workload.replicaset.raw.get("status") or {}).get("conditions"))
+    for condition in stored.values():
+        same_generation = condition.observed_generation == workload.replicaset.generation
+        if condition.reason == reason and same_generation:
+            return condition.since
+    known = stored.get(PROGRESSING)
+    return known.since if known is not None and known.reason == reason else None
+
+
+def _stages(share: Share) -> list[StageAccount]:
+    live = share.live
+    plans = {stage.key: stage for stage in live.ledger.rollout.staging.stages}
+    fleet_budget = live.ledger.rollout.staging.budget
+    return [
+        _stage(share.ref.name, live, report, plans.get(report.key), fleet_budget)
+        for report in live.last.stages
+    ]
+
+
+def _stage(
+    placement: str,
+    live: LiveRollout,
+    report: StageReport,
+    stage: Stage | None,
+    fleet_budget: Amount | None,
+) -> StageAccount:
+    budget = stage.budget if stage else None
+    whole = budget is None and fleet_budget is not None
+    total = live.ledger.rollout.staging.total
+    return StageAccount(
+        placement,
+        report.title,
+        report.members,
+        report.phases,
+        report.limit,
+        str(stage.limit) if stage and stage.limit else "",
+        fleet_budget.of(total) if whole and fleet_budget else report.budget,
+        str((fleet_budget if whole else budget) or "") if stage else "",
+        report.passed,
+        _began(live, stage),
+        _stage_wait(live, report),
+    )
+
+
+def _began(live: LiveRollout, stage: Stage | None) -> datetime | None:
+    standings = live.ledger.standings
+    return min(
+        (
+            standing.touched
+            for group in (stage.groups if stage else ())
+            for cluster in group.clusters
+            if (standing := standings.get(cluster)) is not None
+            and standing.revision == live.revision
+        ),
+        default=None,
+    )
+
+
+def _stage_wait(live: LiveRollout, report: StageReport) -> Wait | None:
+    """What a stage waits for: a block, else its clusters in flight; None where it is done."""
+    if report.blocked:
+        return block_wait(live, report)
+    if report.in_flight:
+        due = live.ledger.next_due()
+        until = due[0] if due else None
+        return Wait("InFlight", None, f"{report.in_flight} clusters in flight are done", until)
+    if report.phases.get(Phase.WAITING):
+        return block_wait(live, report)
+    return None
+
+
+def _troubled(workload: Workload) -> list[Trouble]:
+    found: list[Trouble] = []
+    for name, share in workload.shares.items():
+        live = share.live
+        for cluster in live.ledger.standings:
+            if cluster not in live.ledger:
+                continue
+            phase = live.ledger.judgement(cluster).phase
+            wait = cluster_wait(live, cluster, None) if phase in _TROUBLE else None
+            if wait is not None:
+                found.append(Trouble(cluster, name, phase, wait))
+        found += [
+            Trouble(cluster, name, Phase.LOST, _lost())
+            for cluster in live.lost
+            if cluster not in live.ledger.rollout.skipped
+        ]
+    return found
+
+
+def _lost() -> Wait:
+    return Wait("Lost", None, "it comes back, a new revision is rolled out, or somebody skips it")

@@ -1,0 +1,169 @@
+"""What is to be rehearsed? Every rollout of a hub at one instant, with the agents of its clusters.
+
+A rehearsal keeps no objects: decisions are the engine's own, agents are drawn as the simulated ones
+are. That holds where nothing but agents acts, and every work that exists is done with. What else there
+is takes the whole simulation; `Setting.why_whole` says what it was.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.analysis.copies import placed
+from rollout.analysis.sight import Sight
+from rollout.api.fields import mapping
+from rollout.clock import VirtualClock
+from rollout.fleet.workloads import Share, Workload
+from rollout.hub.base import EmbeddedHub
+from rollout.model import names
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER, Obj, Ref
+from rollout.model.replicaset import ReplicaSet
+from rollout.planning.documents import work_name
+from rollout.sim.reports import said_of
+from rollout.sim.roster import Member, Roster
+from rollout.sim.scenario import Behaviour, Scenario
+from rollout.sim.template import Template
+from rollout.strategies.base import Rollout, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """One cluster's agent: the work that it will see, and how it behaves then.
+
+    ``said`` are the conditions that the work carries already, ``attempts`` how many generations of
+    it the agent has begun; both empty where there is no work yet.
+    """
+
+    key: str
+    generation: int
+    member: Member
+    behaviour: Behaviour
+    said: tuple[Obj, ...] = ()
+
+    def attempt(self, start: datetime, now: datetime) -> int:
+        """Which generation of the work this is to its agent, which began to look at ``start``."""
+        if self.generation == 1:
+            return 1
+        back = self.member.back_at(start)
+        return 1 if back is not None and now <= back else 2
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One (workload, placementRef): the rollout as it stands, its template, its agents."""
+
+    workload: Ref
+    placement: str
+    rollout: Rollout
+    template: Template
+    rules: frozenset[str]
+    actors: Mapping[str, Actor]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """All that a rehearsal needs. ``why_whole``: why it would not be the truth ("": it would be)."""
+
+    start: datetime
+    parts: tuple[Part, ...]
+    why_whole: str = ""
+
+
+def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Setting:
+    """Read a hub of our own, after letting its placements be decided.
+
+    Raises: what a planner raises.
+    """
+    now = clock.now()
+    sight = Sight(placed(hub, clock), now)
+    roster = Roster(scenario, now)
+    for obj in hub.list(MANAGED_CLUSTER).items:
+        roster.saw(obj["metadata"]["name"], obj, 0)
+    parts: list[Part] = []
+    why = _beyond_agents(scenario)
+    if hub.list(CLUSTER_MANAGEMENT_ADDON).items:
+        why = why or "there are add-ons to roll out beside"
+    for key in sight.workloads():
+        workload = sight.workload(key)
+        if workload is None or workload.replicaset is None:
+            continue
+        why = why or _not_plain(workload, workload.replicaset)
+        parts += _parts(workload, workload.replicaset, roster)
+    return Setting(now, tuple(parts), why)
+
+
+def _beyond_agents(scenario: Scenario) -> str:
+    spec = scenario.spec
+    if spec.fleet_events:
+        return "the scenario has fleetEvents"
+    behaviours = (spec.defaults, *(rule.behaviour for rule in spec.rules))
+    if any(behaviour.availability is not None for behaviour in behaviours):
+        return "agents change the availability of their clusters"
+    return ""
+
+
+def _not_plain(workload: Workload, replicaset: ReplicaSet) -> str:
+    if replicaset.deleting:
+        return f"{workload.ref.key} is being deleted"
+    if replicaset.annotations.get(names.SEMANTICS) == "ocm":
+        return f"{workload.ref.key} is decided in profile ocm"
+    if workload.strays or workload.twins:
+        return f"{workload.ref.key} has works to remove"
+    for share in workload.shares.values():
+        live = share.live
+        if share.reading.quiet_until is not None or live.lost or live.astray:
+            return f"{workload.ref.key} is in the middle of a change"
+        if any(s.verdict is not Verdict.SOAKED for s in live.ledger.standings.values()):
+            return f"{workload.ref.key} has clusters in flight, or failed"
+        if live.ledger.standings and names.COMPLETE in replicaset.template.rules:
+            return f"the agents of {workload.ref.key} may be done for good"
+    return ""
+
+
+def _parts(workload: Workload, replicaset: ReplicaSet, roster: Roster) -> Iterator[Part]:
+    template = Template(replicaset.template.spec)
+    for name, share in workload.shares.items():
+        if not share.selected and share.overlapped:
+            continue  # all its clusters belong to earlier placementRefs
+        rollout = share.live.ledger.rollout
+        actors = _actors(workload, replicaset, share, template, roster)
+        yield Part(
+            workload.ref,
+            name,
+            Rollout(
+                rollout.revision,
+                rollout.staging,
+                dict(rollout.standings),
+                rollout.timing,
+                rollout.passed - frozenset(share.live.last.passed),  # they pass in the rehearsal
+                rollout.skipped,
+                dict(rollout.lost),
+                rollout.hold,
+                rollout.strict_tolerance,
+            ),
+            template,
+            replicaset.template.rules,
+            actors,
+        )
+
+
+def _actors(
+    workload: Workload,
+    replicaset: ReplicaSet,
+    share: Share,
+    template: Template,
+    roster: Roster,
+) -> dict[str, Actor]:
+    fresh = work_name(replicaset)
+    found: dict[str, Actor] = {}
+    for group in share.reading.selection.groups:
+        for cluster in group.clusters:
+            member, work = roster.of(cluster), workload.work(cluster)
+            behaviour = roster.behaviour(member, template, share.live.revision)
+            if work is None:
+                found[cluster] = Actor(f"{cluster}/{fresh}", 1, member, behaviour)
+                continue
+            raw = mapping(work.raw)
+            said = tuple(said_of(raw))
+            found[cluster] = Actor(work.key, work.generation + 1, member, behaviour, said)
+    return found

@@ -1,0 +1,203 @@
+"""How would these files go? One run with its timeline, many runs with their distribution.
+
+The same question and the same seed give the same answer, however many processes work at it: run
+number ``n`` (from 0) has the seed ``seed + n``, and its outcome depends on nothing else.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from multiprocessing import get_context
+
+from rollout.analysis.copies import Change, copied
+from rollout.analysis.outcomes import Distribution, End, Outcome, distribution, ending
+from rollout.analysis.rehearsal import Rehearsal
+from rollout.analysis.setting import Setting, setting_of
+from rollout.analysis.tracks import Timeline, Track, timeline
+from rollout.analysis.whole import Whole
+from rollout.clock import VirtualClock
+from rollout.hub.base import Hub
+from rollout.hub.memory import MemoryHub
+from rollout.model.kinds import Obj, Ref
+from rollout.sim.scenario import Scenario
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+"""When a simulation of files alone begins."""
+CHUNK = 8  # runs that a process is given at once
+FEW = 8  # runs that are not worth a second process
+
+Tick = Callable[[int], None]
+"""Told how many runs have ended."""
+
+
+def silent(_done: int) -> None:
+    """Tells nobody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be simulated: objects on a hub at an instant, and agents.
+
+    Made by `question`; values, so that other processes can be asked too.
+    """
+
+    objects: tuple[tuple[Ref, Obj], ...]
+    start: datetime
+    scenario: Scenario
+    seed: int
+
+    def hub(self) -> tuple[MemoryHub, VirtualClock]:
+        """A hub of its own for one run."""
+        hub, clock = copied(None, self.start)
+        hub.adopt(self.objects)
+        return hub, clock
+
+
+def question(
+    change: Change,
+    scenario: Scenario | None = None,
+    seed: int | None = None,
+    *,
+    hub: Hub | None = None,
+    now: datetime = START,
+) -> Question:
+    """Ask how it would go after a change.
+
+    Args:
+        change: what is done first; `storing` makes one of objects.
+        scenario: how agents behave; all healthy where there is none.
+        seed: instead of the scenario's.
+        hub, now: what there is already, and its present instant; nothing by default.
+
+    Raises: what the change raises.
+    """
+    copy, _ = copied(hub, now)
+    with copy.batch():
+        change(copy)
+    behaviour = scenario or Scenario()
+    chosen = behaviour.spec.seed if seed is None else seed
+    return Question(tuple(copy.everything()), now, behaviour, chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """One run. ``whole_because`` says why it took the whole simulation ("": a rehearsal did)."""
+
+    outcome: Outcome
+    timeline: Timeline
+    whole_because: str = ""
+
+
+def simulate(asked: Question, *, whole: bool = False) -> Simulated:
+    """One run, from the start to the end, with what became of each cluster.
+
+    Args:
+        whole: take the whole simulation in any case.
+    """
+    setting = _setting(asked)
+    tracks: dict[tuple[str, str], Track] = {}
+    why = setting.why_whole or ("it was asked for" if whole else "")
+    run: Whole | Rehearsal
+    if why:
+        run = Whole(*asked.hub(), asked.scenario, asked.seed)
+        tracks = run.tracks
+    else:
+        run = Rehearsal(setting, asked.seed, tracks)
+    run.run()
+    end = run.now if run.is_done else run.changed_at
+    line = timeline(sorted(tracks.items(), key=lambda pair: pair[0][0]), run.start, end)
+    return Simulated(_outcome(run, asked.seed), line, why)
+
+
+def _setting(asked: Question) -> Setting:
+    return setting_of(*asked.hub(), asked.scenario)
+
+
+def _outcome(run: Whole | Rehearsal, seed: int) -> Outcome:
+    lives = run.lives
+    end, reason = ending(lives, run.is_done)
+    stopped = run.now if run.is_done else run.changed_at
+    if end is End.HALTED and run.halted_at is not None:
+        stopped = run.halted_at
+    touched = [
+        s
+        for live in lives
+        for s in live.ledger.standings.values()
+        if s.revision == live.revision and s.touched >= run.start
+    ]
+    steps = [live.last for live in lives]
+    return Outcome(
+        seed,
+        end,
+        reason,
+        stopped - run.start,
+        sum(stage.members for step in steps for stage in step.stages),
+        len(touched),
+        sum(s.verdict is not None and s.verdict.value == "Soaked" for s in touched),
+        sum(stage.failures for step in steps for stage in step.stages),
+    )
+
+
+@dataclass(slots=True)
+class _Runner:
+    """What one process needs for any run of a question."""
+
+    asked: Question
+    setting: Setting = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.setting = _setting(self.asked)
+
+    def run(self, seed: int) -> Outcome:
+        run: Whole | Rehearsal
+        if self.setting.why_whole:
+            run = Whole(*self.asked.hub(), self.asked.scenario, seed)
+        else:
+            run = Rehearsal(self.setting, seed)
+        run.run()
+        return _outcome(run, seed)
+
+
+_runner: list[_Runner] = []  # of a worker process
+
+
+def _begin(asked: Question) -> None:
+    _runner[:] = [_Runner(asked)]
+
+
+def _work(seeds: Sequence[int]) -> list[Outcome]:
+    return [_runner[0].run(seed) for seed in seeds]
+
+
+def simulate_many(
+    asked: Question, runs: int, *, workers: int = 1, tick: Tick = silent
+) -> tuple[Distribution, tuple[Outcome, ...]]:
+    """Many runs of one question: their distribution, and every outcome by seed.
+
+    Args:
+        workers: processes at work; the answer does not depend on it.
+        tick: called now and then, on this thread.
+    """
+    runner = _Runner(asked)
+    seeds = range(asked.seed, asked.seed + runs)
+    found: list[Outcome] = []
+    if workers <= 1 or runs <= FEW:
+        for seed in seeds:
+            found.append(runner.run(seed))
+            tick(len(found))
+    else:
+        for outcomes in _shared_out(asked, seeds, workers):
+            found += outcomes
+            tick(len(found))
+    return distribution(found, runner.setting.why_whole), tuple(found)
+
+
+def _shared_out(asked: Question, seeds: range, workers: int) -> Iterator[list[Outcome]]:
+    chunks = [seeds[i : i + CHUNK] for i in range(0, len(seeds), CHUNK)]
+    processes = min(workers, len(chunks))
+    # Spawned: a process that was forked would inherit locks of threads that it does not have.
+    with ProcessPoolExecutor(
+        processes, get_context("spawn"), initializer=_begin, initargs=(asked,)
+    ) as pool:
+        yield from pool.map(_work, chunks)

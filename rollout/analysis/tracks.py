@@ -1,0 +1,130 @@
+"""What became of each cluster, and when? Standings as they came about, and bars made of them."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rollout.strategies.base import Phase, Rollout, Standing, Timing
+from rollout.strategies.judge import judge
+
+
+class Track:
+    """The standings of one rollout's clusters, each from the instant at which it came about."""
+
+    def __init__(self, rollout: Rollout, start: datetime) -> None:
+        self.rollout = rollout  # the newest terms
+        self.passed: dict[str, datetime] = {}  # stage key -> when it passed
+        self.standings: dict[str, list[tuple[datetime, Standing]]] = {}  # by cluster, as they came
+        self._newest = {c: s for c, s in rollout.standings.items() if s.touched < start}
+
+    def add(self, at: datetime, standing: Standing) -> None:
+        """Note a standing, unless it is the one that is known."""
+        if self._newest.get(standing.cluster) is not standing:
+            self._newest[standing.cluster] = standing
+            self.standings.setdefault(standing.cluster, []).append((at, standing))
+
+    def sweep(self, at: datetime, standings: Iterable[Standing]) -> bool:
+        """Note all that is new among the standings as they are now. Cost: O(clusters touched).
+
+        Returns: whether anything was.
+        """
+        newest = self._newest
+        new = [s for s in standings if newest.get(s.cluster) is not s]
+        for standing in new:
+            self.add(at, standing)
+        return bool(new)
+
+    def last(self, cluster: str, end: datetime) -> Phase | None:
+        """Where the cluster stands at ``end``; None where it was not touched in the run."""
+        found = self.standings.get(cluster)
+        if not found:
+            return None
+        standing = found[-1][1]
+        return judge(standing, standing.revision, self.rollout.timing, end).phase
+
+    def bars(self, cluster: str, end: datetime) -> "tuple[Bar, ...]":
+        """What the cluster went through, up to ``end``, phase by phase."""
+        found = self.standings.get(cluster, [])
+        bars: list[Bar] = []
+        for i, (at, standing) in enumerate(found):
+            until = found[i + 1][0] if i + 1 < len(found) else end
+            for bar in _judged(standing, self.rollout.timing, at, until):
+                if bars and bars[-1].phase is bar.phase and bars[-1].end == bar.start:
+                    bars[-1] = Bar(bars[-1].start, bar.end, bar.phase)
+                else:
+                    bars.append(bar)
+        return tuple(bars)
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One phase of one cluster, from ``start`` to ``end``."""
+
+    start: datetime
+    end: datetime
+    phase: Phase
+
+
+def _judged(standing: Standing, timing: Timing, at: datetime, until: datetime) -> list[Bar]:
+    """The phases that one standing goes through by time alone."""
+    bars: list[Bar] = []
+    while at < until:
+        judged = judge(standing, standing.revision, timing, at)
+        change = judged.until if judged.until is not None and judged.until > at else until
+        bars.append(Bar(at, min(change, until), judged.phase))
+        at = change
+    return bars
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One cluster's bars, and the phase that it is in at the end (None: it was never touched)."""
+
+    cluster: str
+    bars: tuple[Bar, ...]
+    last: Phase | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StageTimeline:
+    """One stage: when its first cluster was touched, when it passed, and each cluster's bars."""
+
+    workload: str
+    placement: str
+    title: str
+    began: datetime | None
+    passed: datetime | None
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A whole run, stage by stage, clusters in the order in which they are touched."""
+
+    start: datetime
+    end: datetime
+    stages: tuple[StageTimeline, ...]
+
+    @property
+    def span(self) -> timedelta:
+        return self.end - self.start
+
+
+def timeline(
+    tracks: Sequence[tuple[tuple[str, str], Track]], start: datetime, end: datetime
+) -> Timeline:
+    """The timeline of some rollouts, each under (workload, placement); of stages that have clusters."""
+    stages: list[StageTimeline] = []
+    for (workload, placement), track in tracks:
+        for stage in track.rollout.staging.stages:
+            rows = tuple(
+                Row(cluster, track.bars(cluster, end), track.last(cluster, end))
+                for group in stage.groups
+                for cluster in group.clusters
+            )
+            if not rows:
+                continue
+            began = min((row.bars[0].start for row in rows if row.bars), default=None)
+            passed = track.passed.get(stage.key)
+            stages.append(StageTimeline(workload, placement, stage.title, began, passed, rows))
+    return Timeline(start, end, tuple(stages))

@@ -1,0 +1,159 @@
+"""Why is it not done yet, and what would end the wait? One reason for a cluster, a stage, a rollout.
+
+Every reason is the engine's own: phases are those of `judge`, blocks those of a `Step`. Here they get
+a sentence that says what ends them, and the instant where time alone does.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.fleet.live import LiveRollout
+from rollout.model import names
+from rollout.strategies.base import Hold, Phase, StageReport, Standing
+from rollout.strategies.judge import Judgement
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """One reason to wait, in one CamelCase word.
+
+    ``since`` is when it began (None: not known), ``ends`` a sentence on what would end it, ``until``
+    the instant at which time alone does (None: never).
+    """
+
+    reason: str
+    since: datetime | None
+    ends: str
+    until: datetime | None = None
+
+
+_REMEDIES: Mapping[str, str] = {
+    "Paused": f'somebody resumes it: annotation {names.PAUSED}: "false"',
+    "MaxFailuresExceeded": "a fix is rolled out, maxFailures is raised, or failed clusters are "
+    f"skipped (annotation {names.SKIP}: a,b)",
+    "Misconfigured": "the fields named are corrected",
+    "UnknownDecisionGroup": "mandatoryDecisionGroups names a group that the Placement has",
+    "MandatoryGroupEmptied": "clusters are selected for the group, or it is no longer mandatory",
+    "ConcurrencyZero": "maxConcurrency is raised above zero",
+    "NoTargets": "the Placement selects a cluster",
+    "PlacementNotFound": "the Placement is created, or the placementRef corrected",
+    "TornDecisions": "whoever writes the PlacementDecisions has written all of them",
+    "NotDecided": "the Placement has been decided; see its conditions",
+    "RemovalBrake": f"somebody releases the removals: annotation {names.RELEASE_REMOVALS}, an "
+    "instant in the future; or the clusters are selected again",
+}
+
+
+def remedy(reason: str) -> str:
+    """What would end a hold of this reason."""
+    return _REMEDIES.get(reason, "its cause is gone; see the message")
+
+
+def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> Wait | None:
+    """Why a selected cluster is not done; None where it has soaked, or was skipped.
+
+    ``stage`` is the report of the stage that it stands in.
+    """
+    judged = live.ledger.judgement(cluster)
+    standing = live.ledger.standings.get(cluster)
+    match judged.phase:
+        case Phase.SOAKED | Phase.SKIPPED:
+            return None
+        case Phase.WAITING | Phase.OUTDATED:
+            return _in_line(live, cluster, standing, judged, stage)
+    assert standing is not None, "only touched clusters are in these phases"
+    rejection = live.rejections.get(cluster)
+    if rejection is not None:
+        ends = f"the server accepts the write; it is tried again then. It said: {rejection.message}"
+        return Wait("WriteRejected", standing.since, ends, rejection.retry_at)
+    return _touched(standing, judged)
+
+
+def _in_line(
+    live: LiveRollout,
+    cluster: str,
+    standing: Standing | None,
+    judged: Judgement,
+    stage: StageReport | None,
+) -> Wait:
+    since = standing.touched if standing is not None and judged.phase is Phase.OUTDATED else None
+    if cluster in live.last.touch:
+        return Wait("Due", since, "the engine writes to it: it is this cluster's turn")
+    if stage is None:
+        return Wait("NotStaged", since, "the strategy gives it a place in a stage")
+    return block_wait(live, stage, since)
+
+
+def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = None) -> Wait:
+    """Why the waiting clusters of a stage are not touched now."""
+    stopped = live.last.hold or live.last.halt
+    match stage.blocked:
+        case "WaitingForStage":
+            before = _unpassed(live, stage)
+            return Wait(stage.blocked, since, f"{before} passes")
+        case "SlotsFull":
+            ends = f"one of the {stage.in_flight} clusters in flight there is done"
+            if stage.limit < stage.members:
+                ends += f" (at most {stage.limit} at a time)"
+            return Wait(stage.blocked, since, ends, _soonest(live))
+        case "FailureTolerance":
+            ends = "clusters in flight succeed: one more failure could exceed the budget"
+            return Wait(stage.blocked, since, ends, _soonest(live))
+        case "":
+            return Wait("Due", since, "the engine writes to the next clusters")
+        case blocked:
+            text = stopped.message if stopped is not None else remedy(blocked)
+            recovery = recovers(live) if blocked == "MaxFailuresExceeded" else None
+            return Wait(blocked, since, remedy(blocked) or text, recovery)
+
+
+def _unpassed(live: LiveRollout, stage: StageReport) -> str:
+    """The stage that is waited for."""
+    for each in live.last.stages:
+        if each.key == stage.key:
+            break
+        if not each.passed:
+            return each.title
+    return "the stage before"
+
+
+def _soonest(live: LiveRollout) -> datetime | None:
+    due = live.ledger.next_due()
+    return due[0] if due else None
+
+
+def recovers(live: LiveRollout) -> datetime | None:
+    """When the first failed cluster that is well again has soaked; None where none is."""
+    judged = (live.ledger.judgement(c) for c in live.ledger.standings if c in live.ledger)
+    instants = [j.until for j in judged if j.phase is Phase.FAILED and j.until is not None]
+    return min(instants, default=None)
+
+
+def _touched(standing: Standing, judged: Judgement) -> Wait:
+    until, since = judged.until, standing.since or standing.touched
+    match judged.phase:
+        case Phase.SOAKING:
+            return Wait("Soaking", since, "it has been well for minSuccessTime", until)
+        case Phase.FAILING:
+            ends = "it recovers and soaks; else it has failed for good when its deadline passes"
+            return Wait(judged.reason, since, ends, until)
+        case Phase.FAILED if until is not None:
+            return Wait(
+                judged.reason, since, "it is well again, and has been for long enough", until
+            )
+        case Phase.FAILED:
+            ends = "it recovers and soaks, a fix is rolled out, or somebody skips it"
+            return Wait(judged.reason, since, ends)
+    if judged.reason:
+        ends = "it recovers; else it counts as a failure, against the budget, from then on"
+        return Wait(judged.reason, since, ends, until)
+    late = "; else it has timed out" if until is not None else "; there is no progressDeadline"
+    if standing.health.value == "Silent":
+        return Wait("NotAcknowledged", standing.touched, f"its agent answers{late}", until)
+    return Wait("Progressing", since, f"its agent reports success{late}", until)
+
+
+def hold_wait(hold: Hold, since: datetime | None) -> Wait:
+    """A hold from outside, as a wait."""
+    return Wait(hold.reason, since, remedy(hold.reason))

@@ -1,0 +1,88 @@
+"""How would it go, in everything? The engine, the simulated agents and a hub in memory, to the end.
+
+Works for every scenario; a rehearsal does the same faster where only agents act.
+"""
+
+from datetime import datetime
+
+from rollout.analysis.tracks import Track
+from rollout.clock import VirtualClock
+from rollout.fleet.live import LiveRollout
+from rollout.hub.memory import MemoryHub
+from rollout.model.conditions import read_conditions
+from rollout.model.kinds import REPLICA_SET, Obj
+from rollout.model.names import READY
+from rollout.runtime.snapshots import FleetSnapshot
+from rollout.sim.drives import Jump
+from rollout.sim.local import LocalRun
+from rollout.sim.scenario import Scenario
+
+
+class _Jumping:
+    speed: float | None = None
+
+
+class Whole:
+    """One run on a hub of our own, which is used up by it.
+
+    ``tracks`` are filled with what becomes of each cluster, by (workload, placement).
+    """
+
+    def __init__(
+        self, hub: MemoryHub, clock: VirtualClock, scenario: Scenario, seed: int | None = None
+    ) -> None:
+        self.start = self.now = self.changed_at = clock.now()
+        self.halted_at: datetime | None = None
+        self.tracks: dict[tuple[str, str], Track] = {}
+        self._run = LocalRun(hub, clock, _Jumping(), scenario, seed, keep=False, drive=Jump(clock))
+        self.is_done = False
+
+    def run(self) -> None:
+        """To where every workload is done, or nothing can happen any more."""
+        last = self._run.run(self._look).last
+        self._look(last)
+        found = [obj for obj in last.workloads if obj["kind"] == REPLICA_SET.name]
+        self.is_done = bool(found) and all(map(_is_ready, found))
+
+    @property
+    def lives(self) -> list[LiveRollout]:
+        """The rollouts of all workloads that exist, but of placements whose clusters others own."""
+        fleet = self._run.engine.fleet
+        workloads = (fleet.peek(key) for key in fleet.workloads())
+        return [
+            share.live
+            for workload in workloads
+            if workload is not None
+            for share in workload.shares.values()
+            if share.selected or not share.overlapped
+        ]
+
+    def _look(self, shot: FleetSnapshot) -> None:
+        self.now = shot.now
+        lives = self.lives
+        for live in lives:
+            key = (live.workload.key, live.placement)
+            track = self.tracks.get(key)
+            rollout = live.ledger.rollout
+            if track is None:
+                track = self.tracks[key] = Track(rollout, self.start)
+            if track.rollout.revision != rollout.revision:
+                track.passed.clear()
+            track.rollout = rollout
+            if track.sweep(self.now, live.ledger.standings.values()):
+                self.changed_at = self.now
+            for stage in live.last.stages:
+                if stage.passed:
+                    track.passed.setdefault(stage.key, self.now)
+        halted = any(live.last.halt is not None for live in lives)
+        if not halted:
+            self.halted_at = None
+        elif self.halted_at is None:
+            self.halted_at = self.now
+
+
+def _is_ready(workload: Obj) -> bool:
+    """Whether it says, of its present generation, that it is rolled out."""
+    ready = read_conditions((workload.get("status") or {}).get("conditions")).get(READY)
+    generation = workload["metadata"].get("generation")
+    return ready is not None and ready.is_true and ready.observed_generation == generation

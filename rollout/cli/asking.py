@@ -1,0 +1,60 @@
+"""How do commands that only ask get at a hub, and print what they learn?"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import click
+
+from rollout.analysis.sight import Sight, away_since, look
+from rollout.analysis.wire import as_json
+from rollout.cli.naming import Target, targets
+from rollout.cli.options import F, Stop, options
+from rollout.cli.store import open_hub
+from rollout.hub.base import EmbeddedHub
+from rollout.model.kinds import REPLICA_SET, Ref
+
+output_option: Callable[[F], F] = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How to print the answer.  [default: text]",
+)
+
+
+@contextmanager
+def sighted() -> Iterator[tuple[EmbeddedHub, Sight]]:
+    """The hub that the options name, and what an engine would know that started there now."""
+    with open_hub(options()) as (hub, clock):
+        now = clock.now()
+        yield hub, look(hub, now, away_since=away_since(hub, now))
+
+
+def show(value: object, output: str, lines: Iterable[str]) -> None:
+    """Print an answer: as JSON, or the lines that it reads as."""
+    if output == "json":
+        click.echo(json.dumps(as_json(value), indent=2, ensure_ascii=False))
+        return
+    for line in lines:
+        click.echo(line)
+
+
+def workload_ref(words: tuple[str, ...], namespace: str, verb: str) -> Ref:
+    """The one workload that the words after a verb name. Raises: UsageError."""
+    named: list[Target] = targets(words) if words else []
+    if any(target.kind != REPLICA_SET for target in named):
+        raise click.UsageError(f"{verb} is about a {REPLICA_SET.name}: mwrs NAME")
+    if len(named) != 1 or not named[0].name:
+        raise click.UsageError("name one workload: mwrs NAME")
+    return named[0].ref(namespace)
+
+
+def missing(ref: Ref) -> Stop:
+    """Ends a command that was asked about what is not there."""
+    where = f" in namespace {ref.namespace}" if ref.namespace else ""
+    return Stop(
+        1,
+        f'{ref.kind.plural} "{ref.name}" not found{where}; `rollout get {ref.kind.plural}'
+        f"{' -A' if ref.kind.namespaced else ''}` shows which there are",
+    )

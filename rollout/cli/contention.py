@@ -1,0 +1,201 @@
+"""Who else is at work on this hub, and what have we left there? Further checks of `rollout doctor`."""
+
+import json
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+
+from rollout.cli.diagnosis import Finding, Level, Send, ask
+from rollout.errors import Gone
+from rollout.hub.kube_objects import path_of
+from rollout.model import names
+from rollout.model.instants import parse_instant
+from rollout.model.kinds import (
+    CONFIG_MAP,
+    LEASE,
+    MANIFEST_WORK,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    Kind,
+    Obj,
+)
+from rollout.planning.record import CLUSTERS, HEAD
+
+OURS = "rollout"
+"""How an API server calls us in managedFields: our User-Agent up to its first slash."""
+RECENT = timedelta(minutes=10)
+SAMPLE = 200
+"""So many objects of a kind are looked at."""
+MANAGER_PATH = "/apis/operator.open-cluster-management.io/v1/clustermanagers"
+OCM_LOCKS = ("placement-lock",)
+
+
+# -- who else writes -----------------------------------------------------------------------------
+
+
+def check_leases(send: Send, namespace: str, name: str, now: datetime) -> Iterator[Finding]:
+    """Does one of us lead, and is one of OCM's controllers of the same objects alive?"""
+    for lease in ask(send, path_of(LEASE)).get("items") or ():
+        meta, spec = lease["metadata"], lease.get("spec") or {}
+        where = f"{meta['namespace']}/{meta['name']}"
+        renewed = parse_instant(spec.get("renewTime"))
+        seconds = spec.get("leaseDurationSeconds") or 15
+        alive = renewed is not None and now < renewed + 2 * timedelta(seconds=seconds)
+        if meta["name"] in OCM_LOCKS and alive:
+            yield Finding(
+                "second controller",
+                Level.PROBLEM,
+                f"OCM's placement controller is alive: {spec.get('holderIdentity')} holds"
+                f" the Lease {where}",
+                "let only one of the two decide: run ours with --no-schedule-placements, or switch"
+                " OCM's off (docs/kubernetes.md, Takeover)",
+            )
+        if (meta["namespace"], meta["name"]) == (namespace, name):
+            holder = spec.get("holderIdentity")
+            if alive and holder:
+                yield Finding("leader", Level.OK, f"{holder} leads")
+            else:
+                yield Finding(
+                    "leader",
+                    Level.PROBLEM,
+                    f"nobody leads: the Lease {where} was last renewed at {spec.get('renewTime')}",
+                    "look at the pods of the controller and at their logs",
+                )
+
+
+CONTESTED: Mapping[Kind, tuple[str, str]] = {
+    PLACEMENT_DECISION: ("f:status", "--no-schedule-placements, or OCM's placement controller"),
+    REPLICA_SET: (
+        "f:status",
+        "OCM's work controller: the feature gate ManifestWorkReplicaSet of the ClusterManager",
+    ),
+    MANIFEST_WORK: (
+        "f:spec",
+        "OCM's work controller: the feature gate ManifestWorkReplicaSet of the ClusterManager",
+    ),
+}
+"""Which part of a kind is ours alone, and what is to be switched off where somebody else writes it."""
+
+
+def check_writers(send: Send, now: datetime) -> Iterator[Finding]:
+    """Who has written, lately, what only we should write? Told by managedFields."""
+    for kind, (part, switch) in CONTESTED.items():
+        writers: dict[str, tuple[datetime, str]] = {}
+        query = f"?limit={SAMPLE}"
+        if kind is MANIFEST_WORK:
+            query += f"&labelSelector={names.WORK_OWNER_LABEL}"
+        items = ask(send, path_of(kind) + query).get("items") or ()
+        for obj in items:
+            for manager, at in writers_of(obj, part):
+                if manager != OURS and at >= writers.get(manager, (at, ""))[0]:
+                    meta = obj["metadata"]
+                    writers[manager] = (at, f"{meta['namespace']}/{meta['name']}")
+        fresh = {m: said for m, said in writers.items() if now < said[0] + RECENT}
+        yield from _writer_findings(kind, part, switch, fresh, set(writers) - set(fresh))
+
+
+def writers_of(obj: Obj, part: str) -> Iterator[tuple[str, datetime]]:
+    """Who wrote a part of an object, and when last."""
+    for entry in obj["metadata"].get("managedFields") or ():
+        at = parse_instant(entry.get("time"))
+        if at is not None and part in (entry.get("fieldsV1") or {}):
+            yield str(entry.get("manager")), at
+
+
+def _writer_findings(
+    kind: Kind, part: str, switch: str, fresh: Mapping[str, tuple[datetime, str]], old: set[str]
+) -> Iterator[Finding]:
+    word = part.removeprefix("f:")
+    for manager, (at, key) in sorted(fresh.items()):
+        yield Finding(
+            "second controller",
+            Level.PROBLEM,
+            f"{manager} wrote the {word} of a {kind.name} at {at.isoformat()} ({key})",
+            f"two controllers of the same objects undo each other's work; switch one off: {switch}",
+        )
+    if old:
+        yield Finding(
+            "second controller",
+            Level.NOTE,
+            f"{', '.join(sorted(old))} once wrote the {word} of {kind.plural}, not lately",
+            "nothing is to be done: these were taken over",
+        )
+    if not fresh:
+        yield Finding(
+            "second controller", Level.OK, f"nobody else writes the {word} of {kind.plural}"
+        )
+
+
+def check_gates(send: Send) -> Iterator[Finding]:
+    """Does a ClusterManager switch OCM's controller of ManifestWorkReplicaSets on?"""
+    try:
+        managers = ask(send, MANAGER_PATH).get("items") or ()
+    except Gone:
+        return
+    for manager in managers:
+        work = (manager.get("spec") or {}).get("workConfiguration") or {}
+        gates = {gate.get("feature"): gate.get("mode") for gate in work.get("featureGates") or ()}
+        if gates.get("ManifestWorkReplicaSet") == "Enable":
+            name = manager["metadata"]["name"]
+            yield Finding(
+                "second controller",
+                Level.PROBLEM,
+                f"the ClusterManager {name} enables OCM's ManifestWorkReplicaSet controller",
+                "set the mode of that feature gate in spec.workConfiguration.featureGates to"
+                " Disable; works and statuses stay as they are, and ours goes on from them",
+            )
+
+
+# -- what we keep --------------------------------------------------------------------------------
+
+
+def check_records(send: Send) -> Iterator[Finding]:
+    """Can every record be read, and does the workload that it is about still exist?"""
+    workloads = {
+        f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
+        for obj in ask(send, path_of(REPLICA_SET)).get("items") or ()
+    }
+    pages = (
+        ask(send, f"{path_of(CONFIG_MAP)}?labelSelector={names.RECORD_LABEL}").get("items") or ()
+    )
+    bad: list[str] = []
+    left: list[str] = []
+    for page in pages:
+        meta = page["metadata"]
+        where = f"{meta['namespace']}/{meta['name']}"
+        if not _is_readable(page.get("data") or {}):
+            bad.append(where)
+        if (meta.get("annotations") or {}).get(names.OWNER) not in workloads:
+            left.append(where)
+    if bad:
+        yield Finding(
+            "records",
+            Level.PROBLEM,
+            f"cannot be read: {_few(bad)}",
+            "delete these ConfigMaps: the records are rebuilt from the works, soaks start again",
+        )
+    if left:
+        yield Finding(
+            "records",
+            Level.NOTE,
+            f"of workloads that are gone: {_few(left)}",
+            "they can be deleted; a garbage collector does so where there is one",
+        )
+    if not bad:
+        yield Finding("records", Level.OK, f"{len(pages)} pages, all readable")
+
+
+def _is_readable(data: Mapping[str, object]) -> bool:
+    for field in (HEAD, CLUSTERS):
+        text = data.get(field)
+        if text is None:
+            continue
+        try:
+            if not isinstance(json.loads(str(text)), dict):
+                return False
+        except ValueError:
+            return False
+    return CLUSTERS in data or HEAD in data
+
+
+def _few(found: list[str]) -> str:
+    return ", ".join(sorted(found)[:5]) + (f" and {len(found) - 5} more" if len(found) > 5 else "")

@@ -1,0 +1,131 @@
+"""Is this hub fit for a controller? `rollout doctor` looks, and says what to do."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import datetime
+
+import click
+
+from rollout.cli.contention import check_gates, check_leases, check_records, check_writers
+from rollout.cli.diagnosis import Finding, Level, Send, check_kinds, check_permissions
+from rollout.cli.options import Stop, options, shared, was_typed
+from rollout.clock import SystemClock
+from rollout.errors import ConfigError, HubError, Invalid, Unavailable
+from rollout.hub.kube import KubeHub
+from rollout.hub.kube_access import Access
+from rollout.runtime.permissions import Permission, needed
+from rollout.settings import settings
+
+SIGNS = {Level.OK: "✔", Level.NOTE: "·", Level.PROBLEM: "✖"}
+
+DOCTOR_HELP = """Look for what keeps a controller from working on this hub.
+
+Another controller of the same objects, missing permissions, missing or foreign
+CustomResourceDefinitions, records that cannot be read.
+
+\b
+Exit codes:
+  0  no problem was found
+  1  problems were found, or the server could not be asked
+  2  the command was typed wrongly
+"""
+
+
+@click.command(help=DOCTOR_HELP)
+@click.option(
+    "-n",
+    "--namespace",
+    metavar="NS",
+    default="rollout-system",
+    help="Where the controller and its lease are.  [default: rollout-system]",
+)
+@click.option(
+    "--service-account",
+    "account",
+    metavar="NS/NAME",
+    default="",
+    help="Whose permissions to look at.  [default: those of who asks]",
+)
+@click.option(
+    "--schedule-placements/--no-schedule-placements",
+    "schedules",
+    default=True,
+    help="Whether the controller decides Placements.  [default: it does]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How to print it.  [default: text]",
+)
+@shared
+def doctor(namespace: str, account: str, schedules: bool, output: str) -> int:
+    """Look at a hub."""
+    asked = options()
+    if was_typed("state"):
+        raise Stop(2, "a state file has no permissions and no second controller: give --kubeconfig")
+    if account and account.count("/") != 1:
+        raise click.UsageError(f"--service-account {account}: write NAMESPACE/NAME")
+    chosen = settings({"schedule_placements": schedules, "keep_sets": schedules})
+    hub = KubeHub(Access(asked.kubeconfig or None, asked.context or None), patience=1.0)
+    try:
+        found = examine(
+            hub.send, needed(chosen), namespace, chosen.lease_name, account, SystemClock().now()
+        )
+        return report(list(found), output)
+    finally:
+        hub.close()
+
+
+def examine(
+    send: Send,
+    permissions: tuple[Permission, ...],
+    namespace: str,
+    lease: str,
+    account: str,
+    now: datetime,
+) -> Iterator[Finding]:
+    """All findings. A check that cannot be made is a finding too."""
+    checks: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
+        ("kinds", lambda: check_kinds(send)),
+        ("permissions", lambda: check_permissions(send, permissions, namespace, account)),
+        ("leader", lambda: check_leases(send, namespace, lease, now)),
+        ("second controller", lambda: check_writers(send, now)),
+        ("second controller", lambda: check_gates(send)),
+        ("records", lambda: check_records(send)),
+    )
+    for name, check in checks:
+        try:
+            yield from check()
+        except Unavailable as error:
+            fix = "see that the API server can be reached with this kubeconfig"
+            yield Finding(name, Level.PROBLEM, str(error), fix)
+            return
+        except (HubError, ConfigError, Invalid) as error:
+            yield Finding(name, Level.NOTE, f"could not be looked at: {error}", "")
+
+
+def report(found: list[Finding], output: str) -> int:
+    """Print the findings. Returns: the exit code."""
+    problems = sum(finding.level is Level.PROBLEM for finding in found)
+    if output == "json":
+        click.echo(
+            json.dumps(
+                {
+                    "problems": problems,
+                    "findings": [
+                        {"check": f.check, "level": f.level.value, "what": f.what, "fix": f.fix}
+                        for f in found
+                    ],
+                },
+                indent=2,
+                ensure_ascii=False,
+            )
+        )
+        return int(problems > 0)
+    for finding in found:
+        click.echo(f"{SIGNS[finding.level]} {finding.check}: {finding.what}")
+        if finding.fix and finding.level is not Level.OK:
+            click.echo(f"    {finding.fix}")
+    return int(problems > 0)

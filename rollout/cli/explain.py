@@ -1,0 +1,65 @@
+"""Why does it not go on, and why was this cluster chosen? `rollout explain`."""
+
+import click
+
+from rollout.analysis.clusters import explain_cluster
+from rollout.analysis.placements import explain_placement
+from rollout.analysis.rollouts import explain_rollout
+from rollout.cli.asking import missing, output_option, show, sighted
+from rollout.cli.naming import DEFAULT_NAMESPACE
+from rollout.cli.options import namespace_option, shared
+from rollout.cli.render_explain import cluster_lines, placement_lines, rollout_lines
+from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, REPLICA_SET, Kind, Ref, find, key_of
+
+EXPLAIN_HELP = """Say why something stands where it stands, since when, and what would end that.
+
+\b
+rollout explain rollout NAME      the one reason why a workload is not done; its stages
+rollout explain cluster NAME      what each workload waits for there, or why it is not selected
+rollout explain placement NAME    which clusters are selected, which refused, and why
+
+No engine need be running: the answer is worked out anew from what is stored.
+"""
+
+_SUBJECTS = {"rollout": REPLICA_SET, "cluster": MANAGED_CLUSTER, "placement": PLACEMENT}
+
+
+def _kind(ctx: click.Context, param: click.Parameter, value: str) -> Kind:
+    found = _SUBJECTS.get(value) or find(value)
+    if found not in _SUBJECTS.values():
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(_SUBJECTS)}", ctx, param)
+    assert found is not None
+    return found
+
+
+@click.command(help=EXPLAIN_HELP)
+@click.argument("kind", metavar="rollout|cluster|placement", callback=_kind)
+@click.argument("name", metavar="NAME")
+@click.option("--workload", default="", metavar="NAME", help="Of a cluster: this workload alone.")
+@click.option("--all", "whole", is_flag=True, help="Of a placement: every candidate.")
+@namespace_option
+@output_option
+@shared
+def explain(kind: Kind, name: str, workload: str, whole: bool, namespace: str, output: str) -> None:
+    """Say why a rollout, a cluster or a placement stands as it does."""
+    place = namespace or DEFAULT_NAMESPACE
+    ref = Ref(kind, key_of(place if kind.namespaced else "", name))
+    with sighted() as (_, sight):
+        if kind is REPLICA_SET:
+            rollout = explain_rollout(sight, ref.key)
+            if rollout is None:
+                raise missing(ref)
+            show(rollout, output, rollout_lines(rollout))
+        elif kind is PLACEMENT:
+            placement = explain_placement(sight, ref.key)
+            if placement is None:
+                raise missing(ref)
+            show(placement, output, placement_lines(placement, whole=whole))
+        else:
+            only = Ref(REPLICA_SET, key_of(place, workload)) if workload else None
+            if only is not None and only.key not in sight.workloads():
+                raise missing(only)
+            cluster = explain_cluster(sight, name, only.key if only else "")
+            if cluster is None:
+                raise missing(ref)
+            show(cluster, output, cluster_lines(cluster))

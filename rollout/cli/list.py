@@ -1,0 +1,67 @@
+"""How do all workloads stand, a line each? `rollout list`."""
+
+from datetime import datetime
+
+import click
+
+from rollout.analysis.histories import Line, lines
+from rollout.analysis.sight import Sight
+from rollout.cli.ages import age
+from rollout.cli.asking import output_option, show, sighted
+from rollout.cli.figures import result
+from rollout.cli.naming import DEFAULT_NAMESPACE
+from rollout.cli.options import namespace_option, shared
+from rollout.cli.tables import Table, widths
+from rollout.cli.tables import lines as table_lines
+from rollout.cli.verdict import Verdict, verdict
+
+
+@click.command(name="list")
+@namespace_option
+@click.option("-A", "--all-namespaces", is_flag=True, help="Workloads of every namespace.")
+@output_option
+@shared
+def list_command(namespace: str, all_namespaces: bool, output: str) -> None:
+    """Show every workload (mwrs) and how its rollout stands.
+
+    STAGE is the first that has not passed; UPDATED counts the clusters that carry the revision;
+    BUDGET is how many may fail there.
+    """
+    place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
+    with sighted() as (_, sight):
+        found = lines(sight, place)
+        verdicts = [verdict_now(sight, f"{line.namespace}/{line.name}") for line in found]
+        if not found and output == "text":
+            where = f" in namespace {place}" if place else ""
+            click.echo(f"there is no workload{where}; `rollout apply -f PATH` makes one", err=True)
+            return
+        show(found, output, list_lines(found, verdicts, sight.now, spaces=all_namespaces))
+
+
+def verdict_now(sight: Sight, key: str) -> Verdict:
+    """How a workload stands, worked out anew."""
+    workload = sight.workload(key)
+    assert workload is not None
+    assert workload.replicaset is not None
+    return verdict({**workload.replicaset.raw, "status": sight.status(key)})
+
+
+def list_lines(
+    found: tuple[Line, ...], verdicts: list[Verdict], now: datetime, *, spaces: bool = False
+) -> list[str]:
+    """The table of all workloads."""
+    header = ("NAME", "RESULT", "STAGE", "UPDATED", "FAILED", "BUDGET", "AGE")
+    rows = []
+    for line, stands in zip(found, verdicts, strict=True):
+        row = (
+            line.name,
+            result(stands),
+            line.stage,
+            f"{line.updated}/{line.total}",
+            str(line.failed),
+            "any" if line.budget is None else str(line.budget),
+            age(now - line.created) if line.created else "",
+        )
+        rows.append((line.namespace, *row) if spaces else row)
+    shown = Table(("NAMESPACE", *header) if spaces else header, tuple(rows))
+    return table_lines(shown, widths(shown))

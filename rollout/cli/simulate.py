@@ -1,0 +1,182 @@
+"""How would these files go, once or a thousand times? `rollout simulate`."""
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+import click
+
+from rollout.analysis.outcomes import Distribution
+from rollout.analysis.pictures import svg
+from rollout.analysis.simulating import Question, Tick, question, silent, simulate, simulate_many
+from rollout.cli.apply import files_option
+from rollout.cli.asking import output_option, show
+from rollout.cli.documents import Document
+from rollout.cli.options import Options, namespace_option, options, shared
+from rollout.cli.plan import applying, good_documents
+from rollout.cli.render_simulate import (
+    comparison_lines,
+    distribution_lines,
+    outcome_line,
+    simulated_lines,
+)
+from rollout.cli.scenarios import SCENARIO_STATE, Asked, asked
+from rollout.cli.store import open_hub
+from rollout.hub.base import EmbeddedHub
+
+SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.
+
+One run is shown as a timeline: each stage a row, filling up as its clusters soak. With --runs each
+run has a seed of its own (--seed, and the numbers after it), and what is shown is how often each end
+comes about, how long it takes, and how many clusters get the change before it halts. The answer does
+not depend on how many processes work at it.
+
+With --state or --context what is stored there is taken as given: how would these files go there, now?
+"""
+
+
+@click.command(name="simulate", help=SIMULATE_HELP)
+@files_option(required=False)
+@namespace_option
+@click.option(
+    "--agents",
+    metavar="SCENARIO.yaml",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="How the agents behave; without it, as a scenario among the files says, else all are"
+    " healthy.",
+)
+@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
+@click.option("--runs", type=click.IntRange(1), default=1, help="How many runs.  [default: 1]")
+@click.option(
+    "--compare",
+    metavar="A.yaml B.yaml",
+    type=click.Path(exists=True, path_type=Path),
+    nargs=2,
+    help="Two variants side by side: each is the files of -f with those of A, or of B, over them.",
+)
+@click.option(
+    "--svg",
+    "picture",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the timeline of the first run.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Processes at work.  [default: all cores]")
+@output_option
+@shared
+def simulate_command(
+    paths: tuple[str, ...],
+    namespace: str,
+    agents: Path | None,
+    seed: int | None,
+    runs: int,
+    compare: tuple[Path, Path] | None,
+    picture: Path | None,
+    jobs: int | None,
+    output: str,
+) -> None:
+    """Roll files out in virtual time, once or many times."""
+    if not paths and not compare:
+        raise click.UsageError("give -f PATH, or --compare A.yaml B.yaml")
+    if picture is not None and compare:
+        raise click.UsageError("--svg draws one run: leave out --compare")
+    workers = jobs or os.cpu_count() or 1
+    variants = [(*paths, str(variant)) for variant in compare or ()] or [paths]
+    questions = [_question(each, namespace, agents, seed) for each in variants]
+    if compare:
+        names = [variant.name for variant in compare]
+        _compare(names, questions, runs, workers, output)
+        return
+    if runs == 1 or picture is not None:
+        _once(questions[0], picture, output, shown=runs == 1)
+    if runs > 1:
+        _often(questions[0], runs, workers, output)
+
+
+def _once(asked_for: Question, picture: Path | None, output: str, *, shown: bool) -> None:
+    found = simulate(asked_for)
+    if picture is not None:
+        picture.write_text(svg(found.timeline, outcome_line(found.outcome)), encoding="utf-8")
+    if shown:
+        show(found, output, simulated_lines(found, shutil.get_terminal_size((100, 24)).columns))
+        if picture is not None and output == "text":
+            click.echo(f"\n{picture} has the picture")
+
+
+def _often(asked_for: Question, runs: int, workers: int, output: str) -> None:
+    with ticking(options(), runs) as tick:
+        found, outcomes = simulate_many(asked_for, runs, workers=workers, tick=tick)
+    if output == "json":
+        show({"distribution": found, "outcomes": outcomes}, output, ())
+        return
+    seeds = (asked_for.seed, asked_for.seed + runs - 1)
+    show(found, output, distribution_lines(found, seeds))
+
+
+def _compare(
+    names: Sequence[str], questions: Sequence[Question], runs: int, workers: int, output: str
+) -> None:
+    found: list[Distribution] = []
+    with ticking(options(), runs * len(questions)) as tick:
+        for i, each in enumerate(questions):
+            further = partial(_further, tick, i * runs)
+            found.append(simulate_many(each, runs, workers=workers, tick=further)[0])
+    if output == "json":
+        show(dict(zip(names, found, strict=True)), output, ())
+        return
+    show(found, output, comparison_lines(names, found))
+
+
+def _further(tick: Tick, before: int, done: int) -> None:
+    tick(before + done)
+
+
+def _question(
+    paths: Sequence[str], namespace: str, agents: Path | None, seed: int | None
+) -> Question:
+    """The question that some files ask, of what is stored where a state file or server is named."""
+    documents = _newest(good_documents(paths, namespace))
+    chosen = options()
+    wanted = asked(agents, paths, seed)
+    if not (chosen.state or chosen.on_server):
+        return question(applying(documents), wanted.scenario())
+    with open_hub(chosen) as (hub, clock):
+        scenario = _as_before(hub, wanted).scenario()
+        return question(applying(documents), scenario, hub=hub, now=clock.now())
+
+
+def _newest(documents: Sequence[Document]) -> list[Document]:
+    """Each object as the last file that has it says."""
+    return list({document.ref: document for document in documents}.values())
+
+
+def _as_before(hub: EmbeddedHub, wanted: Asked) -> Asked:
+    """What is asked for; where that says nothing of agents, as the last run on this hub."""
+    kept = hub.get_state(SCENARIO_STATE)
+    if wanted.text or not kept:
+        return wanted
+    before = Asked(**json.loads(kept))
+    return Asked(before.text, before.seed if wanted.seed is None else wanted.seed)
+
+
+@contextmanager
+def ticking(chosen: Options, total: int) -> Iterator[Tick]:
+    """A progress bar on stderr, where that is a terminal."""
+    if not sys.stderr.isatty() or chosen.verbose:
+        yield silent
+        return
+    from rich.console import Console  # noqa: PLC0415  (50 ms, for nothing where nobody watches)
+    from rich.progress import Progress  # noqa: PLC0415  (as above)
+
+    with Progress(console=Console(stderr=True, no_color=not chosen.color), transient=True) as bar:
+        task = bar.add_task("simulating", total=total)
+
+        def tick(done: int) -> None:
+            bar.update(task, completed=done)
+
+        yield tick

@@ -1,0 +1,385 @@
+"""What do we know of one ClusterManagementAddOn: its clusters, its configurations, its rollouts?
+
+Kept current add-on by add-on; recounted only when configurations, a strategy or a selection change.
+What a ManagedClusterAddOn carries is told to the rollout as the revision that it amounts to there,
+so that configurations of its own change that cluster alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rollout.fleet.live import LiveRollout, Observation, Terms
+from rollout.fleet.membership import Membership, Surroundings, read_placement, without
+from rollout.fleet.mirror import Mirror
+from rollout.fleet.selections import Reading
+from rollout.model import names
+from rollout.model.addon import (
+    AddOn,
+    ClusterAddOn,
+    Config,
+    ConfigRef,
+    Configs,
+    InstallPlacement,
+    by_resource,
+    effective,
+)
+from rollout.model.intents import skipped_clusters
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, Ref
+from rollout.model.replicaset import RolloutSpec
+from rollout.planning.addons_configs import (
+    AddOnWork,
+    Known,
+    content_of,
+    in_order,
+    read_as_ocm,
+    read_health,
+)
+from rollout.planning.addons_views import Told
+from rollout.strategies.base import Health, Hold, Selection, Strategy
+from rollout.strategies.stages import soak_of
+
+_NO_WORKS: dict[str, AddOnWork] = {}
+_NO_REVISIONS_KEPT = 200
+
+
+@dataclass(slots=True)
+class Share:
+    """One placement of an install strategy, live. ``total``: with what later placements take."""
+
+    placement: InstallPlacement
+    live: LiveRollout
+    reading: Reading
+    hold: Hold | None
+    configs: Configs
+    total: int
+
+    @property
+    def selected(self) -> int:
+        return self.reading.selection.total
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is known that could still select another cluster."""
+        return not self.reading.is_torn and self.reading.quiet_until is None
+
+
+class AddOnWorkload(Membership[Share]):
+    """One ClusterManagementAddOn and everything that hangs on it."""
+
+    def __init__(
+        self, name: str, known: Mapping[ConfigRef, Known], mirrored: Mirror, profile: str
+    ) -> None:
+        super().__init__(Ref(CLUSTER_MANAGEMENT_ADDON, name))
+        self.addon: AddOn | None = None
+        self.known, self._mirror, self._profile = known, mirrored, profile
+        self.defaults: Configs = ()
+        self.strays: set[str] = set()
+        self.untold: set[str] = set()
+        self.unowned: set[str] = set()
+        self._installed: dict[str, ClusterAddOn] = {}
+        self._works: dict[str, dict[str, AddOnWork]] = {}  # cluster -> key -> work
+        self._revisions: dict[str, Configs] = {}  # content -> configurations
+
+    # -- what happened -------------------------------------------------------------------------
+
+    def put(self, installed: ClusterAddOn, now: datetime) -> None:
+        """A ManagedClusterAddOn is there, or has changed."""
+        cluster = installed.cluster
+        before = self._installed.get(cluster)
+        self._installed[cluster] = installed
+        if before is None or _who(before) != _who(installed):
+            self.unowned.add(cluster)
+        self._news(cluster, now)
+
+    def drop(self, cluster: str, now: datetime) -> None:
+        """The ManagedClusterAddOn is gone."""
+        if self._installed.pop(cluster, None) is not None:
+            self._news(cluster, now)
+
+    def put_work(self, cluster: str, key: str, work: AddOnWork) -> bool:
+        """A work of a cluster's add-on; returns whether that says anything new."""
+        held = self._works.setdefault(cluster, {})
+        if held.get(key) == work:
+            return False
+        held[key] = work
+        self.untold.add(cluster)
+        return True
+
+    def drop_work(self, cluster: str, key: str) -> None:
+        self._works.get(cluster, {}).pop(key, None)
+        self.untold.add(cluster)
+
+    def _news(self, cluster: str, now: datetime) -> None:
+        installed = self._installed.get(cluster)
+        self.untold.add(cluster)
+        owner = self.members.get(cluster)
+        share = self.shares.get(owner) if owner is not None else None
+        if installed is not None and not installed.configs:
+            self._remember(in_order(installed.desired))
+        if share is not None:
+            share.live.observe(cluster, self._observation(cluster, share), now)
+        self._place(cluster)
+
+    def _place(self, cluster: str) -> None:
+        installed = self._installed.get(cluster)
+        is_ours = installed is not None and names.INSTALLED_BY in installed.annotations
+        (self.strays.add if is_ours and cluster not in self.members else self.strays.discard)(
+            cluster
+        )
+
+    def _remember(self, configs: Configs) -> str:
+        content = content_of(configs)
+        if len(self._revisions) > _NO_REVISIONS_KEPT:
+            self._revisions.clear()
+        self._revisions[content] = configs
+        return content
+
+    @property
+    def raw(self) -> Obj | None:
+        return self.addon.raw if self.addon else None
+
+    # -- what planners read --------------------------------------------------------------------
+
+    @property
+    def clusters(self) -> list[str]:
+        """Where it is installed, by name."""
+        return sorted(self._installed)
+
+    @property
+    def uses(self) -> set[ConfigRef]:
+        """Every configuration object that it refers to anywhere."""
+        addon = self.addon
+        if addon is None:
+            return set()
+        found = {ref for a in self._installed.values() for ref in a.configs}
+        return found.union(addon.defaults, *(p.configs for p in addon.placements or ()))
+
+    def installed(self, cluster: str) -> ClusterAddOn | None:
+        return self._installed.get(cluster)
+
+    def works(self, cluster: str) -> Iterable[AddOnWork]:
+        held = self._works.get(cluster, _NO_WORKS)
+        return [held[key] for key in sorted(held)]
+
+    def to_install(self) -> list[str]:
+        lacking = self.members.keys() - self._installed.keys()
+        return sorted(cluster for cluster in lacking if self._mirror.has(cluster))
+
+    def mirrored(self, cluster: str) -> Mapping[str, str | None]:
+        """Manual add-ons mirror nothing."""
+        if self.addon is None or self.addon.placements is None:
+            return {}
+        return self._mirror.of(cluster)
+
+    def told(self, cluster: str) -> Told | None:
+        installed = self._installed.get(cluster)
+        if installed is None or self.addon is None:
+            return None
+        carried = in_order(installed.desired)
+        share = self.shares.get(self.members.get(cluster, ""))
+        if share is not None:
+            newest = self._content(cluster, installed, share) == share.live.revision
+            return Told(carried, newest and not _is_missing(share.hold))
+        if cluster in self.strays or any(s.hold is not None for s in self.shares.values()):
+            return Told(carried, configured=not carried or self._is_configured(installed))
+        wanted = self._for(installed, self.defaults)
+        if wanted is None or any(not config.spec_hash for config in wanted):
+            return Told(carried, configured=False)
+        return Told(wanted, configured=True)
+
+    @staticmethod
+    def _is_configured(installed: ClusterAddOn) -> bool:
+        condition = installed.conditions.get(names.CONFIGURED)
+        return condition is not None and condition.is_true
+
+    def configs_of(self, cluster: str, revision: str) -> Configs | None:
+        configs = self._revisions.get(revision)
+        installed = self._installed.get(cluster)
+        if configs is None or installed is None:
+            return None
+        return self._for(installed, configs)
+
+    def _for(self, installed: ClusterAddOn, configs: Configs) -> Configs | None:
+        """These configurations with the cluster's own over them; None where one of those is missing."""
+        if not installed.configs:
+            return configs
+        own = by_resource(installed.configs)
+        merged = [config for config in configs if config.ref.resource not in own]
+        for listed in own.values():
+            for ref in listed:
+                there = self.known.get(ref)
+                if there is None:
+                    return None
+                merged.append(Config(ref, there.spec_hash))
+        return in_order(merged)
+
+    # -- observations --------------------------------------------------------------------------
+
+    def _observation(self, cluster: str, share: Share) -> Observation | None:
+        installed = self._installed.get(cluster)
+        if installed is None or self.addon is None:
+            return None
+        if installed.configs and any(ref not in self.known for ref in installed.configs):
+            return Observation(share.live.revision, Health.FAILED, "ConfigNotFound")
+        if not installed.references and share.configs:
+            return None  # it was never told anything
+        content = self._content(cluster, installed, share)
+        report = read_health(installed, gate=self._is_gated)
+        reported = read_as_ocm(installed) if self._is_ocm else None
+        return Observation(content, report.health, report.reason, reported=reported)
+
+    def _content(self, cluster: str, installed: ClusterAddOn, share: Share) -> str:
+        """The revision that what it carries amounts to."""
+        carried = in_order(installed.desired)
+        if not installed.configs:
+            return content_of(carried)
+        for revision in (share.live.revision, share.live.supposed(cluster)):
+            configs = self._revisions.get(revision)
+            if configs is not None and self._for(installed, configs) == carried:
+                return revision
+        return f"other-{content_of(carried)}"  # no revision, with this cluster's own over it
+
+    @property
+    def _is_gated(self) -> bool:
+        gate = self.addon.annotations.get(names.HEALTH_GATE) if self.addon else None
+        return gate == names.AVAILABLE
+
+    @property
+    def _is_ocm(self) -> bool:
+        asked = self.addon.annotations.get(names.SEMANTICS) if self.addon else None
+        return (asked or self._profile) == "ocm"
+
+    # -- terms ---------------------------------------------------------------------------------
+
+    def sync(self, around: Surroundings, now: datetime) -> None:
+        """Bring shares and members up to date with the add-on, its placements and configurations."""
+        addon = self.addon
+        if addon is None or not self.is_due(now):
+            return
+        self.stale = False
+        self.defaults = self._configs(effective(addon.defaults))
+        members: dict[str, str] = {}
+        shares: dict[str, Share] = {}
+        first = next(iter(self.shares.values()), None)
+        unread: Hold | None = None  # why it is not known which clusters a later placement owns
+        for placement in reversed(addon.placements or ()):  # a later one takes from earlier ones
+            share = self._share(placement, addon, members, around, now)
+            shares[placement.key] = share
+            if unread is not None:
+                before = self.shares.get(placement.key)
+                selection = before.reading.selection if before else Selection()
+                share.reading, share.hold = Reading(selection, unread), unread
+            elif share.reading.is_torn and not share.selected:
+                unread = share.reading.hold
+            for group in share.reading.selection.groups:
+                members.update(dict.fromkeys(group.clusters, placement.key))
+        self.members = members
+        self.shares = {p.key: shares[p.key] for p in addon.placements or ()}
+        for share in self.shares.values():
+            self._agree(share, addon, around, now)
+        for cluster in self._installed.keys() | members.keys():
+            self._place(cluster)
+        self.untold.update(self._installed)
+        self.note_basis(addon.generation, list(self.shares), around, first, now)
+
+    def _configs(self, refs: Iterable[ConfigRef]) -> Configs:
+        return tuple(
+            Config(ref, there.spec_hash if (there := self.known.get(ref)) else "") for ref in refs
+        )
+
+    def _share(
+        self,
+        placement: InstallPlacement,
+        addon: AddOn,
+        taken: Mapping[str, str],
+        around: Surroundings,
+        now: datetime,
+    ) -> Share:
+        known = self.shares.get(placement.key)
+        live = (
+            known.live
+            if known
+            else self.open_rollout(placement.key, addon.uid, around, now, placement.namespace)
+        )
+        reading = read_placement(placement.key, known.reading if known else None, around, now)
+        total = reading.selection.total
+        reading = without(reading, taken)
+        configs = self._configs(effective(addon.defaults, placement.configs))
+        hold = reading.hold or self._missing(addon, configs)
+        return Share(placement, live, reading, hold, configs, total)
+
+    def _missing(self, addon: AddOn, configs: Configs) -> Hold | None:
+        lacking = [config.ref for config in configs if not config.spec_hash]
+        if not lacking:
+            return None
+        ref = lacking[0]
+        if ref.resource not in addon.supported:
+            message = f"{ref.resource} is not among the add-on's supportedConfigs"
+        else:
+            message = f"{ref} does not exist, or has not been read yet; create it to go on"
+        return Hold("ConfigNotFound", message)
+
+    def _agree(self, share: Share, addon: AddOn, around: Surroundings, now: datetime) -> None:
+        live, placement = share.live, share.placement
+        is_known = share.reading.hold is None
+        if not _is_missing(share.hold):
+            self._remember(share.configs)
+        live.observations = {
+            cluster: seen
+            for group in share.reading.selection.groups
+            for cluster in group.clusters
+            if (seen := self._observation(cluster, share)) is not None
+        }
+
+        def is_available(cluster: str) -> bool:
+            """Whether it was there to leave; who only changed its owner did not leave."""
+            return cluster in self.members or around.is_available(cluster)
+
+        spec = placement.rollout
+        strategy = around.strategy(spec.type) if spec is not None else None
+        if spec is None or strategy is None:
+            words = "; ".join(map(str, placement.problems)) or "its rollout strategy is not known"
+            share.hold = share.hold or Hold("Misconfigured", f"placement {placement.key}: {words}")
+        if spec is None or strategy is None or _is_missing(share.hold):
+            live.reselect(share.reading.selection, is_known, is_available, now)
+            return
+        before = live.revision
+        live.agree(self._terms(spec, strategy, share, addon, around), is_available, now)
+        if live.revision != before:  # what clusters with configurations of their own amount to
+            for cluster in list(live.observations):
+                live.observe(cluster, self._observation(cluster, share), now)
+
+    def _terms(
+        self,
+        spec: RolloutSpec,
+        strategy: Strategy,
+        share: Share,
+        addon: AddOn,
+        around: Surroundings,
+    ) -> Terms:
+        placement = around.placement(share.placement.key)
+        if spec.concurrency is None and placement is not None:
+            spec = replace(spec, concurrency=placement.group_size)  # row 4
+        settle = around.policy.settle if self._is_gated else timedelta(0)
+        return Terms(
+            content_of(share.configs),
+            spec,
+            strategy,
+            share.reading.selection,
+            soak_of(spec, settle),
+            around.policy.failure_grace,
+            around.outages(),
+            skipped_clusters(addon.annotations),
+            addon.annotations.get(names.FAILURE_TOLERANCE) == "Strict",
+            share.placement.raw if self._is_ocm else None,
+            share.reading.hold is None,
+        )
+
+
+def _who(addon: ClusterAddOn) -> tuple[object, ...]:
+    return addon.uid, addon.owner_uids, addon.annotations
+
+
+def _is_missing(hold: Hold | None) -> bool:
+    return hold is not None and hold.reason == "ConfigNotFound"

@@ -1,0 +1,286 @@
+"""What do we know of all add-ons, and which configuration objects do they hang on?
+
+Follows ClusterManagementAddOns, ManagedClusterAddOns, their works, the clusters' annotations, and every
+kind of configuration object that an add-on supports and refers to.
+"""
+
+from collections.abc import Container, Iterable
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from rollout.api import decode
+from rollout.api.fields import mapping, strings, text, whole
+from rollout.fleet.addon_workload import AddOnWorkload
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.membership import Surroundings
+from rollout.fleet.mirror import Mirror
+from rollout.model import names
+from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Resource
+from rollout.model.events import Change, Event
+from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
+    MANAGED_CLUSTER,
+    MANAGED_CLUSTER_ADDON,
+    MANIFEST_WORK,
+    Kind,
+    Obj,
+    Ref,
+    kind_by_resource,
+)
+from rollout.model.spec_hash import spec_hash
+from rollout.planning.addons_configs import Known, read_addon_work
+from rollout.planning.policy import Policy
+
+_ALWAYS = frozenset({CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON})
+_NEVER = frozenset({"", "apps", "coordination.k8s.io", MANIFEST_WORK.group, MANAGED_CLUSTER.group})
+"""Groups whose objects are no configurations: the fleet follows them for other ends, in part only."""
+
+
+class Fleet(Surroundings, Protocol):
+    """The fleet around the add-ons."""
+
+    policy: Policy
+
+    def abandoned(self, key: str, kept: Container[str] | None = None) -> list[tuple[Ref, str]]: ...
+
+
+class AddOns:
+    """All add-ons. Implements `rollout.fleet.tracker.Tracker`, and what their planner reads."""
+
+    planned = (CLUSTER_MANAGEMENT_ADDON,)
+
+    def __init__(self, fleet: Fleet) -> None:
+        self.policy = fleet.policy
+        self.known: dict[ConfigRef, Known] = {}
+        self._fleet = fleet
+        self._mirror = Mirror()
+        self._addons: dict[str, AddOnWorkload] = {}
+        self._homes: dict[str, tuple[str, str]] = {}  # work key -> add-on, cluster
+        self._wanted: frozenset[Kind] = _ALWAYS
+        self._configs: dict[Kind, set[ConfigRef]] = {}  # watched kind -> objects that exist
+
+    # -- what happened -------------------------------------------------------------------------
+
+    def take(self, event: Event, now: datetime) -> Iterable[Ref]:
+        """Take in an event; the add-ons that are planned anew for it."""
+        kind = event.ref.kind
+        if kind is MANAGED_CLUSTER_ADDON:
+            return self._on_cluster_addon(event, now)
+        if kind is MANIFEST_WORK:
+            return self._on_work(event)
+        if kind is MANAGED_CLUSTER:
+            return self._on_cluster(event)
+        if kind is CLUSTER_MANAGEMENT_ADDON:
+            return self._on_addon(event)
+        if kind in self._wanted:
+            return self._on_config(event)
+        return ()
+
+    def _addon(self, name: str) -> AddOnWorkload:
+        workload = self._addons.get(name)
+        if workload is None:
+            workload = self._addons[name] = AddOnWorkload(
+                name, self.known, self._mirror, self.policy.profile
+            )
+        return workload
+
+    def _on_addon(self, event: Event) -> Iterable[Ref]:
+        workload = self._addon(event.ref.key)
+        before = workload.addon
+        if event.change is Change.DELETED:
+            workload.addon = None
+            workload.shares.clear()
+            workload.members.clear()
+            if not workload.clusters:
+                self._addons.pop(event.ref.key, None)
+            self._look_for_kinds()
+        else:
+            found = decode(CLUSTER_MANAGEMENT_ADDON, event.obj, before)
+            assert isinstance(found, AddOn)
+            workload.addon = found
+            if before is None or _asks(before) != _asks(found):
+                workload.stale = True
+                workload.unowned.update(workload.clusters)
+                self._look_for_kinds()
+        return (event.ref,)
+
+    def _on_cluster_addon(self, event: Event, now: datetime) -> Iterable[Ref]:
+        cluster, name = event.ref.namespace, event.ref.name
+        workload = self._addon(name)
+        before = workload.installed(cluster)
+        if event.change is Change.DELETED:
+            workload.drop(cluster, now)
+            after: tuple[ConfigRef, ...] = ()
+            if workload.addon is None and not workload.clusters:
+                self._addons.pop(name, None)
+        else:
+            found = decode(MANAGED_CLUSTER_ADDON, event.obj, before)
+            assert isinstance(found, ClusterAddOn)
+            workload.put(found, now)
+            after = found.configs
+        if after != (before.configs if before else ()):
+            self._look_for_kinds()
+        return (workload.ref,)
+
+    def _on_work(self, event: Event) -> Iterable[Ref]:
+        meta = event.obj["metadata"]
+        labels = strings(meta.get("labels"))
+        name = labels.get(names.ADDON_NAME_LABEL, "")
+        gone = event.change is Change.DELETED
+        known = self._homes.get(event.ref.key)
+        if not name and known is None:
+            return ()
+        home = (name, labels.get(names.ADDON_NAMESPACE_LABEL) or event.ref.namespace)
+        found: set[Ref] = set()
+        if known is not None and (gone or known != home):
+            del self._homes[event.ref.key]
+            self._addon(known[0]).drop_work(known[1], event.ref.key)
+            found.add(Ref(CLUSTER_MANAGEMENT_ADDON, known[0]))
+        if not gone and name:
+            self._homes[event.ref.key] = home
+            if self._addon(name).put_work(home[1], event.ref.key, read_addon_work(event.obj)):
+                found.add(Ref(CLUSTER_MANAGEMENT_ADDON, name))
+        return found
+
+    def _on_cluster(self, event: Event) -> Iterable[Ref]:
+        cluster = event.ref.key
+        if event.change is Change.DELETED:
+            self._mirror.drop(cluster)
+            return ()
+        if not self._mirror.put(cluster, strings(event.obj["metadata"].get("annotations"))):
+            return ()
+        found = [w for w in self._addons.values() if cluster in w.members or w.installed(cluster)]
+        for workload in found:
+            workload.unowned.add(cluster)
+        return [workload.ref for workload in found]
+
+    def _on_config(self, event: Event) -> Iterable[Ref]:
+        kind = event.ref.kind
+        ref = ConfigRef(Resource(kind.group, kind.plural), event.ref.namespace, event.ref.name)
+        before = self.known.pop(ref, None)
+        self._configs.setdefault(kind, set()).discard(ref)
+        if event.change is not Change.DELETED:
+            self._configs[kind].add(ref)
+            found = _known(event.obj)
+            if found is not None:
+                self.known[ref] = found
+        if self.known.get(ref) == before:
+            return ()
+        users = [workload for workload in self._addons.values() if ref in workload.uses]
+        for workload in users:
+            workload.stale = True
+        return [workload.ref for workload in users]
+
+    def _look_for_kinds(self) -> None:
+        """Which kinds are referred to and supported? Those that no longer are, are forgotten."""
+        wanted = set(_ALWAYS)
+        for workload in self._addons.values():
+            supported = workload.addon.supported if workload.addon else ()
+            wanted |= {
+                kind_by_resource(*ref.resource, namespaced=bool(ref.namespace))
+                for ref in workload.uses
+                if ref.resource in supported and ref.resource.group not in _NEVER
+            }
+        if wanted != self._wanted:
+            for kind in self._wanted - wanted:
+                for ref in self._configs.pop(kind, ()):
+                    self.known.pop(ref, None)
+            self._wanted = frozenset(wanted)
+
+    # -- what the fleet asks -------------------------------------------------------------------
+
+    def wanted_kinds(self) -> frozenset[Kind]:
+        return self._wanted
+
+    def follow(self, placement: str) -> Iterable[Ref]:
+        found: list[Ref] = []
+        for workload in self._addons.values():
+            addon = workload.addon
+            if addon is not None and any(p.key == placement for p in addon.placements or ()):
+                workload.stale = True
+                found.append(workload.ref)
+        return found
+
+    def live(self, workload: str, placement: str) -> LiveRollout | None:
+        known = self._addons.get(workload)
+        share = known.shares.get(placement) if known else None
+        return share.live if share else None
+
+    def removed(self, workload: Ref, cluster: str, window: timedelta, now: datetime) -> None:
+        known = self._addons.get(workload.key)
+        if workload.kind is CLUSTER_MANAGEMENT_ADDON and known is not None:
+            known.note_removal(cluster, window, now)
+
+    def restate(self) -> None:
+        for workload in self._addons.values():
+            workload.stale = True
+
+    def workloads(self) -> list[Ref]:
+        return [w.ref for _, w in sorted(self._addons.items()) if w.addon is not None]
+
+    def is_done(self, workload: Ref) -> bool:
+        key = workload.key
+        addon = self._addons[key].addon
+        if addon is None or not addon.is_managed or addon.placements is None:
+            return True
+        said = {
+            (p.get("namespace"), p.get("name")): _says(p, names.ROLLOUT_HALTED)
+            for p in mapping(addon.raw.get("status")).get("installProgressions") or []
+        }
+        done = ("Complete", "CompleteWithFailures")
+        return all(
+            said.get((p.namespace, p.name)) in done and self._is_agreed(key, p.key)
+            for p in addon.placements
+        )
+
+    def _is_agreed(self, addon: str, placement: str) -> bool:
+        """Whether the last answer is about the present configurations."""
+        workload = self._addons[addon]
+        share = workload.shares.get(placement)
+        return share is not None and not workload.stale and share.live.last.complete
+
+    # -- what planners and displays read -------------------------------------------------------
+
+    def addon(self, key: str, now: datetime) -> AddOnWorkload | None:
+        """One add-on, up to date with what it refers to; None where it is not known."""
+        workload = self._addons.get(key)
+        if workload is not None:
+            workload.sync(self._fleet, now)
+        return workload
+
+    def abandoned(self, key: str) -> list[tuple[Ref, str]]:
+        """Record pages (ref, uid) of placements that an add-on no longer has."""
+        workload = self._addons.get(key)
+        return self._fleet.abandoned(key, workload.shares.keys()) if workload else []
+
+    def peek(self, key: str) -> AddOnWorkload | None:
+        """One add-on as it was last planned."""
+        return self._addons.get(key)
+
+
+def _says(progression: Obj, kind: str) -> str:
+    for condition in progression.get("conditions") or []:
+        if condition.get("type") == kind:
+            return text(condition.get("reason"))
+    return ""
+
+
+def _known(obj: Obj) -> Known | None:
+    """What there is to know of a configuration object; None where its content cannot be hashed."""
+    try:
+        return Known(spec_hash(obj), whole(obj["metadata"].get("generation")))
+    except (TypeError, RecursionError):
+        return None
+
+
+def _asks(addon: AddOn) -> tuple[object, ...]:
+    """The parts of an add-on that its terms depend on."""
+    return (
+        addon.uid,
+        addon.generation,
+        addon.supported,
+        addon.defaults,
+        addon.placements,
+        addon.is_managed,
+        addon.annotations,
+    )

@@ -1,0 +1,163 @@
+"""Which clusters are a workload's, by which placement, and what was removed lately?
+
+What workloads of every kind have in common: a share for each placement, each with its rollout, and
+the members that follow from their selections. Source: semantics rows 14-16.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Generic, Protocol, TypeVar
+
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.selections import Reading, read_selection
+from rollout.model.kinds import Obj, Ref
+from rollout.model.placement import Decision, Placement
+from rollout.planning.policy import Policy
+from rollout.planning.record import Basis, Record
+from rollout.strategies.base import Selection, Strategy
+
+REMOVALS_KEPT = 100
+"""Instants of removals that are remembered one by one."""
+
+
+class Surroundings(Protocol):
+    """What a workload must know of the rest of the fleet."""
+
+    policy: Policy
+
+    def placement(self, key: str) -> Placement | None: ...
+
+    def decisions(self, key: str) -> tuple[Decision, ...]: ...
+
+    def decisions_changed_at(self, key: str, now: datetime) -> datetime: ...
+
+    def is_available(self, cluster: str) -> bool: ...
+
+    def strategy(self, name: str) -> Strategy | None: ...
+
+    def record(
+        self, workload: Ref, placement: str
+    ) -> tuple[Record, Mapping[int, tuple[Obj, int]]]: ...
+
+    def outages(self) -> tuple[tuple[datetime, datetime], ...]: ...
+
+
+class Shared(Protocol):
+    """One placement of a workload, live."""
+
+    @property
+    def live(self) -> LiveRollout: ...
+
+    @property
+    def reading(self) -> Reading: ...
+
+
+S = TypeVar("S", bound=Shared)
+
+
+class Membership(Generic[S]):
+    """The shares and members of one workload."""
+
+    def __init__(self, ref: Ref) -> None:
+        self.ref = ref
+        self.shares: dict[str, S] = {}
+        self.members: dict[str, str] = {}  # cluster -> placement that owns it
+        self.stale = True  # the terms may have changed since the last sync
+        self.removed: dict[str, datetime] = {}  # clusters removed lately -> when
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether shares and members may be out of date."""
+        return self.stale or any(
+            share.reading.quiet_until is not None and share.reading.quiet_until <= now
+            for share in self.shares.values()
+        )
+
+    def next_quiet(self) -> datetime | None:
+        """When the next quiet period ends."""
+        return min(
+            (s.reading.quiet_until for s in self.shares.values() if s.reading.quiet_until),
+            default=None,
+        )
+
+    def open_rollout(
+        self, placement: str, uid: str, around: Surroundings, now: datetime, namespace: str = ""
+    ) -> LiveRollout:
+        """The rollout over a placement, as its record tells of it."""
+        live = LiveRollout(self.ref, placement, uid, now, namespace)
+        record, pages = around.record(self.ref, placement)
+        live.book.load(pages, record.lines, record.places, record.head)
+        live.restore(record, now)
+        return live
+
+    def note_basis(
+        self,
+        generation: int,
+        placements: Iterable[str],
+        around: Surroundings,
+        before: S | None,
+        now: datetime,
+    ) -> None:
+        """Remember when the specs that membership follows from last changed (row 16).
+
+        ``before`` is the share that was the first until now: what it remembers goes on.
+        """
+        first = next(iter(self.shares.values()), None)
+        if first is None:
+            return
+        if before is not None and not first.live.head.basis.workload:
+            first.live.remember(before.live.head.basis, before.live.head.removals)
+        found = [around.placement(key) for key in placements]
+        if None in found:
+            return  # one that is gone says nothing of what a person wants
+        total = sum(p.generation for p in found if p is not None)
+        known = first.live.head.basis
+        if (known.workload, known.placement) != (generation, total):
+            since = now if known.workload else None
+            first.live.remember(Basis(generation, total, since), first.live.head.removals)
+
+    def note_removal(self, cluster: str, window: timedelta, now: datetime) -> None:
+        """Something was removed because its cluster is selected no more. Twins count once."""
+        is_twin = self.removed.get(cluster) == now
+        self.removed = {c: at for c, at in self.removed.items() if at + window > now}
+        self.removed[cluster] = now
+        first = next(iter(self.shares.values()), None)
+        if first is None or is_twin:
+            return
+        head = first.live.head
+        counted = Counter({at: n for at, n in head.removals if at + window > now})
+        counted[now] += 1
+        if len(counted) > REMOVALS_KEPT:
+            counted = _by_minute(counted)
+        first.live.remember(head.basis, tuple(sorted(counted.items())))
+
+
+def read_placement(
+    key: str, before: Reading | None, around: Surroundings, now: datetime
+) -> Reading:
+    """Whom a placement selects, as far as it counts now; ``before`` is the last reading."""
+    return read_selection(
+        key,
+        around.placement(key),
+        around.decisions(key),
+        around.decisions_changed_at(key, now),
+        before.selection if before else Selection(),
+        around.policy,
+        now,
+    )
+
+
+def without(reading: Reading, taken: Mapping[str, str]) -> Reading:
+    """The reading without clusters that another placement owns (row 21)."""
+    if not taken:
+        return reading
+    return replace(reading, selection=reading.selection.without(taken))
+
+
+def _by_minute(counted: Counter[datetime]) -> Counter[datetime]:
+    """The same removals by the full minute after them: remembered rather longer than shorter (R8)."""
+    merged: Counter[datetime] = Counter()
+    for at, n in counted.items():
+        merged[at.replace(second=0, microsecond=0) + timedelta(minutes=1)] += n
+    return merged

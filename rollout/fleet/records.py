@@ -1,0 +1,79 @@
+"""What has been written down of rollouts: record pages and kept revisions, as the hub holds them?"""
+
+from collections.abc import Container, Mapping
+
+from rollout.model import names
+from rollout.model.events import Change, Event
+from rollout.model.kinds import CONFIG_MAP, Obj, Ref, ref_of
+from rollout.planning.record import Record, page_of, read_record, record_id
+from rollout.planning.revisions import Revision, read_revision
+
+
+class Records:
+    """Pages by record, revisions by workload. Fed by the fleet, event by event."""
+
+    def __init__(self) -> None:
+        self._pages: dict[str, dict[int, Obj]] = {}  # record id -> pages
+        self._placements: dict[str, dict[str, str]] = {}  # workload -> record id -> placement
+        self._revisions: dict[str, dict[str, Revision]] = {}  # workload -> content -> revision
+        self._known: dict[Ref, Revision] = {}
+
+    def take_page(self, event: Event) -> tuple[str, str, str, int] | None:
+        """Take in a ConfigMap; returns workload, placement, record id and page, None if not ours."""
+        page = page_of(event.ref)
+        if page is None:
+            return None
+        rid, number = page
+        held = self._pages.setdefault(rid, {})
+        if event.change is Change.DELETED:
+            obj = held.pop(number, event.obj)
+        else:
+            obj = held[number] = event.obj
+        notes = obj["metadata"].get("annotations") or {}
+        owner, placement = notes.get(names.OWNER, ""), notes.get(names.RECORD_PLACEMENT, "")
+        self._placements.setdefault(owner, {})[rid] = placement
+        return owner, placement, rid, number
+
+    def take_revision(self, event: Event) -> None:
+        """Take in a ControllerRevision; those of others are passed over."""
+        before = self._known.pop(event.ref, None)
+        if before is not None:
+            self._revisions[before.owner].pop(before.content, None)
+        revision = None if event.change is Change.DELETED else read_revision(event.obj)
+        if revision is not None:
+            self._known[event.ref] = revision
+            self._revisions.setdefault(revision.owner, {})[revision.content] = revision
+
+    def revisions(self, workload: str) -> Mapping[str, Revision]:
+        return self._revisions.get(workload, {})
+
+    def read(
+        self, workload: Ref, placement: str, uid: str
+    ) -> tuple[Record, Mapping[int, tuple[Obj, int]]]:
+        """A record as the hub holds it, and the stored data and version of its pages.
+
+        Pages of an earlier object of that name, still to be collected, say nothing of this one
+        (``uid`` "": of whichever).
+        """
+        held = self._pages.get(record_id(workload, placement), {})
+        pages = {n: page for n, page in held.items() if _is_owned_by(page, uid)}
+        stored = {
+            number: (page.get("data") or {}, int(page["metadata"]["resourceVersion"]))
+            for number, page in pages.items()
+        }
+        return read_record(pages.values()), stored
+
+    def abandoned(self, workload: str, kept: Container[str]) -> list[tuple[Ref, str]]:
+        """Pages (ref, uid) of placements that the workload no longer has."""
+        return [
+            (ref_of(CONFIG_MAP, page), page["metadata"].get("uid", ""))
+            for rid, placement in sorted(self._placements.get(workload, {}).items())
+            if placement not in kept
+            for _, page in sorted(self._pages.get(rid, {}).items())
+        ]
+
+
+def _is_owned_by(page: Obj, uid: str) -> bool:
+    """Whether a record page names this owner, or none."""
+    owners = page["metadata"].get("ownerReferences") or []
+    return not uid or not owners or any(owner.get("uid") == uid for owner in owners)

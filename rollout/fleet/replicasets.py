@@ -1,0 +1,106 @@
+"""Which ManifestWorkReplicaSets are there, and which works belong to which of them?"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+
+from rollout.api import decode
+from rollout.fleet.workloads import Workload
+from rollout.model.events import Change, Event
+from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Ref
+from rollout.model.replicaset import ReplicaSet
+from rollout.model.work import Work
+
+
+class ReplicaSets:
+    """All workloads of ManifestWorkReplicaSets. Fed by the fleet, event by event."""
+
+    def __init__(self, profile: str) -> None:
+        self._profile = profile
+        self._works: dict[str, Work] = {}  # ns/name -> work
+        self._workloads: dict[str, Workload] = {}
+        self._followers: dict[str, set[str]] = {}  # placement key -> workloads that refer to it
+
+    def __iter__(self) -> Iterator[Workload]:
+        return iter(self._workloads.values())
+
+    def get(self, key: str) -> Workload | None:
+        return self._workloads.get(key)
+
+    def keys(self) -> list[str]:
+        """Keys of those that exist."""
+        return sorted(k for k, w in self._workloads.items() if w.replicaset is not None)
+
+    def follow(self, placement: str) -> set[Ref]:
+        """The workloads that refer to a placement; their terms may have changed."""
+        found: set[Ref] = set()
+        for key in self._followers.get(placement, ()):
+            workload = self._workloads[key]
+            workload.stale = True
+            found.add(workload.ref)
+        return found
+
+    def take_work(self, event: Event, now: datetime) -> Iterable[Ref]:
+        before = self._works.get(event.ref.key)
+        work: Work | None = None
+        if event.change is not Change.DELETED:
+            decoded = decode(MANIFEST_WORK, event.obj, before)
+            assert isinstance(decoded, Work)
+            work = decoded
+        found: set[Ref] = set()
+        if before is not None and before.owner and (work is None or before.owner != work.owner):
+            workload = self._workload(before.owner)
+            workload.drop_work(before.cluster, before.name, now)
+            found.add(workload.ref)
+        if work is None:
+            self._works.pop(event.ref.key, None)
+            return found
+        self._works[event.ref.key] = work
+        if work.owner:
+            workload = self._workload(work.owner)
+            workload.put_work(work, now)
+            found.add(workload.ref)
+        return found
+
+    def _workload(self, key: str) -> Workload:
+        workload = self._workloads.get(key)
+        if workload is None:
+            workload = self._workloads[key] = Workload(Ref(REPLICA_SET, key), self._profile)
+        return workload
+
+    def take_replicaset(self, event: Event, now: datetime) -> Iterable[Ref]:
+        workload = self._workload(event.ref.key)
+        before = workload.replicaset
+        for ref in before.refs if before else ():
+            self._followers.get(f"{event.ref.namespace}/{ref.name}", set()).discard(event.ref.key)
+        if event.change is Change.DELETED:
+            workload.replicaset = None
+            workload.shares.clear()
+            workload.members.clear()
+            if not workload.clusters:
+                self._workloads.pop(event.ref.key, None)
+            return {event.ref}
+        replicaset = decode(REPLICA_SET, event.obj, before)
+        assert isinstance(replicaset, ReplicaSet)
+        for ref in replicaset.refs:
+            self._followers.setdefault(f"{event.ref.namespace}/{ref.name}", set()).add(
+                event.ref.key
+            )
+        workload.replicaset = replicaset
+        if before is not None and before.uid != replicaset.uid:  # its end was never heard of
+            workload.shares.clear()
+            workload.members.clear()
+        if before is None or _asks(before) != _asks(replicaset):
+            workload.stale = True
+        return {event.ref}
+
+
+def _asks(replicaset: ReplicaSet) -> tuple[object, ...]:
+    """The parts of a workload that its terms depend on."""
+    return (
+        replicaset.uid,
+        replicaset.generation,
+        replicaset.template.content,
+        replicaset.refs,
+        replicaset.labels,
+        replicaset.annotations,
+    )

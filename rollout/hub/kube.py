@@ -1,0 +1,110 @@
+"""A Kubernetes API server as a hub.
+
+Synchronous outside, asynchronous inside: each method has the loop's thread do the work and waits, with
+a time-out. Events of watches are told on that thread, in the order of their versions. An object's
+versions are its resourceVersions; ``managedFields`` are left out of what is read.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, TypeVar
+
+from rollout.hub.base import Expire, Listing, Sink
+from rollout.hub.kube_access import Access
+from rollout.hub.kube_calls import Calls
+from rollout.hub.kube_crew import Crew
+from rollout.hub.kube_reflector import Reflector, State
+from rollout.hub.kube_session import Session, Times
+from rollout.model.kinds import CONFIG_MAP, CONTROLLER_REVISION, Kind, Obj, Ref
+from rollout.model.names import RECORD_LABEL, REVISION_LABEL
+
+T = TypeVar("T")
+
+OURS: Mapping[Kind, str] = {CONFIG_MAP: RECORD_LABEL, CONTROLLER_REVISION: REVISION_LABEL}
+"""For the engine: of these kinds only what carries our label is listed and watched."""
+LIST_SECONDS, GET_SECONDS = 60.0, 5.0
+"""For so long a read is repeated while the server cannot answer."""
+_SPARE_SECONDS = 60.0
+
+
+class KubeHub:
+    """Implements `rollout.hub.base.Hub`.
+
+    Differs from an embedded hub where a network does: a watch tells of the past after `watch` has
+    returned, and a version that is too old is found out then, by ``expired``.
+
+    Args:
+        only: kinds of which lists and watches of all namespaces show only what the label selector
+            names.
+        patience: seconds for which a list is repeated while the server cannot answer.
+
+    Raises: ConfigError where the configuration cannot be used. No connection is made yet.
+    """
+
+    def __init__(
+        self,
+        access: Access | None = None,
+        *,
+        only: Mapping[Kind, str] | None = None,
+        times: Times | None = None,
+        patience: float = LIST_SECONDS,
+    ) -> None:
+        self.session = Session(access, times)
+        self.calls = Calls(self.session, only or {})
+        self.crew = Crew(self.calls)
+        self._patience = patience
+        self._reflectors: set[Reflector] = set()  # those that were not ended
+
+    def get(self, ref: Ref) -> Obj:
+        calls = self.calls
+        return self._wait(
+            calls.patiently(lambda: calls.get(ref), min(GET_SECONDS, self._patience)),
+            self._patience,
+        )
+
+    def list(
+        self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Listing:
+        calls = self.calls
+        ask = calls.patiently(lambda: calls.list(kind, namespace, labels), self._patience)
+        return self._wait(ask, self._patience * 4)
+
+    def create(self, ref: Ref, obj: Obj) -> Obj:
+        return self._wait(self.calls.create(ref, obj))
+
+    def patch(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
+        return self._wait(self.calls.patch(ref, changes, version))
+
+    def patch_status(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
+        return self._wait(self.calls.patch_status(ref, changes, version))
+
+    def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
+        self._wait(self.calls.delete(ref, uid, version))
+
+    def watch(
+        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
+    ) -> Callable[[], None]:
+        reflector = Reflector(self.calls, kind, since, sink, expired)
+        self._reflectors.add(reflector)
+        cancel = self.session.spawn(reflector.run())
+
+        def end() -> None:
+            self._reflectors.discard(reflector)
+            cancel()
+
+        return end
+
+    def send(self, method: str, path: str, obj: Obj | None = None) -> bytes:
+        """Any other request. Returns: the body of the answer. Raises: HubError."""
+        return self._wait(self.calls.send(method, path, obj))
+
+    def is_watching(self) -> bool:
+        """Whether there are watches, and each has a connection; for readiness."""
+        reflectors = tuple(self._reflectors)
+        return bool(reflectors) and all(r.state is State.WATCHING for r in reflectors)
+
+    def close(self) -> None:
+        self.session.close()
+
+    def _wait(self, work: Coroutine[Any, Any, T], spare: float = 0.0) -> T:
+        """The time-outs of the requests inside end the wait; this one is for when they do not."""
+        return self.session.run(work, self.session.times.read + spare + _SPARE_SECONDS)

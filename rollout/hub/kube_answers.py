@@ -1,0 +1,130 @@
+"""What does an API server's refusal mean to us? Status codes to the errors that say who must act.
+
+Source: architecture 3.9; Kubernetes API conventions, "Response Status Kind".
+"""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any
+
+import msgspec
+
+from rollout.errors import (
+    AlreadyExists,
+    Conflict,
+    Denied,
+    Expired,
+    Gone,
+    HubError,
+    Invalid,
+    Throttled,
+    Unavailable,
+)
+
+LONGEST_WAIT = timedelta(minutes=5)
+_MOST_WORDS = 1_000
+_PAYLOAD = "workload.manifests"  # below it lie objects of users, Secrets among them
+
+
+class _Cause(msgspec.Struct):
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class _Details(msgspec.Struct):
+    name: str = ""
+    kind: str = ""
+    causes: list[_Cause] | None = None
+    retryAfterSeconds: int = 0  # noqa: N815 - as on the wire
+
+
+class _Status(msgspec.Struct):
+    message: str = ""
+    reason: str = ""
+    code: int = 0
+    details: _Details | None = None
+
+
+_STATUS = msgspec.json.Decoder(_Status)
+
+
+def error_of(
+    what: str, status: int, body: bytes, headers: Mapping[str, str] | None = None
+) -> HubError:
+    """The error that an answer stands for.
+
+    Args:
+        what: what was attempted, to begin the message with.
+        status: an HTTP status of 400 or more, or the code of a watch's ERROR event.
+        body: a Status object, or anything at all.
+    """
+    said = _read(body)
+    words = f"{what}: {_words(said) or _plain(body) or f'HTTP {status}'}"
+    match status:
+        case 401:
+            return Denied(words)
+        case 403:
+            return Invalid(words) if _is_terminating(said) else Denied(words)
+        case 404:
+            return Gone(words)
+        case 409:
+            return AlreadyExists(words) if said.reason == "AlreadyExists" else Conflict(words)
+        case 410:
+            return Expired(words)
+        case 429:
+            return Throttled(words, wait_of(said.details, headers) or timedelta(seconds=1))
+        case 400 | 405 | 406 | 413 | 415 | 422:
+            return Invalid(words)
+    if "request is too large" in said.message or "trying to send message larger" in said.message:
+        return Invalid(words)  # etcd's refusal comes as a 500
+    return Unavailable(words)
+
+
+def watch_error(what: str, raw: bytes) -> HubError:
+    """The error in an ERROR event of a watch."""
+    return error_of(what, _read(raw).code or 500, raw)
+
+
+def wait_of(details: Any, headers: Mapping[str, str] | None) -> timedelta | None:
+    """How long the server asks to wait, by its header or in its words; None where it does not ask."""
+    asked = (headers or {}).get("Retry-After", "")
+    seconds = int(asked) if asked.isascii() and asked.isdigit() else 0
+    if not seconds and isinstance(details, _Details):
+        seconds = details.retryAfterSeconds
+    return min(timedelta(seconds=min(seconds, 10_000)), LONGEST_WAIT) if seconds > 0 else None
+
+
+def _read(body: bytes) -> _Status:
+    try:
+        return _STATUS.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):  # not even a Status
+        return _Status()
+
+
+def _is_terminating(said: _Status) -> bool:
+    causes = (said.details.causes if said.details else None) or []
+    return (
+        any(cause.reason == "NamespaceTerminating" for cause in causes)
+        or "because it is being terminated" in said.message
+    )
+
+
+def _words(said: _Status) -> str:
+    """The server's words, without the values of fields that lie in a user's manifests."""
+    causes = (said.details.causes if said.details else None) or []
+    if any(_PAYLOAD in cause.field for cause in causes):
+        parts = [
+            f"{cause.field}: {cause.reason}" if _PAYLOAD in cause.field else cause.message
+            for cause in causes
+        ]
+        return "; ".join(parts)[:_MOST_WORDS]
+    if _PAYLOAD in said.message:
+        return said.reason or "refused"
+    return said.message[:_MOST_WORDS]
+
+
+def _plain(body: bytes) -> str:
+    """An answer that is no Status, such as a proxy's, as one short line."""
+    text = body[:400].decode("utf-8", "replace").strip()
+    return "" if not text or text[0] in "<{" else " ".join(text.split())[:200]

@@ -1,0 +1,168 @@
+"""What can be asked of an API server? The verbs of a hub, each one request, for code on the loop.
+
+`KubeHub` waits for them; whoever writes asynchronously awaits them.
+"""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
+from datetime import timedelta
+from typing import Any, Generic, TypeVar
+
+from rollout.errors import Expired, Gone, HubError, Throttled, Unavailable
+from rollout.hub import kube_objects as wire
+from rollout.hub.base import Listing
+from rollout.hub.kube_answers import error_of
+from rollout.hub.kube_session import JSON, MERGE_PATCH, Answer, Session
+from rollout.model.kinds import Kind, Obj, Ref
+
+T = TypeVar("T")
+
+PAGE = 500
+_RESTARTS = 5  # of a list that expired between its pages
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+
+
+class Calls:
+    """See the module. All methods raise `HubError` subclasses as `Hub` says.
+
+    Args:
+        only: kinds of which a list or watch of all namespaces shows only what this selector names.
+    """
+
+    def __init__(self, session: Session, only: Mapping[Kind, str]) -> None:
+        self.session, self.reader = session, wire.Reader()
+        self.only = only
+        self._random = random.Random()  # noqa: S311  (jitter, not secrets)
+
+    async def get(self, ref: Ref) -> Obj:
+        answer = await self._ask(f"get {ref}", "GET", wire.object_path(ref))
+        return self.reader.object(ref.kind, answer.body)
+
+    async def list(
+        self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Listing:
+        """All pages of one version; from the beginning again where they expire in between."""
+        for _ in range(_RESTARTS):
+            try:
+                return await self._pages(kind, namespace, labels)
+            except Expired:
+                continue
+        raise Unavailable(f"list {kind.plural}: the list kept expiring before its end was read")
+
+    async def _pages(
+        self, kind: Kind, namespace: str | None, labels: Mapping[str, str] | None
+    ) -> Listing:
+        always = self.only.get(kind, "") if namespace is None else ""
+        selector = wire.label_selector(labels, always)
+        path = wire.path_of(kind, namespace)
+        found: list[Obj] = []
+        token, version = "", 0
+        while True:
+            query = wire.query_of(limit=PAGE, labelSelector=selector, **{"continue": token})
+            try:
+                answer = await self._ask(f"list {kind.plural}", "GET", path + query)
+            except Gone as error:  # a collection is never gone: the kind is not there
+                raise Unavailable(
+                    f"list {kind.plural}: the server does not have them; "
+                    f"is the CustomResourceDefinition installed? ({error})"
+                ) from error
+            items, version, token = self.reader.page(kind, answer.body)
+            found += items
+            if not token:
+                return Listing(wire.by_key(kind, found), version)
+
+    async def create(self, ref: Ref, obj: Obj) -> Obj:
+        body = wire.encode(wire.named(ref, obj))
+        answer = await self._ask(f"create {ref}", "POST", wire.collection_path(ref), body)
+        return self.reader.object(ref.kind, answer.body)
+
+    async def patch(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
+        return await self._patch(f"patch {ref}", ref, wire.object_path(ref), changes, version)
+
+    async def patch_status(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
+        path = wire.object_path(ref, "status" if ref.kind.has_status else "")
+        return await self._patch(f"patch status of {ref}", ref, path, changes, version)
+
+    async def _patch(
+        self, what: str, ref: Ref, path: str, changes: Obj, version: int | None
+    ) -> Obj:
+        body = wire.encode(wire.precondition(changes, version))
+        answer = await self._ask(what, "PATCH", path, body, MERGE_PATCH)
+        return self.reader.object(ref.kind, answer.body)
+
+    async def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
+        conditions: Obj = {}
+        if uid is not None:
+            conditions["uid"] = uid
+        if version is not None:
+            conditions["resourceVersion"] = str(version)
+        options: Obj = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        if conditions:
+            options["preconditions"] = conditions
+        body = wire.encode(options)
+        await self._ask(f"delete {ref}", "DELETE", wire.object_path(ref), body)
+
+    async def send(self, method: str, path: str, obj: Obj | None = None) -> bytes:
+        """Any other request, such as a SubjectAccessReview. Returns: the body of the answer."""
+        body = None if obj is None else wire.encode(obj)
+        return (await self._ask(f"{method} {path}", method, path, body)).body
+
+    async def _ask(
+        self,
+        what: str,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        content_type: str = JSON,
+    ) -> Answer:
+        answer = await self.session.call(method, path, body, content_type)
+        if answer.status >= 300:
+            raise error_of(what, answer.status, answer.body, answer.headers)
+        return answer
+
+    async def patiently(self, ask: Callable[[], Awaitable[T]], seconds: float) -> T:
+        """A read, repeated while the server cannot answer, at most for so many seconds.
+
+        Raises: the last error.
+        """
+        end = self.session.elapsed() + seconds
+        attempt = 0
+        while True:
+            try:
+                return await ask()
+            except (Unavailable, Throttled) as error:
+                pause = self.pause(attempt, error)
+                attempt += 1
+                if self.session.elapsed() + pause > end:
+                    raise
+                await asyncio.sleep(pause)
+
+    def pause(self, attempt: int, error: HubError | None = None) -> float:
+        """Seconds before the next attempt: doubling, less up to half, and what the server asks for."""
+        pause = min(_FIRST_PAUSE * float(1 << min(attempt, 16)), _LONGEST_PAUSE)
+        pause *= 1 - 0.5 * self._random.random()
+        return (
+            max(pause, error.after / timedelta(seconds=1))
+            if isinstance(error, Throttled)
+            else pause
+        )
+
+
+class Shared(Generic[T]):
+    """Answers that several tasks want: the first asks, the others wait for it."""
+
+    def __init__(self) -> None:
+        self._asked: dict[Hashable, asyncio.Task[T]] = {}
+
+    async def of(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """The answer to ``ask``, once per key. A refusal is everybody's, and then forgotten."""
+        task = self._asked.get(key)
+        if task is None:
+            task = self._asked[key] = asyncio.ensure_future(ask())
+            task.add_done_callback(lambda done: self._forget(key, done))
+        return await asyncio.shield(task)
+
+    def _forget(self, key: Hashable, task: "asyncio.Task[T]") -> None:
+        if task.cancelled() or task.exception() is not None:
+            self._asked.pop(key, None)

@@ -1,0 +1,247 @@
+"""How do objects look on the way to and from an API server? URLs, pages, events of a watch.
+
+Bytes become `Obj` here. A fleet carries few different payloads: the spec of a ManifestWork that was
+seen lately is the same object again, so it is parsed, hashed and kept once. ``managedFields``, which
+can be half of an object, is left out. ResourceVersions are numbers (they are, and from Kubernetes 1.35
+on officially so); a server where they are not is refused.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import msgspec
+
+from rollout.errors import Unavailable
+from rollout.model.events import Change, Event
+from rollout.model.kinds import MANIFEST_WORK, Kind, Obj, Ref, ref_of
+
+_KEPT_BYTES = 16 << 20
+_ABSENT = b""
+_NO_JSON = (msgspec.DecodeError, UnicodeDecodeError)
+
+
+def path_of(kind: Kind, namespace: str | None = None, name: str = "", sub: str = "") -> str:
+    """The path of a collection, of an object or of its subresource."""
+    parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
+    if namespace and kind.namespaced:
+        parts += ["namespaces", namespace]
+    parts += [kind.plural, name, sub]
+    return "/" + "/".join(quote(part, safe="") for part in parts if part)
+
+
+def object_path(ref: Ref, sub: str = "") -> str:
+    return path_of(ref.kind, ref.namespace, ref.name, sub)
+
+
+def collection_path(ref: Ref) -> str:
+    return path_of(ref.kind, ref.namespace)
+
+
+def query_of(**values: str | int | bool | None) -> str:
+    """``?a=b&c=true`` of the values that are set."""
+    said = {
+        name: ("true" if value is True else value)
+        for name, value in values.items()
+        if value is not None and value is not False and value != ""
+    }
+    return "?" + urlencode(said) if said else ""
+
+
+def label_selector(labels: Mapping[str, str] | None, always: str = "") -> str:
+    """A selector for objects that carry all the labels, and those that ``always`` asks for."""
+    said = [f"{key}={value}" for key, value in sorted((labels or {}).items())]
+    return ",".join([always, *said] if always else said)
+
+
+class _Meta(msgspec.Struct, gc=False, omit_defaults=True):
+    """ObjectMeta, which is the same for every kind, without managedFields."""
+
+    name: str = ""
+    generateName: str | None = None  # noqa: N815 - all as on the wire
+    namespace: str | None = None
+    uid: str | None = None
+    resourceVersion: str | None = None  # noqa: N815
+    generation: int | None = None
+    creationTimestamp: str | None = None  # noqa: N815
+    deletionTimestamp: str | None = None  # noqa: N815
+    deletionGracePeriodSeconds: int | None = None  # noqa: N815
+    labels: dict[str, str] | None = None
+    annotations: dict[str, str] | None = None
+    ownerReferences: list[dict[str, Any]] | None = None  # noqa: N815
+    finalizers: list[str] | None = None
+
+
+_META_FIELDS = tuple(_Meta.__struct_fields__)
+
+
+class _Custom(msgspec.Struct, gc=False):
+    """An object of a kind whose top-level fields are just these: those of our API groups."""
+
+    metadata: _Meta
+    spec: msgspec.Raw = msgspec.Raw(_ABSENT)
+    status: dict[str, Any] | None = None
+
+
+class _ListMeta(msgspec.Struct, gc=False):
+    resourceVersion: str = ""  # noqa: N815
+    continue_: str = msgspec.field(default="", name="continue")
+
+
+class _Page(msgspec.Struct, gc=False):
+    metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
+    items: list[msgspec.Raw] | None = None
+
+
+class _Line(msgspec.Struct, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+_CUSTOM = msgspec.json.Decoder(_Custom)
+_PAGE = msgspec.json.Decoder(_Page)
+_LINE = msgspec.json.Decoder(_Line)
+_ANY = msgspec.json.Decoder()
+_ENCODER = msgspec.json.Encoder()
+
+
+class Payloads:
+    """Specs by their bytes, the least recently seen forgotten first."""
+
+    def __init__(self, most_bytes: int = _KEPT_BYTES) -> None:
+        self._kept: dict[bytes, Any] = {}
+        self._size, self._most = 0, most_bytes
+
+    def of(self, raw: bytes) -> Any:
+        """What the bytes say: the same object as the last time."""
+        found = self._kept.pop(raw, None)
+        if found is None:
+            found = _ANY.decode(raw)
+            self._size += len(raw)
+        self._kept[raw] = found
+        while self._size > self._most:
+            oldest = next(iter(self._kept))
+            del self._kept[oldest]
+            self._size -= len(oldest)
+        return found
+
+
+class Reader:
+    """Turns an API server's bytes into objects. Used by one thread."""
+
+    def __init__(self) -> None:
+        self._payloads = Payloads()
+
+    def object(self, kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
+        """One object. Raises: Unavailable where it is none."""
+        try:
+            if kind.group.endswith("open-cluster-management.io"):
+                return self._custom(kind, _CUSTOM.decode(raw))
+        except msgspec.ValidationError:
+            pass  # an unexpected shape: read as it is
+        except _NO_JSON as error:
+            raise Unavailable(f"read a {kind.name}: the server sent no JSON: {error}") from error
+        return _plain(kind, raw)
+
+    def _custom(self, kind: Kind, found: _Custom) -> Obj:
+        meta = found.metadata
+        obj: Obj = {
+            "apiVersion": kind.api_version,
+            "kind": kind.name,
+            "metadata": {
+                name: value for name in _META_FIELDS if (value := getattr(meta, name)) is not None
+            },
+        }
+        raw = bytes(found.spec)
+        if raw != _ABSENT:
+            obj["spec"] = self._payloads.of(raw) if kind is MANIFEST_WORK else _ANY.decode(raw)
+        if found.status is not None:
+            obj["status"] = found.status
+        return obj
+
+    def page(self, kind: Kind, raw: bytes) -> tuple[list[Obj], int, str]:
+        """One page of a list: its objects, the list's version, and the token of the next page or "".
+
+        Raises: Unavailable where it is no list.
+        """
+        try:
+            page = _PAGE.decode(raw)
+        except _NO_JSON as error:
+            raise Unavailable(f"list {kind.plural}: the server sent no list: {error}") from error
+        items = [self.object(kind, item) for item in page.items or ()]
+        return items, version_number(page.metadata.resourceVersion), page.metadata.continue_
+
+    def line(self, kind: Kind, raw: bytes) -> "Event | int | bytes":
+        """One line of a watch: an event, the version of a bookmark, or the Status of an ERROR.
+
+        Raises: Unavailable where it is none of these.
+        """
+        try:
+            line = _LINE.decode(raw)
+        except _NO_JSON as error:
+            raise Unavailable(f"watch {kind.plural}: a line is no event: {error}") from error
+        if line.type == "ERROR":
+            return bytes(line.object)
+        obj = self.object(kind, line.object)
+        version = version_number(obj["metadata"].get("resourceVersion"))
+        if line.type == "BOOKMARK":
+            return version
+        try:
+            change = Change(line.type)
+            return Event(ref_of(kind, obj), change, obj, version)
+        except (ValueError, KeyError) as error:
+            raise Unavailable(f"watch {kind.plural}: no such event: {error}") from error
+
+
+def _plain(kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
+    try:
+        obj = _ANY.decode(raw)
+    except _NO_JSON as error:
+        raise Unavailable(f"read a {kind.name}: the server sent no JSON: {error}") from error
+    if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
+        raise Unavailable(f"read a {kind.name}: the server sent no object")
+    obj["metadata"].pop("managedFields", None)
+    obj.update(apiVersion=kind.api_version, kind=kind.name)  # items of a list do not say it
+    return obj
+
+
+def version_number(said: object) -> int:
+    """A resourceVersion as a number. Raises: Unavailable where it is none."""
+    if not isinstance(said, str) or not (said.isascii() and said.isdigit()):
+        raise Unavailable(f"read a resourceVersion: {said!r} is no number")
+    return int(said)
+
+
+def encode(obj: object) -> bytes:
+    return _ENCODER.encode(obj)
+
+
+def named(ref: Ref, obj: Obj) -> Obj:
+    """``obj`` with the identity that ``ref`` says, as a create needs it."""
+    meta = {**(obj.get("metadata") or {})}
+    if ref.name:
+        meta.setdefault("name", ref.name)
+    if ref.kind.namespaced:
+        meta.setdefault("namespace", ref.namespace)
+    return {"apiVersion": ref.kind.api_version, "kind": ref.kind.name, **obj, "metadata": meta}
+
+
+def precondition(changes: Obj, version: int | None) -> Obj:
+    """A merge patch that lands only on ``version``."""
+    if version is None:
+        return changes
+    meta = {**(changes.get("metadata") or {}), "resourceVersion": str(version)}
+    return {**changes, "metadata": meta}
+
+
+def lines_of(tail: bytes, chunk: bytes) -> tuple[list[bytes], bytes]:
+    """The whole lines so far, and what is left of the last one."""
+    lines = (tail + chunk).split(b"\n") if tail else chunk.split(b"\n")
+    left = lines.pop()
+    return [line for line in lines if line.strip()], left
+
+
+def by_key(kind: Kind, items: Iterable[Obj]) -> tuple[Obj, ...]:
+    """In the order of keys, each once: a list in pages may tell of an object twice."""
+    found = {ref_of(kind, obj).key: obj for obj in items}
+    return tuple(obj for _, obj in sorted(found.items()))

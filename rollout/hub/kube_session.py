@@ -1,0 +1,261 @@
+"""How do bytes get to the API server and back? One thread, one event loop, one pool of connections.
+
+Everything asynchronous in this project happens on this thread; others call `Session.run` and wait.
+Every request has a time-out. Nothing is retried here but a 401 with credentials that can be renewed.
+"""
+
+import asyncio
+import concurrent.futures
+import logging
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import aiohttp
+from yarl import URL
+
+from rollout.errors import ConfigError, HubError, Unavailable
+from rollout.hub.kube_access import Access, Credentials, credentials
+from rollout.hub.kube_answers import error_of
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+_UNAUTHORIZED = 401
+_CLOSING_SECONDS = 5.0
+_PLUGIN_SECONDS = 60.0  # a credential plugin may ask a person
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Seconds after which waiting ends.
+
+    ``connect``: for a connection. ``read``: for the whole answer to a read. ``write``: for the whole
+    answer to a write, shorter than half a lease: a fenced leader must not have writes on their way.
+    ``silence``: for the next byte of a watch; an API server sends a bookmark each minute.
+    """
+
+    connect: float = 5.0
+    read: float = 30.0
+    write: float = 10.0
+    silence: float = 150.0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What came back, whatever its status."""
+
+    status: int
+    body: bytes
+    headers: Mapping[str, str]
+
+
+class Session:
+    """A way to one API server. Raises ConfigError where its configuration cannot be used."""
+
+    def __init__(self, access: Access | None = None, times: Times | None = None) -> None:
+        self.times = times or Times()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._serve, name="kube", daemon=True)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closed = False
+        self._thread.start()
+        try:
+            self._credentials: Credentials = self._run(
+                credentials(access or Access()), self.times.connect + _PLUGIN_SECONDS
+            )
+            self._http: aiohttp.ClientSession = self._run(self._open(), self.times.connect)
+        except BaseException:
+            self._end_loop()
+            raise
+        configuration = self._credentials.configuration
+        self.host: str = configuration.host.rstrip("/")
+        self._extra: dict[str, Any] = {}
+        if configuration.tls_server_name:
+            self._extra["server_hostname"] = configuration.tls_server_name
+        if configuration.proxy:
+            self._extra["proxy"] = configuration.proxy
+        if configuration.proxy_headers:
+            self._extra["proxy_headers"] = configuration.proxy_headers
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    async def _open(self) -> aiohttp.ClientSession:
+        return self._credentials.session()
+
+    # -- for other threads ---------------------------------------------------------------------
+
+    def run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
+        """Have the loop do it, and wait. Raises: what it raises; Unavailable when time is over."""
+        if self._closed:
+            work.close()
+            raise Unavailable("the connection to the API server is closed")
+        return self._run(work, seconds)
+
+    def _run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
+        assert threading.current_thread() is not self._thread, "it would wait for itself"
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result(seconds)
+        except TimeoutError as error:
+            if future.done():
+                raise
+            future.cancel()
+            raise Unavailable(f"no answer from the API server in {seconds:.0f} s") from error
+        except concurrent.futures.CancelledError as error:
+            raise Unavailable("the connection to the API server was closed") from error
+
+    def post(self, call: Callable[[], None]) -> None:
+        """Have the loop call this soon; returns at once. Nothing happens once it is closed."""
+        if not self._closed:
+            self._loop.call_soon_threadsafe(call)
+
+    def close(self) -> None:
+        """End everything that is under way. Writes on their way may or may not have been done."""
+        if self._closed:
+            return
+        self._closed = True
+        try:
+            self._run(self._shut(), _CLOSING_SECONDS)
+        except HubError as error:
+            log.warning("closing the connection to the API server: %s", error)
+        self._end_loop()
+
+    async def _shut(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._http.close()
+        await self._credentials.close()
+
+    def _end_loop(self) -> None:
+        self._closed = True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(_CLOSING_SECONDS)
+        if not self._thread.is_alive():
+            self._loop.close()
+
+    # -- on the loop ---------------------------------------------------------------------------
+
+    def start(self, work: Coroutine[Any, Any, None]) -> "asyncio.Task[None]":
+        """Begin work; for code on the loop. What it raises is logged."""
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+        return task
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> Callable[[], None]:
+        """Begin work, from any thread. Returns: a function that ends it, for any thread."""
+        started: list[asyncio.Task[None]] = []
+        ended = threading.Event()
+
+        def begin() -> None:
+            if ended.is_set() or self._closed:
+                work.close()
+            else:
+                started.append(self.start(work))
+
+        def cancel() -> None:
+            for task in started:
+                task.cancel()
+
+        def end() -> None:
+            ended.set()
+            self.post(cancel)
+
+        if self._closed:
+            work.close()
+        else:
+            self._loop.call_soon_threadsafe(begin)
+        return end
+
+    def _finished(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("a task of the Kubernetes hub failed", exc_info=error)
+
+    def elapsed(self) -> float:
+        """Seconds on the loop's steady clock, to measure and to wait with."""
+        return self._loop.time()
+
+    async def call(
+        self, method: str, path: str, body: bytes | None = None, content_type: str = JSON
+    ) -> Answer:
+        """One request. Raises: Unavailable where no whole answer came; Denied for bad credentials."""
+        seconds = self.times.read if method == "GET" else self.times.write
+        timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=self.times.connect)
+        answer = await self._once(method, path, body, content_type, timeout)
+        if answer.status == _UNAUTHORIZED and await self._credentials.renew(self.elapsed()):
+            answer = await self._once(method, path, body, content_type, timeout)
+        return answer
+
+    async def _once(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        content_type: str,
+        timeout: aiohttp.ClientTimeout,
+    ) -> Answer:
+        headers = await self._headers(content_type if body is not None else None)
+        try:
+            async with self._http.request(
+                method, self._url(path), data=body, headers=headers, timeout=timeout, **self._extra
+            ) as response:
+                return Answer(response.status, await response.read(), response.headers)
+        except _BROKEN as error:
+            raise Unavailable(f"{method} {_short(path)}: {_said(error)}") from error
+
+    @asynccontextmanager
+    async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:
+        """The chunks of an answer without end. Raises: HubError where it is refused or breaks."""
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self.times.connect, sock_read=self.times.silence
+        )
+        headers = await self._headers(None)
+        try:
+            async with self._http.get(
+                self._url(path), headers=headers, timeout=timeout, **self._extra
+            ) as response:
+                if response.status >= 300:
+                    if response.status == _UNAUTHORIZED:
+                        await self._credentials.renew(self.elapsed())
+                    what = f"watch {_short(path)}"
+                    raise error_of(what, response.status, await response.read(), response.headers)
+                yield response.content.iter_any()
+        except _BROKEN as error:
+            raise Unavailable(f"watch {_short(path)}: {_said(error)}") from error
+
+    def _url(self, path: str) -> URL:
+        """Paths come quoted (`rollout.hub.kube_objects`): to quote them again would cost 20 µs."""
+        return URL(self.host + path, encoded=True)
+
+    async def _headers(self, content_type: str | None) -> dict[str, str]:
+        headers = {"Accept": JSON, "User-Agent": "rollout"}
+        if content_type is not None:
+            headers["Content-Type"] = content_type
+        await self._credentials.sign(headers, self.elapsed())
+        return headers
+
+
+_BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+"""What a connection can raise: ValueError for a line or a header beyond all limits."""
+
+
+def _short(path: str) -> str:
+    return path.partition("?")[0]
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    if isinstance(error, aiohttp.InvalidURL):
+        raise ConfigError(f"the API server's address is no URL: {error}") from error
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,0 +1,244 @@
+"""What is written for a ClusterManagementAddOn now?
+
+The same waves as for ManifestWorks: the record, then what its clusters are told, then removals, then
+the status. A touch is the write that changes the configReferences of a ManagedClusterAddOn; telling
+how it stands is no touch. Source: OCM add-on spec 2; semantics rows 12-27.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.addon import AddOn, ClusterAddOn, Configs
+from rollout.model.conditions import Condition, merge
+from rollout.model.intents import is_paused
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
+from rollout.model.problems import joined
+from rollout.planning.addons_configs import (
+    CONFIGURED,
+    NOT_CONFIGURED,
+    in_order,
+    progress,
+    reference_wire,
+    references,
+)
+from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
+from rollout.planning.addons_status import ShareReport, halted, status_of
+from rollout.planning.addons_views import Share, Told, View, Workload
+from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
+from rollout.planning.removals import NONE
+from rollout.strategies.base import Hold, Step, Verdict
+
+
+class AddOnPlanner:
+    """Plans one ClusterManagementAddOn and all its ManagedClusterAddOns."""
+
+    kind = CLUSTER_MANAGEMENT_ADDON
+
+    def plan(self, key: str, view: View, now: datetime) -> Plan:
+        """The writes that are due now; nothing where everything is as it should be."""
+        workload = view.addon(key, now)
+        if workload is None or workload.addon is None or workload.addon.deleting:
+            return NOTHING
+        if not workload.addon.is_managed:
+            told = status_of(workload.addon, workload.ref, workload.defaults, (), {}, now)
+            return Plan(((told,),)) if told else NOTHING
+        return _Pass(workload, workload.addon, view, now).plan()
+
+
+class _Pass:
+    """One look at one add-on."""
+
+    def __init__(self, workload: Workload, addon: AddOn, view: View, now: datetime) -> None:
+        self.workload, self.addon, self.view, self.now = workload, addon, view, now
+        self.rechecks: list[datetime] = []
+        self._touched: set[str] = set()
+
+    def plan(self) -> Plan:
+        workload, addon, now = self.workload, self.addon, self.now
+        hold = self._hold()
+        steps = {k: s.live.step(hold or s.hold, now) for k, s in workload.shares.items()}
+        writes: list[Write] = []
+        if hold is None:
+            for key, share in workload.shares.items():
+                writes += self._touches(share, key, steps[key])
+                writes += self._restored(share, key)
+            writes += self._installs()
+            writes += owned(workload, addon, self._touched)
+        writes += self._statuses(hold)
+        gone = NONE if hold else uninstalls(workload, addon, self.view.policy, now)
+        reports = [
+            ShareReport(s, steps[k], sum(workload.installed(c) is not None for c in steps[k].touch))
+            for k, s in workload.shares.items()
+        ]
+        halts = {
+            r.share.placement.key: halted(r, hold, gone.hold, addon.generation) for r in reports
+        }
+        status = status_of(addon, workload.ref, workload.defaults, reports, halts, now)
+        for at in (*(s.recheck_at for s in steps.values()), workload.next_quiet(), gone.recheck_at):
+            self._recheck(at)
+        records = [w for share in workload.shares.values() for w in share.live.book.writes()]
+        waves = (records, writes, gone.writes + self._forgotten(), [status] if status else [])
+        return Plan(
+            tuple(tuple(wave) for wave in waves if wave),
+            min(self.rechecks, default=None),
+            self._notes(steps, halts),
+        )
+
+    def _recheck(self, at: datetime | None) -> None:
+        if at is not None and at > self.now:
+            self.rechecks.append(at)
+
+    def _hold(self) -> Hold | None:
+        """Why nothing of this add-on may be touched."""
+        if self.addon.problems:
+            return Hold("Misconfigured", joined(self.addon.problems))
+        if is_paused(self.addon.annotations):
+            return Hold("Paused", f"paused by annotation {names.PAUSED}; set it to false to resume")
+        return None
+
+    # -- configurations ------------------------------------------------------------------------
+
+    def _touches(self, share: Share, key: str, step: Step) -> list[Write]:
+        found: list[Write] = []
+        revision = share.live.ledger.rollout.revision
+        for cluster in step.touch:
+            before = share.live.ledger.standings.get(cluster)
+            cause = "Supersede" if before is not None else "SlotFree"
+            touch = Touch(self.workload.ref, key, cluster, True, cause)
+            found += self._bring(cluster, revision, touch)
+        return found
+
+    def _restored(self, share: Share, key: str) -> list[Write]:
+        """Clusters that do not carry what they are supposed to (row 24)."""
+        found: list[Write] = []
+        for cluster in sorted(share.live.astray):
+            rejection = share.live.rejections.get(cluster)
+            if rejection is not None and rejection.retry_at > self.now:
+                self._recheck(rejection.retry_at)
+                continue
+            revision = share.live.ledger.standings[cluster].revision
+            touch = Touch(self.workload.ref, key, cluster, False, "Restore")
+            found += self._bring(cluster, revision, touch)
+        return found
+
+    def _bring(self, cluster: str, revision: str, touch: Touch) -> list[Write]:
+        """Bring a revision to a cluster; where nothing is installed, installing is the first step."""
+        installed = self.workload.installed(cluster)
+        if installed is None:
+            self._touched.add(cluster)
+            return [new_addon(self.workload, self.addon, cluster, touch)]
+        configs = self.workload.configs_of(cluster, revision)
+        if configs is None:
+            return []  # a revision that nobody remembers, or a configuration that is missing
+        is_newest = revision == self._newest(cluster)
+        write = self._status(installed, configs, configured=is_newest, touch=touch)
+        self._touched.add(cluster)
+        return [write] if write else []
+
+    def _newest(self, cluster: str) -> str:
+        share = self.workload.shares.get(self.workload.members.get(cluster, ""))
+        return share.live.ledger.rollout.revision if share else ""
+
+    def _installs(self) -> list[Write]:
+        """Installing is not throttled; where a configuration is missing it waits for that."""
+        found: list[Write] = []
+        for cluster in self.workload.to_install():
+            if cluster in self._touched:
+                continue
+            key = self.workload.members[cluster]
+            share = self.workload.shares[key]
+            rejection = share.live.rejections.get(cluster)
+            if share.hold is not None and share.hold.reason != "NoTargets":
+                continue
+            if rejection is not None and rejection.retry_at > self.now:
+                self._recheck(rejection.retry_at)
+                continue
+            touch = Touch(self.workload.ref, key, cluster, False, "Install")
+            found.append(new_addon(self.workload, self.addon, cluster, touch))
+        return found
+
+    def _statuses(self, hold: Hold | None) -> list[Write]:
+        """ManagedClusterAddOns that do not say how they stand; while held none is told to change."""
+        found: list[Write] = []
+        for cluster in sorted(self.workload.untold):
+            if cluster in self._touched:
+                continue
+            installed, told = self.workload.installed(cluster), self.workload.told(cluster)
+            write = None
+            if hold is not None and installed is not None and told is not None:
+                carried = in_order(installed.desired)
+                told = Told(carried, told.configured and told.configs == carried)
+            if installed is not None and told is not None:
+                owner = self.workload.members.get(cluster, "")
+                touch = Touch(self.workload.ref, owner, cluster, False, "Status")
+                write = self._status(
+                    installed, told.configs, configured=told.configured, touch=touch
+                )
+            if write is None:
+                self.workload.untold.discard(cluster)
+            else:
+                found.append(write)
+        return found
+
+    def _status(
+        self, installed: ClusterAddOn, configs: Configs, *, configured: bool, touch: Touch
+    ) -> PatchStatus | None:
+        """What a ManagedClusterAddOn is to say; None where it does."""
+        refs = references(installed, configs, self.workload.known)
+        works = self.workload.works(installed.cluster)
+        progressing, applied = progress(installed, refs, works)
+        wires = [reference_wire(ref) for ref in refs]
+        if applied:
+            wires = [{**wire, "lastAppliedConfig": wire["desiredConfig"]} for wire in wires]
+        said: Obj = installed.raw.get("status") or {}
+        told: tuple[Condition, ...] = (CONFIGURED if configured else NOT_CONFIGURED, progressing)
+        before = [c for c in said.get("conditions") or [] if isinstance(c, dict)]
+        conditions = merge(before, told, self.now)
+        same = refs == installed.references and (
+            not applied or all(ref.applied == ref.desired for ref in refs)
+        )
+        if same and conditions == before:
+            return None
+        status: Obj = {"configReferences": wires, "conditions": conditions}
+        ref = addon_ref(installed.cluster, installed.name)
+        return PatchStatus(ref, status, installed.version, touch)
+
+    def _forgotten(self) -> list[Write]:
+        """Records of placements that are gone, once nothing of theirs is left."""
+        pages = self.view.abandoned(self.workload.ref.key) if not self.workload.strays else []
+        return [Delete(ref, uid) for ref, uid in pages]
+
+    # -- words ---------------------------------------------------------------------------------
+
+    def _notes(self, steps: Mapping[str, Step], halts: Mapping[str, Condition]) -> tuple[Note, ...]:
+        found: list[Note] = []
+        for key, step in steps.items():
+            titles = {stage.key: stage.title for stage in step.stages}
+            ref = self.workload.ref
+            found += [
+                Note(ref, "StagePassed", f"placement {key}: {titles[stage]} passed")
+                for stage in step.passed
+            ]
+            failed = [s for s in step.settled if s.verdict is Verdict.FAILED]
+            if failed:
+                listed = ", ".join(f"{s.cluster} ({s.reason})" for s in failed[:5])
+                more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
+                text = f"placement {key}: {listed}{more} failed"
+                found.append(Note(ref, "ClusterFailed", text, warning=True))
+            found += self._turn(key, halts[key])
+        return tuple(found)
+
+    def _turn(self, key: str, now: Condition) -> list[Note]:
+        """A change of what stands in the way."""
+        namespace, _, name = key.partition("/")
+        for progression in (self.addon.raw.get("status") or {}).get("installProgressions") or []:
+            if (progression.get("namespace"), progression.get("name")) == (namespace, name):
+                for condition in progression.get("conditions") or []:
+                    if (condition.get("type"), condition.get("reason")) == (now.type, now.reason):
+                        return []
+        reason = {"RollingOut": "RolloutStarted", "MaxFailuresExceeded": "BudgetExhausted"}
+        stopped = now.status == "True"
+        word = reason.get(now.reason, "RolloutHeld" if stopped else "RolloutCompleted")
+        text = f"placement {key}: {now.message or now.reason}"
+        return [Note(self.workload.ref, word, text, warning=stopped)]

@@ -1,0 +1,105 @@
+"""Where is an add-on installed, and where does it go? ManagedClusterAddOns come and go here.
+
+Only what an install strategy made is removed, on a consistent read, within the removal brake, and
+never while a placement is missing. Source: OCM add-on spec 2.1, 2.7, weaknesses A-9, A-10;
+semantics rows 15, 16.
+"""
+
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.addon import AddOn, ClusterAddOn
+from rollout.model.intents import released_until
+from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
+from rollout.planning.addons_views import Workload, owner_reference
+from rollout.planning.plan import Create, Delete, Patch, Touch, Write
+from rollout.planning.policy import Policy
+from rollout.planning.removals import NONE, Removals, brake
+
+
+def addon_ref(cluster: str, name: str) -> Ref:
+    return Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{name}")
+
+
+def new_addon(workload: Workload, addon: AddOn, cluster: str, touch: Touch | None) -> Create:
+    """A ManagedClusterAddOn that does not exist yet."""
+    ref = addon_ref(cluster, addon.name)
+    mirrored = {k: v for k, v in workload.mirrored(cluster).items() if v is not None}
+    return Create(
+        ref,
+        {
+            "apiVersion": MANAGED_CLUSTER_ADDON.api_version,
+            "kind": MANAGED_CLUSTER_ADDON.name,
+            "metadata": {
+                "namespace": cluster,
+                "name": addon.name,
+                "annotations": {**mirrored, names.INSTALLED_BY: addon.uid},
+                "ownerReferences": [owner_reference(addon, workload.ref, controller=True)],
+            },
+            "spec": {},
+        },
+        touch,
+    )
+
+
+def owned(workload: Workload, addon: AddOn, busy: set[str]) -> list[Write]:
+    """Owner references and mirrored annotations that are not as they should be.
+
+    Clusters in ``busy`` are written to already; those written to here are put there.
+    """
+    found: list[Write] = []
+    for cluster in sorted(workload.unowned - busy):
+        installed = workload.installed(cluster)
+        changes = None if installed is None else _metadata(workload, addon, installed)
+        if installed is None or not changes:
+            workload.unowned.discard(cluster)
+            continue
+        touch = Touch(workload.ref, workload.members.get(cluster, ""), cluster, False, "Own")
+        busy.add(cluster)
+        ref = addon_ref(cluster, addon.name)
+        found.append(Patch(ref, {"metadata": changes}, installed.version, touch))
+    return found
+
+
+def _metadata(workload: Workload, addon: AddOn, installed: ClusterAddOn) -> Obj:
+    changes: Obj = {}
+    if addon.uid and addon.uid not in installed.owner_uids:
+        owners = installed.raw["metadata"].get("ownerReferences") or []
+        taken = any(owner.get("controller") for owner in owners)
+        ours = owner_reference(addon, workload.ref, controller=not taken)
+        changes["ownerReferences"] = [*owners, ours]
+    annotations = {
+        key: value
+        for key, value in workload.mirrored(installed.cluster).items()
+        if installed.annotations.get(key) != value
+    }
+    if annotations:
+        changes["annotations"] = annotations
+    return changes
+
+
+def uninstalls(workload: Workload, addon: AddOn, policy: Policy, now: datetime) -> Removals:
+    """What the strategy installed at clusters that are selected no more.
+
+    A placement that is missing, or of which it is not known whom it selects, could select any of
+    them: then nothing goes.
+    """
+    shares = workload.shares.values()
+    if not workload.strays or addon.placements is None or not all(s.is_settled for s in shares):
+        return NONE
+    if any(s.hold is not None and s.hold.reason == "PlacementNotFound" for s in shares):
+        return NONE
+    going = sorted(workload.strays)
+    until = released_until(addon.annotations)
+    if until is None or now >= until:
+        held = brake(workload, going, policy, now)
+        if held is not None:
+            return held
+    keys = tuple(share.placement.key for share in shares)
+    writes: list[Write] = []
+    for cluster in going:
+        installed = workload.installed(cluster)
+        if installed is not None and not installed.deleting:
+            ref = addon_ref(cluster, addon.name)
+            writes.append(Delete(ref, installed.uid, keys, cluster))
+    return Removals(writes)

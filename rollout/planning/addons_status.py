@@ -1,0 +1,189 @@
+"""What is said of a ClusterManagementAddOn: defaults, and one progression for each placement?
+
+Reasons and messages of Progressing are OCM's, byte for byte; `RolloutHalted` is ours and says why
+nothing goes on. Source: OCM add-on spec 2.2, 2.4, weakness A-12; semantics row 22.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.addon import AddOn, Config, Configs
+from rollout.model.conditions import Condition, merge
+from rollout.model.kinds import Obj, Ref
+from rollout.planning.addons_configs import config_wire
+from rollout.planning.addons_views import Share
+from rollout.planning.plan import PatchStatus
+from rollout.planning.views import Live
+from rollout.strategies.base import Hold, Phase, Step, Verdict
+from rollout.strategies.judge import judge
+
+_TIMED_OUT = ("TimedOut", "Unreachable")
+
+
+@dataclass(frozen=True, slots=True)
+class ShareReport:
+    """One placement with its step, and how many of its clusters are being written to."""
+
+    share: Share
+    step: Step
+    touched: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """OCM's numbers. ``total`` is of all that the placement selects, ``wanted`` of what it owns."""
+
+    total: int
+    wanted: int
+    done: int
+    progressing: int
+    failed: int
+    timed_out: int
+
+    @property
+    def is_complete(self) -> bool:
+        return self.wanted > 0 and self.done == self.wanted
+
+    @property
+    def message(self) -> str:
+        if self.is_complete:
+            done, how = self.done, "completed with no errors"
+        else:
+            done, how = self.progressing + self.done, "progressing..."
+        return (
+            f"selected clusters {self.total}. configured addons {done}/{self.wanted} {how}, "
+            f"{self.failed} failed {self.timed_out} timeout."
+        )
+
+
+def tally(report: ShareReport, now: datetime) -> Tally:
+    """Count a placement's clusters as OCM does; skipped ones are not wanted."""
+    step, share = report.step, report.share
+    failed = step.count(Phase.FAILED)
+    late = _timed_out(share.live, now) if failed else 0
+    moving = sum(step.count(p) for p in (Phase.PROGRESSING, Phase.FAILING, Phase.SOAKING))
+    return Tally(
+        share.total,
+        share.selected - step.count(Phase.SKIPPED),
+        step.count(Phase.SOAKED),
+        moving + report.touched,
+        max(failed - late, 0) + step.count(Phase.LOST),
+        min(late, failed),
+    )
+
+
+def _timed_out(live: Live, now: datetime) -> int:
+    """How many finally failed by time alone."""
+    rollout = live.ledger.rollout
+    count = 0
+    for standing in live.ledger.standings.values():
+        if standing.revision != rollout.revision or standing.verdict is Verdict.SOAKED:
+            continue
+        judged = judge(standing, rollout.revision, rollout.timing, now)
+        count += judged.phase is Phase.FAILED and judged.reason in _TIMED_OUT
+    return count
+
+
+def status_of(
+    addon: AddOn,
+    ref: Ref,
+    defaults: Configs,
+    reports: Sequence[ShareReport],
+    halts: Mapping[str, Condition],
+    now: datetime,
+) -> PatchStatus | None:
+    """The status to write, or None where the object says it all already."""
+    old: Obj = addon.raw.get("status") or {}
+    status: Obj = {"defaultconfigReferences": [_reference(config) for config in defaults]}
+    if addon.is_managed:
+        before = {
+            (p.get("namespace"), p.get("name")): p
+            for p in old.get("installProgressions") or []
+            if isinstance(p, dict)
+        }
+        status["installProgressions"] = [
+            _progression(report, before, halts[report.share.placement.key], now)
+            for report in reports
+        ]
+    if all(_same(old.get(key), value) for key, value in status.items()):
+        return None
+    return PatchStatus(ref, status, addon.version)
+
+
+def _same(old: object, new: list[Obj]) -> bool:
+    return (old or []) == new
+
+
+def _reference(config: Config) -> Obj:
+    resource = config.ref.resource
+    return {
+        "group": resource.group,
+        "resource": resource.resource,
+        "desiredConfig": config_wire(config),
+    }
+
+
+def _progression(
+    report: ShareReport,
+    before: Mapping[tuple[object, object], Obj],
+    halted: Condition,
+    now: datetime,
+) -> Obj:
+    """A progression; what was applied is carried over where the same objects are referred to."""
+    share = report.share
+    counted = tally(report, now)
+    is_done = counted.is_complete and share.hold is None
+    old = before.get((share.placement.namespace, share.placement.name)) or {}
+    kept = _carried(old, share.configs)
+    references: list[Obj] = []
+    for config in share.configs:
+        reference = _reference(config)
+        wire = reference["desiredConfig"]
+        for field in ("lastAppliedConfig", "lastKnownGoodConfig"):
+            value = wire if is_done else (kept or {}).get(str(config.ref), {}).get(field)
+            if value is not None:
+                reference[field] = value
+        references.append(reference)
+    progressing = Condition(
+        names.PROGRESSING,
+        "False" if is_done else "True",
+        "Completed" if is_done else "Progressing",
+        counted.message,
+    )
+    conditions = (old.get("conditions") or []) if kept is not None else []
+    return {
+        "namespace": share.placement.namespace,
+        "name": share.placement.name,
+        "configReferences": references,
+        "conditions": merge(conditions, [progressing, halted], now),
+    }
+
+
+def _carried(old: Obj, configs: Configs) -> dict[str, Obj] | None:
+    """The old references by object, where they name all of the new ones; else None."""
+    found: dict[str, Obj] = {}
+    for reference in old.get("configReferences") or []:
+        desired = reference.get("desiredConfig") or {}
+        resource, group = reference.get("resource"), reference.get("group") or ""
+        kind = f"{resource}.{group}" if group else f"{resource}"
+        found[f"{kind}/{desired.get('namespace') or ''}/{desired.get('name')}"] = reference
+    return found if all(str(config.ref) in found for config in configs) and old else None
+
+
+def halted(
+    report: ShareReport, hold: Hold | None, removals: Hold | None, generation: int
+) -> Condition:
+    """Why nothing goes on at a placement, or that nothing stands in the way."""
+    step = report.step
+    why = hold or step.halt or report.share.hold or step.hold or removals
+    if why is None and any(stage.blocked == "ConcurrencyZero" for stage in step.stages):
+        why = Hold("ConcurrencyZero", "maxConcurrency is zero; raise it to go on")
+    if why is not None:
+        return Condition(names.ROLLOUT_HALTED, "True", why.reason, why.message, generation)
+    reason = "RollingOut"
+    if step.complete:
+        lacking = step.count(Phase.FAILED) + step.count(Phase.LOST)
+        reason = "CompleteWithFailures" if lacking else "Complete"
+    return Condition(names.ROLLOUT_HALTED, "False", reason, "", generation)

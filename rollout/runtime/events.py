@@ -1,0 +1,267 @@
+"""How do notes become Kubernetes Events? Few, in order, and never at the cost of a rollout.
+
+`Chronicle` decides without I/O what is written for a note: a new Event, the count of one that is there,
+or nothing yet. `EventWriter` has a thread of its own and a queue that drops rather than waits.
+Reasons and texts are the planners'; those of placements are OCM's (placement spec 3.6).
+"""
+
+import hashlib
+import logging
+import queue
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from rollout.clock import Clock
+from rollout.errors import HubError
+from rollout.hub.base import Hub
+from rollout.model.instants import rfc3339_micro
+from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, Kind, Obj, Ref, key_of
+from rollout.planning.plan import Create, Note, Patch
+
+log = logging.getLogger(__name__)
+
+EVENT = Kind("Event", "events", "events.k8s.io", "v1", True, ("ev",), has_status=False)
+
+CONTROLLERS: Mapping[Kind, str] = {
+    PLACEMENT: "placement-controller",
+    MANAGED_CLUSTER: "registration-controller",
+}
+"""Under whose name OCM's users know these events; all others are ``rollout-controller``'s."""
+
+WINDOW = timedelta(minutes=10)
+"""The same note again within this span is counted, not told anew."""
+COUNT_EVERY = timedelta(seconds=30)
+"""A count that has changed is written this often."""
+BURST, REFILL = 25, timedelta(seconds=10)
+"""So many events about one object at once, then one for each such span."""
+KEPT = 4096
+"""Objects, and notes, that are remembered."""
+NOTE_LENGTH, NAME_LENGTH = 1000, 200
+QUEUED = 1000
+_IDLE_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """One Event that was written, how often it was meant, and how often it says so."""
+
+    ref: Ref
+    count: int
+    last: datetime
+    written_at: datetime
+    written_count: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowance:
+    """How many more events an object may have, as of an instant."""
+
+    left: float
+    at: datetime
+
+
+class Chronicle:
+    """What is written for each note. For one thread."""
+
+    def __init__(self, instance: str) -> None:
+        """``instance``: which process says it."""
+        self._instance = instance[:128]
+        self._series: OrderedDict[Note, _Series] = OrderedDict()
+        self._latest: OrderedDict[tuple[Ref, str], Note] = OrderedDict()
+        self._allowances: OrderedDict[Ref, _Allowance] = OrderedDict()
+        self._number = 0
+        self.dropped = 0
+
+    def add(self, note: Note, uid: str, now: datetime) -> Create | Patch | None:
+        """The write that tells of a note; None where it is only counted, or too many were told.
+
+        A note that comes too often with ever new words is counted on the last one of its reason.
+        """
+        known = self._series.get(note)
+        if known is not None and now < known.last + WINDOW:
+            return self._counted(note, now)
+        if not self._allowed(note.ref, now):
+            latest = self._latest.get((note.ref, note.reason))
+            if latest is not None and latest in self._series:
+                return self._counted(latest, now)
+            self.dropped += 1
+            return None
+        self._number += 1
+        ref = Ref(EVENT, key_of(_namespace(note.ref), self._name(note, now)))
+        _keep(self._series, note, _Series(ref, 1, now, now))
+        _keep(self._latest, (note.ref, note.reason), note)
+        return Create(ref, event_object(ref, note, uid, self._instance, now))
+
+    def due(self, now: datetime, *, all_of_them: bool = False) -> list[Patch]:
+        """Counts that have changed and are to be written now."""
+        found: list[Patch] = []
+        for note, series in list(self._series.items()):
+            if series.count == series.written_count:
+                continue
+            if all_of_them or now >= series.written_at + COUNT_EVERY:
+                found.append(self._written(note, series, now))
+        return found
+
+    def forget(self, ref: Ref) -> None:
+        """The Event is not there: the next note like it is told anew."""
+        for note in [note for note, series in self._series.items() if series.ref == ref]:
+            del self._series[note]
+
+    def _counted(self, note: Note, now: datetime) -> Patch | None:
+        series = self._series[note]
+        series = self._series[note] = replace(series, count=series.count + 1, last=now)
+        return self._written(note, series, now) if now >= series.written_at + COUNT_EVERY else None
+
+    def _written(self, note: Note, series: _Series, now: datetime) -> Patch:
+        self._series[note] = replace(series, written_at=now, written_count=series.count)
+        said = {"count": series.count, "lastObservedTime": rfc3339_micro(series.last)}
+        return Patch(series.ref, {"series": said})
+
+    def _allowed(self, ref: Ref, now: datetime) -> bool:
+        before = self._allowances.get(ref, _Allowance(BURST, now))
+        left = min(float(BURST), before.left + (now - before.at) / REFILL)
+        allowed = left >= 1
+        _keep(self._allowances, ref, _Allowance(left - allowed, now))
+        return allowed
+
+    def _name(self, note: Note, now: datetime) -> str:
+        said = f"{self._instance} {self._number} {now.isoformat()} {note.reason}"
+        return f"{note.ref.name[:NAME_LENGTH]}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+def _keep(kept: "OrderedDict[K, V]", key: K, value: V) -> None:
+    kept[key] = value
+    kept.move_to_end(key)
+    if len(kept) > KEPT:
+        kept.popitem(last=False)
+
+
+def _namespace(ref: Ref) -> str:
+    """Events about a cluster lie in the cluster's namespace, as OCM's do."""
+    if ref.kind.namespaced:
+        return ref.namespace
+    return ref.name if ref.kind is MANAGED_CLUSTER else "default"
+
+
+def event_object(ref: Ref, note: Note, uid: str, instance: str, now: datetime) -> Obj:
+    """The Event that tells of a note, as events.k8s.io/v1 has it."""
+    controller = CONTROLLERS.get(note.ref.kind, "rollout-controller")
+    obj: Obj = {
+        "apiVersion": EVENT.api_version,
+        "kind": EVENT.name,
+        "metadata": {"namespace": ref.namespace, "name": ref.name},
+        "eventTime": rfc3339_micro(now),
+        "reportingController": controller,
+        "reportingInstance": instance,
+        "action": (note.action or note.reason)[:128],
+        "reason": note.reason[:128],
+        "regarding": _pointer(note.ref, uid),
+        "note": _shortened(note.message),
+        "type": "Warning" if note.warning else "Normal",
+    }
+    return {**obj, "related": _pointer(note.related)} if note.related is not None else obj
+
+
+def _pointer(ref: Ref, uid: str = "") -> Obj:
+    namespace = ref.namespace or (ref.name if ref.kind is MANAGED_CLUSTER else "")
+    said = {
+        "apiVersion": ref.kind.api_version,
+        "kind": ref.kind.name,
+        "namespace": namespace,
+        "name": ref.name,
+        "uid": uid,
+    }
+    return {key: value for key, value in said.items() if value}
+
+
+def _shortened(text: str) -> str:
+    """At most as many bytes as an API server takes."""
+    raw = text.encode()
+    if len(raw) <= NOTE_LENGTH:
+        return text
+    return raw[: NOTE_LENGTH - 3].decode("utf-8", "ignore") + "..."
+
+
+class EventWriter:
+    """Writes events behind everybody's back: what fails is counted and forgotten.
+
+    Args:
+        uid_of: the uid of an object, "" where it is not known; asked on the teller's thread.
+        dropped: called with a reason for each note that comes to nothing.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        clock: Clock,
+        instance: str,
+        uid_of: Callable[[Ref], str] = lambda _: "",
+        dropped: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self._hub, self._clock, self._uid_of, self._dropped = hub, clock, uid_of, dropped
+        self._chronicle = Chronicle(instance)
+        self._queue: queue.Queue[tuple[Note, str, datetime] | None] = queue.Queue(QUEUED)
+        self._thread = threading.Thread(target=self._serve, name="events", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def tell(self, note: Note, now: datetime) -> None:
+        """Take a note; returns at once."""
+        try:
+            self._queue.put_nowait((note, self._uid_of(note.ref), now))
+        except queue.Full:
+            self._dropped("queue")
+
+    def stop(self, seconds: float = 2.0) -> None:
+        """Write what is known, for at most so long."""
+        try:
+            self._queue.put_nowait(None)
+        except queue.Full:
+            return
+        self._thread.join(seconds)
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                item = self._queue.get(timeout=_IDLE_SECONDS)
+            except queue.Empty:
+                self._count()
+                continue
+            if item is None:
+                self._count(all_of_them=True)
+                return
+            self._told(*item)
+            self._count()
+
+    def _told(self, note: Note, uid: str, now: datetime) -> None:
+        before = self._chronicle.dropped
+        write = self._chronicle.add(note, uid, now)
+        if write is not None:
+            self._write(write)
+        elif self._chronicle.dropped > before:
+            self._dropped("rate")
+
+    def _count(self, *, all_of_them: bool = False) -> None:
+        for write in self._chronicle.due(self._clock.now(), all_of_them=all_of_them):
+            self._write(write)
+
+    def _write(self, write: Create | Patch) -> None:
+        try:
+            if isinstance(write, Create):
+                self._hub.create(write.ref, write.obj)
+            else:
+                self._hub.patch(write.ref, write.changes)
+        except Exception as error:  # noqa: BLE001  (nothing may end this thread)
+            self._dropped("refused")
+            self._chronicle.forget(write.ref)
+            level = logging.DEBUG if isinstance(error, HubError) else logging.ERROR
+            log.log(level, "an event was not written: %s", error)

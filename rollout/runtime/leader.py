@@ -1,0 +1,327 @@
+"""Who may write? One process at a time: the one that holds the Lease.
+
+`decide` is pure; `Candidate` is the thin shell that reads and writes the Lease, driven by timers of
+its own, so that a long plan never delays a renewal. All spans are measured on this process's clock:
+what others wrote as a time is compared, never read, but for telling how long nobody was in charge.
+
+Fencing (safety contract R2). The leader may write until `LeaseTerms.deadline` after the renewal that
+last succeeded was *sent*; a request that goes out then has timed out before the lease ends; and a
+successor waits the whole duration after it last *saw* the lease change. Leadership that was lost is
+never regained by the same process: it ends, and another one starts with what the hub says.
+"""
+
+import logging
+import threading
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import Enum
+
+from rollout.clock import Clock
+from rollout.errors import Conflict, Fenced, Gone, HubError
+from rollout.hub.base import Hub
+from rollout.model.instants import parse_instant, rfc3339_micro
+from rollout.model.kinds import LEASE, Obj, Ref
+from rollout.runtime.timers import Timers, Wake
+
+log = logging.getLogger(__name__)
+
+LONGEST = 3600  # seconds: nobody waits longer for a lease, whatever it says of itself
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTerms:
+    """How long a lease holds, how long a leader tries to renew it, and how often anyone looks."""
+
+    duration: timedelta = timedelta(seconds=15)
+    deadline: timedelta = timedelta(seconds=10)
+    retry: timedelta = timedelta(seconds=2)
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """A lease as it was last read. ``since``: when it was first seen as it is, on our own clock.
+
+    A lease that was there and is gone has the version 0.
+    """
+
+    holder: str
+    renewal: str  # as written
+    duration: timedelta
+    transitions: int
+    version: int
+    since: datetime
+
+
+DELETED = "nobody: it was deleted"
+
+
+class Move(Enum):
+    """What to do about the lease, now."""
+
+    CREATE = "create"
+    TAKE = "take"
+    RENEW = "renew"
+    FOLLOW = "follow"
+    RESIGN = "resign"  # leadership is lost
+
+
+def sighted(obj: Obj, before: Sighting | None, now: datetime) -> Sighting:
+    """What a read of the lease says. A renewal is news; an edit of anything else is not."""
+    spec = obj.get("spec") or {}
+    found = Sighting(
+        str(spec.get("holderIdentity") or ""),
+        str(spec.get("renewTime") or ""),
+        timedelta(seconds=min(max(_whole(spec.get("leaseDurationSeconds")), 1), LONGEST)),
+        _whole(spec.get("leaseTransitions")),
+        int(obj["metadata"]["resourceVersion"]),
+        now,
+    )
+    if before is not None and before == replace(found, since=before.since, version=before.version):
+        return replace(found, since=before.since)
+    return found
+
+
+def _whole(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def decide(
+    me: str, seen: Sighting | None, held: datetime | None, terms: LeaseTerms, now: datetime
+) -> Move:
+    """What follows from the last read.
+
+    Args:
+        seen: None where no lease was ever seen.
+        held: when the renewal that last succeeded was sent; None: we do not lead.
+    """
+    if held is not None:
+        mine = seen is not None and seen.holder == me
+        return Move.RENEW if mine and now < held + terms.deadline else Move.RESIGN
+    if seen is None:
+        return Move.CREATE
+    if not seen.holder or now >= seen.since + max(seen.duration, terms.duration):
+        return Move.TAKE if seen.version else Move.CREATE
+    return Move.FOLLOW
+
+
+class Standing(Enum):
+    """How this process stands."""
+
+    WAITING = "waiting"  # another one leads, or nobody does yet
+    LEADING = "leading"
+    LOST = "lost"  # it led, and does no more: it has to end
+
+
+@dataclass(frozen=True, slots=True)
+class Predecessor:
+    """Who led before, and when the hub last heard of it (None: nobody ever led)."""
+
+    name: str = ""
+    renewed: datetime | None = None
+
+
+class Candidate:
+    """One process that wants to lead. Its timers' thread alone reads and writes the lease.
+
+    ``standing``, `may_write` and ``leader`` may be asked on any thread.
+
+    Args:
+        me: an identity that no other process, nor a later one in the same place, has.
+        timers: made for this alone; on a real clock they run on a thread of their own.
+        changed: called on the timers' thread when the standing may have changed.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        clock: Clock,
+        timers: Callable[[Wake], Timers],
+        lease: Ref,
+        me: str,
+        terms: LeaseTerms = LeaseTerms(),
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        assert lease.kind is LEASE, "leadership is a Lease"
+        self.me, self.lease, self.terms = me, lease, terms
+        self.predecessor = Predecessor()
+        self._hub, self._clock, self._changed = hub, clock, changed
+        self._seen: Sighting | None = None
+        self._held: datetime | None = None
+        self._why_lost = ""
+        self._heard_at: datetime | None = None
+        self._over = False
+        self._busy = threading.Lock()  # a release waits for the turn that is under way
+        self._timers = timers(self._woken)
+
+    def start(self) -> None:
+        self._timers.arm(("lease", self.lease), self._clock.now())
+
+    # -- what others ask -----------------------------------------------------------------------
+
+    @property
+    def standing(self) -> Standing:
+        if self._why_lost:
+            return Standing.LOST
+        held = self._held
+        if held is None:
+            return Standing.WAITING
+        late = self._clock.now() >= held + self.terms.deadline
+        return Standing.LOST if late else Standing.LEADING
+
+    @property
+    def leader(self) -> str:
+        """Who holds the lease, as far as we know."""
+        return self._seen.holder if self._seen else ""
+
+    @property
+    def heard_at(self) -> datetime | None:
+        """When the hub last answered about the lease."""
+        return self._heard_at
+
+    def may_write(self) -> bool:
+        """Whether a request that goes out now is over before a successor may begin."""
+        held = self._held
+        return (
+            held is not None
+            and not self._why_lost
+            and self._clock.now() < held + self.terms.deadline
+        )
+
+    def check(self) -> None:
+        """Raises: Fenced where leadership is lost."""
+        if not self.may_write():
+            raise Fenced(f"{self.lease} is not ours: {self.why_lost}")
+
+    @property
+    def why_lost(self) -> str:
+        return self._why_lost or f"it was not renewed for {self.terms.deadline.total_seconds():g} s"
+
+    # -- the lease -----------------------------------------------------------------------------
+
+    def _woken(self, key: Hashable) -> None:
+        with self._busy:
+            if self._over:
+                return
+            before = self.standing
+            try:
+                self._turn()
+            except HubError as error:
+                log.warning("%s: %s", self.lease, error)
+            except Exception as error:
+                log.exception("%s: looking after it failed", self.lease)
+                self._resign(f"looking after it failed: {type(error).__name__}")
+            after = self.standing
+            if after is Standing.LOST:
+                self._resign(self.why_lost)
+            else:
+                self._timers.arm(key, self._clock.now() + self.terms.retry)
+        if after is not before:
+            log.info("%s: %s is %s", self.lease, self.me, after.value)
+        self._changed()
+
+    def _turn(self) -> None:
+        """One look: a leader renews what it knows, everybody else reads first."""
+        if self._held is None or self._seen is None:
+            self._read()
+        move = decide(self.me, self._seen, self._held, self.terms, self._clock.now())
+        try:
+            self._do(move)
+        except (Conflict, Gone):
+            self._read()
+            if decide(self.me, self._seen, self._held, self.terms, self._clock.now()) is Move.RENEW:
+                self._do(Move.RENEW)  # someone edited it, or the answer to our own write was lost
+            elif self._held is not None:
+                self._resign(f"{self.leader or 'nobody'} holds it")
+
+    def _read(self) -> None:
+        try:
+            obj = self._hub.get(self.lease)
+        except Gone:
+            before = self._seen
+            if before is not None and before.version:
+                # Its holder may not know yet: it is given the same time as a silent one.
+                self._seen = replace(before, holder=DELETED, version=0, since=self._clock.now())
+        else:
+            self._seen = sighted(obj, self._seen, self._clock.now())
+        self._heard_at = self._clock.now()
+
+    def _do(self, move: Move) -> None:
+        match move:
+            case Move.CREATE:
+                self._create()
+            case Move.TAKE:
+                self._take()
+            case Move.RENEW:
+                assert self._seen is not None, "only what was read is renewed"
+                sent = self._clock.now()
+                self._hold({"renewTime": rfc3339_micro(sent)}, sent)
+            case Move.RESIGN:
+                late = self._seen is not None and self._seen.holder == self.me
+                self._resign("" if late else f"{self.leader or 'nobody'} holds it")
+            case Move.FOLLOW:
+                pass
+
+    def _create(self) -> None:
+        sent = self._clock.now()
+        obj: Obj = {
+            "apiVersion": LEASE.api_version,
+            "kind": LEASE.name,
+            "metadata": {"namespace": self.lease.namespace, "name": self.lease.name},
+            "spec": self._spec(sent, 0),
+        }
+        self._got(self._hub.create(self.lease, obj), sent)
+
+    def _take(self) -> None:
+        seen = self._seen
+        assert seen is not None, "only what was read is taken"
+        self.predecessor = Predecessor(seen.holder, parse_instant(seen.renewal))
+        sent = self._clock.now()
+        self._hold(self._spec(sent, seen.transitions + 1), sent)
+
+    def _spec(self, now: datetime, transitions: int) -> Obj:
+        return {
+            "holderIdentity": self.me,
+            "leaseDurationSeconds": int(self.terms.duration.total_seconds()),
+            "acquireTime": rfc3339_micro(now),
+            "renewTime": rfc3339_micro(now),
+            "leaseTransitions": transitions,
+        }
+
+    def _hold(self, spec: Obj, sent: datetime) -> None:
+        """Write the lease over what was last read of it."""
+        assert self._seen is not None, "only what was read is written"
+        self._got(self._hub.patch(self.lease, {"spec": spec}, self._seen.version), sent)
+
+    def _got(self, obj: Obj, sent: datetime) -> None:
+        self._seen = sighted(obj, self._seen, self._clock.now())
+        self._held = sent
+        self._heard_at = self._clock.now()
+
+    def _resign(self, why: str) -> None:
+        if not self._why_lost:
+            self._why_lost = why or self.why_lost
+            log.error("%s is lost: %s", self.lease, self._why_lost)
+
+    # -- the end -------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Let go, so that a successor need not wait. Only when no write of ours is out any more."""
+        with self._busy:
+            self._over = True
+            self._timers.cancel(("lease", self.lease))
+            if self.standing is not Standing.LEADING:
+                return
+            now = self._clock.now()
+            try:
+                self._hold({"holderIdentity": "", "renewTime": rfc3339_micro(now)}, now)
+            except HubError as error:
+                log.info("%s was not released, it runs out by itself: %s", self.lease, error)
+            finally:
+                self._why_lost = "it was released"
+
+    def stop(self) -> None:
+        """Look after the lease no more; it runs out by itself."""
+        with self._busy:
+            self._over = True
+            self._timers.cancel(("lease", self.lease))

@@ -1,0 +1,56 @@
+"""What can an engine be told? The messages of its inbox, and a plan on its way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rollout.model.events import Event
+from rollout.model.kinds import Kind, Ref
+from rollout.planning.plan import Plan, Write
+from rollout.runtime.io import Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Woken:
+    """A timer has fired."""
+
+    ref: Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A write has come back."""
+
+    flight: "Flight"
+    write: Write
+    outcome: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The watch of a kind has broken: list again."""
+
+    kind: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Something is to be done on the engine's thread, between two plans."""
+
+    job: Callable[[], None]
+
+
+@dataclass(slots=True)
+class Flight:
+    """A plan on its way: which wave is out, and what came back so far."""
+
+    ref: Ref
+    plan: Plan
+    wave: int = -1
+    pending: int = 0
+    blocked: bool = False
+    wait: timedelta | None = None
+    retry_at: datetime | None = None  # of the refused write that is tried again soonest
+
+
+Message = Event | Woken | Answered | Broken | Ask

@@ -1,0 +1,192 @@
+"""What can be counted? Metrics for Prometheus; nothing is ever labelled with a cluster's name.
+
+Counted where it happens, by wrappers around what the engine is given (`runtime/measured.py`), so that
+nothing that decides knows of metrics. Gauges of rollouts come from `Figures`, a picture
+that the engine's thread takes when somebody asks. Source for ``scheduling_*``: OCM placement spec 5.2.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from rollout.planning.plan import (
+    Create,
+    Delete,
+    Note,
+    Patch,
+    PatchStatus,
+    RemoveFinalizer,
+    Write,
+)
+from rollout.runtime.figures import Figures
+from rollout.runtime.io import Outcome, Result
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+OCM_BUCKETS = [1e-6 * 10**k for k in range(10)]
+SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+SCHEDULING = "placement_scheduling"
+"""The value of OCM's label ``name``."""
+
+VERBS: dict[type, str] = {
+    Create: "create",
+    Patch: "patch",
+    PatchStatus: "patch_status",
+    Delete: "delete",
+    RemoveFinalizer: "remove_finalizer",
+}
+
+
+class Metrics:
+    """All metrics of one process."""
+
+    def __init__(self) -> None:
+        self.registry = CollectorRegistry()
+        own: dict[str, Any] = {"registry": self.registry}
+        ocm: dict[str, Any] = {"registry": self.registry, "buckets": OCM_BUCKETS}
+        self.scheduling = Histogram(
+            "scheduling_scheduling_duration_seconds",
+            "Deciding one Placement: filters, scores, groups.",
+            ["name"],
+            **ocm,
+        )
+        self.binding = Histogram(
+            "scheduling_bind_duration_seconds",
+            "One wave of writes of PlacementDecisions or a Placement's status, sent to answered.",
+            ["name"],
+            **ocm,
+        )
+        self.plugin = Histogram(
+            "scheduling_plugin_duration_seconds",
+            "One filter or prioritizer over all clusters of one evaluation.",
+            ["name", "plugin_type", "plugin_name"],
+            **ocm,
+        )
+        self.cel = Histogram(
+            "scheduling_cel_runtime_duration_seconds",
+            "The predicates of one evaluation of a Placement with CEL expressions.",
+            ["name"],
+            **ocm,
+        )
+        self.plan = Histogram(
+            "rollout_plan_duration_seconds",
+            "Deciding one object, whatever its kind.",
+            ["kind"],
+            buckets=SECONDS,
+            **own,
+        )
+        self.lag = Histogram(
+            "rollout_decision_lag_seconds",
+            "From the first news that concern an object to the first write they led to, the span in"
+            " which news are gathered included.",
+            ["kind"],
+            buckets=SECONDS,
+            **own,
+        )
+        self.plan_failures = Counter(
+            "rollout_plan_failures", "Plans that raised: a defect.", ["kind"], **own
+        )
+        self.writes = Counter(
+            "rollout_writes", "Writes by what came of them.", ["verb", "kind", "result"], **own
+        )
+        self.conflicts = Counter(
+            "rollout_write_conflicts",
+            "Writes that someone else's write came before, or whose reasons were gone.",
+            ["kind"],
+            **own,
+        )
+        self.write_seconds = Histogram(
+            "rollout_write_duration_seconds",
+            "From handing a write over to its answer, waiting for a place included.",
+            ["verb"],
+            buckets=SECONDS,
+            **own,
+        )
+        self.notes = Counter(
+            "rollout_notes",
+            "What happened that a person may want to read.",
+            ["reason", "type"],
+            **own,
+        )
+        self.events_dropped = Counter(
+            "rollout_events_dropped", "Kubernetes Events that were not written.", ["why"], **own
+        )
+        self.leader = Gauge("rollout_leader", "1 where this process leads.", **own)
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)  # memory, CPU and files of this process
+        self._figures: Callable[[], Figures | None] = lambda: None
+        self._leads: Callable[[], bool] = lambda: False
+
+    def follow(self, figures: Callable[[], Figures | None], leads: Callable[[], bool]) -> None:
+        """Where the gauges come from; asked at each scrape, on the scraper's thread."""
+        self._figures, self._leads = figures, leads
+
+    def text(self) -> bytes:
+        """Everything, as Prometheus reads it."""
+        self.leader.set(self._leads())
+        return generate_latest(self.registry)
+
+    def describe(self) -> Iterable[Metric]:
+        return _families(Figures())
+
+    def collect(self) -> Iterator[Metric]:
+        """The gauges of rollouts. Where the engine is too busy to be asked they are left out."""
+        found = self._figures()
+        if found is not None:
+            yield from _families(found)
+
+    def note(self, note: Note) -> None:
+        self.notes.labels(note.reason, "Warning" if note.warning else "Normal").inc()
+
+    def answered(self, write: Write, outcome: Outcome) -> None:
+        verb, kind = VERBS[type(write)], write.ref.kind.name
+        self.writes.labels(verb, kind, outcome.result.value).inc()
+        if outcome.result is Result.STALE:
+            self.conflicts.labels(kind).inc()
+
+
+def _families(figures: Figures) -> Iterator[Metric]:
+    workload = ["namespace", "name"]
+    clusters = GaugeMetricFamily(
+        "rollout_clusters", "Clusters of a workload by phase.", labels=[*workload, "phase"]
+    )
+    budget = GaugeMetricFamily(
+        "rollout_budget_used_ratio",
+        "Failures as a share of those tolerated, in the stage where it is highest; where none is"
+        " tolerated, the number of failures.",
+        labels=workload,
+    )
+    blocked = GaugeMetricFamily(
+        "rollout_blocked",
+        "Clusters that wait, by the reason why they are not touched now.",
+        labels=[*workload, "reason"],
+    )
+    finished = GaugeMetricFamily(
+        "rollout_finished", "1 where the workload is rolled out.", labels=workload
+    )
+    for each in figures.workloads:
+        key = [each.namespace, each.name]
+        for phase, number in each.phases.items():
+            clusters.add_metric([*key, phase], number)
+        for reason, number in each.blocked.items():
+            blocked.add_metric([*key, reason], number)
+        budget.add_metric(key, each.budget_used)
+        finished.add_metric(key, each.finished)
+    yield from (clusters, budget, blocked, finished)
+    yield GaugeMetricFamily(
+        "rollout_queue_depth", "Objects that wait to be planned.", value=figures.queued
+    )
+    yield GaugeMetricFamily(
+        "rollout_writes_in_flight", "Writes that are out.", value=figures.in_flight
+    )
+    yield GaugeMetricFamily(
+        "rollout_managed_clusters", "ManagedClusters that are known.", value=figures.clusters
+    )

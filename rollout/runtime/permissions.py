@@ -1,0 +1,97 @@
+"""What must a controller be allowed to do, and what for? The one table behind the RBAC manifests, the
+documentation and `rollout doctor`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rollout.settings import Settings
+
+CLUSTER, WORK = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
+READ = ("get", "list", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """Verbs on a resource (``kind/subresource`` for a subresource), and why. ``here``: only in the
+    namespace of the lease.
+    """
+
+    group: str
+    resource: str
+    verbs: tuple[str, ...]
+    why: str
+    here: bool = False
+
+
+ALWAYS = (
+    Permission(CLUSTER, "managedclusters", READ, "what can be selected"),
+    Permission(CLUSTER, "managedclustersets", READ, "what can be selected"),
+    Permission(CLUSTER, "managedclustersetbindings", READ, "what a namespace may select"),
+    Permission(CLUSTER, "addonplacementscores", READ, "scores"),
+    Permission(CLUSTER, "placements", READ, "what is to be selected"),
+    Permission(CLUSTER, "placementdecisions", READ, "what is selected"),
+    Permission(WORK, "manifestworkreplicasets", (*READ, "patch"), "workloads; their finalizer"),
+    Permission(WORK, "manifestworkreplicasets/status", ("patch",), "how rollouts stand"),
+    Permission(
+        WORK, "manifestworks", (*READ, "create", "patch", "delete"), "what clusters are to run"
+    ),
+    Permission(
+        "", "configmaps", (*READ, "create", "patch", "delete"), "records, beside each workload"
+    ),
+    Permission(
+        "apps",
+        "controllerrevisions",
+        (*READ, "create", "patch", "delete"),
+        "earlier templates, beside each workload",
+    ),
+    Permission("events.k8s.io", "events", ("create", "patch"), "events"),
+    Permission("authentication.k8s.io", "tokenreviews", ("create",), "who asks the debug endpoint"),
+    Permission(
+        "authorization.k8s.io",
+        "subjectaccessreviews",
+        ("create",),
+        "what who asks the debug endpoint may see",
+    ),
+    Permission("coordination.k8s.io", "leases", ("get", "create", "patch"), "who leads", here=True),
+)
+PLACING = (
+    Permission(
+        CLUSTER, "placementdecisions", ("create", "patch", "delete"), "decisions of Placements"
+    ),
+    Permission(CLUSTER, "placementdecisions/status", ("patch",), "the clusters of decisions"),
+    Permission(CLUSTER, "placements/status", ("patch",), "how Placements stand"),
+    Permission(
+        CLUSTER,
+        "placements/finalizers",
+        ("update",),
+        "decisions are owned by their Placement, and hold up its deletion",
+    ),
+)
+SETS = (
+    Permission(CLUSTER, "managedclustersets", ("create", "patch"), "the sets default and global"),
+    Permission(CLUSTER, "managedclustersets/status", ("patch",), "whether sets are empty"),
+    Permission(CLUSTER, "managedclustersetbindings/status", ("patch",), "whether sets are bound"),
+)
+HEALTH = (
+    Permission("coordination.k8s.io", "leases", READ, "which clusters are silent"),
+    Permission(CLUSTER, "managedclusters", ("patch",), "taints of silent clusters"),
+    Permission(CLUSTER, "managedclusters/status", ("patch",), "conditions of silent clusters"),
+)
+
+
+def needed(settings: Settings) -> tuple[Permission, ...]:
+    """All that these settings ask for."""
+    found = list(ALWAYS)
+    if settings.schedule_placements:
+        found += PLACING
+    if settings.keep_sets:
+        found += SETS
+    if settings.watch_health:
+        found += HEALTH
+    return tuple(found)
+
+
+def grants(permissions: Iterable[Permission]) -> set[tuple[str, str, str]]:
+    """(group, resource, verb), each once."""
+    return {(p.group, p.resource, verb) for p in permissions for verb in p.verbs}

@@ -1,0 +1,234 @@
+"""What does one process of the controller do? It waits to lead, then drives the engine until it is told
+to stop or loses the lead.
+
+Nothing is read before the lease is held: what a new leader decides on then contains everything that
+its predecessor wrote. Nothing is decided before all of it has been read. A process that has lost the
+lead ends; it never stands by again.
+"""
+
+import gc
+import logging
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeVar
+
+from rollout.clock import Clock
+from rollout.errors import Fenced, HubError
+from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.runtime.engine import Engine
+from rollout.runtime.fence import FencedIo
+from rollout.runtime.leader import Candidate, Standing
+from rollout.runtime.messages import Ask, Woken
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+LOOK_EVERY = 0.2
+"""Seconds of wall time between looks at what tells nobody of itself: the lease, late timers."""
+BLINK = timedelta(seconds=5)
+"""The hub is out of touch where it was not heard of, or not watched, for longer than this."""
+LONGEST_TURN = timedelta(minutes=3)
+"""A process that has not come round for so long is taken to hang."""
+RETRY = timedelta(seconds=5)
+"""After a first read that failed."""
+
+
+def quiet_collector() -> None:
+    """Once everything is read: what is there now will stay. Collections look at the rest, rarely."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+@dataclass(frozen=True, slots=True)
+class Readiness:
+    """Whether traffic, or an upgrade that waits, may count on this process; and why not."""
+
+    ready: bool
+    why: str
+
+
+class Controller:
+    """See the module. `step` is the body of the loop; `run` is the loop.
+
+    Args:
+        in_touch: whether every watch has a connection; asked again and again.
+        sweep: wakes timers that a step of the wall clock has delayed.
+        settled: called once, when everything has been read for the first time.
+        idle: waits for so many seconds, or until there is a message.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        candidate: Candidate,
+        fenced: FencedIo,
+        clock: Clock,
+        *,
+        in_touch: Callable[[], bool] = lambda: True,
+        sweep: Callable[[], None] = lambda: None,
+        settled: Callable[[], None] = lambda: None,
+        idle: Callable[[float], object] | None = None,
+    ) -> None:
+        self.engine, self.candidate = engine, candidate
+        self._fenced, self._clock = fenced, clock
+        self._in_touch, self._sweep, self._settled = in_touch, sweep, settled
+        self._idle = idle or engine.wait
+        self._nap = idle or threading.Event().wait  # whatever waits in the inbox
+        self._started = False
+        self._start_at: datetime | None = None
+        self._why_not_started = "nothing has been read yet"
+        self._stop = threading.Event()
+        self._turned_at = clock.now()
+        self._touched_at = clock.now()  # when the watches were last seen to be connected
+        self._heard_at: datetime | None = None  # when the lease was last heard of
+
+    # -- for any thread ------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End soon, in good order. May be called by a signal handler."""
+        self._stop.set()
+        self.engine.inbox.put(Ask(lambda: None))
+
+    @property
+    def stopping(self) -> bool:
+        return self._stop.is_set()
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process leads and has read everything."""
+        return self._started and self.candidate.standing is Standing.LEADING
+
+    def ask(self, job: Callable[[], T], seconds: float) -> T:
+        """Have the engine's thread do it, between two plans, and wait. Raises: TimeoutError."""
+        future: Future[T] = Future()
+
+        def work() -> None:
+            if not future.set_running_or_notify_cancel():
+                return
+            try:
+                future.set_result(job())
+            except BaseException as error:  # noqa: BLE001  (it belongs to whoever asked)
+                future.set_exception(error)
+
+        self.engine.inbox.put(Ask(work))
+        try:
+            return future.result(seconds)
+        finally:
+            future.cancel()
+
+    def readiness(self) -> Readiness:
+        """Ready: it leads and has read everything, or it could take over at any time."""
+        if self.stopping:
+            return Readiness(False, "it is stopping")
+        match self.candidate.standing:
+            case Standing.LOST:
+                return Readiness(False, f"the lease is lost: {self.candidate.why_lost}")
+            case Standing.LEADING if not self._started:
+                return Readiness(False, self._why_not_started)
+            case Standing.LEADING:
+                return Readiness(True, "it leads")
+        heard = self.candidate.heard_at
+        if heard is None or self._clock.now() >= heard + self.candidate.terms.duration:
+            return Readiness(False, f"{self.candidate.lease} could not be read")
+        return Readiness(True, f"it stands by; {self.candidate.leader or 'nobody'} leads")
+
+    def is_alive(self) -> bool:
+        """Whether the loop still comes round."""
+        return self._clock.now() < self._turned_at + LONGEST_TURN
+
+    # -- the loop ------------------------------------------------------------------------------
+
+    def run(self, stop_within: timedelta = timedelta(seconds=10)) -> None:
+        """Until `stop` was called, then in good order. Raises: Fenced where the lead is lost."""
+        self.candidate.start()
+        try:
+            while not self.stopping:
+                if not self.step():
+                    # What waits in the inbox must not be planned before everything is read.
+                    pause = self._nap if self._start_at else self._idle
+                    pause(LOOK_EVERY)
+                    self._sweep()
+        except Fenced:
+            self.candidate.stop()
+            self.engine.stop()
+            raise
+        self.finish(stop_within)
+
+    def step(self) -> bool:
+        """One turn. Returns False where there was nothing to do. Raises: Fenced."""
+        now = self._turned_at = self._clock.now()
+        standing = self.candidate.standing
+        if standing is Standing.LOST:
+            self.candidate.check()
+        if standing is Standing.LEADING and not self._started:
+            return self._begin(now)
+        if self._started:
+            self._watch_out(now)
+        return self.engine.turn()
+
+    def finish(self, within: timedelta) -> None:
+        """Plan no more, wait for the writes that are out, then let the lease go.
+
+        Writes that do not come back within ``within`` keep the lease: it runs out by itself.
+        """
+        self.engine.stop()
+        end = self._clock.now() + within
+        while self._fenced.pending and self._clock.now() < end and self.candidate.may_write():
+            self._nap(0.02)
+        if self._fenced.pending:
+            log.warning(
+                "%d writes are still out; the lease runs out by itself", self._fenced.pending
+            )
+            self.candidate.stop()
+        else:
+            self.candidate.release()
+
+    # -- first things --------------------------------------------------------------------------
+
+    def _begin(self, now: datetime) -> bool:
+        """Read everything. Returns False where that has to wait."""
+        if self._start_at is not None and now < self._start_at:
+            return False
+        before = self.candidate.predecessor
+        if self._start_at is None and before.renewed is not None:
+            # Nobody looked after the fleet since then; deadlines did not run (semantics row 20).
+            self.engine.fleet.out_of_touch(min(before.renewed, now), now)
+        try:
+            self.engine.start()
+        except HubError as error:
+            self._why_not_started = f"reading everything failed: {error}"
+            self._start_at = now + RETRY
+            log.warning("%s; it is tried again", self._why_not_started)
+            return False
+        self._started, self._start_at = True, None
+        now = self._turned_at = self._touched_at = self._clock.now()
+        self._heard_at = self.candidate.heard_at
+        self._settled()
+        log.info("everything is read; leading as %s", self.candidate.me)
+        return True
+
+    # -- out of touch --------------------------------------------------------------------------
+
+    def _watch_out(self, now: datetime) -> None:
+        """Tell the fleet of spans in which the hub was out of touch, once they are over (row 20)."""
+        if self._in_touch():
+            last, self._touched_at = self._touched_at, now
+            self._note_outage(last, now)
+        heard = self.candidate.heard_at
+        if heard is not None and heard != self._heard_at:
+            last_heard, self._heard_at = self._heard_at or heard, heard
+            self._note_outage(last_heard, heard)
+
+    def _note_outage(self, begin: datetime, end: datetime) -> None:
+        if end <= begin + BLINK:
+            return
+        log.warning("out of touch for %.1f s; deadlines did not run", (end - begin).total_seconds())
+        fleet = self.engine.fleet
+        fleet.out_of_touch(begin, end)
+        for key in fleet.workloads():
+            self.engine.inbox.put(Woken(Ref(REPLICA_SET, key)))

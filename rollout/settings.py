@@ -1,0 +1,167 @@
+"""What can be set on a controller? Every tunable: its unit in its name, its default, and why.
+
+Each is a flag of `rollout controller` (``settle_seconds`` is ``--settle-seconds``) and an environment
+variable (``ROLLOUT_SETTLE_SECONDS``); the flag wins.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from rollout.errors import ConfigError
+
+Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
+_ADDRESS = re.compile(r"\A(?:\[([0-9a-fA-F:]+)\]|([^\[\]:]*)):([0-9]{1,5})\Z")
+
+
+class Settings(BaseModel):
+    """All settings of a controller. The description of each field is its help text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    # What it decides, and how.
+    profile: Literal["strict", "ocm"] = Field(
+        "strict",
+        description="Who decides where an object does not say: strict (the API's meaning, made"
+        " safe) or ocm (bit for bit what OCM's own code returns).",
+    )
+    schedule_placements: bool = Field(
+        True, description="Decide Placements. Off where OCM's placement controller does."
+    )
+    keep_sets: bool = Field(
+        True,
+        description="Keep the sets default and global, and the status of sets and bindings. Off"
+        " where OCM's registration controller does.",
+    )
+    watch_health: bool = Field(
+        False,
+        description="Turn silent clusters into conditions and taints. Off where OCM's registration"
+        " controller does, and where no agent renews a lease.",
+    )
+    filters: str = Field(
+        "", description="Filter plugins to run besides the built-in ones, by name, with commas."
+    )
+    failure_grace_seconds: Seconds = Field(
+        60,
+        description="A failure that stands for this long counts: shorter ones are start-up noise.",
+    )
+    settle_seconds: Seconds = Field(
+        15,
+        description="Success by condition rules counts after this long: agents can stamp an old"
+        " evaluation with a new generation.",
+    )
+    quiet_seconds: Seconds = Field(
+        10,
+        description="Decisions written by others must stand still for this long before a cluster"
+        " counts as deselected: pages are written one by one.",
+    )
+    brake_share_percent: int = Field(
+        20, ge=0, le=100, description="More than this share of a workload's clusters ..."
+    )
+    brake_least_clusters: int = Field(10, ge=0, description="... and more than this many going ...")
+    brake_window_seconds: Seconds = Field(
+        600, description="... within this time, with no change of spec, holds the removals."
+    )
+    gather_seconds: float = Field(
+        1,
+        ge=0,
+        le=60,
+        description="News of a workload are gathered for this long after a pass: it bounds status"
+        " writes to one in that time.",
+    )
+
+    # Who leads.
+    lease_namespace: str = Field(
+        "", description="Where the lease lies. Default: the pod's namespace, else default."
+    )
+    lease_name: str = Field(
+        "rollout-controller", min_length=1, max_length=253, description="The lease's name."
+    )
+    lease_duration_seconds: int = Field(
+        15, ge=1, le=3600, description="A successor waits this long after the last renewal it saw."
+    )
+    renew_deadline_seconds: Seconds = Field(
+        10, description="A leader that could not renew for this long stops writing and ends."
+    )
+    retry_seconds: Seconds = Field(2, description="Time between two looks at the lease.")
+    write_timeout_seconds: Seconds = Field(
+        4.5,
+        description="Time-out of a write. Renew deadline and this together end before the lease"
+        " does, so that no write of a leader that is gone arrives.",
+    )
+    stop_within_seconds: Seconds = Field(
+        10,
+        description="When told to stop, wait for writes that are out for at most this long. The"
+        " pod's terminationGracePeriodSeconds must be longer.",
+    )
+
+    # How one looks at it.
+    listen: str = Field(":8080", description="Address of health and metrics; empty: none.")
+    debug_listen: str = Field(
+        "127.0.0.1:8081",
+        description="Address of the debug endpoint; empty: none. Beyond this machine only with a"
+        " certificate: callers send their tokens.",
+    )
+    tls_certificate: str = Field("", description="File of the debug endpoint's certificate.")
+    tls_key: str = Field("", description="File of its key.")
+    log_format: Literal["text", "json"] = Field("text", description="How log lines are written.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="The least that is logged."
+    )
+    events: bool = Field(True, description="Write Kubernetes Events.")
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> "Settings":
+        if not self.retry_seconds < self.renew_deadline_seconds < self.lease_duration_seconds:
+            raise ValueError(
+                "retry_seconds, renew_deadline_seconds and lease_duration_seconds must grow in this"
+                f" order, not {self.retry_seconds:g}, {self.renew_deadline_seconds:g},"
+                f" {self.lease_duration_seconds}"
+            )
+        if self.renew_deadline_seconds + self.write_timeout_seconds >= self.lease_duration_seconds:
+            raise ValueError(
+                "renew_deadline_seconds and write_timeout_seconds together must be less than"
+                f" lease_duration_seconds ({self.lease_duration_seconds}): a write must have ended"
+                " before a successor may begin"
+            )
+        if bool(self.tls_certificate) != bool(self.tls_key):
+            raise ValueError("tls_certificate and tls_key go together: give both or neither")
+        debug = address(self.debug_listen)
+        address(self.listen)
+        if debug and not self.tls_certificate and not _is_local(debug[0]):
+            raise ValueError(
+                f"debug_listen {self.debug_listen} can be reached from elsewhere and has no"
+                " certificate, so tokens would travel in the open: give tls_certificate and"
+                " tls_key, or listen on 127.0.0.1"
+            )
+        return self
+
+
+def _is_local(host: str) -> bool:
+    return host in ("localhost", "::1") or host.startswith("127.")
+
+
+def address(text: str) -> tuple[str, int] | None:
+    """``host:port``, ``:port`` or ``[v6]:port``; None for the empty text. Raises: ValueError."""
+    if not text:
+        return None
+    found = _ADDRESS.match(text)
+    if found is None or int(found[3]) > 65_535:
+        raise ValueError(f"{text!r} is no address: write host:port or :port")
+    return found[1] or found[2] or "", int(found[3])
+
+
+def settings(values: Mapping[str, object]) -> Settings:
+    """Check all values together. Raises: ConfigError that names every wrong one."""
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        problems = [_said(problem["loc"], problem["msg"]) for problem in error.errors()]
+        raise ConfigError("; ".join(problems)) from error
+
+
+def _said(place: tuple[int | str, ...], words: str) -> str:
+    words = words.removeprefix("Value error, ")
+    return f"{'.'.join(map(str, place))}: {words}" if place else words

@@ -1,0 +1,303 @@
+"""Which inputs may get another answer from profile ``strict`` than from OCM? Suite ``addon_config``.
+
+Every predicate looks at the input alone and names the row that asks for the difference. Where a row
+changes how a fact is read, the predicate asks whether OCM's own answer would be another one, were the
+fact read as the row reads it; the readings are applied one after another, in the order of `READINGS`.
+Both answers compared are OCM's, never ours (`tests.conformance.addon_input`).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import NamedTuple
+
+from rollout.model.addon import ConfigRef, Configs, Resource, by_resource, effective
+from rollout.model.placement import Group
+from rollout.model.replicaset import GroupRef
+from rollout.strategies.ocm import Record, Status
+from rollout.strategies.ocm_inputs import MEMBERS
+from tests.conformance.addon_input import Given, Installed, Node, Records, answer, read, records_of
+from tests.conformance.suite import Excuse, Json
+
+# -- how each row reads what OCM reads otherwise --------------------------------------------------
+
+
+class Facts(NamedTuple):
+    """What a decision is made from."""
+
+    groups: tuple[Group, ...]
+    records: Records
+
+
+def as_ocm(node: Node) -> Facts:
+    return Facts(node.groups, records_of(node))
+
+
+def by_owner(node: Node, facts: Facts) -> Facts:
+    """Row 21: a cluster that a later placement owns is in no group of this one."""
+    return facts._replace(groups=node.without_taken)
+
+
+def by_order(node: Node, facts: Facts) -> Facts:
+    """Weakness A-15: configurations of one resource in another order are other configurations."""
+    records = {
+        c: r if node.installed[c].is_in_order else Record(c, Status.TO_APPLY)
+        for c, r in facts.records.items()
+    }
+    return facts._replace(records=records)
+
+
+def by_our_soak(node: Node, facts: Facts) -> Facts:
+    """Row 8: no record tells of an earlier success, so every soak starts at this pass."""
+    return _without_times(facts, {Status.SUCCEEDED})
+
+
+def by_our_deadline(node: Node, facts: Facts) -> Facts:
+    """Row 6: nor does any deadline run yet."""
+    return _without_times(facts, {Status.PROGRESSING, Status.FAILED})
+
+
+def by_grace(node: Node, facts: Facts) -> Facts:
+    """Row 7: no failure has stood for the grace yet."""
+    records = {
+        c: Record(c, Status.PROGRESSING) if r.status is Status.FAILED else r
+        for c, r in facts.records.items()
+    }
+    return facts._replace(records=records)
+
+
+def _without_times(facts: Facts, of: set[Status]) -> Facts:
+    records = {c: replace(r, since=None) if r.status in of else r for c, r in facts.records.items()}
+    return facts._replace(records=records)
+
+
+Reading = Callable[[Node, Facts], Facts]
+READINGS: tuple[Reading, ...] = (by_owner, by_order, by_our_soak, by_our_deadline, by_grace)
+
+
+def read_until(node: Node, reading: Reading | None) -> Facts:
+    """The facts after all readings before this one; after all of them for None."""
+    facts = as_ocm(node)
+    for other in READINGS:
+        if other is reading:
+            break
+        facts = other(node, facts)
+    return facts
+
+
+def decides(reading: Reading) -> Callable[[Given], bool]:
+    """Whether this reading changes OCM's answer at some placement."""
+
+    def applies(given: Given) -> bool:
+        for node in _sound(given):
+            before = read_until(node, reading)
+            after = reading(node, before)
+            if answer(node, before.records, given.now, before.groups) != answer(
+                node, after.records, given.now, after.groups
+            ):
+                return True
+        return False
+
+    return applies
+
+
+def _sound(given: Given) -> Iterable[Node]:
+    return (node for node in given.nodes if node.spec is not None)
+
+
+# -- placements and configurations ----------------------------------------------------------------
+
+
+def placement_missing(given: Given) -> bool:
+    there = {(p["metadata"]["namespace"], p["metadata"]["name"]) for p in given.raw["placements"]}
+    return any((p.namespace, p.name) not in there for p in given.addon.placements or ())
+
+
+def invalid(given: Given) -> bool:
+    problems = [p.problems for p in given.addon.placements or ()]
+    return bool(given.addon.problems) or any(problems)
+
+
+def progression_behind(given: Given) -> bool:
+    """The status has not caught up with the spec; strict reads the spec."""
+    nodes = {node.key: node for node in given.nodes}
+    for placement in given.addon.placements or ():
+        node = nodes.get(placement.key)
+        wanted = effective(given.addon.defaults, placement.configs)
+        if node is None or tuple(c.ref for c in node.configs) != wanted:
+            return True
+    return [p.key for p in given.addon.placements or ()] != [n.key for n in given.nodes]
+
+
+def config_missing(given: Given) -> bool:
+    """A hash that nobody knows: of a placement's, a default, or a cluster's own configuration."""
+    return any(not config.spec_hash for node in given.nodes for config in node.configs) or any(
+        not config.spec_hash for installed in given.all_installed for config in installed.desired
+    )
+
+
+def listed_twice(given: Given) -> bool:
+    """A cluster's own configurations name an object twice: OCM never counts it as done."""
+    return any(
+        sum(map(len, by_resource(i.addon.configs).values())) != len(i.addon.configs)
+        for i in given.all_installed
+    )
+
+
+def order_kept(given: Given) -> bool:
+    """An add-on carries configurations of one resource in another order; OCM keeps to that order."""
+    return any(_order(i.addon.desired, i) != _order(i.desired, i) for i in given.all_installed)
+
+
+def _order(configs: Configs, installed: Installed) -> dict[Resource, list[ConfigRef]]:
+    """The order of what is both carried and wanted."""
+    both = {c.ref for c in installed.desired} & {c.ref for c in installed.addon.desired}
+    return by_resource(config.ref for config in configs if config.ref in both)
+
+
+def own_hash_differs(given: Given) -> bool:
+    """A cluster knows another hash of its own configuration than others do of the same object."""
+    told = {config.ref: config.spec_hash for config in given.told}
+    return any(
+        told.get(config.ref, config.spec_hash) != config.spec_hash
+        for installed in given.all_installed
+        for config in installed.desired
+        if config.ref in installed.addon.configs
+    )
+
+
+def overlapping_without_addon(given: Given) -> bool:
+    """A cluster without an add-on that two placements select counts for both with OCM."""
+    there = {i.addon.cluster for i in given.all_installed}
+    return any((node.clusters & node.taken) - there for node in given.nodes)
+
+
+# -- slots, order, stages -------------------------------------------------------------------------
+
+
+def named_out_of_order(given: Given) -> bool:
+    """Were clusters named in the order of their groups, OCM would answer otherwise."""
+    return _renamed_differs(given, lambda record: 0)
+
+
+def slots_not_kept(given: Given) -> bool:
+    """Were clusters under way named before all others, OCM would answer otherwise."""
+    return _renamed_differs(given, lambda r: int(r is None or r.status is Status.TO_APPLY))
+
+
+def _renamed_differs(given: Given, place: Callable[[Record | None], int]) -> bool:
+    for node in _sound(given):
+        facts = read_until(node, None)
+        members = [c for g in facts.groups for c in g.clusters]
+        members.sort(key=lambda c: place(facts.records.get(c)))
+        alias = {cluster: f"{n:05d}" for n, cluster in enumerate(dict.fromkeys(members))}
+        groups = [replace(g, clusters=tuple(alias[c] for c in g.clusters)) for g in facts.groups]
+        records = {alias[c]: replace(r, cluster=alias[c]) for c, r in facts.records.items()}
+        now = answer(node, facts.records, given.now, facts.groups)
+        then = answer(node, records, given.now, groups)
+        if replace(now, touched=frozenset(alias[c] for c in now.touched)) != then:
+            return True
+    return False
+
+
+def group_unknown(given: Given) -> bool:
+    """A mandatory group that no decision names, or one whose clusters are all a later placement's."""
+    return any(
+        not any(_meant(wanted, group) for group in node.without_taken)
+        for node in _sound(given)
+        if node.spec is not None
+        for wanted in node.spec.mandatory
+    )
+
+
+def stages_mixed(given: Given) -> bool:
+    """OCM would write to others, were the first stage that is not done all there is."""
+    for node in _sound(given):
+        facts = read_until(node, None)
+        stage = next((s for s in _stages(node) if not _is_done(node, s, facts.records)), None)
+        if stage is None:
+            continue
+        clusters = {c for group in stage.groups for c in group.clusters}
+        mine = {c: r for c, r in facts.records.items() if c in clusters}
+        groups = [replace(group, index=n) for n, group in enumerate(stage.groups)]
+        whole = answer(node, facts.records, given.now, facts.groups)
+        alone = answer(node, mine, given.now, groups, stage.strategy)
+        if (whole.touched, whole.moving) != (alone.touched, alone.moving):
+            return True
+    return False
+
+
+class _Stage(NamedTuple):
+    """Groups that are open together, and the strategy that says so to OCM."""
+
+    groups: list[Group]
+    strategy: Json
+
+
+ALL_AT_ONCE: Json = {"type": "ProgressivePerGroup"}
+
+
+def _stages(node: Node) -> list[_Stage]:
+    """Mandatory groups as listed, then the rest: together, or (PerGroup) one after another."""
+    assert node.spec is not None
+    groups = node.without_taken
+    first = [groups[n] for n in mandatory_places(node)]
+    rest = [g for g in groups if g not in first]
+    stages = [_Stage([g], ALL_AT_ONCE) for g in first]
+    if node.spec.type == "ProgressivePerGroup":
+        return stages + [_Stage([g], ALL_AT_ONCE) for g in rest]
+    member = MEMBERS[node.spec.type]
+    written = node.strategy.get(member) or {}
+    without = {**node.strategy, member: {**written, "mandatoryDecisionGroups": []}}
+    return [*stages, _Stage(rest, without)]
+
+
+def _is_done(node: Node, stage: _Stage, records: Records) -> bool:
+    return not any(
+        _soaks(node) or c not in records or records[c].status is not Status.SUCCEEDED
+        for group in stage.groups
+        for c in group.clusters
+    )
+
+
+def _soaks(node: Node) -> bool:
+    """Whether success has to stand for a while; All ignores it."""
+    spec = node.spec
+    return spec is not None and spec.type != "All" and bool(spec.min_success_time)
+
+
+def mandatory_places(node: Node) -> list[int]:
+    """Where the mandatory groups stand among all, in the order in which they are listed."""
+    places: list[int] = []
+    for wanted in node.spec.mandatory if node.spec else ():
+        for n, group in enumerate(node.groups):
+            if _meant(wanted, group) and n not in places:
+                places.append(n)
+    return places
+
+
+def _meant(wanted: GroupRef, group: Group) -> bool:
+    return group.name == wanted.name if wanted.name else group.index == wanted.index
+
+
+def _excuse(name: str, row: str, applies: Callable[[Given], bool]) -> Excuse:
+    return Excuse(name, row, lambda given: applies(read(given)))
+
+
+EXCUSES = (
+    _excuse("placement missing", "16, 26 (add-on A-9)", placement_missing),
+    _excuse("invalid values", "26 (add-on A-9)", invalid),
+    _excuse("progression behind the spec", "26 (add-on A-4)", progression_behind),
+    _excuse("configuration missing", "26 (add-on A-5)", config_missing),
+    _excuse("own configuration twice", "26 (add-on A-13)", listed_twice),
+    _excuse("overlap without an add-on", "21", overlapping_without_addon),
+    _excuse("hash of an own configuration", "24 (add-on A-18)", own_hash_differs),
+    _excuse("order within a resource is kept", "24 (add-on A-15)", order_kept),
+    _excuse("overlapping placements", "21", decides(by_owner)),
+    _excuse("soak by our clock", "8", decides(by_our_soak)),
+    _excuse("deadline by our clock", "6", decides(by_our_deadline)),
+    _excuse("failure grace", "7", decides(by_grace)),
+    _excuse("groups before names", "1", named_out_of_order),
+    _excuse("slots are kept", "5", slots_not_kept),
+    _excuse("mandatory group unknown", "13", group_unknown),
+    _excuse("one stage after another", "12", stages_mixed),
+)

@@ -1,0 +1,20 @@
+"""The hash of a configuration object: a pure decision, so every vector agrees."""
+
+import json
+from collections.abc import Sequence
+
+from rollout.model.spec_hash import spec_hash
+from tests.conformance.suite import Excuse, Json, Vector
+
+
+class SpecHashSuite:
+    """`spec_hash`."""
+
+    name = "spec_hash"
+    exceptions: Sequence[Excuse] = ()
+
+    def run(self, given: Json) -> Json:
+        return {"specHash": spec_hash(json.loads(given["objectJSON"]))}
+
+    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
+        return bool(expected == got)

@@ -1,0 +1,64 @@
+"""One API server for all tests here; after each test, nothing is left of it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rollout.hub.kube import KubeHub
+from rollout.hub.kube_access import Access
+from tests.kube.cluster import Cluster, Missing, assets
+from tests.kube.setting import install_crds, wipe
+
+REQUIRED = "ROLLOUT_KUBE_REQUIRED"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What needs a real server runs only where it is asked for: ``-m kube``."""
+    if "kube" in str(config.option.markexpr):
+        return
+    left_out = [item for item in items if item.get_closest_marker("kube")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("kube")]
+
+
+@pytest.fixture(scope="session")
+def binaries() -> Path:
+    """Where the programs are. Their absence is a skip, and a failure where they are required."""
+    try:
+        return assets()
+    except Missing as missing:
+        if os.environ.get(REQUIRED):
+            pytest.fail(str(missing))
+        pytest.skip(str(missing))
+
+
+@pytest.fixture(scope="session")
+def server(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """An API server that has our kinds."""
+    cluster = Cluster(tmp_path_factory.mktemp("kube"), binaries)
+    try:
+        cluster.start()
+        hub = KubeHub(Access(str(cluster.kubeconfig)))
+        install_crds(hub)
+        hub.close()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+@pytest.fixture(scope="session")
+def kube(server: Cluster) -> Iterator[KubeHub]:
+    """A hub that may do everything, for tests that leave nothing behind."""
+    hub = KubeHub(Access(str(server.kubeconfig)))
+    yield hub
+    hub.close()
+
+
+@pytest.fixture
+def admin(kube: KubeHub) -> Iterator[KubeHub]:
+    """A hub that may do everything. What the test leaves behind is removed."""
+    yield kube
+    wipe(kube)

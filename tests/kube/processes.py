@@ -1,0 +1,193 @@
+"""`rollout controller` as a process of its own, with the rights that the manifests give it, and no more."""
+
+import base64
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from rollout.clock import SteadyClock
+from rollout.errors import AlreadyExists
+from rollout.hub.kube import KubeHub
+from rollout.hub.kube_access import Access
+from rollout.hub.kube_objects import path_of
+from rollout.model.kinds import LEASE, Kind, Obj, Ref, key_of
+from rollout.sim.agents import Agents
+from rollout.sim.scenario_file import parse_scenario
+from tests.kube.cluster import Cluster
+from tests.kube.setting import ROOT, eventually
+from tests.test_manifests import MANIFESTS, build
+
+SYSTEM = "rollout-system"
+ACCOUNT = f"{SYSTEM}/rollout-controller"
+LOCK = Ref(LEASE, ACCOUNT)
+CLUSTER_SCOPED = ("Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition")
+QUICK = {
+    "ROLLOUT_SETTLE_SECONDS": "0.1",
+    "ROLLOUT_FAILURE_GRACE_SECONDS": "1",
+    "ROLLOUT_GATHER_SECONDS": "0.05",
+    "ROLLOUT_LOG_FORMAT": "json",
+}
+"""A test cannot wait for 15 s per stage."""
+HURRY = {
+    **QUICK,
+    "ROLLOUT_LEASE_DURATION_SECONDS": "3",
+    "ROLLOUT_RENEW_DEADLINE_SECONDS": "2",
+    "ROLLOUT_RETRY_SECONDS": "0.3",
+    "ROLLOUT_WRITE_TIMEOUT_SECONDS": "0.9",
+}
+"""Nor for a lease of 15 s to run out."""
+
+
+def kind_of(obj: Obj) -> Kind:
+    """The kind of any object of a manifest: its plural is made as those are."""
+    group, _, version = obj["apiVersion"].rpartition("/")
+    plural = obj["kind"].lower() + "s"
+    return Kind(obj["kind"], plural, group, version, obj["kind"] not in CLUSTER_SCOPED)
+
+
+def install(hub: KubeHub, folder: str = "standalone") -> None:
+    """As `kubectl apply -k`, but for what is there already."""
+    for obj in build(MANIFESTS / folder):
+        if obj["kind"] == "CustomResourceDefinition":
+            continue  # the server of all tests has them
+        kind = kind_of(obj)
+        meta = obj["metadata"]
+        try:
+            hub.create(Ref(kind, key_of(meta.get("namespace", ""), meta["name"])), obj)
+        except AlreadyExists:
+            continue
+
+
+def token_of(hub: KubeHub, account: str = ACCOUNT) -> str:
+    """A token of a service account, as a pod gets one."""
+    namespace, _, name = account.partition("/")
+    kind = Kind("ServiceAccount", "serviceaccounts", "", "v1", True)
+    question = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    answer = hub.send("POST", path_of(kind, namespace, name, "token"), question)
+    found: str = json.loads(answer)["status"]["token"]
+    return found
+
+
+def kubeconfig_of(server: Cluster, hub: KubeHub, account: str = ACCOUNT) -> Path:
+    """A kubeconfig with such a token."""
+    authority = base64.b64encode((server.folder / "pki" / "ca.crt").read_bytes()).decode()
+    config = {
+        "apiVersion": "v1", "kind": "Config", "current-context": "c",
+        "clusters": [{"name": "c", "cluster": {
+            "server": server.url, "certificate-authority-data": authority}}],
+        "users": [{"name": "c", "user": {"token": token_of(hub, account)}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "c"}}],
+    }  # fmt: skip
+    path = server.folder / f"{account.replace('/', '-')}.kubeconfig"
+    path.write_text(json.dumps(config))
+    path.chmod(0o600)
+    return path
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port
+
+
+@dataclass
+class Process:
+    """One controller. ``name`` begins its identity."""
+
+    kubeconfig: Path
+    folder: Path
+    name: str
+    env: dict[str, str] = field(default_factory=lambda: dict(HURRY))
+
+    def start(self) -> "Process":
+        self.port, self.debug_port = free_port(), free_port()
+        env = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("ROLLOUT_")},
+            **self.env,
+            "POD_NAME": self.name,
+            "POD_NAMESPACE": SYSTEM,
+            "PYTHONUNBUFFERED": "1",
+            "ROLLOUT_LISTEN": f"127.0.0.1:{self.port}",
+            "ROLLOUT_DEBUG_LISTEN": f"127.0.0.1:{self.debug_port}",
+        }
+        self._log = (self.folder / f"{self.name}.log").open("ab")
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "rollout", "controller", "--kubeconfig", str(self.kubeconfig)],
+            cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
+            start_new_session=True,
+        )  # fmt: skip
+        return self
+
+    def log(self) -> str:
+        return (self.folder / f"{self.name}.log").read_text()
+
+    def signal(self, number: signal.Signals) -> None:
+        self.process.send_signal(number)
+
+    def ended(self, seconds: float = 20) -> int:
+        """Its exit code, once it has ended."""
+        return self.process.wait(seconds)
+
+    def stop(self) -> None:
+        """End it, whatever it does."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGCONT)
+            self.process.kill()
+            self.process.wait(10)
+        self._log.close()
+
+    def fetch(self, path: str, *, token: str = "", body: bytes | None = None) -> tuple[int, str]:
+        """Status and body; status 0 where nobody answers."""
+        port = self.debug_port if path.startswith("/debug") else self.port
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            with error:
+                return error.code, error.read().decode()
+        except (urllib.error.URLError, OSError):
+            return 0, ""
+
+    @property
+    def leads(self) -> bool:
+        return self.fetch("/readyz") == (200, "it leads\n")
+
+    def wait_until_it_leads(self, seconds: float = 40) -> "Process":
+        try:
+            eventually(f"{self.name} leads", lambda: self.leads, seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log()[-3000:]}") from error
+        return self
+
+
+class FieldAgents:
+    """Simulated agents, with a connection and a thread of their own."""
+
+    def __init__(self, kubeconfig: Path, scenario: str) -> None:
+        self._hub = KubeHub(Access(str(kubeconfig)))
+        self._agents = Agents(self._hub, SteadyClock(), parse_scenario(scenario))
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._drive, name="agents", daemon=True)
+        self._thread.start()
+
+    def _drive(self) -> None:
+        self._agents.start()
+        while not self._ended.wait(0.01):
+            self._agents.run_due()
+
+    def stop(self) -> None:
+        self._ended.set()
+        self._thread.join(20)
+        self._agents.close()
+        self._hub.close()

@@ -1,0 +1,153 @@
+"""What do tests on a real API server begin with? Our kinds, namespaces, clusters; and how it all ends."""
+
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import yaml
+
+from rollout.errors import AlreadyExists, Gone, HubError
+from rollout.hub.kube import KubeHub
+from rollout.model.kinds import KINDS, MANAGED_CLUSTER, Kind, Obj, Ref, key_of, ref_of
+from rollout.model.names import CLUSTER_AVAILABLE, CLUSTER_SET_LABEL
+
+ROOT = Path(__file__).parents[2]
+CRDS = ROOT / "manifests" / "crds"
+RBAC = (
+    ROOT / "manifests" / "base" / "rbac.yaml",
+    ROOT / "manifests" / "components" / "placements" / "rbac.yaml",
+)
+CRD = Kind(
+    "CustomResourceDefinition", "customresourcedefinitions", "apiextensions.k8s.io", "v1", False
+)
+NAMESPACE = Kind("Namespace", "namespaces", "", "v1", False)
+CLUSTER_ROLE = Kind("ClusterRole", "clusterroles", "rbac.authorization.k8s.io", "v1", False)
+CLUSTER_ROLE_BINDING = Kind(
+    "ClusterRoleBinding", "clusterrolebindings", "rbac.authorization.k8s.io", "v1", False
+)
+KEPT_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease"}
+
+
+def eventually(what: str, check: Callable[[], object], seconds: float = 30.0) -> None:
+    """Wait until ``check`` holds; an assertion error of it counts as not yet."""
+    end = time.monotonic() + seconds  # noqa: TID251  a test waits for another process
+    while True:
+        try:
+            if check() is not False:
+                return
+            problem = what
+        except AssertionError as error:
+            problem = f"{what}: {error}"
+        assert time.monotonic() < end, f"not within {seconds:.0f} s: {problem}"  # noqa: TID251
+        time.sleep(0.05)  # noqa: TID251
+
+
+def crd_objects() -> list[Obj]:
+    return [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
+
+
+def install_crds(hub: KubeHub) -> None:
+    """Install all of manifests/crds and wait until each is served."""
+    wanted = crd_objects()
+    for obj in wanted:
+        hub.create(Ref(CRD, obj["metadata"]["name"]), obj)
+    for obj in wanted:
+        spec = obj["spec"]
+        path = f"/apis/{spec['group']}/{spec['versions'][0]['name']}/{spec['names']['plural']}"
+        eventually(f"{path} is served", lambda path=path: _is_served(hub, path))  # type: ignore[misc]  # a lambda with a default
+
+
+def grant(hub: KubeHub, user: str) -> None:
+    """Let a user do what the manifests let the controller do in all namespaces, and no more."""
+    subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
+    for path in RBAC:
+        for obj in yaml.safe_load_all(path.read_text()):
+            kind = {"ClusterRole": CLUSTER_ROLE, "ClusterRoleBinding": CLUSTER_ROLE_BINDING}.get(
+                obj["kind"]
+            )
+            if kind is None:
+                continue
+            if kind is CLUSTER_ROLE_BINDING:
+                obj = {**obj, "subjects": [subject]}  # noqa: PLW2901  the same for another subject
+            try:
+                hub.create(Ref(kind, obj["metadata"]["name"]), obj)
+            except AlreadyExists:
+                continue
+
+
+def _is_served(hub: KubeHub, path: str) -> bool:
+    try:
+        hub.send("GET", path)
+    except HubError:
+        return False
+    return True
+
+
+def namespace(hub: KubeHub, *names: str) -> None:
+    for name in names:
+        try:
+            hub.create(Ref(NAMESPACE, name), {})
+        except AlreadyExists:
+            continue
+
+
+def put(hub: KubeHub, document: Obj) -> Obj:
+    """Create an object from a file, with its status."""
+    kind = KINDS[document["kind"]]
+    meta = document["metadata"]
+    ref = Ref(kind, key_of(meta.get("namespace", "") if kind.namespaced else "", meta["name"]))
+    stored = hub.create(ref, document)
+    if document.get("status") and kind.has_status:
+        stored = hub.patch_status(ref, {"status": document["status"]})
+    return stored
+
+
+def managed_cluster(name: str, group: str = "", **labels: str) -> Obj:
+    found = {CLUSTER_SET_LABEL: "prod", **labels}
+    if group:
+        found["example.com/rollout-group"] = group
+    condition = {
+        "type": CLUSTER_AVAILABLE,
+        "status": "True",
+        "reason": "ManagedClusterAvailable",
+        "message": "Managed cluster is available",
+        "lastTransitionTime": "2026-01-12T09:00:00Z",
+    }
+    return {
+        "apiVersion": MANAGED_CLUSTER.api_version,
+        "kind": MANAGED_CLUSTER.name,
+        "metadata": {"name": name, "labels": found},
+        "spec": {"hubAcceptsClient": True, "leaseDurationSeconds": 60},
+        "status": {"conditions": [condition]},
+    }
+
+
+def wipe(hub: KubeHub) -> None:
+    """Remove every object of our kinds, finalizers or not, and our namespaces' contents."""
+    for _ in range(3):
+        left = [(kind, o) for kind in _wiped(hub) for o in hub.list(kind).items]
+        left = [(k, o) for k, o in left if not _is_the_servers(o)]
+        for kind, obj in left:
+            _remove(hub, ref_of(kind, obj), obj)
+        if not left:
+            return
+
+
+def _wiped(hub: KubeHub) -> Iterable[Kind]:
+    served = {obj["spec"]["names"]["kind"] for obj in crd_objects()}
+    for kind in KINDS.values():
+        if kind.name in served or not kind.group.endswith("open-cluster-management.io"):
+            yield kind
+
+
+def _is_the_servers(obj: Obj) -> bool:
+    return str(obj["metadata"].get("namespace")) == "kube-system"
+
+
+def _remove(hub: KubeHub, ref: Ref, obj: Obj) -> None:
+    try:
+        if obj["metadata"].get("finalizers"):
+            hub.patch(ref, {"metadata": {"finalizers": None}})
+        hub.delete(ref)
+    except Gone:
+        return

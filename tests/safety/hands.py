@@ -1,0 +1,367 @@
+"""What do people, other programs and bad luck do in a history? One method per verb of a script."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+
+from rollout.errors import Conflict, Gone
+from rollout.hub.memory import MemoryHub
+from rollout.model import names
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import (
+    CLUSTER_SET,
+    CLUSTER_SET_BINDING,
+    CONFIG_MAP,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT,
+    REPLICA_SET,
+    Obj,
+    Ref,
+)
+from tests.safety import objects
+from tests.safety.decider import Decider
+from tests.safety.setting import FIX, REVISIONS, Setting, strategy
+from tests.safety.terms import Groups
+
+WORKLOAD = Ref(REPLICA_SET, objects.WORKLOAD)
+
+
+class Hands:
+    """Acts on the hub directly, never through the engine.
+
+    ``later`` calls a function after a span. ``flying`` tells which clusters are in flight.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        hub: MemoryHub,
+        now: Callable[[], datetime],
+        later: Callable[[timedelta, Callable[[], None]], None],
+        flying: Callable[[], list[str]],
+    ) -> None:
+        self.setting, self.hub, self._now, self._later, self._flying = (
+            setting,
+            hub,
+            now,
+            later,
+            flying,
+        )
+        self.dice = Random(f"hands:{setting.seed}")
+        self.refusing: set[str] = set()
+        self.deciders = {
+            ref: Decider(hub, ref, self.dice, told=setting.told)
+            for ref in setting.refs
+            if setting.foreign
+        }
+        self._added = 0
+
+    def act(self, verb: str) -> None:
+        with suppress(Gone, Conflict):  # what it is about is not there just now
+            getattr(self, f"do_{verb}")()
+
+    # -- at the beginning and at the end ---------------------------------------------------------
+
+    def set_up(self) -> None:
+        hub, setting = self.hub, self.setting
+        cluster_set: Obj = {
+            "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+            "kind": "ManagedClusterSet",
+            "metadata": {"name": "global"},
+            "spec": {"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}},
+        }
+        binding: Obj = {
+            "apiVersion": "cluster.open-cluster-management.io/v1beta2",
+            "kind": "ManagedClusterSetBinding",
+            "metadata": {"name": "global", "namespace": objects.NAMESPACE},
+            "spec": {"clusterSet": "global"},
+        }
+        hub.create(Ref(CLUSTER_SET, "global"), cluster_set)
+        hub.create(Ref(CLUSTER_SET_BINDING, f"{objects.NAMESPACE}/global"), binding)
+        for name in setting.clusters:
+            self._join(name, setting.rings[name])
+        for ref in setting.refs:
+            self._place(ref)
+        notes = {names.FAILURE_TOLERANCE: "Strict"} if setting.strict else {}
+        hub.create(WORKLOAD, objects.replica_set("r1", setting.rules, setting.strategies, notes))
+
+    def heal(self) -> None:
+        """Everything is repaired, and a good revision is asked for."""
+        self.refusing.clear()
+        for cluster in self.setting.clusters:
+            if not self._is_there(Ref(MANAGED_CLUSTER, cluster)):
+                self._join(cluster, self.setting.rings[cluster])
+            self._say(cluster, "True")
+            ring = {"metadata": {"labels": {"ring": self.setting.rings[cluster]}}}
+            self.hub.patch(Ref(MANAGED_CLUSTER, cluster), ring)
+        for ref in self.setting.refs:
+            if not self._is_there(Ref(PLACEMENT, f"{objects.NAMESPACE}/{ref}")):
+                self._place(ref)
+            elif ref in self.deciders:
+                self.deciders[ref].decide(self._grouped(ref), self._now(), 0)
+            spec = {"predicates": None, **self._placement(ref)["spec"]}
+            self.hub.patch(Ref(PLACEMENT, f"{objects.NAMESPACE}/{ref}"), {"spec": spec})
+        until = rfc3339(self._now() + timedelta(days=1))
+        good = {"maxConcurrency": "25%", "minSuccessTime": "30s"}
+        refs = [
+            {"name": ref, "rolloutStrategy": {"type": "Progressive", "progressive": good}}
+            for ref in self.setting.refs
+        ]
+        template = objects.template(FIX, self.setting.rules)
+        notes = {names.PAUSED: None, names.SKIP: None, names.RELEASE_REMOVALS: until}
+        self._edit({"placementRefs": refs, "manifestWorkTemplate": template}, notes)
+
+    # -- people ----------------------------------------------------------------------------------
+
+    def do_new_revision(self) -> None:
+        carried = objects.revision_of(self._workload()["spec"]["manifestWorkTemplate"])
+        at = REVISIONS.index(carried) if carried in REVISIONS else 0
+        self._roll_out(REVISIONS[(at + 1) % len(REVISIONS)])
+
+    def do_old_revision(self) -> None:
+        carried = objects.revision_of(self._workload()["spec"]["manifestWorkTemplate"])
+        self._roll_out(self.dice.choice([r for r in REVISIONS if r != carried]))
+
+    def _roll_out(self, revision: str) -> None:
+        self._edit({"manifestWorkTemplate": objects.template(revision, self.setting.rules)})
+
+    def do_edit_strategy(self) -> None:
+        refs = [{"name": ref, "rolloutStrategy": strategy(self.dice)} for ref in self.setting.refs]
+        self._edit({"placementRefs": refs})
+
+    def do_misconfigure(self) -> None:
+        """A deadline that is none, for a while."""
+        before = self._workload()["spec"]["placementRefs"]
+        refs = [dict(ref) for ref in before]
+        refs[0]["rolloutStrategy"] = {"type": "All", "all": {"progressDeadline": "10x"}}
+        self._edit({"placementRefs": refs})
+        self._soon(lambda: self._edit({"placementRefs": before}))
+
+    def do_pause(self) -> None:
+        self._edit({}, {names.PAUSED: "true"})
+        self._soon(lambda: self._edit({}, {names.PAUSED: "false"}))
+
+    def do_skip(self) -> None:
+        self._edit({}, {names.SKIP: ",".join(self._some(2))})
+
+    def do_relabel_workload(self) -> None:
+        self.hub.patch(WORKLOAD, {"metadata": {"labels": {"team": self.dice.choice("abc")}}})
+
+    def do_meddle(self) -> None:
+        """Someone edits works by hand."""
+        for ref in self._works(2):
+            spec = self.hub.get(ref)["spec"]
+            manifest = dict(spec["workload"]["manifests"][0])
+            manifest["data"] = {"v": "by hand"}
+            self.hub.patch(ref, {"spec": {"workload": {"manifests": [manifest]}}})
+
+    def do_delete_work(self) -> None:
+        for ref in self._works(2):
+            self.hub.delete(ref)
+
+    def do_twin(self) -> None:
+        """Someone else made a work for the same workload, as OCM names them."""
+        for ref in self._works(1):
+            obj = self.hub.get(ref)
+            meta = {
+                "name": "web-twin",
+                "namespace": ref.namespace,
+                "labels": obj["metadata"]["labels"],
+            }
+            twin = {**obj, "metadata": meta}
+            self.hub.create(Ref(MANIFEST_WORK, f"{ref.namespace}/web-twin"), twin)
+
+    # -- the fleet -------------------------------------------------------------------------------
+
+    def do_cluster_down(self) -> None:
+        self._down(self._some(1))
+
+    def do_cluster_down_in_flight(self) -> None:
+        self._down(self._flying()[:1])
+
+    def do_cluster_deleted(self) -> None:
+        for cluster in self._some(1):
+            self._leave(cluster)
+
+    def do_cluster_deleted_in_flight(self) -> None:
+        """Contact is lost, then the cluster is taken out of the fleet."""
+        for cluster in self._flying()[:2]:
+            self._say(cluster, "Unknown")
+            self._leave(cluster)
+
+    def do_cluster_back(self) -> None:
+        for cluster in self.setting.clusters:
+            if not self._is_there(Ref(MANAGED_CLUSTER, cluster)):
+                self._join(cluster, self.setting.rings[cluster])
+                self._regroup(0)
+                return
+
+    def do_cluster_new(self) -> None:
+        self._added += 1
+        name = f"c9{self._added}"
+        self._join(name, self.dice.choice(("canary", "rest")))
+        self._regroup(0)
+
+    def do_regroup(self) -> None:
+        """Clusters change their ring."""
+        for cluster in self._some(3):
+            ring = self.dice.choice(("canary", "early", "rest"))
+            self.hub.patch(Ref(MANAGED_CLUSTER, cluster), {"metadata": {"labels": {"ring": ring}}})
+        self._regroup(self.dice.choice((0, 2, 8)))
+
+    def do_torn(self) -> None:
+        """The other writer takes its time over a change that drops clusters only for a moment."""
+        for ref, decider in self.deciders.items():
+            decider.decide(self._grouped(ref, without=self._some(2)), self._now(), 6)
+            back = timedelta(seconds=self.dice.choice((9, 10.4, 11, 12)))
+            self._later(back, partial(self._decide, decider, ref, 3))
+
+    def do_edit_placement(self) -> None:
+        """The placement's spec leaves a ring out."""
+        key = f"{objects.NAMESPACE}/{self.setting.refs[0]}"
+        changes = {"spec": {"predicates": objects.leaves_out("canary")}}
+        self.hub.patch(Ref(PLACEMENT, key), changes)
+
+    def do_placement_deleted(self) -> None:
+        ref = self.dice.choice(self.setting.refs)
+        self.hub.delete(Ref(PLACEMENT, f"{objects.NAMESPACE}/{ref}"))
+        self._soon(lambda: self._place(ref))
+
+    def do_overlap(self) -> None:
+        """The order of the placements changes, so that others own the clusters they share."""
+        refs = self._workload()["spec"]["placementRefs"]
+        self._edit({"placementRefs": list(reversed(refs))})
+
+    def do_nobody(self) -> None:
+        """All clusters leave the selection for a while."""
+        self._empty(list(self.setting.clusters))
+
+    def do_many_leave(self) -> None:
+        self._empty(self._some(max(len(self.setting.clusters) * 2 // 3, 1)))
+
+    # -- bad luck --------------------------------------------------------------------------------
+
+    def do_refuse(self) -> None:
+        """An admission webhook refuses writes to some clusters for a while."""
+        chosen = set(self._some(2))
+        self.refusing |= chosen
+        self._soon(lambda: self.refusing.difference_update(chosen))
+
+    def do_lose_record(self) -> None:
+        for obj in self.hub.list(CONFIG_MAP, objects.NAMESPACE).items:
+            if names.RECORD_LABEL in (obj["metadata"].get("labels") or {}):
+                self.hub.delete(Ref(CONFIG_MAP, f"{objects.NAMESPACE}/{obj['metadata']['name']}"))
+
+    # -- how -------------------------------------------------------------------------------------
+
+    def _workload(self) -> Obj:
+        return self.hub.get(WORKLOAD)
+
+    def _edit(self, spec: Obj, notes: Obj | None = None) -> None:
+        changes: Obj = {"spec": spec} if spec else {}
+        if notes:
+            changes["metadata"] = {"annotations": notes}
+        self.hub.patch(WORKLOAD, changes)
+
+    def _soon(self, what: Callable[[], None]) -> None:
+        self._later(timedelta(seconds=self.dice.randrange(5, 240)), what)
+
+    def _some(self, most: int) -> list[str]:
+        count = min(len(self.setting.clusters), self.dice.randrange(1, most + 1))
+        return sorted(self.dice.sample(self.setting.clusters, count))
+
+    def _works(self, most: int) -> list[Ref]:
+        keys = [
+            f"{o['metadata']['namespace']}/{o['metadata']['name']}"
+            for o in self.hub.list(MANIFEST_WORK).items
+            if "deletionTimestamp" not in o["metadata"]
+        ]
+        chosen = self.dice.sample(keys, min(len(keys), most))
+        return [Ref(MANIFEST_WORK, key) for key in chosen]
+
+    def _is_there(self, ref: Ref) -> bool:
+        try:
+            self.hub.get(ref)
+        except Gone:
+            return False
+        return True
+
+    def _join(self, name: str, ring: str) -> None:
+        ref = Ref(MANAGED_CLUSTER, name)
+        if not self._is_there(ref):
+            self.hub.create(ref, objects.cluster(name, ring))
+        self._say(name, "True")
+
+    def _say(self, name: str, status: str) -> None:
+        if self._is_there(Ref(MANAGED_CLUSTER, name)):
+            said = objects.availability(status, self._now())
+            self.hub.patch_status(Ref(MANAGED_CLUSTER, name), said)
+
+    def _down(self, clusters: list[str]) -> None:
+        for cluster in clusters:
+            self._say(cluster, "Unknown")
+            self._soon(partial(self._say, cluster, "True"))
+
+    def _leave(self, cluster: str) -> None:
+        ref = Ref(MANAGED_CLUSTER, cluster)
+        if self._is_there(ref):
+            self.hub.delete(ref)
+        self._regroup(0)
+
+    def _place(self, ref: str) -> None:
+        target = Ref(PLACEMENT, f"{objects.NAMESPACE}/{ref}")
+        if not self._is_there(target):
+            self.hub.create(target, self._placement(ref))
+        if ref in self.deciders:
+            self._decide(self.deciders[ref], ref, 0)
+
+    def _placement(self, ref: str) -> Obj:
+        without = "early" if len(self.setting.refs) > 1 and ref == "p" else ""
+        return objects.placement(ref, self.setting.foreign, self.setting.group_size, without)
+
+    def _regroup(self, pause: float) -> None:
+        for ref, decider in self.deciders.items():
+            self._decide(decider, ref, pause)
+
+    def _decide(self, decider: Decider, ref: str, pause: float) -> None:
+        decider.decide(self._grouped(ref), self._now(), pause)
+
+    def _grouped(self, ref: str, without: list[str] | None = None) -> Groups:
+        """What the other writer decides: rings as groups, the rest in chunks, a gap in the index."""
+        rings: dict[str, list[str]] = {"canary": [], "early": [], "rest": []}
+        for obj in self.hub.list(MANAGED_CLUSTER).items:
+            name = obj["metadata"]["name"]
+            if name not in (without or ()):
+                rings[obj["metadata"]["labels"]["ring"]].append(name)
+        groups: Groups = {}
+        for index, ring in enumerate(("canary", "early")):
+            if rings[ring] and not (ring == "early" and ref == "p" and "q" in self.deciders):
+                groups[index, ring] = rings[ring]
+        size = self.setting.group_size if isinstance(self.setting.group_size, int) else 100
+        for nth in range(0, max(len(rings["rest"]), 1), size):
+            groups[3 + nth // size, ""] = rings["rest"][nth : nth + size]
+        return groups
+
+    def _empty(self, clusters: list[str]) -> None:
+        if self.setting.foreign:
+            for ref, decider in self.deciders.items():
+                decider.decide(self._grouped(ref, without=clusters), self._now(), 0)
+            self._soon(lambda: self._regroup(0))
+            return
+        gone = {"name": "global", "namespace": objects.NAMESPACE}
+        if len(clusters) == len(self.setting.clusters):
+            binding = Ref(CLUSTER_SET_BINDING, f"{gone['namespace']}/global")
+            body = {k: v for k, v in self.hub.get(binding).items() if k != "status"}
+            body["metadata"] = gone
+            self.hub.delete(binding)
+            self._soon(partial(self._bind, binding, body))
+            return
+        for cluster in clusters:
+            self._leave(cluster)
+
+    def _bind(self, ref: Ref, body: Obj) -> None:
+        if not self._is_there(ref):
+            self.hub.create(ref, body)

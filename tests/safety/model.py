@@ -1,0 +1,335 @@
+"""Where does each cluster stand, by a plain reading of what the engine was told?
+
+The engine may know less than it was told (it crashed before it wrote something down), so what is
+uncertain is kept as two instants: ``since`` and ``first`` are the earliest the engine can go by,
+``late`` and ``last`` the latest. A promise is judged by whichever favours the engine. `Track.exact`
+says that both are the same. Source: docs/semantics.md rows 5-12, 17, 18, 20.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from rollout.model.kinds import Obj
+from tests.safety.objects import revision_of
+from tests.safety.terms import GRACE, Groups, Plan, Stage, Terms, health_of, stages_of
+
+Span = tuple[datetime, datetime]
+LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Track:
+    """One touched cluster on its latest revision. ``before``: what it was on until this landed."""
+
+    revision: str
+    first: datetime
+    last: datetime
+    landed: bool = False
+    before: "Track | None" = None
+    health: str = "silent"
+    since: datetime = LONG_AGO
+    late: datetime = LONG_AGO
+    soaked: bool = False
+    ended: bool = False  # finally failed at some time, by the earliest reading
+    failed: bool = False  # finally failed by the latest reading
+    fresh: bool = True  # the engine may not have written this down yet
+    refused: bool = False
+    exact: bool = True
+
+    def turn(self, health: str, now: datetime) -> None:
+        if health != self.health:
+            self.health, self.since, self.late = health, now, now
+            self.fresh = True
+
+
+@dataclass(slots=True)
+class Rollout:
+    """One placementRef. ``sure``: since this revision began, nothing was uncertain."""
+
+    name: str
+    terms: Terms | None = None
+    groups: Groups | None = None
+    named: frozenset[str] = frozenset()
+    hold: str = ""
+    bad: bool = False  # what is asked for now cannot be honoured
+    quiet_until: datetime | None = None
+    tracks: dict[str, Track] = field(default_factory=dict)
+    departed: dict[str, Track] = field(default_factory=dict)
+    lost: dict[str, str] = field(default_factory=dict)
+    passed: set[str] = field(default_factory=set)
+    seen: set[str] = field(default_factory=set)
+    plan: Plan = field(default_factory=lambda: Plan((), None, ""))
+    outages: list[Span] = field(default_factory=list)
+    tried: dict[tuple[str, str], datetime] = field(default_factory=dict)  # first attempts
+    planned: dict[tuple[str, str], datetime] = field(default_factory=dict)  # latest plans
+    works: Callable[[str], Obj | None] = lambda _: None
+    available: Callable[[str], bool] = lambda _: True
+    sure: bool = True
+
+    @property
+    def selected(self) -> set[str]:
+        return {c for members in (self.groups or {}).values() for c in members}
+
+    # -- one cluster ---------------------------------------------------------------------------
+
+    def deadline(self, begin: datetime, *, outages: bool) -> datetime | None:
+        """When success must have been reached, at the latest."""
+        if self.terms is None or self.terms.deadline is None:
+            return None
+        limit = begin + self.terms.deadline
+        for out, back in self.outages if outages else ():
+            if back > begin and out < limit:
+                limit += back - max(out, begin)
+        return limit
+
+    def has_soaked(self, track: Track, now: datetime) -> bool:
+        soak = self.terms.soak if self.terms else None
+        if soak is None:
+            return track.soaked
+        return track.soaked or (track.health == "succeeded" and now - track.since >= soak)
+
+    def is_free(self, track: Track, now: datetime) -> bool:
+        """It may have finally failed, so that it holds no slot."""
+        if track.ended:
+            return True
+        limit = self.deadline(track.first, outages=False)
+        if track.health == "succeeded":
+            return limit is not None and track.late > limit
+        if limit is not None and now >= limit:
+            return True
+        return track.health == "failed" and limit is None and now - track.since >= GRACE
+
+    def is_failure(self, track: Track, now: datetime) -> bool:
+        """It counts against the budget, however one reads it."""
+        if self.has_soaked(track, now):
+            return False
+        limit = self.deadline(track.last, outages=True)
+        if track.failed:
+            return True
+        if track.health == "succeeded":
+            return limit is not None and track.since > limit
+        if limit is not None and now >= limit:
+            return True
+        return track.health == "failed" and now - track.late >= GRACE
+
+    def in_flight(self, cluster: str, now: datetime) -> bool:
+        """It holds a slot, however one reads it."""
+        if self.terms and cluster in self.terms.skip:
+            return False
+        track = self.tracks.get(cluster)
+        while track is not None and not track.landed:
+            track = track.before
+        if track is None:
+            return False
+        return not self.has_soaked(track, now) and not self.is_free(track, now)
+
+    def is_done(self, cluster: str, now: datetime) -> bool:
+        """Soaked or finally failed on the present revision, or skipped, in the friendliest reading."""
+        if self.terms is None or cluster in self.terms.skip:
+            return True
+        track = self.tracks.get(cluster)
+        if track is None or track.revision != self.terms.revision:
+            return False
+        return self.has_soaked(track, now) or self.is_free(track, now)
+
+    def next_change(self, now: datetime) -> tuple[datetime, str] | None:
+        """When time alone next changes what is known of a cluster in flight, and which; surely."""
+        found: list[tuple[datetime, str]] = []
+        for cluster, track in self.tracks.items():
+            if not (track.exact and track.landed and self.terms) or track.soaked or track.ended:
+                continue
+            if cluster in self.terms.skip:
+                continue
+            limit = self.deadline(track.first, outages=True)
+            if track.health == "succeeded":
+                found.append((track.since + self.terms.soak, cluster))
+            elif limit is not None and not (track.health == "failed" and now < track.since + GRACE):
+                found.append((limit, cluster))
+            elif track.health == "failed":
+                found.append((track.since + GRACE, cluster))
+        return min((item for item in found if item[0] > now), default=None)
+
+    def current(self, cluster: str) -> Track | None:
+        """The track, where it is on the present revision."""
+        track = self.tracks.get(cluster)
+        return track if track and self.terms and track.revision == self.terms.revision else None
+
+    def failures(self, stage: Stage | None, now: datetime) -> int:
+        """In one stage, or in all."""
+        members = stage.members if stage else [c for s in self.plan.stages for c in s.members]
+        found = sum(1 for c in members if (t := self.current(c)) and self.is_failure(t, now))
+        keys = [s.key for s in self.plan.stages]
+        for home in self.lost.values():
+            at = home if home in keys else (keys[0] if keys else "")
+            found += stage is None or stage.key == at
+        return found
+
+    def breach(self, now: datetime) -> bool:
+        """Whether observed failures exceed a budget."""
+        plan = self.plan
+        if plan.budget is not None and self.failures(None, now) > plan.budget:
+            return True
+        return any(s.budget is not None and self.failures(s, now) > s.budget for s in plan.stages)
+
+    def may_have_passed(self, stage: Stage, now: datetime) -> bool:
+        if stage.key in self.passed:
+            return True
+        members = [c for c in stage.members if self.terms and c not in self.terms.skip]
+        if stage.mandatory:
+            tracks = [self.current(c) for c in members]
+            soaked = all(t is not None and self.has_soaked(t, now) for t in tracks)
+            return soaked and not self.failures(stage, now)
+        return all(self.is_done(c, now) for c in members) and not self.breach(now)
+
+    # -- what happens --------------------------------------------------------------------------
+
+    def agree(self, terms: Terms, now: datetime) -> None:
+        """Take in what is asked for now. The groups have been read before."""
+        self.bad = terms.bad
+        if terms.bad:
+            self.hold = self.hold or "Misconfigured"
+            if self.terms is None:
+                return
+            terms = self.terms
+        if self.terms is None or terms.revision != self.terms.revision:
+            self.passed.clear()
+            self.seen.clear()
+            self.lost.clear()
+            self.sure = all(t.exact for t in self.tracks.values())
+        self.terms = terms
+        groups = self.groups or {}
+        places = {c: s.key for s in self.plan.stages for c in s.members}
+        had = {g for (_, g), members in groups.items() if members and g in terms.mandatory}
+        self.seen |= had
+        self.plan = stages_of(terms, groups, self.named, frozenset(self.seen))
+        self.hold = self.hold or self.plan.hold
+        for cluster, track in list(self.tracks.items()):
+            self._return(cluster, track, now)
+        if self.groups is not None:
+            self._part(places, now)
+            self._adopt(now)
+        for track in self.tracks.values():
+            self._settle(track, now)
+        for stage in self.plan.stages:
+            if self.hold or not self.may_have_passed(stage, now):
+                break
+            self.passed.add(stage.key)
+
+    def _return(self, cluster: str, track: Track, now: datetime) -> None:
+        """A write did not land, and what is carried has become what is asked for: no write is due."""
+        work = self.works(cluster)
+        if track.landed or track.before is None or work is None or self.terms is None:
+            return
+        if revision_of(work["spec"]) == self.terms.revision == track.before.revision:
+            self.tracks[cluster] = track.before
+            self.forget(track.before, now)
+            track.before.turn(health_of(work), now)
+
+    def _part(self, places: dict[str, str], now: datetime) -> None:
+        members = self.selected
+        for cluster in [c for c in self.tracks if c not in members]:
+            track = self.departed[cluster] = self.tracks.pop(cluster)
+            self.tried = {key: at for key, at in self.tried.items() if key[0] != cluster}
+            current = self.terms is not None and track.revision == self.terms.revision
+            at_stake = self.is_failure(track, now) or (
+                track.landed and not self.has_soaked(track, now) and not self.is_free(track, now)
+            )
+            if current and at_stake and track.exact and not self.available(cluster):
+                self.lost[cluster] = places.get(cluster, "")
+        skip = self.terms.skip if self.terms else frozenset()  # a person released it
+        for cluster in [c for c in self.lost if c in members or c in skip]:
+            del self.lost[cluster]
+
+    def _adopt(self, now: datetime) -> None:
+        """Clusters that come with a work already: what is known of them was forgotten meanwhile."""
+        for cluster in self.selected - self.tracks.keys():
+            known, work = self.departed.pop(cluster, None), self.works(cluster)
+            if work is None or work["metadata"].get("deletionTimestamp"):
+                continue
+            carried = revision_of(work["spec"])
+            if known is None or known.revision != carried:
+                known = Track(carried, LONG_AGO, now, landed=True)
+            self.forget(known, now)
+            known.health = health_of(work)
+            self.tracks[cluster] = known
+            self.sure = False
+
+    def forget(self, track: Track, now: datetime) -> None:
+        """The engine goes on from the work alone."""
+        track.late = track.last = now
+        track.failed = track.exact = False
+
+    def _settle(self, track: Track, now: datetime) -> None:
+        old = self.terms is not None and track.revision != self.terms.revision
+        if old and not track.exact and track.health == "succeeded":
+            # Found on an older revision, with no record of since when: not waited for again. Were
+            # it in flight, a lost record would let all that carry it be overwritten at once.
+            track.soaked = True
+        limit = self.deadline(track.last, outages=True)
+        over = limit is not None and now >= limit
+        if self.is_failure(track, now) and (
+            track.health == "succeeded" or over or (limit is None and track.health == "failed")
+        ):
+            track.failed = True
+        track.ended = track.ended or self.is_free(track, now)
+        if self.has_soaked(track, now):
+            track.soaked, track.failed = True, False
+        if track.before is not None:
+            self._settle(track.before, now)
+
+    def observe(self, cluster: str, work: Obj | None, now: datetime) -> None:
+        """The engine was told how the work is."""
+        track = self.tracks.get(cluster)
+        if track is None:
+            return
+        carried = revision_of(work["spec"]) if work else ""
+        if carried == track.revision and work is not None:
+            track.refused = False
+            track.turn(health_of(work), now)
+        elif not track.refused:
+            track.turn("silent", now)
+
+    def attempt(self, cluster: str, revision: str, now: datetime) -> None:
+        """A write of a revision goes out. Only the first one of a revision is a touch."""
+        track = self.tracks.get(cluster)
+        if track is not None and track.revision == revision:
+            return
+        if track is not None and track.landed:
+            self.tried.pop((cluster, revision), None)  # long ago; this is another touch
+        planned = self.planned.get((cluster, revision), now)
+        first = self.tried.setdefault((cluster, revision), planned)
+        self.tracks[cluster] = Track(revision, first, now, before=track, since=now, late=now)
+
+    def land(self, cluster: str, revision: str, now: datetime) -> None:
+        track = self.tracks.get(cluster)
+        if track is not None and track.revision == revision and not track.landed:
+            track.landed, track.last, track.before = True, now, None
+
+    def refuse(self, cluster: str, revision: str, now: datetime) -> None:
+        track = self.tracks.get(cluster)
+        if track is not None and track.revision == revision and track.health != "failed":
+            track.turn("failed", now)
+            track.refused = True
+
+    def restart(self, now: datetime, *, amnesia: bool) -> None:
+        """The engine starts anew; with ``amnesia`` its record is gone too."""
+        for cluster, track in list(self.tracks.items()):
+            if amnesia or track.fresh:
+                if not track.landed:
+                    self._back(cluster, track)
+                    continue
+                self.forget(track, now)
+            if amnesia and self.works(cluster) is None:
+                del self.tracks[cluster]
+        if amnesia:
+            self.lost.clear()
+            self.seen.clear()
+        self.sure = self.sure and not amnesia and all(t.exact for t in self.tracks.values())
+
+    def _back(self, cluster: str, track: Track) -> None:
+        if track.before is None:
+            del self.tracks[cluster]
+        else:
+            track.before.exact = False
+            self.tracks[cluster] = track.before

@@ -1,0 +1,153 @@
+"""What do the objects of a history look like? Templates that say which revision they are."""
+
+from datetime import datetime, timedelta
+
+from rollout.model.instants import parse_instant
+from rollout.model.kinds import Obj
+from rollout.model.names import (
+    GROUP_INDEX_LABEL,
+    GROUP_NAME_LABEL,
+    PLACEMENT_LABEL,
+    SCHEDULING_DISABLED,
+)
+
+NAMESPACE = "default"
+WORKLOAD = "default/web"
+
+
+def template(revision: str, rules: bool) -> Obj:
+    """A template whose one ConfigMap names the revision."""
+    config = {"name": "cm", "namespace": "default"}
+    found: Obj = {
+        "workload": {
+            "manifests": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": config,
+                    "data": {"v": revision},
+                }
+            ]
+        }
+    }
+    if rules:
+        never = {"type": "CEL", "celExpressions": ["false"]}
+        found["manifestConfigs"] = [
+            {
+                "resourceIdentifier": {"group": "", "resource": "configmaps", **config},
+                "conditionRules": [
+                    {"condition": kind, **never} for kind in ("Progressing", "Degraded")
+                ],
+            }
+        ]
+    return found
+
+
+def revision_of(spec: Obj | None) -> str:
+    """Which revision a template or a work's spec is, "" where it cannot be told."""
+    try:
+        return str(spec["workload"]["manifests"][0]["data"]["v"]) if spec else ""
+    except (KeyError, IndexError, TypeError):
+        return ""
+
+
+def replica_set(
+    revision: str, rules: bool, strategies: dict[str, Obj], annotations: dict[str, str]
+) -> Obj:
+    namespace, _, name = WORKLOAD.partition("/")
+    return {
+        "apiVersion": "work.open-cluster-management.io/v1alpha1",
+        "kind": "ManifestWorkReplicaSet",
+        "metadata": {"name": name, "namespace": namespace, "annotations": annotations},
+        "spec": {
+            "cascadeDeletionPolicy": "Background",
+            "manifestWorkTemplate": template(revision, rules),
+            "placementRefs": [
+                {"name": ref, "rolloutStrategy": one} for ref, one in strategies.items()
+            ],
+        },
+    }
+
+
+def cluster(name: str, ring: str) -> Obj:
+    return {
+        "apiVersion": "cluster.open-cluster-management.io/v1",
+        "kind": "ManagedCluster",
+        "metadata": {"name": name, "labels": {"ring": ring}},
+        "spec": {"hubAcceptsClient": True},
+    }
+
+
+def availability(status: str, now: datetime) -> Obj:
+    return {
+        "status": {
+            "conditions": [
+                {
+                    "type": "ManagedClusterConditionAvailable",
+                    "status": status,
+                    "reason": "Said",
+                    "message": "",
+                    "lastTransitionTime": now.replace(tzinfo=None).isoformat() + "Z",
+                }
+            ]
+        }
+    }
+
+
+def placement(name: str, foreign: bool, group_size: object, without: str = "") -> Obj:
+    """Named groups canary and early by label; decided by the engine, or (``foreign``) by others."""
+    groups = [
+        {
+            "groupName": ring,
+            "groupClusterSelector": {"labelSelector": {"matchLabels": {"ring": ring}}},
+        }
+        for ring in ("canary", "early")
+    ]
+    strategy = {"clustersPerDecisionGroup": group_size, "decisionGroups": groups}
+    meta: Obj = {"name": name, "namespace": NAMESPACE}
+    spec: Obj = {
+        "decisionStrategy": {"groupStrategy": strategy},
+        "tolerations": [{"operator": "Exists"}],
+    }
+    if without:
+        spec["predicates"] = leaves_out(without)
+    if foreign:
+        meta["annotations"] = {SCHEDULING_DISABLED: "true"}
+    return {
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+        "kind": "Placement",
+        "metadata": meta,
+        "spec": spec,
+    }
+
+
+def leaves_out(ring: str) -> list[Obj]:
+    """Predicates that leave one ring out."""
+    found = {"matchExpressions": [{"key": "ring", "operator": "NotIn", "values": [ring]}]}
+    return [{"requiredClusterSelector": {"labelSelector": found}}]
+
+
+def page(placement_name: str, name: str, index: int, group: str) -> Obj:
+    """An empty page of decisions."""
+    return {
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+        "kind": "PlacementDecision",
+        "metadata": {
+            "name": name,
+            "namespace": NAMESPACE,
+            "labels": {
+                PLACEMENT_LABEL: placement_name,
+                GROUP_INDEX_LABEL: str(index),
+                GROUP_NAME_LABEL: group,
+            },
+        },
+    }
+
+
+def instant_of(obj: Obj, annotation: str) -> datetime | None:
+    return parse_instant((obj["metadata"].get("annotations") or {}).get(annotation))
+
+
+def duration(text: str) -> timedelta:
+    """Of the few forms that settings use: "90s", "3m"."""
+    return timedelta(seconds=int(text[:-1]) * {"s": 1, "m": 60, "h": 3600}[text[-1]])

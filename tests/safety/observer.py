@@ -1,0 +1,259 @@
+"""Are the promises kept? The judge of one history: it sees every plan and every write."""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from rollout.fleet.fleet import Fleet
+from rollout.hub.memory import MemoryHub
+from rollout.model import names
+from rollout.model.events import Change, Event
+from rollout.model.kinds import (
+    CONFIG_MAP,
+    MANIFEST_WORK,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    Kind,
+    Obj,
+    Ref,
+)
+from rollout.planning.plan import Plan
+from rollout.planning.replicasets import ReplicaSetPlanner
+from tests.safety import objects
+from tests.safety.judging import PlanJudge
+from tests.safety.model import Rollout
+from tests.safety.terms import clusters_on
+from tests.safety.told import OWNER, Told
+
+
+class Violation(AssertionError):
+    """A promise was broken."""
+
+    def __init__(self, promise: str, message: str) -> None:
+        super().__init__(f"{promise}: {message}")
+        self.promise = promise
+
+
+class Judge:
+    """Sees every plan, attempt and write of one history. Collects violations, counts guards."""
+
+    def __init__(self, hub: MemoryHub, now: Callable[[], datetime], counts: Counter[str]) -> None:
+        self.hub, self.now, self.counts = hub, now, counts
+        self.violations: list[Violation] = []
+        self.is_ours = False  # the engine is writing just now
+        self.told = Told(self.now)
+        self.plans = PlanJudge(self.told, self.counts, self.blame)
+        self._written: dict[str, set[str]] = {}  # cluster -> names of works that we created
+        self._going: set[str] = set()  # uids of works that are deleted, or about to be
+        self._removed: list[datetime] = []
+        self._committing: list[tuple[Any, datetime]] = []
+        self._pages: dict[Ref, Obj] = {}
+        for kind in (MANIFEST_WORK, CONFIG_MAP):
+            self.hub.watch(kind, 0, self._saw)
+
+    def blame(self, promise: str, message: str) -> None:
+        self.violations.append(Violation(promise, f"at {self.now():%H:%M:%S.%f}: {message}"))
+
+    # -- what the engine hears and tries -----------------------------------------------------------
+
+    def heard(self, ref: Ref, obj: Obj | None, version: int) -> None:
+        if obj is not None and ref.kind is MANIFEST_WORK:
+            self._count_stale(obj)
+        self.told.hear(ref, obj, version)
+
+    def listed(self, kind: Kind, found: set[Ref], version: int) -> None:
+        for ref in self.told.known(kind) - found:
+            self.told.hear(ref, None, version)
+
+    def attempted(self, ref: Ref, changes: Obj) -> None:
+        """A write goes out; it may yet fail."""
+        if ref.kind is MANIFEST_WORK and "spec" in changes:
+            carried = self.told.objects.get(ref, {}).get("spec")
+            revision = objects.revision_of(changes["spec"]) or objects.revision_of(carried)
+            self._attempt(ref, revision)
+
+    def _attempt(self, ref: Ref, revision: str) -> None:
+        rollout = self.told.owner(ref.namespace)
+        if rollout is None or not revision:
+            return
+        track = rollout.tracks.get(ref.namespace)
+        if track is None or track.revision != revision:
+            self._recorded(rollout)
+        rollout.attempt(ref.namespace, revision, self.now())
+
+    def _recorded(self, rollout: Rollout) -> None:
+        """R1: what a touch depends on has been written down before."""
+        lines = self.record(rollout.name)
+        for stage in rollout.plan.stages:
+            for cluster in stage.members:
+                track = rollout.current(cluster)
+                if track and track.exact and track.landed and (track.soaked or track.failed):
+                    self.counts["R1.verdict_before_touch"] += 1
+                    if not lines.get(cluster, {}).get("verdict"):
+                        self.blame("R1", f"a touch goes out, but no verdict on {cluster} is kept")
+
+    def writing(self, *, is_ours: bool) -> None:
+        """Whether what the hub tells now follows from a write of the engine."""
+        self.is_ours = is_ours
+
+    def refused(self, ref: Ref) -> None:
+        rollout = self.told.owner(ref.namespace)
+        track = rollout.tracks.get(ref.namespace) if rollout else None
+        if rollout is not None and track is not None:
+            rollout.refuse(ref.namespace, track.revision, self.now())
+
+    def wrote(self, ref: Ref) -> None:
+        """A write was answered: the record of its plan has been written before."""
+        if ref.kind in (MANIFEST_WORK, REPLICA_SET):
+            for track, since in self._committing:
+                if track.since == since:
+                    track.fresh = False
+            self._committing.clear()
+
+    def record(self, placement: str) -> dict[str, Any]:
+        """What the record says of each cluster."""
+        found: dict[str, Any] = {}
+        for page in self._pages.values():
+            notes = page["metadata"].get("annotations") or {}
+            if notes.get(names.RECORD_PLACEMENT) == placement:
+                found.update(json.loads(page["data"].get("clusters.json", "{}")))
+        return found
+
+    # -- what it decides ---------------------------------------------------------------------------
+
+    def planned(self, plan: Plan, fleet: Fleet, now: datetime) -> None:
+        self.plans.judge(plan, fleet, now)
+        self._committing = [
+            (track, track.since)
+            for rollout in self.told.rollouts.values()
+            for track in rollout.tracks.values()
+            if track.fresh
+        ]
+
+    def rested(self, fleet: Fleet, next_at: datetime | None, *, closely: bool) -> None:
+        """The engine has nothing more to do at this instant, and nothing went wrong on the way.
+
+        ``next_at``: when its next timer fires. ``closely``: look at what costs time as well.
+        """
+        now = self.now()
+        for rollout in self.told.rollouts.values():
+            change = rollout.next_change(now)
+            if change is None or rollout.hold == "Misconfigured":
+                continue
+            self.counts["L1.timers_judged"] += 1
+            if next_at is None or next_at > change[0]:
+                at, cluster = change
+                self.blame("L1", f"{cluster} changes at {at:%H:%M:%S}, the next look is {next_at}")
+        if closely:
+            self._rest_closely(fleet, now)
+
+    def _rest_closely(self, fleet: Fleet, now: datetime) -> None:
+        """R5: asked again, there is nothing new to write. L3: who is overdue has a verdict."""
+        again = ReplicaSetPlanner().plan(objects.WORKLOAD, fleet, now)
+        self.counts["R5.asked_again"] += 1
+        if again.writes:
+            self.blame("R5", f"asked again, it writes {[str(w.ref) for w in again.writes]}")
+        for rollout in self.told.rollouts.values():
+            lines = self.record(rollout.name)
+            for cluster in rollout.selected - (rollout.terms.skip if rollout.terms else set()):
+                track = rollout.current(cluster)
+                if not (track and track.exact and track.failed) or track.soaked:
+                    continue
+                self.counts["L3.silent_for_too_long"] += track.health == "silent"
+                if lines.get(cluster, {}).get("verdict") != "Failed":
+                    self.blame("L3", f"{cluster} is overdue, and the record does not say so")
+
+    # -- what lands --------------------------------------------------------------------------------
+
+    def _saw(self, event: Event) -> None:
+        """A change of the hub, by anybody."""
+        if event.ref.kind is CONFIG_MAP:
+            self._saw_page(event)
+            return
+        obj, cluster = event.obj, event.ref.namespace
+        if (obj["metadata"].get("labels") or {}).get(names.WORK_OWNER_LABEL) != OWNER:
+            return
+        if event.change is not Change.DELETED:
+            revision = objects.revision_of(obj["spec"])
+            for rollout in self.told.rollouts.values():
+                rollout.land(cluster, revision, self.now())
+        uid = obj["metadata"]["uid"]
+        was_going = uid in self._going
+        if event.change is Change.DELETED or "deletionTimestamp" in obj["metadata"]:
+            self._going.add(uid)
+        if not self.is_ours:
+            return
+        if event.change is Change.ADDED:
+            self._created(event.ref)
+        elif uid in self._going and not was_going:
+            self._deleted(event.ref)
+
+    def _saw_page(self, event: Event) -> None:
+        if event.change is Change.DELETED:
+            self._pages.pop(event.ref, None)
+            return
+        self._pages[event.ref] = event.obj
+        if not self.is_ours:
+            return
+        lines = json.loads(event.obj["data"].get("clusters.json", "{}"))
+        for cluster, line in lines.items():
+            if line.get("touchedAt") and not line.get("cause"):
+                self.blame("O1", f"the touch of {cluster} has no cause in the record: {line}")
+            self.counts["O1.touches_with_cause"] += 1
+
+    def _created(self, ref: Ref) -> None:
+        made = self._written.setdefault(ref.namespace, set())
+        made.add(ref.name)
+        self.counts["S9.works_created"] += 1
+        if len(made) > 1:
+            self.blame("S9", f"works of several names were created in {ref.namespace}: {made}")
+        if self.told.works(ref.namespace):
+            self.blame("S9", f"a second work was created in {ref.namespace}")
+
+    def _deleted(self, ref: Ref) -> None:
+        cluster = ref.namespace
+        others = [w for w in self.works(cluster) if w["metadata"]["name"] != ref.name]
+        if others:
+            self.counts["S9.twins_removed"] += 1
+            return
+        for rollout in self.told.rollouts.values():
+            pages = self.hub.list(
+                PLACEMENT_DECISION, objects.NAMESPACE, {names.PLACEMENT_LABEL: rollout.name}
+            ).items
+            if any(cluster in clusters_on(page) for page in pages):
+                self.blame("S11", f"the work of {cluster} went, though {rollout.name} selects it")
+        self._brake()
+
+    def _brake(self) -> None:
+        now, window = self.now(), timedelta(minutes=10)
+        self._removed = [at for at in self._removed if now < at + window]
+        self._removed.append(now)
+        edited = self.told.edited_at
+        if edited is not None and now < edited + window:
+            return
+        self.counts["S11.removals"] += 1
+        count = len(self._removed)
+        total = sum(len(r.selected) for r in self.told.rollouts.values()) + count
+        if count > 10 and count * 100 > 20 * total:
+            self.blame("S11", f"{count} of {total} clusters were removed within 10 minutes")
+
+    def forget_removals(self) -> None:
+        self._removed.clear()
+
+    def works(self, cluster: str) -> list[Obj]:
+        """Works of the workload there as they are, without those being deleted."""
+        return [
+            obj
+            for obj in self.hub.list(MANIFEST_WORK, cluster).items
+            if (obj["metadata"].get("labels") or {}).get(names.WORK_OWNER_LABEL) == OWNER
+            and "deletionTimestamp" not in obj["metadata"]
+        ]
+
+    def _count_stale(self, obj: Obj) -> None:
+        generation = obj["metadata"].get("generation")
+        for condition in (obj.get("status") or {}).get("conditions") or []:
+            if condition.get("observedGeneration") != generation:
+                self.counts["S6.stale_statuses"] += 1
+                return

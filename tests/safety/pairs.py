@@ -1,0 +1,97 @@
+"""Does a run that goes wrong end as one that does not? Promises about two runs: R1, L4."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+from rollout.hub.faults import Rates
+from tests.safety.setting import Act, Setting, draw
+from tests.safety.world import History
+
+Blame = Callable[[str, str], None]
+
+
+def crash_everywhere(seed: int, counts: Counter[str], blame: Blame, most: int = 12) -> None:
+    """R1: the engine dies after its k-th write, for many k; the end is as if it had not."""
+    setting = _plain(seed)
+    whole = History(setting).run()
+    for violation in whole.violations:
+        blame(violation.promise, str(violation))
+    if whole.violations or whole.door is None:
+        return
+    total = whole.door.writes
+    dice = Random(f"crashes:{seed}")
+    for k in sorted(dice.sample(range(total), min(most, total))):
+        run = History(setting, die_after=k)
+        run.run()
+        counts["R1.crash_after_write_k"] += 1
+        for violation in run.violations:
+            blame(violation.promise, f"dying after write {k} of {total}: {violation}")
+        if run.violations:
+            return
+        if run.carried() != whole.carried():
+            blame("R1", f"dying after write {k}, works end as {run.carried()}")
+        for cluster, generations in _generations(run).items():
+            if generations > _generations(whole).get(cluster, 0):
+                blame("R1", f"dying after write {k}, {cluster} was written once more than needed")
+
+
+def _generations(run: History) -> dict[str, int]:
+    """How often the spec of each cluster's work was written."""
+    return {
+        c: works[0]["metadata"]["generation"]
+        for c in run.setting.clusters
+        if (works := run.judge.works(c))
+    }
+
+
+def _plain(seed: int) -> Setting:
+    """A setting whose end does not hang on instants: agents do well, nobody interferes."""
+    setting = draw(seed)
+    quick = {"minSuccessTime": "30s", "progressDeadline": "None"}
+    strategies = {
+        ref: {
+            "type": strategy["type"],
+            (kind := strategy["type"])[:1].lower() + kind[1:]: {
+                **{
+                    key: value
+                    for key, value in strategy[kind[:1].lower() + kind[1:]].items()
+                    if key not in ("maxFailures", "mandatoryDecisionGroups", "maxConcurrency")
+                },
+                **quick,
+                **({"maxConcurrency": "30%"} if kind == "Progressive" else {}),
+            },
+        }
+        for ref, strategy in setting.strategies.items()
+    }
+    scenario = setting.scenario.model_copy(
+        update={"spec": setting.scenario.spec.model_copy(update={"rules": ()})}
+    )
+    return replace(
+        setting,
+        clusters=setting.clusters[:12],
+        strategies=strategies,
+        scenario=scenario,
+        script=(Act(timedelta(seconds=100), "new_revision"),),
+        faults=Rates(),
+        latency=timedelta(0),
+        strict=False,
+        rings={**setting.rings, setting.clusters[:12][-1]: "early"},
+    )
+
+
+def lossy_watch(seed: int, counts: Counter[str], blame: Blame) -> None:
+    """L4: lost and repeated events delay; the outcome is the same."""
+    setting = _plain(seed)
+    whole = History(setting).run()
+    lossy = replace(setting, faults=Rates(repeat=15, rewind=10, hold=3, cut=2))
+    run = History(lossy).run()
+    counts["L4.lossy_runs"] += 1
+    for violation in whole.violations:
+        blame(violation.promise, str(violation))
+    for violation in run.violations:
+        blame("L4", f"with lost and repeated events: {violation}")
+    if not run.violations and run.carried() != whole.carried():
+        blame("L4", f"with lost and repeated events, works end as {run.carried()}")

@@ -1,0 +1,74 @@
+"""What is promised, and how often must each guarded state have been reached for a pass to mean anything?
+
+Minima are for a hundred histories, well below what was measured. Statements: docs/safety-contract.md.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A state in which a promise could be broken. ``least``: for each hundred histories."""
+
+    key: str
+    least: float
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """One statement of the safety contract, in a few words."""
+
+    key: str
+    title: str
+    guards: tuple[Guard, ...]
+
+
+def _promise(key: str, title: str, **guards: float) -> Promise:
+    return Promise(key, title, tuple(Guard(f"{key}.{name}", n) for name, n in guards.items()))
+
+
+PROMISES: tuple[Promise, ...] = (
+    _promise("S1", "no touch above a stage's limit", at_the_limit=500, supersede_in_flight=10,
+             restart_in_flight=50),
+    _promise("S2", "an explicit zero never means all", explicit_zero=20),
+    _promise("S3", "a breach halts", breach_while_waiting=50),
+    _promise("S4", "strict tolerance: budget + 1", at_the_bound=200),
+    _promise("S5", "stages in order", later_stage_waits=500),
+    _promise("S6", "only this revision and generation count", stale_statuses=300),
+    _promise("S7", "the unknown holds and says why", UnknownDecisionGroup=30, PlacementNotFound=5,
+             MandatoryGroupEmptied=5, Misconfigured=8),
+    _promise("S8", "a pause touches nothing", paused=10),
+    _promise("S9", "one owner, one work", works_created=300, owner_changes=5, twins_removed=2),
+    _promise("S11", "nothing removed on a bad read", torn=30, removals=3, brake=1),
+    _promise("S12", "the tally adds up", statuses=1000),
+    _promise("S13", "no clock and no restart ends a wait early", soaks_ended=300,
+             deadlines_ended=20, restarts_in_soak=0.5, restarts_before_deadline=1, skewed_agents=30),
+    _promise("S16", "zero targets is never complete", zero_targets=5),
+    _promise("S17", "the lost are failures", lost=8),
+    _promise("L1", "always a timer or an event ahead", timers_judged=500),
+    _promise("L2", "free slots are filled at once", slots_judged=1000),
+    _promise("L3", "silence times out", silent_for_too_long=1),
+    _promise("L4", "lost events delay, no more", lossy_runs=1),
+    _promise("L5", "a fix always gets through", finished=90),
+    _promise("R1", "a crash changes nothing", restarts=10, restarts_in_flight=5,
+             crashes_between_writes=4, verdict_before_touch=500, crash_after_write_k=3),
+    _promise("R5", "asked again, nothing new", asked_again=50),
+    _promise("R6", "bad news adds nothing", bad_news=20, lower_limit=1),
+    _promise("R8", "nothing grows without bound", fleets_measured=0.01, lives_measured=0.01),
+    _promise("O1", "a reason for each wait, a cause for each touch", waiting=500,
+             touches_with_cause=3000),
+)  # fmt: skip
+
+
+def short(promise: Promise, counts: Counter[str], histories: int) -> list[str]:
+    """The guards that were not reached often enough, in words."""
+    return [
+        f"{guard.key}: {counts[guard.key]} of at least {least(guard, histories)}"
+        for guard in promise.guards
+        if counts[guard.key] < least(guard, histories)
+    ]
+
+
+def least(guard: Guard, histories: int) -> int:
+    return max(1, int(guard.least * histories / 100)) if histories >= 100 else 0

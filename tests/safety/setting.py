@@ -1,0 +1,201 @@
+"""What does a seed stand for? A fleet, its agents, a rollout, and a script of what happens to it."""
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from random import Random
+from typing import Any
+
+from rollout.hub.faults import Rates
+from rollout.model.kinds import Obj
+from rollout.sim.scenario import Scenario
+
+REVISIONS = ("r1", "r2", "r3", "r4")
+FIX = "fix"
+"""The revision that ends every history: all agents do well on it."""
+SECOND = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that people, other programs or bad luck do, and when (from the start)."""
+
+    at: timedelta
+    verb: str
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """Everything a history follows from.
+
+    ``foreign``: another program writes the decisions. ``told``: it also writes the placement's
+    status.decisionGroups. ``latency``: how long a write of the engine may take. ``calm``: nothing
+    ever fails on the way to the hub, and the engine never crashes.
+    """
+
+    seed: int
+    clusters: tuple[str, ...]
+    rings: dict[str, str]
+    refs: tuple[str, ...]
+    strategies: dict[str, Obj]
+    rules: bool
+    strict: bool
+    foreign: bool
+    told: bool
+    latency: timedelta
+    faults: Rates
+    scenario: Scenario
+    script: tuple[Act, ...]
+    group_size: Any = "100%"
+    span: timedelta = field(default=timedelta(minutes=30))
+
+    @property
+    def calm(self) -> bool:
+        troubles = ("crash", "crash_soon", "lose_record", "refuse")
+        return (
+            self.faults == Rates()
+            and not self.latency
+            and not any(act.verb in troubles for act in self.script)
+        )
+
+
+def draw(seed: int) -> Setting:
+    """The same setting for the same seed, for ever."""
+    dice = Random(f"setting:{seed}")
+    count = dice.choice((3, 5, 8, 12, 12, 16, 20, 24, 30))
+    clusters = tuple(f"c{n:02d}" for n in range(count))
+    rings = {c: dice.choice(("canary", "early", "rest", "rest", "rest")) for c in clusters}
+    refs = ("p", "q") if dice.random() < 0.2 else ("p",)
+    if len(refs) > 1:
+        rings[clusters[0]] = "rest"
+        rings[clusters[-1]] = "early"  # the ring that only the second placement selects
+    foreign = dice.random() < 0.5
+    rough = dice.random() < 0.5
+    script = _script(dice, foreign, rough)
+    return Setting(
+        seed,
+        clusters,
+        rings,
+        refs,
+        {ref: strategy(dice) for ref in refs},
+        rules=dice.random() < 0.6,
+        strict=dice.random() < 0.2,
+        foreign=foreign,
+        told=dice.random() < 0.7,
+        latency=dice.choice((0, 0, 0, 1, 4)) * SECOND if rough else timedelta(0),
+        faults=_rates(dice) if rough and dice.random() < 0.6 else Rates(),
+        scenario=scenario(dice, seed, clusters),
+        script=script,
+        group_size=dice.choice(("100%", 3, 5, "40%")),
+    )
+
+
+def strategy(dice: Random) -> Obj:
+    """A rolloutStrategy."""
+    kind = dice.choice(("All", "Progressive", "Progressive", "Progressive", "ProgressivePerGroup"))
+    member: Obj = {}
+    if dice.random() < 0.7:
+        member["minSuccessTime"] = dice.choice(("0s", "30s", "2m", "5m"))
+    if dice.random() < 0.6:
+        member["progressDeadline"] = dice.choice(("90s", "3m", "8m"))
+    if kind == "All":
+        member.pop("minSuccessTime", None)
+        return {"type": "All", "all": member}
+    if dice.random() < 0.7:
+        member["maxFailures"] = dice.choice((0, 1, 2, "10%", "30%", "1", 100))
+    if dice.random() < 0.5:
+        names = dice.choice((["canary"], ["canary"], ["canary", "early"], ["early"], ["cannary"]))
+        member["mandatoryDecisionGroups"] = [{"groupName": name} for name in names]
+    if kind == "ProgressivePerGroup":
+        return {"type": kind, "progressivePerGroup": member}
+    if dice.random() < 0.9:
+        member["maxConcurrency"] = dice.choice((1, 2, 3, "10%", "25%", "50%", "2", 0, "0%", 50))
+    return {"type": kind, "progressive": member}
+
+
+_OUTCOMES: tuple[Obj, ...] = (
+    {"outcome": "fail"},
+    {"outcome": "fail"},
+    {"outcome": "failApply"},
+    {"outcome": "fail", "recoverAfter": {"min": "20s", "max": "200s"}},
+    {"outcome": "failApply", "recoverAfter": {"min": "20s", "max": "200s"}},
+    {"outcome": "hang"},
+    {"outcome": "silent"},
+    {"outcome": "silent"},
+    {"flapping": {"period": "25s", "count": 2}},
+    {"flapping": {"period": "70s", "count": 3}},
+)
+
+
+def scenario(dice: Random, seed: int, clusters: tuple[str, ...]) -> Scenario:
+    """How the agents behave: for each revision some share of them badly; `FIX` goes well."""
+    rules: list[Obj] = []
+    for revision in REVISIONS:
+        share = dice.choice((0.0, 0.0, 0.1, 0.3, 0.8))
+        bad: dict[int, list[str]] = {}
+        for cluster in clusters:
+            if dice.random() < share:
+                bad.setdefault(dice.randrange(len(_OUTCOMES)), []).append(cluster)
+        rules += [
+            {
+                "clusters": {"names": names},
+                "manifests": {"path": "data.v", "equals": revision},
+                "behaviour": _OUTCOMES[outcome],
+            }
+            for outcome, names in sorted(bad.items())
+        ]
+    for cluster in clusters:
+        own: Obj = {}
+        if dice.random() < 0.15:
+            begin = dice.randrange(0, 900)
+            own["offline"] = [{"from": f"{begin}s", "to": f"{begin + dice.randrange(30, 400)}s"}]
+            own["availability"] = dice.choice(("False", "Unknown"))
+        if dice.random() < 0.2:
+            own["clockSkew"] = dice.choice(("3h", "-3h", "40s", "-40s"))
+        if own:
+            rules.append({"clusters": {"names": [cluster]}, "behaviour": own})
+    defaults: Obj = {
+        "applyAfter": {"min": "1s", "max": dice.choice(("3s", "10s", "40s"))},
+        "readyAfter": {"min": "3s", "max": dice.choice(("8s", "30s", "60s"))},
+        "deleteAfter": {"min": "0s", "max": "15s"},
+    }
+    if dice.random() < 0.3:
+        defaults["flaws"] = {dice.choice(("staleEvaluation", "missedProgress")): True}
+    return Scenario.model_validate({"spec": {"seed": seed, "defaults": defaults, "rules": rules}})
+
+
+def _rates(dice: Random) -> Rates:
+    return Rates(
+        conflict=dice.choice((0, 3, 10)),
+        throttled=dice.choice((0, 3)),
+        unavailable=dice.choice((0, 3, 10)),
+        lost=dice.choice((0, 3, 10)),
+        repeat=dice.choice((0, 10)),
+        rewind=dice.choice((0, 5)),
+        hold=dice.choice((0, 1)),
+        cut=dice.choice((0, 1)),
+    )
+
+
+_EDITS = (
+    "new_revision", "new_revision", "old_revision", "edit_strategy", "misconfigure",
+    "pause", "skip", "relabel_workload", "meddle", "delete_work", "twin",
+)  # fmt: skip
+_FLEET = (
+    "cluster_down", "cluster_down_in_flight", "cluster_deleted", "cluster_deleted_in_flight",
+    "cluster_back", "cluster_new", "regroup", "regroup", "edit_placement", "placement_deleted",
+    "overlap", "nobody", "many_leave",
+)  # fmt: skip
+_FOREIGN = ("regroup", "regroup", "torn", "torn", "many_leave", "nobody")
+_ROUGH = ("crash", "crash", "crash_soon", "crash_soon", "crash_soon", "lose_record", "refuse")
+
+
+def _script(dice: Random, foreign: bool, rough: bool) -> tuple[Act, ...]:
+    verbs: list[str] = []
+    verbs += dice.choices(_EDITS, k=dice.randrange(0, 5))
+    verbs += dice.choices(_FLEET, k=dice.randrange(0, 4))
+    if foreign:
+        verbs += dice.choices(_FOREIGN, k=dice.randrange(0, 4))
+    if rough:
+        verbs += dice.choices(_ROUGH, k=dice.randrange(0, 5))
+    acts = [Act(timedelta(seconds=dice.randrange(1, 1500)), verb) for verb in verbs]
+    return tuple(sorted(acts, key=lambda act: (act.at, act.verb)))

@@ -1,0 +1,87 @@
+"""How are many histories run, and what came of them together?"""
+
+import logging
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from tests.safety.pairs import crash_everywhere, lossy_watch
+from tests.safety.setting import draw
+from tests.safety.sizes import measure
+from tests.safety.world import History
+
+CRASHES_EVERY, LOSSY_EVERY = 50, 25  # seeds
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts of guarded states, and violations as (seed, promise, message)."""
+
+    histories: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    broken: list[tuple[int, str, str]] = field(default_factory=list)
+
+    def add(self, other: "Tally") -> None:
+        self.histories += other.histories
+        self.counts.update(other.counts)
+        self.broken += other.broken
+
+    def blame(self, seed: int, promise: str, message: str) -> None:
+        self.broken.append((seed, promise, message))
+
+
+def run(seeds: Iterable[int]) -> Tally:
+    """One history for each seed; for some of them the promises about two runs as well."""
+    tally = Tally()
+    with silence():
+        for seed in seeds:
+            _run_one(seed, tally)
+    return tally
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Thousands of histories tell more than anybody reads."""
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(logging.NOTSET)
+
+
+def _run_one(seed: int, tally: Tally) -> None:
+    history = History(draw(seed)).run()
+    tally.histories += 1
+    tally.counts.update(history.counts)
+    for violation in history.violations:
+        tally.blame(seed, violation.promise, str(violation))
+
+    def blame(promise: str, message: str) -> None:
+        tally.blame(seed, promise, message)
+
+    if seed % CRASHES_EVERY == 0:
+        crash_everywhere(seed, tally.counts, blame)
+    if seed % LOSSY_EVERY == 0:
+        lossy_watch(seed, tally.counts, blame)
+
+
+def run_all(first: int, histories: int, jobs: int) -> Tally:
+    """Histories ``first`` and following, on several processors."""
+    tally = Tally()
+    with silence():
+        measure(tally.counts, lambda promise, message: tally.blame(-1, promise, message))
+    chunk = max(1, min(250, histories // jobs))
+    spans = [
+        range(start, min(start + chunk, first + histories))
+        for start in range(first, first + histories, chunk)
+    ]
+    if jobs == 1:
+        for span in spans:
+            tally.add(run(span))
+        return tally
+    with ProcessPoolExecutor(jobs) as pool:
+        for part in pool.map(run, spans):
+            tally.add(part)
+    return tally

@@ -1,0 +1,218 @@
+"""What does a workload ask for, read plainly? From raw objects to stages, limits and budgets.
+
+Slow and obvious on purpose, and independent of the engine's own reading. Source: docs/semantics.md.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rollout.model.kinds import Obj
+from rollout.model.names import (
+    FAILURE_TOLERANCE,
+    GROUP_INDEX_LABEL,
+    GROUP_NAME_LABEL,
+    PAUSED,
+    SCHEDULING_DISABLED,
+    SKIP,
+)
+from tests.safety.objects import duration, revision_of
+
+SETTLE = timedelta(seconds=15)
+GRACE = timedelta(seconds=60)
+QUIET = timedelta(seconds=10)
+LEASE = timedelta(seconds=15)
+
+Groups = dict[tuple[int, str], list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """One placementRef's rollout as asked for. ``bad``: it cannot be honoured."""
+
+    revision: str
+    kind: str
+    soak: timedelta
+    deadline: timedelta | None
+    budget: object
+    limit: object
+    mandatory: tuple[str, ...]
+    skip: frozenset[str]
+    strict: bool
+    bad: bool
+
+
+def terms_of(workload: Obj, ref: Obj) -> Terms:
+    notes: Mapping[str, str] = workload["metadata"].get("annotations") or {}
+    strategy = ref.get("rolloutStrategy") or {}
+    kind = strategy.get("type", "All")
+    member: Obj = strategy.get(kind[:1].lower() + kind[1:]) or {}
+    template = workload["spec"]["manifestWorkTemplate"]
+    soak = duration(member.get("minSuccessTime", "0s")) if kind != "All" else timedelta(0)
+    if template.get("manifestConfigs"):
+        soak = max(soak, SETTLE)
+    deadline = member.get("progressDeadline", "None")
+    bad = deadline == "10x"
+    return Terms(
+        revision_of(template),
+        kind,
+        soak,
+        None if bad or deadline == "None" else duration(deadline),
+        member.get("maxFailures", 0),
+        member.get("maxConcurrency"),
+        tuple(g["groupName"] for g in member.get("mandatoryDecisionGroups", ())),
+        frozenset(c for c in notes.get(SKIP, "").split(",") if c),
+        notes.get(FAILURE_TOLERANCE) == "Strict",
+        bad,
+    )
+
+
+def is_paused(workload: Obj) -> bool:
+    return (workload["metadata"].get("annotations") or {}).get(PAUSED) == "true"
+
+
+def amount(raw: object, total: int) -> int:
+    """A count or a percentage of ``total``, rounded up, within [0, total]."""
+    text = str(raw)
+    if text.endswith("%"):
+        return min(total, (int(text[:-1]) * total + 99) // 100)
+    return min(total, int(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """``members`` in the order in which they are next; skipped ones are left out."""
+
+    key: str
+    members: tuple[str, ...]
+    limit: int | None
+    budget: int | None
+    mandatory: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The stages, the budget over all of them (None: each has its own), and a reason to hold."""
+
+    stages: tuple[Stage, ...]
+    budget: int | None
+    hold: str
+
+
+def stages_of(terms: Terms, groups: Groups, named: frozenset[str], seen: frozenset[str]) -> Plan:
+    """Cut a selection into stages. ``seen``: mandatory groups that had members in this revision."""
+    ordered = sorted(groups)
+    counted: dict[str, int] = {}
+    keys: dict[tuple[int, str], str] = {}
+    for group in ordered:
+        nth = counted.get(group[1], 0)
+        counted[group[1]] = nth + 1
+        keys[group] = f"{group[1]}/{nth}"
+
+    def line(chosen: Sequence[tuple[int, str]]) -> tuple[str, ...]:
+        return tuple(c for g in chosen for c in sorted(groups[g]) if c not in terms.skip)
+
+    if terms.kind == "All":
+        return Plan((Stage("all", line(ordered), None, None, False),), None, "")
+    stages: list[Stage] = []
+    hold, taken = "", set()
+    for name in terms.mandatory:
+        matched = [g for g in ordered if g[1] == name]
+        if not any(groups[g] for g in matched):
+            if name in seen:
+                hold = hold or "MandatoryGroupEmptied"
+            elif not matched and name not in named:
+                hold = hold or "UnknownDecisionGroup"
+        for group in matched:
+            if group not in taken:
+                taken.add(group)
+                stages.append(Stage(keys[group], line([group]), None, 0, True))
+    rest = [g for g in ordered if g not in taken]
+    if terms.kind == "ProgressivePerGroup":
+        for group in rest:
+            members = line([group])
+            budget = amount(terms.budget, len(members))
+            stages.append(Stage(keys[group], members, None, budget, False))
+        return Plan(tuple(stages), None, hold)
+    members = line(rest)
+    unset = terms.limit is None or (terms.limit == 0 and isinstance(terms.limit, int))
+    limit = None if unset else amount(terms.limit, len(members))
+    stages.append(Stage("rest", members, limit, None, False))
+    total = sum(len(stage.members) for stage in stages)
+    return Plan(tuple(stages), amount(terms.budget, total), hold)
+
+
+def named_groups(placement: Obj) -> frozenset[str]:
+    strategy = placement["spec"]["decisionStrategy"]["groupStrategy"]
+    return frozenset(g["groupName"] for g in strategy["decisionGroups"])
+
+
+def decided_by_others(placement: Obj) -> bool:
+    return (placement["metadata"].get("annotations") or {}).get(SCHEDULING_DISABLED) == "true"
+
+
+def groups_of(pages: Sequence[Obj]) -> Groups:
+    """The decisions by (index, name). A cluster named twice is in the first group that names it."""
+    found: Groups = {}
+    for page in pages:
+        labels = page["metadata"]["labels"]
+        group = (int(labels[GROUP_INDEX_LABEL]), labels.get(GROUP_NAME_LABEL, ""))
+        found.setdefault(group, []).extend(clusters_on(page))
+    taken: set[str] = set()
+    for group in sorted(found):
+        found[group] = sorted(set(found[group]) - taken)
+        taken |= set(found[group])
+    return found
+
+
+def clusters_on(page: Obj) -> list[str]:
+    return [d["clusterName"] for d in (page.get("status") or {}).get("decisions") or []]
+
+
+def is_undecided(placement: Obj) -> bool:
+    """Whether the scheduler has not said anything of the placement yet."""
+    return (placement.get("status") or {}).get("decisionGroups") is None
+
+
+def is_torn(placement: Obj, pages: Sequence[Obj]) -> bool:
+    """Whether the decisions contradict what the placement's status says of them."""
+    told = (placement.get("status") or {}).get("decisionGroups")
+    if told is None:
+        return False
+    says = {
+        (g["decisionGroupIndex"], g.get("decisionGroupName", "")): (
+            g["clusterCount"],
+            sorted(g["decisions"]),
+        )
+        for g in told
+    }
+    has: dict[tuple[int, str], tuple[int, list[str]]] = {}
+    for page in pages:
+        labels = page["metadata"]["labels"]
+        group = (int(labels[GROUP_INDEX_LABEL]), labels.get(GROUP_NAME_LABEL, ""))
+        count, names = has.get(group, (0, []))
+        names = sorted([*names, page["metadata"]["name"]])
+        has[group] = (count + len(clusters_on(page)), names)
+    return says != has
+
+
+def health_of(work: Obj | None) -> str:
+    """What the agent says at the present generation: silent, progressing, succeeded or failed."""
+    if work is None or work["metadata"].get("deletionTimestamp"):
+        return "silent"
+    generation = work["metadata"]["generation"]
+    said = {
+        c["type"]: c["status"]
+        for c in (work.get("status") or {}).get("conditions") or []
+        if c.get("observedGeneration") == generation
+    }
+    if said.get("Applied", "Unknown") == "Unknown":
+        return "silent"
+    if said["Applied"] == "False":
+        return "failed"
+    if work["spec"].get("manifestConfigs"):  # both rules, in every template of ours that has any
+        if said.get("Degraded") == "True":
+            return "failed"
+        done = said.get("Progressing") == "False" and "Degraded" in said
+        return "succeeded" if done else "progressing"
+    return "succeeded" if said.get("Available") == "True" else "progressing"

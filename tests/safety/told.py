@@ -1,0 +1,243 @@
+"""What has the engine been told, and what follows from it for the plain model?"""
+
+from collections.abc import Callable
+from datetime import datetime
+
+from rollout.model.kinds import (
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    Kind,
+    Obj,
+    Ref,
+)
+from rollout.model.names import PLACEMENT_LABEL, WORK_OWNER_LABEL
+from tests.safety import objects
+from tests.safety.model import Rollout, Span
+from tests.safety.terms import (
+    QUIET,
+    Groups,
+    decided_by_others,
+    groups_of,
+    is_paused,
+    is_torn,
+    is_undecided,
+    named_groups,
+    terms_of,
+)
+
+OWNER = objects.WORKLOAD.replace("/", ".")
+
+
+class Told:
+    """The objects as the engine knows them, and the model of each placementRef."""
+
+    def __init__(self, now: Callable[[], datetime]) -> None:
+        self._now = now
+        self.objects: dict[Ref, Obj] = {}
+        self._versions: dict[Ref, int] = {}
+        self.changed_at: dict[str, datetime] = {}  # placement -> its decisions or itself
+        self.edited_at: datetime | None = None  # spec of the workload or of a placement
+        self._departed: dict[str, bool] = {}
+        self.rollouts: dict[str, Rollout] = {}
+        self.outages: list[Span] = []
+        self._pages: dict[str, dict[Ref, Obj]] = {}
+        self._works: dict[str, dict[Ref, Obj]] = {}
+        self.paused = False
+
+    # -- hearing ---------------------------------------------------------------------------------
+
+    def hear(self, ref: Ref, obj: Obj | None, version: int) -> None:
+        before = self.objects.get(ref)
+        if obj is None:
+            if before is not None and (not version or version > self._versions[ref]):
+                self._versions[ref] = max(self._versions.get(ref, 0) + 1, version)
+                del self.objects[ref]
+                self._gone(ref, before)
+            return
+        if version <= self._versions.get(ref, 0):
+            return
+        self._versions[ref] = version
+        self.objects[ref] = obj
+        self._changed(ref, before, obj)
+
+    def known(self, kind: Kind) -> set[Ref]:
+        return {ref for ref in self.objects if ref.kind is kind}
+
+    def _changed(self, ref: Ref, before: Obj | None, obj: Obj) -> None:
+        now = self._now()
+        if ref.kind is MANIFEST_WORK:
+            self._works.setdefault(ref.namespace, {})[ref] = obj
+            self._work(ref.namespace, now)
+        elif ref.kind is PLACEMENT_DECISION:
+            for page in (before, obj):
+                self._page(page, now)
+            self._pages.setdefault(_placement_of(obj), {})[ref] = obj
+        elif ref.kind is PLACEMENT:
+            if before is None or _says(before) != _says(obj):
+                self.changed_at[ref.name] = now
+            if before is not None and _generation(before) != _generation(obj):
+                self.edited_at = now
+            if before is None:
+                self.edited_at = now
+        elif ref.kind is REPLICA_SET:
+            if before is None or _generation(before) != _generation(obj):
+                self.edited_at = now
+        elif ref.kind is MANAGED_CLUSTER:
+            self._departed.pop(ref.name, None)
+
+    def _gone(self, ref: Ref, before: Obj) -> None:
+        now = self._now()
+        if ref.kind is MANIFEST_WORK:
+            self._works.get(ref.namespace, {}).pop(ref, None)
+            self._work(ref.namespace, now)
+        elif ref.kind is PLACEMENT_DECISION:
+            self._page(before, now)
+            self._pages.get(_placement_of(before), {}).pop(ref, None)
+        elif ref.kind is PLACEMENT:
+            self.edited_at = now
+            self.changed_at.pop(ref.name, None)
+        elif ref.kind is MANAGED_CLUSTER:
+            self._departed[ref.name] = _available(before)
+
+    def _page(self, page: Obj | None, now: datetime) -> None:
+        if page is not None:
+            self.changed_at[_placement_of(page)] = now
+
+    def _work(self, cluster: str, now: datetime) -> None:
+        work = self.work(cluster)
+        for rollout in self.rollouts.values():
+            rollout.observe(cluster, work, now)
+
+    # -- reading ---------------------------------------------------------------------------------
+
+    def workload(self) -> Obj | None:
+        return self.objects.get(Ref(REPLICA_SET, objects.WORKLOAD))
+
+    def works(self, cluster: str) -> list[Obj]:
+        """Works of the workload there that are not being deleted, the oldest first."""
+        held = [
+            w
+            for w in self._works.get(cluster, {}).values()
+            if (w["metadata"].get("labels") or {}).get(WORK_OWNER_LABEL) == OWNER
+            and "deletionTimestamp" not in w["metadata"]
+        ]
+        return sorted(
+            held, key=lambda w: (w["metadata"]["creationTimestamp"], w["metadata"]["name"])
+        )
+
+    def work(self, cluster: str) -> Obj | None:
+        """The work that counts."""
+        return next(iter(self.works(cluster)), None)
+
+    def is_available(self, cluster: str) -> bool:
+        obj = self.objects.get(Ref(MANAGED_CLUSTER, cluster))
+        return _available(obj) if obj is not None else self._departed.get(cluster, True)
+
+    def owner(self, cluster: str) -> Rollout | None:
+        """The first placementRef that selects the cluster."""
+        return next((r for r in self.rollouts.values() if cluster in r.selected), None)
+
+    # -- judging ---------------------------------------------------------------------------------
+
+    def look(self, now: datetime) -> None:
+        """Bring the model up to date, as of a decision at this instant."""
+        workload = self.workload()
+        if workload is None:
+            return
+        self.paused = is_paused(workload)
+        taken: set[str] = set()
+        unread = ""  # why it is not known which clusters an earlier placement owns
+        known, self.rollouts = self.rollouts, {}
+        for ref in workload["spec"]["placementRefs"]:
+            name = ref["name"]
+            rollout = known.get(name) or Rollout(
+                name, works=self.work, available=self.is_available, outages=self.outages
+            )
+            if unread:
+                rollout.hold, rollout.quiet_until = unread, None
+            else:
+                self._select(rollout, taken, now)
+            if rollout.hold in ("TornDecisions", "NotDecided") and not rollout.selected:
+                unread = rollout.hold
+            taken |= rollout.selected
+            self.rollouts[name] = rollout
+        for ref in workload["spec"]["placementRefs"]:
+            self.rollouts[ref["name"]].agree(terms_of(workload, ref), now)
+        for rollout in self.rollouts.values():
+            for cluster in [c for c in rollout.lost if c in taken]:
+                del rollout.lost[cluster]
+
+    def _select(self, rollout: Rollout, taken: set[str], now: datetime) -> None:
+        placement = self.objects.get(Ref(PLACEMENT, f"{objects.NAMESPACE}/{rollout.name}"))
+        rollout.hold, rollout.quiet_until = "", None
+        before = rollout.groups or {}
+        if placement is None:
+            rollout.hold = "PlacementNotFound"
+            rollout.groups = _without(before, taken) if rollout.groups is not None else None
+            return
+        pages = list(self._pages.get(rollout.name, {}).values())
+        rollout.named = named_groups(placement)
+        if is_torn(placement, pages):
+            rollout.hold = "TornDecisions"
+            rollout.groups = _without(before, taken) if rollout.groups is not None else None
+            return
+        if not decided_by_others(placement) and is_undecided(placement):
+            rollout.hold = "NotDecided"
+            rollout.groups = _without(before, taken) if rollout.groups is not None else None
+            return
+        groups = groups_of(pages)
+        quiet_until = self.changed_at.get(rollout.name, now) + QUIET
+        if decided_by_others(placement) and now < quiet_until:
+            rollout.quiet_until = quiet_until
+            chosen = {c for members in groups.values() for c in members}
+            for group, members in before.items():
+                kept = [c for c in members if c not in chosen]
+                if kept:
+                    groups[group] = sorted([*groups.get(group, []), *kept])
+        rollout.groups = _without(groups, taken)
+        if not rollout.selected:
+            rollout.hold = "NoTargets"
+
+    def restart(self) -> None:
+        """A new process: it knows nothing until it has been told again."""
+        self.objects.clear()
+        self._versions.clear()
+        self._departed.clear()
+        self.changed_at.clear()
+        self._pages.clear()
+        self._works.clear()
+
+    def listed_all(self, now: datetime, *, amnesia: bool) -> None:
+        """The new process has read everything."""
+        for rollout in self.rollouts.values():
+            rollout.groups = None
+            rollout.restart(now, amnesia=amnesia)
+            for cluster in list(rollout.tracks):
+                rollout.observe(cluster, self.work(cluster), now)
+
+
+def _without(groups: Groups, taken: set[str]) -> Groups:
+    return {g: [c for c in members if c not in taken] for g, members in groups.items()}
+
+
+def _placement_of(page: Obj) -> str:
+    return str(page["metadata"]["labels"].get(PLACEMENT_LABEL, ""))
+
+
+def _generation(obj: Obj) -> object:
+    return obj["metadata"].get("generation"), obj["metadata"]["uid"]
+
+
+def _says(placement: Obj) -> object:
+    groups = (placement.get("status") or {}).get("decisionGroups")
+    return _generation(placement), groups, placement["metadata"].get("annotations")
+
+
+def _available(cluster: Obj) -> bool:
+    return any(
+        c["type"] == "ManagedClusterConditionAvailable" and c["status"] == "True"
+        for c in (cluster.get("status") or {}).get("conditions") or []
+    )

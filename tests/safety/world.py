@@ -1,0 +1,307 @@
+"""How does a history run? Engine, agents, people and time together, with every bad luck in between."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Any
+
+from rollout.clock import VirtualClock
+from rollout.fleet.fleet import Fleet
+from rollout.hub.faults import FaultyHub, RandomFaults
+from rollout.hub.memory import MemoryHub
+from rollout.model.kinds import PLACEMENT, REPLICA_SET, Kind, Obj, Ref
+from rollout.planning.placements import PlacementPlanner
+from rollout.planning.plan import Plan, Planner
+from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.io import InlineIo
+from rollout.runtime.timers import VirtualTimers, Wake
+from rollout.sim.agents import Agents
+from tests.safety import objects
+from tests.safety.door import Crash, Door, SlowIo
+from tests.safety.hands import Hands
+from tests.safety.observer import Judge, Violation
+from tests.safety.setting import Setting
+from tests.safety.terms import LEASE
+from tests.safety.told import Told
+
+T0 = datetime(2030, 1, 1, tzinfo=UTC)
+TURNS = 20_000  # more at one instant, or plans in one history, is a loop
+PATIENCE = timedelta(hours=8)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The engine's planner of workloads, under the eyes of the judge."""
+
+    judge: Judge
+    inner: ReplicaSetPlanner = field(default_factory=ReplicaSetPlanner)
+    kind: Kind = REPLICA_SET
+
+    def plan(self, key: str, view: Any, now: datetime) -> Plan:
+        plan = self.inner.plan(key, view, now)
+        self.judge.planned(plan, view, now)
+        return plan
+
+
+class StartsSucceed(RandomFaults):
+    """Faults on the way to the hub, but for the lists with which an engine starts."""
+
+    starting = False
+
+    def call(self, verb: str, target: Ref | Kind) -> Any:
+        return None if self.starting else super().call(verb, target)
+
+
+class WatchedFleet(Fleet):
+    """Tells the judge of the spans in which the engine was out of touch."""
+
+    def __init__(self, told: Told) -> None:
+        super().__init__()
+        self._told = told
+
+    def out_of_touch(self, begin: datetime, end: datetime) -> None:
+        self._told.outages.append((begin, end + LEASE))
+        super().out_of_touch(begin, end)
+
+
+class History:
+    """One run of one setting. ``die_after``: the engine dies after so many writes (repeatedly)."""
+
+    def __init__(self, setting: Setting, *, die_after: int | None = None) -> None:
+        self.setting = setting
+        self.clock = VirtualClock(T0)
+        self.hub = MemoryHub(self.clock, history=5_000)
+        self.dice = Random(f"world:{setting.seed}")
+        self.faults = StartsSucceed(Random(f"faults:{setting.seed}"), setting.faults)
+        self.faulty = FaultyHub(self.hub, self.faults)
+        self.counts: Counter[str] = Counter()
+        self.judge = Judge(self.hub, self.clock.now, self.counts)
+        self.judge.plans.calm = setting.calm and die_after is None
+        self._later: list[tuple[datetime, int, Callable[[], None]]] = []
+        self._number = 0
+        self.hands = Hands(setting, self.hub, self.clock.now, self.later, self.flying)
+        self.agents = Agents(self.hub, self.clock, setting.scenario)
+        self.engine: Engine | None = None
+        self.timers: VirtualTimers | None = None
+        self.door: Door | None = None
+        self.slow: SlowIo | None = None
+        self._died_at: datetime | None = None
+        self._amnesia = False
+        self.writes: list[int] = []
+        self._die_after = die_after
+        self._next_release = T0
+        self.plans = 0
+
+    @property
+    def violations(self) -> list[Violation]:
+        return self.judge.violations
+
+    # -- the engine's life -------------------------------------------------------------------------
+
+    def start_engine(self) -> None:
+        now, setting = self.clock.now(), self.setting
+        self.door = Door(self.faulty, self.judge, self.hands.refusing)
+        self.door.writes_left = self._die_after
+        self._die_after = None
+        if setting.latency:
+            self.slow = SlowIo(self.door, self.clock, self.dice, setting.latency)
+        planners: dict[Kind, Planner[Any]] = {
+            PLACEMENT: PlacementPlanner(),
+            REPLICA_SET: Watched(self.judge),
+        }
+        self.engine = Engine(
+            self.door,
+            self.clock,
+            self._make_timers,
+            planners,
+            WatchedFleet(self.judge.told),
+            io=self.slow or InlineIo(self.door),
+            pace=Pace({REPLICA_SET: timedelta(0)}, strict=True),
+            seed=0,
+        )
+        if self._died_at is not None:
+            if self.dice.random() < 0.5:
+                self.engine.fleet.out_of_touch(self._died_at, now)
+            self._count_restart(now)
+        self.judge.told.restart()
+        self.faults.starting = True
+        self.engine.start()
+        self.faults.starting = False
+        self.judge.told.listed_all(now, amnesia=self._amnesia)
+        self._amnesia = False
+
+    def _count_restart(self, now: datetime) -> None:
+        for rollout in self.judge.told.rollouts.values():
+            flying = [c for c in rollout.tracks if rollout.in_flight(c, now)]
+            self.judge.plans.restarted_in_flight.update(flying)
+            self.counts["R1.restarts"] += 1
+            self.counts["R1.restarts_in_flight"] += bool(flying)
+            waited = [c for c in flying if rollout.deadline(now, outages=False)]
+            self.counts["S13.restarts_before_deadline"] += bool(waited)
+            soaking = [c for c in flying if rollout.tracks[c].health == "succeeded"]
+            self.counts["S13.restarts_in_soak"] += bool(soaking)
+
+    def _make_timers(self, wake: Wake) -> VirtualTimers:
+        self.timers = VirtualTimers(self.clock, wake)
+        return self.timers
+
+    def die(self, span: timedelta) -> None:
+        """The engine is gone, and comes back after a while."""
+        if self.engine is None or self.door is None:
+            return
+        self.writes.append(self.door.writes)
+        self.door.close()
+        self.engine.stop()
+        self.engine = self.timers = self.slow = self.door = None
+        self.judge.is_ours = False
+        self._died_at = self.clock.now()
+        self.later(span, self.start_engine)
+
+    def forget(self, span: timedelta) -> None:
+        """The engine is gone, and its record with it."""
+        self.die(span)
+        self._amnesia = True
+        self.judge.forget_removals()
+        self.hands.act("lose_record")
+
+    def flying(self) -> list[str]:
+        now = self.clock.now()
+        rollouts = self.judge.told.rollouts.values()
+        return [c for r in rollouts for c in r.tracks if r.in_flight(c, now)]
+
+    # -- time --------------------------------------------------------------------------------------
+
+    def later(self, span: timedelta, what: Callable[[], None]) -> None:
+        self._number += 1
+        self._later.append((self.clock.now() + span, self._number, what))
+        self._later.sort(key=lambda item: item[:2])
+
+    def run(self) -> "History":
+        """The whole history: the script, then everything is repaired, then the end."""
+        self.hands.set_up()
+        self.start_engine()
+        self.agents.start()
+        skewed = [r for r in self.setting.scenario.spec.rules if r.behaviour.clock_skew]
+        self.counts["S13.skewed_agents"] += len(skewed)
+        for act in self.setting.script:
+            self.later(act.at, partial(self.act, act.verb))
+        self.until(T0 + self.setting.span)
+        if not self.violations:
+            self.finish()
+        return self
+
+    def finish(self) -> None:
+        """L5: once everything is repaired, a good revision is rolled out to the end."""
+        self.faults.on = False
+        self._later = [item for item in self._later if item[2] == self.start_engine]
+        self.hands.heal()
+        self.until(self.clock.now() + PATIENCE, to_the_end=True)
+        if not self.violations:
+            self._judge_end()
+
+    def act(self, verb: str) -> None:
+        self.counts[f"acts.{verb}"] += 1
+        if verb == "crash":
+            self.die(timedelta(seconds=self.dice.choice((0, 1, 20, 100, 400))))
+        elif verb == "crash_soon" and self.door is not None:
+            self.door.writes_left = self.dice.randrange(0, 12)
+        elif verb == "lose_record":
+            if self.dice.random() < 0.5:
+                self.forget(timedelta(seconds=self.dice.choice((0, 5, 60))))
+            else:
+                self.hands.act(verb)
+        elif verb != "crash_soon":
+            self.hands.act(verb)
+
+    def until(self, end: datetime, *, to_the_end: bool = False) -> None:
+        while not self.violations:
+            self._settle()
+            if self.violations:
+                return
+            self._rest()
+            at = self._next_at()
+            if at is None or at > end or (to_the_end and self.is_done()):
+                if not to_the_end and end > self.clock.now():
+                    self.clock.advance(end - self.clock.now())
+                return
+            self.clock.advance(max(at - self.clock.now(), timedelta(0)))
+
+    def _rest(self) -> None:
+        """Nothing more happens at this instant."""
+        if self.engine is None or self.timers is None or not self.judge.plans.calm:
+            return
+        closely = self.dice.random() < 0.05
+        self.judge.rested(self.engine.fleet, self.timers.next_at(), closely=closely)
+
+    def _next_at(self) -> datetime | None:
+        nexts = [self.agents.next_at()]
+        nexts += [self._later[0][0]] if self._later else []
+        nexts += [decider.next_at() for decider in self.hands.deciders.values()]
+        nexts += [self.timers.next_at()] if self.timers else []
+        nexts += [self.slow.next_at()] if self.slow else []
+        if self.faults.on and self.setting.faults.hold + self.setting.faults.cut:
+            nexts.append(self._next_release)
+        return min((at for at in nexts if at is not None), default=None)
+
+    def _settle(self) -> None:
+        """Everything that is to be done at this instant."""
+        for _ in range(TURNS):
+            if not self._turn() or self.violations:
+                return
+        self.judge.blame("L1", "the engine never comes to rest at this instant")
+
+    def _turn(self) -> bool:
+        now = self.clock.now()
+        busy = False
+        while self._later and self._later[0][0] <= now:
+            self._later.pop(0)[2]()
+            busy = True
+        for decider in self.hands.deciders.values():
+            busy = bool(decider.run_due(now)) or busy
+        if not self.faults.on or self._next_release <= now:
+            self._next_release = now + timedelta(seconds=7)
+            busy = bool(self.faulty.release()) or busy
+        busy = bool(self.agents.run_due()) or busy
+        if self.engine is None or self.timers is None:
+            return busy
+        try:
+            busy = bool(self.timers.run_due()) or busy
+            busy = bool(self.slow and self.slow.run_due()) or busy
+            return self.engine.turn() or busy
+        except Crash:
+            self.counts["R1.crashes_between_writes"] += 1
+            self.die(timedelta(seconds=self.dice.choice((0, 0, 3, 60))))
+            return True
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Obj]:
+        obj = self.hub.get(Ref(REPLICA_SET, objects.WORKLOAD))
+        generation = obj["metadata"]["generation"]
+        found = (obj.get("status") or {}).get("conditions") or []
+        return {c["type"]: c for c in found if c.get("observedGeneration") == generation}
+
+    def is_done(self) -> bool:
+        return self.status().get("Ready", {}).get("status") == "True"
+
+    def carried(self) -> dict[str, tuple[str, ...]]:
+        """Which revisions the works of each cluster carry at the end."""
+        return {
+            c: tuple(objects.revision_of(w["spec"]) for w in self.judge.works(c))
+            for c in sorted({*self.setting.clusters})
+        }
+
+    def _judge_end(self) -> None:
+        self.counts["L5.finished"] += 1
+        if not self.is_done():
+            progress = self.status().get("Progressing", {})
+            self.judge.blame("L5", f"a good revision never finishes: {progress.get('message')}")
+            return
+        for cluster, revisions in self.carried().items():
+            owner = self.judge.told.owner(cluster)
+            if revisions != (("fix",) if owner is not None else ()):
+                self.judge.blame("S9", f"{cluster} ends with works {revisions}")

@@ -1,0 +1,318 @@
+"""Watches on a server that cuts, stalls, babbles and forgets: nothing lost, nothing twice, no rush."""
+
+import logging
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rollout.clock import SteadyClock
+from rollout.fleet.fleet import Fleet
+from rollout.hub.kube import OURS, KubeHub
+from rollout.hub.kube_access import Access
+from rollout.hub.kube_objects import lines_of
+from rollout.hub.kube_session import Times
+from rollout.hub.memory import MemoryHub
+from rollout.model.kinds import CONFIG_MAP, CONTROLLER_REVISION, MANIFEST_WORK, Obj, Ref
+from rollout.model.names import RECORD_LABEL
+from rollout.runtime.engine import Engine
+from rollout.runtime.timers import VirtualTimers
+from tests.kube.contract import Ear
+from tests.kube.facade import Act, Facade, cut, line, refuse, say, serving, stream
+from tests.kube.setting import eventually
+
+
+@pytest.fixture
+def facade() -> Iterator[Facade]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def hub(facade: Facade, tmp_path: Path) -> Iterator[KubeHub]:
+    hub = KubeHub(
+        Access(str(facade.kubeconfig(tmp_path))), only=OURS, times=Times(silence=0.3), patience=2
+    )
+    yield hub
+    hub.close()
+
+
+def page(name: str, version: int, **fields: Any) -> Obj:
+    meta = {"namespace": "ns", "name": name, "resourceVersion": str(version), "uid": f"uid-{name}"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **fields}
+
+
+def added(name: str, version: int) -> bytes:
+    return line("ADDED", page(name, version))
+
+
+def bookmark(version: int) -> bytes:
+    return line("BOOKMARK", {"metadata": {"resourceVersion": str(version)}})
+
+
+ERROR_410 = line("ERROR", {"kind": "Status", "code": 410, "reason": "Expired", "message": "old"})
+ERROR_500 = line("ERROR", {"kind": "Status", "code": 500, "message": "etcd has no leader"})
+
+
+def versions_asked(facade: Facade) -> list[int]:
+    return [int(a.query["resourceVersion"]) for a in tuple(facade.asked) if a.verb == "watch"]
+
+
+def listen(hub: KubeHub, since: int = 10) -> tuple[Ear, Callable[[], None]]:
+    ear = Ear()
+    return ear, hub.watch(CONFIG_MAP, since, ear, ear.expired.set)
+
+
+def test_a_watch_asks_for_bookmarks_an_end_and_only_what_is_ours(
+    facade: Facade, hub: KubeHub
+) -> None:
+    facade.script("watch", stream(then="hang"))
+    _, end = listen(hub)
+    eventually("it asks", lambda: facade.count("watch") == 1)
+    end()
+
+    query = facade.asked[-1].query
+    assert query["resourceVersion"] == "10"
+    assert (query["watch"], query["allowWatchBookmarks"]) == ("true", "true")
+    assert 300 <= int(query["timeoutSeconds"]) <= 600
+    assert query["labelSelector"] == RECORD_LABEL
+
+
+def test_lists_of_all_namespaces_show_only_what_is_ours_and_those_of_one_show_all(
+    facade: Facade, hub: KubeHub
+) -> None:
+    for kind in (CONFIG_MAP, CONTROLLER_REVISION, MANIFEST_WORK):
+        hub.list(kind)
+    hub.list(CONFIG_MAP, "ns", {"a": "b"})
+
+    assert [a.query.get("labelSelector") for a in facade.asked] == [
+        RECORD_LABEL,
+        OURS[CONTROLLER_REVISION],
+        None,
+        "a=b",
+    ]
+
+
+@pytest.mark.parametrize("ending", ["end", "cut", "hang"])
+def test_half_a_line_is_dropped_and_comes_whole_from_the_last_version(
+    facade: Facade, hub: KubeHub, ending: str
+) -> None:
+    half = added("b", 12)[:30]
+    facade.script(
+        "watch",
+        stream(added("a", 11), half, 0.05, then=ending),
+        stream(added("b", 12), added("c", 13), then="hang"),
+    )
+
+    ear, end = listen(hub)
+
+    ear.hears(("ADDED", "ns/a"), ("ADDED", "ns/b"), ("ADDED", "ns/c"))
+    assert versions_asked(facade)[:2] == [10, 11]
+    end()
+
+
+def test_it_goes_on_from_the_last_bookmark(facade: Facade, hub: KubeHub) -> None:
+    facade.script("watch", stream(added("a", 11), bookmark(500)), stream(then="hang"))
+
+    ear, end = listen(hub)
+
+    eventually("it asks again", lambda: len(versions_asked(facade)) >= 2)
+    assert versions_asked(facade)[:2] == [10, 500]
+    assert ear.said() == [("ADDED", "ns/a")]
+    end()
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 60, 10_000])
+def test_however_the_bytes_are_cut_into_chunks_the_lines_are_the_same(size: int) -> None:
+    text = b"".join((added("a", 11), b"\n", bookmark(12), '{"ü": 1}\n'.encode(), b"half"))
+    lines: list[bytes] = []
+    tail = b""
+    for start in range(0, len(text), size):
+        found, tail = lines_of(tail, text[start : start + size])
+        lines += found
+
+    assert (lines, tail) == ([added("a", 11)[:-1], bookmark(12)[:-1], '{"ü": 1}'.encode()], b"half")
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(stream(added("a", 11), ERROR_410), id="in the stream"),
+        pytest.param(refuse(410, "Expired"), id="at once"),
+    ],
+)
+def test_a_version_that_is_too_old_expires_the_watch_once_and_for_all(
+    facade: Facade, hub: KubeHub, act: Act
+) -> None:
+    times: list[int] = []
+    expired = threading.Event()
+
+    def on_expired() -> None:
+        times.append(1)
+        expired.set()
+
+    facade.script("watch", act)
+    end = hub.watch(CONFIG_MAP, 10, Ear(), on_expired)
+
+    assert expired.wait(5)
+    end()
+    assert not threading.Event().wait(0.3)
+    assert (times, facade.count("watch")) == ([1], 1)
+
+
+GARBAGE = b'{"type": "ADDED", "object": 17}\n'
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(refuse(500), id="500"),
+        pytest.param(refuse(503), id="503"),
+        pytest.param(refuse(403, "Forbidden"), id="403"),
+        pytest.param(say(b"<html>Bad Gateway</html>", 502), id="a proxy's page"),
+        pytest.param(say(b"404 page not found", 404), id="404"),
+        pytest.param(cut, id="reset"),
+        pytest.param(stream(), id="ends at once"),
+        pytest.param(stream(ERROR_500), id="an error in the stream"),
+    ],
+)
+def test_a_server_that_refuses_is_asked_again_but_never_in_a_tight_loop(
+    facade: Facade, hub: KubeHub, act: Act
+) -> None:
+    facade.script("watch", *(act for _ in range(500)))
+    ear, end = listen(hub)
+
+    assert not ear.expired.wait(0.6)
+    end()
+    assert 2 <= facade.count("watch") <= 8
+
+
+def test_events_on_every_short_connection_are_no_reason_to_rush_either(
+    facade: Facade, hub: KubeHub
+) -> None:
+    facade.script("watch", *(stream(added(f"n{n}", 11 + n)) for n in range(200)))
+    ear, end = listen(hub)
+
+    assert not ear.expired.wait(0.6)
+    end()
+    assert 3 <= len(ear.events) <= 12
+    assert versions_asked(facade) == list(range(10, 10 + facade.count("watch")))
+
+
+def test_a_server_that_asks_to_wait_is_left_alone_for_so_long(facade: Facade, hub: KubeHub) -> None:
+    facade.script("watch", refuse(429, Retry_After="1"), stream(added("a", 11), then="hang"))
+    ear, end = listen(hub)
+
+    assert not ear.expired.wait(0.8)
+    assert facade.count("watch") == 1
+    ear.hears(("ADDED", "ns/a"))
+    end()
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        pytest.param(GARBAGE, id="no object"),
+        pytest.param(b"\x00\xff nonsense\n", id="no JSON"),
+        pytest.param(line("ADDED", page("x", 12) | {"metadata": {"name": "x"}}), id="no version"),
+        pytest.param(line("RENAMED", page("x", 12)), id="no such event"),
+        pytest.param(line("ADDED", page("x", 0)).replace(b'"0"', b'"abc"'), id="no number"),
+        pytest.param(line("ADDED", page("x", 12)).replace(b'"ns"', b'"\xff"'), id="no UTF-8"),
+    ],
+)
+def test_garbage_is_asked_for_again_and_if_it_stays_the_list_is_read_anew(
+    facade: Facade, hub: KubeHub, bad: bytes
+) -> None:
+    facade.script(
+        "watch",
+        stream(added("a", 11), bad, added("lost", 12), then="hang"),
+        stream(added("b", 12), bad, then="hang"),
+        *(stream(bad, then="hang") for _ in range(9)),
+    )
+
+    ear, end = listen(hub)
+
+    assert ear.expired.wait(10)
+    assert ear.said() == [("ADDED", "ns/a"), ("ADDED", "ns/b")]
+    assert versions_asked(facade)[:3] == [10, 11, 12]
+    assert 4 <= facade.count("watch") <= 5
+    end()
+
+
+def test_a_silent_connection_is_given_up_and_taken_up_again(facade: Facade, hub: KubeHub) -> None:
+    facade.script("watch", stream(added("a", 11), then="hang"), stream(added("b", 12), then="hang"))
+    ear, end = listen(hub)
+
+    ear.hears(("ADDED", "ns/a"), ("ADDED", "ns/b"))
+    end()
+
+
+def test_a_listener_that_raises_does_not_end_the_watch(
+    facade: Facade, hub: KubeHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    heard: list[str] = []
+
+    def broken(event: Any) -> None:
+        heard.append(event.ref.name)
+        if event.ref.name == "a":
+            raise RuntimeError("a fault of the listener")
+
+    facade.script("watch", stream(added("a", 11), added("b", 12), then="hang"))
+    end = hub.watch(CONFIG_MAP, 10, broken)
+
+    eventually("both are told", lambda: heard == ["a", "b"])
+    assert "the watch goes on" in caplog.text
+    end()
+
+
+def test_a_watch_that_is_ended_before_it_began_asks_nothing(facade: Facade, hub: KubeHub) -> None:
+    ends = [listen(hub)[1] for _ in range(20)]
+    for end in ends:
+        end()
+    hub.list(MANIFEST_WORK)
+
+    assert facade.count("watch") <= 20
+    assert not hub.is_watching()
+
+
+def test_readiness_follows_the_connection(facade: Facade, hub: KubeHub) -> None:
+    hangs = (stream(then="hang") for _ in range(20))
+    facade.script("watch", refuse(503), stream(then="hang"), refuse(503), *hangs)
+    _, end = listen(hub)
+
+    eventually("it is connected", hub.is_watching, 5)
+    eventually("the silence is noticed", lambda: not hub.is_watching(), 5)
+    _, other = listen(hub)
+    end()
+    eventually("the other is connected", hub.is_watching, 5)
+    other()
+
+
+def test_an_engine_that_missed_events_finds_what_was_deleted_and_what_was_made(
+    facade: Facade, hub: KubeHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.CRITICAL)
+    labels = {"labels": {RECORD_LABEL: "r"}}
+
+    def seed(memory: MemoryHub) -> None:
+        for name in ("stays", "goes"):
+            memory.create(Ref(CONFIG_MAP, f"ns/{name}"), {"metadata": labels})
+
+    facade.do(seed)
+    clock = SteadyClock()
+    engine = Engine(hub, clock, lambda wake: VirtualTimers(clock, wake), {}, Fleet())
+    facade.script("watch", *(stream(then="cut") for _ in range(10)))
+    engine.start()
+    facade.script("watch", *(refuse(410) for _ in range(10)))
+    facade.do(lambda h: h.delete(Ref(CONFIG_MAP, "ns/goes")))
+    facade.do(lambda h: h.create(Ref(CONFIG_MAP, "ns/comes"), {"metadata": labels}))
+
+    def known() -> None:
+        engine.wait(0.05)
+        engine.run_until_idle()
+        assert {ref.name for ref in engine.fleet.known(CONFIG_MAP)} == {"stays", "comes"}
+
+    eventually("the engine knows", known, 10)
+    engine.stop()

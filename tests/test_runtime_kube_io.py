@@ -1,0 +1,370 @@
+"""Writes over HTTP, many at once: the same outcomes as one after the other, and what faults make of them."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rollout.clock import SystemClock
+from rollout.hub.admission import admit
+from rollout.hub.kube import KubeHub
+from rollout.hub.kube_access import Access
+from rollout.hub.kube_session import Times
+from rollout.hub.memory import MemoryHub
+from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT_DECISION, Obj, Ref
+from rollout.model.names import PLACEMENT_LABEL, WORK_OWNER_LABEL
+from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
+from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
+from rollout.runtime.kube_io import KubeIo
+from tests.kube.contract import work
+from tests.kube.facade import Facade, cut, delay, refuse, serving
+
+DECISION = Ref(PLACEMENT_DECISION, "ns/p-decision-1")
+HELD = Ref(CONFIG_MAP, "ns/held")
+QUICK = Times(connect=0.5, read=2, write=0.4, silence=2)
+Seed = dict[str, Obj]
+
+
+@pytest.fixture
+def facade() -> Iterator[Facade]:
+    with serving() as found:
+        yield found
+
+
+@pytest.fixture
+def hub(facade: Facade, tmp_path: Path) -> Iterator[KubeHub]:
+    hub = KubeHub(Access(str(facade.kubeconfig(tmp_path))), times=QUICK, patience=2)
+    yield hub
+    hub.close()
+
+
+class Desk:
+    """Takes outcomes in, as the engine does."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[tuple[Write, Outcome]] = []
+        self._all = threading.Event()
+        self._wanted = 0
+
+    def send(self, io: Io, *writes: Write) -> list[Outcome]:
+        self.begin(io, writes)
+        return self.wait()
+
+    def begin(self, io: Io, writes: Sequence[Write]) -> None:
+        self.outcomes, self._wanted = [], len(writes)
+        self._all.clear()
+        io.send(writes, self._done)
+
+    def _done(self, write: Write, outcome: Outcome) -> None:
+        self.outcomes.append((write, outcome))
+        if len(self.outcomes) == self._wanted:
+            self._all.set()
+
+    def wait(self) -> list[Outcome]:
+        assert self._all.wait(10), f"{len(self.outcomes)} of {self._wanted} came back"
+        return [outcome for _, outcome in self.outcomes]
+
+
+def ref(n: int) -> Ref:
+    return Ref(MANIFEST_WORK, f"c{n}/web")
+
+
+def seed(hub: MemoryHub) -> dict[str, Obj]:
+    """Works of clusters 1 to 9, a decision that names cluster 8, and a ConfigMap that is held."""
+    owned = {"labels": {WORK_OWNER_LABEL: "ns.web"}}
+    found = {str(n): hub.create(ref(n), work(**owned)) for n in range(1, 10)}
+    hub.create(DECISION, {"metadata": {"labels": {PLACEMENT_LABEL: "p"}}})
+    hub.patch_status(DECISION, {"status": {"decisions": [{"clusterName": "c8", "reason": ""}]}})
+    found["held"] = hub.create(HELD, {"metadata": {"finalizers": ["a.io/x", "b.io/y"]}})
+    return found
+
+
+def version(obj: Obj) -> int:
+    return int(obj["metadata"]["resourceVersion"])
+
+
+def labelled(value: str) -> Obj:
+    return {"metadata": {"labels": {"v": value}}}
+
+
+def condition(kind: str) -> Obj:
+    return {
+        "conditions": [
+            {
+                "type": kind,
+                "status": "True",
+                "reason": "R",
+                "message": "",
+                "lastTransitionTime": "2026-01-01T00:00:00Z",
+            }
+        ]
+    }
+
+
+def release(labels: tuple[tuple[str, str], ...], held: Obj, **options: bool) -> RemoveFinalizer:
+    deleting = options.get("deleting_is_gone", False)
+    return RemoveFinalizer(HELD, "a.io/x", version(held), MANIFEST_WORK, labels, deleting)
+
+
+OWNED = ((WORK_OWNER_LABEL, "ns.web"),)
+UID = "00000000-0000-0000-0000-000000000000"
+
+CASES: dict[str, Callable[[dict[str, Obj]], Write]] = {
+    "create": lambda seeded: Create(ref(10), work()),
+    "create twice": lambda seeded: Create(ref(1), work()),
+    "create what is bad": lambda seeded: Create(ref(10), {"spec": {"workload": 7}}),
+    "patch": lambda seeded: Patch(ref(1), labelled("1"), version(seeded["1"])),
+    "patch at any version": lambda seeded: Patch(ref(1), labelled("1")),
+    "patch what has changed": lambda seeded: Patch(ref(1), labelled("1"), version(seeded["1"]) - 1),
+    "patch what is gone": lambda seeded: Patch(ref(10), labelled("1")),
+    "patch badly": lambda seeded: Patch(ref(1), {"spec": {"workload": 7}}),
+    "status": lambda seeded: PatchStatus(ref(2), condition("Applied"), version(seeded["2"])),
+    "status of what has changed": lambda seeded: PatchStatus(ref(2), condition("Applied"), 1),
+    "status of what is gone": lambda seeded: PatchStatus(ref(10), condition("Applied")),
+    "delete": lambda seeded: Delete(ref(3), seeded["3"]["metadata"]["uid"]),
+    "delete another one": lambda seeded: Delete(ref(3), UID),
+    "delete what is gone": lambda seeded: Delete(ref(10), UID),
+    "delete what is selected": lambda s: Delete(ref(8), s["8"]["metadata"]["uid"], ("ns/p",), "c8"),
+    "delete what is not": lambda s: Delete(ref(9), s["9"]["metadata"]["uid"], ("ns/p",), "c9"),
+    "release too early": lambda seeded: release(OWNED, seeded["held"]),
+    "release": lambda seeded: release(((WORK_OWNER_LABEL, "none"),), seeded["held"]),
+    "release what has changed": lambda seeded: RemoveFinalizer(
+        HELD, "a.io/x", 1, MANIFEST_WORK, ((WORK_OWNER_LABEL, "none"),), False
+    ),
+    "release what is gone": lambda seeded: RemoveFinalizer(
+        Ref(CONFIG_MAP, "ns/none"), "a.io/x", 1, MANIFEST_WORK, (("x", "none"),), False
+    ),
+}
+
+
+def picture(hub: MemoryHub) -> list[Any]:
+    """What a hub holds, without what differs from one to the other."""
+    found: list[Any] = []
+    for kind in (MANIFEST_WORK, PLACEMENT_DECISION, CONFIG_MAP):
+        for obj in hub.list(kind).items:
+            own = ("uid", "creationTimestamp")
+            meta = {name: value for name, value in obj["metadata"].items() if name not in own}
+            found.append({**obj, "metadata": meta})
+    return found
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_write_has_the_outcome_that_it_has_one_after_the_other(
+    facade: Facade, hub: KubeHub, case: str
+) -> None:
+    reference = MemoryHub(SystemClock(), admit=admit)
+    (plain,) = Desk().send(InlineIo(reference), CASES[case](seed(reference)))
+
+    (found,) = Desk().send(KubeIo(hub), CASES[case](facade.do(seed)))
+
+    assert found.result is plain.result
+    if found.result is Result.LANDED:
+        assert (found.obj is None) == (plain.obj is None)
+    assert facade.do(picture) == picture(reference)
+
+
+def test_works_that_are_going_count_as_gone_where_that_is_enough(
+    facade: Facade, hub: KubeHub
+) -> None:
+    seeded = facade.do(seed)
+
+    def going(memory: MemoryHub) -> None:
+        for n in range(1, 10):
+            memory.patch(ref(n), {"metadata": {"finalizers": ["a.io/agent"]}})
+            memory.delete(ref(n))
+
+    facade.do(going)
+    io = KubeIo(hub)
+    (held,) = Desk().send(io, release(OWNED, seeded["held"]))
+    (let_go,) = Desk().send(io, release(OWNED, seeded["held"], deleting_is_gone=True))
+
+    assert held.result is Result.STALE
+    assert let_go.result is Result.LANDED
+    assert let_go.obj is not None
+    assert let_go.obj["metadata"]["finalizers"] == ["b.io/y"]
+
+
+# Faults
+
+
+def test_a_write_that_lost_its_answer_is_read_back_as_it_was_done(
+    facade: Facade, hub: KubeHub
+) -> None:
+    facade.script("create", facade.lose)
+
+    (outcome,) = Desk().send(KubeIo(hub), Create(ref(1), work()))
+
+    assert outcome.result is Result.UNKNOWN
+    assert outcome.read_back is ReadBack.DONE
+    assert outcome.obj == hub.get(ref(1))
+
+
+@pytest.mark.parametrize("act", [refuse(500), refuse(503), cut], ids=["500", "503", "reset"])
+def test_a_write_that_was_not_done_is_read_back_as_nothing(
+    facade: Facade, hub: KubeHub, act: Any
+) -> None:
+    facade.script("create", act)
+
+    (outcome,) = Desk().send(KubeIo(hub), Create(ref(1), work()))
+
+    assert (outcome.result, outcome.read_back, outcome.obj) == (
+        Result.UNKNOWN,
+        ReadBack.DONE,
+        None,
+    )
+
+
+def test_a_write_with_no_answer_in_time_is_unknown(facade: Facade, hub: KubeHub) -> None:
+    facade.script("create", delay(0.8))
+
+    (outcome,) = Desk().send(KubeIo(hub), Create(ref(1), work()))
+
+    assert outcome.result is Result.UNKNOWN
+    assert "no answer in time" in outcome.message
+
+
+def test_reading_back_is_tried_again_and_given_up_in_the_end(
+    facade: Facade, hub: KubeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    facade.script("create", facade.lose)
+    facade.script("get", refuse(503), cut)
+    (first,) = Desk().send(KubeIo(hub), Create(ref(1), work()))
+
+    monkeypatch.setattr("rollout.runtime.kube_io.READ_BACK_SECONDS", 0.3)
+    facade.script("create", cut)
+    facade.script("get", *(refuse(503) for _ in range(50)))
+    (second,) = Desk().send(KubeIo(hub), Create(ref(2), work()))
+
+    assert (first.read_back, first.obj is None) == (ReadBack.DONE, False)
+    assert (second.read_back, second.obj) == (ReadBack.FAILED, None)
+
+
+def test_a_conflict_brings_what_is_there_now(facade: Facade, hub: KubeHub) -> None:
+    stored = facade.do(seed)["1"]
+    newer = hub.patch(ref(1), labelled("2"))
+
+    (outcome,) = Desk().send(KubeIo(hub), Patch(ref(1), labelled("3"), version(stored)))
+
+    assert (outcome.result, outcome.obj) == (Result.STALE, newer)
+
+
+def test_throttling_says_how_long_and_nothing_is_sent_meanwhile(
+    facade: Facade, hub: KubeHub
+) -> None:
+    facade.script("create", refuse(429, Retry_After="2"))
+    io, desk = KubeIo(hub), Desk()
+    (first,) = desk.send(io, Create(ref(1), work()))
+    desk.begin(io, [Create(ref(2), work())])
+
+    assert first.result is Result.WAIT
+    assert first.after is not None
+    assert first.after.total_seconds() == 2
+    assert not threading.Event().wait(0.6)
+    assert facade.count("create") == 1
+    assert desk.wait()[0].result is Result.LANDED
+
+
+def test_a_storm_of_refusals_leaves_no_write_without_an_answer(
+    facade: Facade, hub: KubeHub
+) -> None:
+    acts = [refuse(503), cut, refuse(500)]
+    facade.script("create", refuse(429), *(acts[n % 3] for n in range(59)))
+
+    outcomes = Desk().send(KubeIo(hub), *(Create(ref(n), work()) for n in range(100)))
+
+    assert len(outcomes) == 100
+    assert sum(o.result is Result.LANDED for o in outcomes) == 40
+    assert hub.crew.window.in_flight == 0
+    assert hub.crew.waiting() == 0
+
+
+# Many at once
+
+
+def test_what_has_waited_too_long_is_not_sent_but_planned_again(
+    facade: Facade, hub: KubeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rollout.runtime.kube_io.OLDEST_SECONDS", 0.15)
+    facade.script("create", *(delay(0.1) for _ in range(200)))
+
+    outcomes = Desk().send(KubeIo(hub), *(Create(ref(n), work()) for n in range(100)))
+
+    landed = sum(o.result is Result.LANDED for o in outcomes)
+    assert 16 <= landed < 100
+    assert len(hub.list(MANIFEST_WORK).items) == landed == facade.count("create")
+    assert {o.after.total_seconds() for o in outcomes if o.after is not None} == {0.0}
+
+
+def test_no_more_are_in_flight_than_the_window_holds(facade: Facade, hub: KubeHub) -> None:
+    facade.script("create", *(delay(0.02) for _ in range(200)))
+    Desk().send(KubeIo(hub), *(Create(ref(n), work()) for n in range(200)))
+
+    assert 16 <= hub.crew.most_in_flight <= 64
+    assert len(hub.list(MANIFEST_WORK).items) == 200
+
+
+def test_a_small_lot_is_not_held_up_by_a_large_one(facade: Facade, hub: KubeHub) -> None:
+    facade.script("create", *(delay(0.02) for _ in range(500)))
+    io, large, small = KubeIo(hub), Desk(), Desk()
+    large.begin(io, [Create(ref(n), work()) for n in range(400)])
+    small.send(io, Create(Ref(MANIFEST_WORK, "small/web"), work()))
+
+    assert len(large.outcomes) < 200
+    large.wait()
+
+
+def test_decisions_are_read_once_for_the_deletes_of_a_wave(facade: Facade, hub: KubeHub) -> None:
+    seeded = facade.do(seed)
+    deletes = [
+        Delete(ref(n), seeded[str(n)]["metadata"]["uid"], ("ns/p",), f"c{n}") for n in range(1, 10)
+    ]
+    io, desk = KubeIo(hub), Desk()
+
+    results = [o.result for o in desk.send(io, *deletes)]
+    assert (results.count(Result.LANDED), results.count(Result.STALE)) == (8, 1)
+    assert facade.count("list") == 1
+    desk.send(io, deletes[7])
+    assert facade.count("list") == 2
+
+
+def test_where_decisions_cannot_be_read_nothing_is_deleted(facade: Facade, hub: KubeHub) -> None:
+    seeded = facade.do(seed)
+    facade.script("list", refuse(503))
+
+    (outcome,) = Desk().send(
+        KubeIo(hub), Delete(ref(9), seeded["9"]["metadata"]["uid"], ("ns/p",), "c9")
+    )
+
+    assert outcome.result is Result.UNKNOWN
+    assert facade.count("delete") == 0
+
+
+@pytest.mark.parametrize(
+    "case", ["create", "patch", "status", "delete", "delete what is not", "release"]
+)
+def test_a_process_that_may_not_write_sends_nothing(
+    facade: Facade, hub: KubeHub, case: str
+) -> None:
+    seeded = facade.do(seed)
+
+    (outcome,) = Desk().send(KubeIo(hub, allowed=lambda: False), CASES[case](seeded))
+
+    assert outcome.result is Result.WAIT
+    assert {a.method for a in facade.asked} <= {"GET"}
+
+
+def test_what_is_queued_when_writing_is_forbidden_is_not_sent(facade: Facade, hub: KubeHub) -> None:
+    facade.script("create", *(delay(0.1) for _ in range(200)))
+    allowed = threading.Event()
+    allowed.set()
+    desk = Desk()
+    desk.begin(KubeIo(hub, allowed.is_set), [Create(ref(n), work()) for n in range(100)])
+    while not facade.count("create"):
+        threading.Event().wait(0.01)
+    allowed.clear()
+    outcomes = desk.wait()
+
+    assert facade.count("create") < 60
+    assert sum(o.result is Result.WAIT for o in outcomes) > 40

@@ -1,0 +1,136 @@
+"""What random histories once found, each as the shortest history that shows it."""
+
+from datetime import timedelta
+
+from rollout.hub.faults import Rates
+from rollout.model.kinds import PLACEMENT, Obj, Ref
+from rollout.sim.scenario import Scenario
+from tests.safety.setting import Setting
+from tests.safety.world import History
+
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+SLOW_SOAK: Obj = {
+    "type": "Progressive",
+    "progressive": {"minSuccessTime": "2m", "progressDeadline": "3m", "maxFailures": 0},
+}
+EVERYTHING: Obj = {"type": "All", "all": {}}
+
+
+def begin(*, foreign: bool = False, **strategies: Obj) -> History:
+    """A fleet of four, all well, one of them in the ring that only a second placement selects."""
+    clusters = tuple(f"c{n:02d}" for n in range(4))
+    setting = Setting(
+        seed=1,
+        clusters=clusters,
+        rings={c: "early" if c == "c03" else "rest" for c in clusters},
+        refs=tuple(strategies),
+        strategies=strategies,
+        rules=True,
+        strict=False,
+        foreign=foreign,
+        told=True,
+        latency=timedelta(0),
+        faults=Rates(),
+        scenario=Scenario(),
+        script=(),
+    )
+    history = History(setting)
+    history.hands.set_up()
+    history.start_engine()
+    history.agents.start()
+    return history
+
+
+def wait(history: History, span: timedelta) -> None:
+    history.until(history.clock.now() + span)
+    assert not history.violations
+
+
+def verdicts(history: History, placement: str) -> dict[str, str]:
+    """What the record says of each cluster."""
+    return {c: line.get("verdict", "") for c, line in history.judge.record(placement).items()}
+
+
+def test_a_restart_before_the_placement_is_decided_again_forgets_nothing() -> None:
+    history = begin(p=SLOW_SOAK)
+    wait(history, 5 * MINUTE)
+    before = verdicts(history, "p")
+    history.die(SECOND)
+    history.hub.delete(Ref(PLACEMENT, "default/p"))
+    wait(history, MINUTE)
+    assert verdicts(history, "p") == before == dict.fromkeys(history.setting.clusters, "Soaked")
+
+
+def test_a_restart_amid_a_torn_write_of_decisions_forgets_nothing() -> None:
+    history = begin(foreign=True, p=SLOW_SOAK)
+    wait(history, 6 * MINUTE)
+    before = verdicts(history, "p")
+    history.hub.patch_status(Ref(PLACEMENT, "default/p"), {"status": {"decisionGroups": []}})
+    history.die(SECOND)
+    wait(history, MINUTE)
+    assert verdicts(history, "p") == before == dict.fromkeys(history.setting.clusters, "Soaked")
+
+
+def test_a_restart_amid_a_torn_write_gives_no_cluster_to_a_later_placement() -> None:
+    history = begin(foreign=True, p=SLOW_SOAK, q=SLOW_SOAK)
+    wait(history, 6 * MINUTE)
+    before = verdicts(history, "p"), verdicts(history, "q")
+    placement = Ref(PLACEMENT, "default/p")
+    told = history.hub.get(placement)["status"]
+    history.hub.patch_status(placement, {"status": {"decisionGroups": []}})
+    history.die(SECOND)
+    wait(history, MINUTE)
+    assert (verdicts(history, "p"), verdicts(history, "q")) == before
+    history.hub.patch_status(placement, {"status": told})
+    wait(history, MINUTE)
+    assert (verdicts(history, "p"), verdicts(history, "q")) == before
+
+
+def test_the_tally_adds_up_when_clusters_come_while_the_strategy_is_misconfigured() -> None:
+    history = begin(p=EVERYTHING)
+    wait(history, 2 * MINUTE)
+    bad = {"type": "All", "all": {"progressDeadline": "10x"}}
+    spec = {"placementRefs": [{"name": "p", "rolloutStrategy": bad}]}
+    history.hands._edit(spec)
+    wait(history, SECOND)
+    history.hands.do_cluster_new()
+    wait(history, MINUTE)
+
+
+def test_what_succeeded_before_its_record_was_lost_has_not_timed_out() -> None:
+    history = begin(p=SLOW_SOAK)
+    wait(history, 5 * MINUTE)
+    history.forget(SECOND)
+    wait(history, 10 * SECOND)
+    assert set(verdicts(history, "p").values()) == {""}
+    wait(history, 3 * MINUTE)
+    assert set(verdicts(history, "p").values()) == {"Soaked"}
+
+
+def test_a_work_that_is_found_is_recorded_with_a_cause() -> None:
+    history = begin(p=EVERYTHING)
+    wait(history, MINUTE)
+    history.forget(SECOND)
+    wait(history, MINUTE)
+    assert all(line["cause"] for line in history.judge.record("p").values())
+
+
+def test_a_change_of_owner_and_of_revision_at_once_is_one_write_for_each_cluster() -> None:
+    history = begin(p=EVERYTHING, q=EVERYTHING)
+    wait(history, 2 * MINUTE)
+    history.hands.do_overlap()
+    history.hands.do_new_revision()
+    wait(history, MINUTE)
+    works = [work for cluster in ("c00", "c03") for work in history.judge.works(cluster)]
+    assert {work["metadata"]["generation"] for work in works} == {2}
+
+
+def test_a_cluster_is_not_restored_to_what_is_superseded_in_the_same_pass() -> None:
+    history = begin(p=EVERYTHING)
+    history.hands.refusing.add("c00")
+    wait(history, 2 * MINUTE)
+    history.hands.refusing.clear()
+    history.hands.do_new_revision()
+    wait(history, SECOND)
+    assert history.carried()["c00"] == ("r2",)
+    assert [work["metadata"]["generation"] for work in history.judge.works("c00")] == [1]
