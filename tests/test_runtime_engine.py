@@ -29,8 +29,9 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.planning.plan import NOTHING, Create, Patch, PatchStatus, Plan, Touch, Write
-from rollout.runtime.engine import Engine, Pace, Woken
+from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.io import Done, InlineIo, Outcome, Result, perform
+from rollout.runtime.messages import Woken
 from rollout.runtime.timers import VirtualTimers
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario

@@ -26,7 +26,7 @@ from rollout.strategies.base import (
     Timing,
     Verdict,
 )
-from rollout.strategies.judge import judge
+from rollout.strategies.judge import concluded, judge
 from rollout.strategies.ledger import Ledger
 from rollout.strategies.ocm_step import Reported, ocm_step
 from rollout.strategies.stages import had_members
@@ -238,7 +238,11 @@ class LiveRollout:
         if cluster not in self.ledger:
             return
         before = self.ledger.standings.get(cluster)
-        after = _stand(cluster, before, seen, self.revision, now)
+        known = before
+        if known is not None and known.revision != self.revision:
+            # What came of an older revision stays: later trouble there takes no slot again.
+            known = concluded(known, self.ledger.rollout.timing, now)
+        after = _stand(cluster, known, seen, self.revision, now)
         if after is not None and before is None:
             self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
         if after is not None and after != before:

@@ -3,6 +3,7 @@
 The one place where soak, deadline and failure grace are measured. Source: semantics rows 6-9, 11, 20.
 """
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -28,6 +29,18 @@ def judge(standing: Standing, revision: str, timing: Timing, now: datetime) -> J
     if judged.phase.holds_slot:
         return Judgement(Phase.OUTDATED, judged.until, judged.reason)
     return Judgement(Phase.WAITING)
+
+
+def concluded(standing: Standing, timing: Timing, now: datetime) -> Standing:
+    """The standing with the verdict that it has come to on its own revision, if any (row 11)."""
+    if standing.verdict is not None:
+        return standing
+    judged = _on_its_revision(standing, timing, now)
+    if judged.phase is Phase.SOAKED:
+        return replace(standing, verdict=Verdict.SOAKED)
+    if judged.phase is Phase.FAILED:
+        return replace(standing, verdict=Verdict.FAILED, reason=judged.reason)
+    return standing
 
 
 def _on_its_revision(standing: Standing, timing: Timing, now: datetime) -> Judgement:

@@ -17,6 +17,7 @@ from rollout.fleet.workloads import Workload
 from rollout.planning import documents, removals, status
 from rollout.planning.replicasets import _Pass
 from rollout.runtime import engine, io
+from rollout.runtime.messages import Broken
 from rollout.strategies import base, judge, ledger, stages, states, step
 from rollout.strategies.base import Phase, Verdict
 from rollout.strategies.judge import Judgement
@@ -144,7 +145,7 @@ def _nothing_taken(real: Any) -> Any:
 
 def _but_broken_watches(real: Any) -> Any:
     def take(self: Any, message: Any, now: Any) -> None:
-        if not isinstance(message, engine.Broken):
+        if not isinstance(message, Broken):
             real(self, message, now)
 
     return take
