@@ -29,7 +29,7 @@ demo: $(READY) ## run examples/canary from YAML to finished fleet, in virtual ti
 	@$(BIN)/rollout demo
 
 test: $(READY) ## run the tests that need nothing but this machine
-	$(BIN)/pytest -q -n 2 --dist loadfile $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not kube" $(ARGS)
 
 lint: $(READY) ## check style, types and layers
 	$(BIN)/ruff check .

@@ -10,10 +10,21 @@ from rollout.analysis.copies import copied, storing
 from rollout.analysis.forecast import Forecast, WorkloadPlan, forecast
 from rollout.analysis.whole import Whole
 from rollout.clock import VirtualClock
+from rollout.errors import Gone
+from rollout.hub.base import Listing
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import (
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT,
+    REPLICA_SET,
+    Kind,
+    Obj,
+    Ref,
+)
 from rollout.model.names import FAILURE_TOLERANCE, PAUSED
 from rollout.sim.scenario import Scenario
+from rollout.sim.scenario_file import parse_scenario
 from tests.analysis_cases import random_question
 from tests.cli.shapes import binding, cluster, cluster_set, placement, workload
 
@@ -245,3 +256,66 @@ def test_further_warnings_are_asked_for_with_all_objects_as_they_would_be() -> N
     assert seen.count(MANAGED_CLUSTER.name) == 12
     assert MANIFEST_WORK.name not in seen
     assert PLACEMENT.name in seen
+
+
+INSTANT = """
+apiVersion: rollout-engine.io/v1alpha1
+kind: AgentScenario
+spec: {defaults: {applyAfter: 0s, readyAfter: 0s}}
+"""
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_the_earliest_finish_is_that_of_agents_that_succeed_at_once(seed: int) -> None:
+    hub, clock = random_question(seed).hub()
+    written = [unstored(obj) for _, obj in hub.everything()]
+
+    found = forecast(None, storing(written), clock.now())
+    run = Whole(hub, clock, parse_scenario(INSTANT))
+    run.run()
+
+    finishes = [plan.finish.at for plan in found.workloads]
+    assert (None not in finishes) == run.is_done
+    if run.is_done:
+        assert max(at for at in finishes if at is not None) == run.now
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_clusters_are_touched_in_the_order_that_was_foreseen(seed: int) -> None:
+    hub, clock = random_question(seed).hub()
+    written = [unstored(obj) for _, obj in hub.everything()]
+
+    found = forecast(None, storing(written), clock.now())
+    run = Whole(hub, clock, parse_scenario(INSTANT))
+    run.run()
+
+    for plan in found.workloads:
+        for each in plan.placements:
+            if not each.selected:
+                continue  # an earlier placementRef owns all of its clusters
+            track = run.tracks[plan.key, each.placement]
+            order = [cluster for stage in each.stages for cluster in stage.added]
+            instants = [
+                track.standings[cluster][0][1].touched
+                for cluster in order
+                if cluster in track.standings
+            ]
+            assert instants == sorted(instants), plan.key
+
+
+class Bare(MemoryHub):
+    """An API server on which some CRDs are not installed."""
+
+    def list(self, kind: Kind, *args: object, **more: object) -> Listing:
+        if kind.group.startswith("addon."):
+            raise Gone(f"{kind} is not there")
+        return super().list(kind)
+
+
+def test_a_kind_that_the_hub_does_not_know_has_no_objects() -> None:
+    hub = Bare(VirtualClock(NOW))
+    storing(fleet())(hub)
+
+    found = forecast(hub, storing([cluster("new")]), NOW)
+
+    assert only(found).touches == 13

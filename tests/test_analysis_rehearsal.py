@@ -1,5 +1,7 @@
 """A rehearsal gives what the whole simulation gives: the same touches at the same instants, the same end."""
 
+import pickle
+
 import pytest
 
 from rollout.analysis.copies import storing
@@ -8,7 +10,7 @@ from rollout.analysis.simulating import Question, question, simulate, simulate_m
 from rollout.analysis.tracks import Timeline
 from rollout.analysis.whole import Whole
 from rollout.api.load import load
-from rollout.model.kinds import Obj
+from rollout.model.kinds import KINDS, Obj
 from rollout.sim.scenario_file import is_scenario, parse_scenario, read_scenario
 from tests.analysis_cases import random_question
 from tests.cli.shapes import binding, cluster, cluster_set, placement, workload
@@ -139,3 +141,14 @@ def test_a_rollout_that_is_under_way_takes_the_whole_simulation() -> None:
 
     assert found.whole_because == "default/web has clusters in flight, or failed"
     assert found.outcome.end is End.DONE
+
+
+def test_a_question_is_the_same_in_another_process() -> None:
+    """There is one value for each kind, there too."""
+    asked = random_question(1)
+
+    again = pickle.loads(pickle.dumps(asked))
+
+    assert again == asked
+    assert all(ref.kind is KINDS[ref.kind.name] for ref, _ in again.objects)
+    assert simulate(again) == simulate(asked)

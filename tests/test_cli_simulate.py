@@ -11,7 +11,7 @@ from rollout.cli.render_simulate import comparison_lines, distribution_lines, ga
 from rollout.model.kinds import Obj
 from rollout.strategies.base import Phase
 from tests.cli.halted import HEALTHY, SILENT, STRATEGY, files, ran
-from tests.cli.shapes import MIN, T0, run, workload, write
+from tests.cli.shapes import MIN, T0, placement, run, workload, write
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHANCY: Obj = {
@@ -147,6 +147,20 @@ def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], fault: str) -> 
 
     assert found.exit_code == 2
     assert fault in found.stderr
+
+
+def test_without_a_workload_there_is_nothing_to_simulate(tmp_path: Path) -> None:
+    found = run("simulate", "-f", write(tmp_path / "a.yaml", placement()))
+
+    assert found.exit_code == 1
+    assert "there is no ManifestWorkReplicaSet to roll out" in found.stderr
+
+
+def test_a_bad_file_is_not_simulated(tmp_path: Path) -> None:
+    found = run("simulate", "-f", write(tmp_path / "a.yaml", placement(numberOfClusters="many")))
+
+    assert (found.exit_code, found.stdout) == (1, "")
+    assert "nothing was simulated: correct the files first" in found.stderr
 
 
 # -- the words and pictures

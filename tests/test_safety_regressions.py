@@ -1,12 +1,19 @@
 """What random histories once found, each as the shortest history that shows it."""
 
+from dataclasses import replace
 from datetime import timedelta
 
+from rollout.fleet.live import LiveRollout, Observation, Terms
 from rollout.hub.faults import Rates
-from rollout.model.kinds import PLACEMENT, Obj, Ref
+from rollout.model.amounts import Amount
+from rollout.model.kinds import PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.model.placement import Group
+from rollout.model.replicaset import RolloutSpec
 from rollout.sim.scenario import Scenario
+from rollout.strategies.base import Health, select
+from rollout.strategies.stages import Progressive
 from tests.safety.setting import Setting
-from tests.safety.world import History
+from tests.safety.world import T0, History
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 SLOW_SOAK: Obj = {
@@ -134,3 +141,25 @@ def test_a_cluster_is_not_restored_to_what_is_superseded_in_the_same_pass() -> N
     wait(history, SECOND)
     assert history.carried()["c00"] == ("r2",)
     assert [work["metadata"]["generation"] for work in history.judge.works("c00")] == [1]
+
+
+def test_what_soaked_on_an_older_revision_takes_no_slot_when_it_fails_there_later() -> None:
+    """The limit is one, a newcomer holds it, and the cluster on the old revision falls ill."""
+    live = LiveRollout(Ref(REPLICA_SET, "default/web"), "p", "uid", T0)
+    terms = Terms(
+        revision="r1",
+        spec=RolloutSpec("Progressive", concurrency=Amount(1)),
+        strategy=Progressive(),
+        selection=select([Group(0, "", ("c00", "c01"))]),
+        soak=MINUTE,
+        grace=MINUTE,
+    )
+    live.agree(terms, lambda _: True, T0)
+    assert live.step(None, T0).touch == ("c00",)
+    live.attempt("c00", "SlotFree", T0)
+    live.observe("c00", Observation("r1", Health.SUCCEEDED), T0)
+    live.agree(replace(terms, revision="r2"), lambda _: True, T0 + SECOND)
+    after = T0 + 2 * MINUTE  # c00 has soaked on r1
+    live.attempt("c01", "SlotFree", after)
+    live.observe("c00", Observation("r1", Health.PROGRESSING), after)
+    assert live.step(None, after).touch == ()

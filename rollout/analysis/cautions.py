@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from rollout.analysis.waits import remedy
 from rollout.fleet.workloads import Share, Workload
 from rollout.model import names
-from rollout.strategies.base import StageReport
+from rollout.strategies.base import Hold, StageReport
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ def cautions(workload: Workload) -> list[Caution]:
     for name, share in workload.shares.items():
         hold = share.hold or share.live.last.hold
         if hold is not None:
-            found.append(Caution(subject, f"placement {name}: {hold.message}", _until(hold.reason)))
+            found.append(Caution(subject, f"placement {name}: {hold.message}", _until(hold)))
         found += [
             Caution(subject, f"placement {name}, {stage.title}: {text}", _STRICT)
             for stage in share.live.last.stages
@@ -36,8 +36,8 @@ def cautions(workload: Workload) -> list[Caution]:
     return found
 
 
-def _until(reason: str) -> str:
-    return f"{reason} holds it until {remedy(reason)}"
+def _until(hold: Hold) -> str:
+    return f"{hold.reason} holds it until {remedy(hold.reason, hold.message)}"
 
 
 _STRICT = f"set annotation {names.FAILURE_TOLERANCE}: Strict, or lower maxConcurrency"

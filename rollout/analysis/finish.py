@@ -53,7 +53,11 @@ def _finish(like: LiveRollout, now: datetime) -> Finish:
         step = _settle(live, now)
         stopped = step.hold or step.halt
         if stopped is not None:
-            return Finish(None, None, f"{stopped.reason}: not before {remedy(stopped.reason)}")
+            return Finish(
+                None,
+                None,
+                f"{stopped.reason}: not before {remedy(stopped.reason, stopped.message)}",
+            )
         if step.complete:
             return Finish(now, now - start)
         due = live.ledger.next_due()

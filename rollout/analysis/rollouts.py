@@ -1,6 +1,6 @@
 """Why does this rollout stand where it stands? One reason, what ends it, and every stage."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,7 +10,6 @@ from rollout.fleet.live import LiveRollout
 from rollout.fleet.workloads import Share, Workload
 from rollout.model.amounts import Amount
 from rollout.model.conditions import read_conditions
-from rollout.model.names import PROGRESSING
 from rollout.strategies.base import Phase, Stage, StageReport
 
 MOST_TROUBLED = 10
@@ -89,41 +88,55 @@ def explain_rollout(sight: Sight, key: str) -> RolloutAccount | None:
         sum(share.selected for share in workload.shares.values()),
         standing.message,
         standing.reason in DONE,
-        _whole(workload, standing.reason),
+        _whole(workload, standing.reason, standing.message),
         stages,
         len(troubled),
         tuple(troubled[:MOST_TROUBLED]),
     )
 
 
-def _whole(workload: Workload, reason: str) -> Wait:
+def _whole(workload: Workload, reason: str, message: str) -> Wait:
     """The wait of a workload as a whole."""
     since = _since(workload, reason)
     if reason in DONE:
         return Wait(reason, since, "nothing is waited for")
     if reason in ("RollingOut", "Waiting"):
-        nexts = [due for share in workload.shares.values() if (due := share.live.ledger.next_due())]
-        if any(share.live.last.touch for share in workload.shares.values()):
-            return Wait(reason, since, "the engine writes to the clusters whose turn it is")
-        at, cluster = min(nexts, default=(None, ""))
-        if at is None:
-            return Wait(reason, since, "an agent reports; time alone changes nothing")
-        return Wait(reason, since, f"an agent reports; or else {cluster} is judged then", at)
+        return _rolling([share.live for share in workload.shares.values()], reason, since)
     instants = [recovers(share.live) for share in workload.shares.values()]
     until = min((at for at in instants if at is not None), default=None)
-    return Wait(reason, since, remedy(reason), until if reason == "MaxFailuresExceeded" else None)
+    until = until if reason == "MaxFailuresExceeded" else None
+    return Wait(reason, since, remedy(reason, message), until)
+
+
+_THEN: Mapping[Phase, str] = {
+    Phase.SOAKING: "has soaked",
+    Phase.PROGRESSING: "reaches its deadline, or its failure counts",
+    Phase.FAILING: "has failed for good",
+    Phase.FAILED: "has recovered",
+}
+"""What time alone makes of a cluster in a phase."""
+
+
+def _rolling(lives: Sequence[LiveRollout], reason: str, since: datetime | None) -> Wait:
+    if any(live.last.touch for live in lives):
+        return Wait(reason, since, "the engine writes to the clusters whose turn it is")
+    nexts = [
+        (*due, live.ledger.judgement(due[1]).phase)
+        for live in lives
+        if (due := live.ledger.next_due()) is not None
+    ]
+    if not nexts:
+        return Wait(reason, since, "an agent reports; time alone changes nothing")
+    at, cluster, phase = min(nexts, key=lambda due: due[:2])
+    what = _THEN.get(phase, "is done with its old revision, or has failed there")
+    return Wait(reason, since, f"an agent reports; or else {cluster} {what}", at)
 
 
 def _since(workload: Workload, reason: str) -> datetime | None:
-    """When the workload began to stand so, as far as its stored condition tells."""
+    """When the workload began to stand so, as far as its stored conditions tell."""
     assert workload.replicaset is not None
     stored = read_conditions((workload.replicaset.raw.get("status") or {}).get("conditions"))
-    for condition in stored.values():
-        same_generation = condition.observed_generation == workload.replicaset.generation
-        if condition.reason == reason and same_generation:
-            return condition.since
-    known = stored.get(PROGRESSING)
-    return known.since if known is not None and known.reason == reason else None
+    return next((c.since for c in stored.values() if c.reason == reason), None)
 
 
 def _stages(share: Share) -> list[StageAccount]:

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from rollout.fleet.live import LiveRollout
 from rollout.model import names
-from rollout.strategies.base import Hold, Phase, StageReport, Standing
+from rollout.strategies.base import Phase, StageReport, Standing
 from rollout.strategies.judge import Judgement
 
 
@@ -45,9 +45,9 @@ _REMEDIES: Mapping[str, str] = {
 }
 
 
-def remedy(reason: str) -> str:
-    """What would end a hold of this reason."""
-    return _REMEDIES.get(reason, "its cause is gone; see the message")
+def remedy(reason: str, message: str = "") -> str:
+    """What would end a hold of this reason; where we know of none, what the hold itself says."""
+    return _REMEDIES.get(reason) or message or "its cause is gone; see the message"
 
 
 def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> Wait | None:
@@ -103,9 +103,9 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
         case "":
             return Wait("Due", since, "the engine writes to the next clusters")
         case blocked:
-            text = stopped.message if stopped is not None else remedy(blocked)
+            text = stopped.message if stopped is not None else ""
             recovery = recovers(live) if blocked == "MaxFailuresExceeded" else None
-            return Wait(blocked, since, remedy(blocked) or text, recovery)
+            return Wait(blocked, since, remedy(blocked, text), recovery)
 
 
 def _unpassed(live: LiveRollout, stage: StageReport) -> str:
@@ -152,8 +152,3 @@ def _touched(standing: Standing, judged: Judgement) -> Wait:
     if standing.health.value == "Silent":
         return Wait("NotAcknowledged", standing.touched, f"its agent answers{late}", until)
     return Wait("Progressing", since, f"its agent reports success{late}", until)
-
-
-def hold_wait(hold: Hold, since: datetime | None) -> Wait:
-    """A hold from outside, as a wait."""
-    return Wait(hold.reason, since, remedy(hold.reason))

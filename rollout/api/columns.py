@@ -111,7 +111,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         AGE,
     ),
     CLUSTER_MANAGEMENT_ADDON.name: (
-        Column("DISPLAY-NAME", ".spec.addOnMeta.displayName"),
+        Column("Display Name", ".spec.addOnMeta.displayName"),
         _ours("Progress", f".status.installProgressions[*]{_progression('Progressing')}.message"),
         _ours("Halted", f".status.installProgressions[*]{_progression('RolloutHalted')}.reason"),
         Column("Age", AGE.path, Type.DATE, wide=True, declared=False),

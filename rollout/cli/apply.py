@@ -59,7 +59,7 @@ def _apply_plan(plan_file: Path, paths: tuple[str, ...], namespace: str) -> int:
     wanted, planned, space = kept_plan(plan_file)
     if "-" in planned and not paths:
         raise Stop(2, "the plan was made of stdin: give the same again with -f")
-    documents = good_documents(paths or planned, namespace or space)
+    documents = good_documents(paths or planned, namespace or space, "applied")
     with open_hub(options(), create=bool(options().state)) as (hub, _), hub.batch():
         if seal(documents, hub) != wanted:
             raise Stop(

@@ -76,24 +76,27 @@ def plan(
     return CHANGES if found.changes else 0
 
 
-def good_documents(paths: Sequence[str], namespace: str) -> list[Document]:
-    """The documents of the files. Raises: Stop where one is bad, or there is none."""
+def good_documents(paths: Sequence[str], namespace: str, undone: str = "planned") -> list[Document]:
+    """The documents of the files. Raises: Stop where one is bad, or there is none.
+
+    ``undone`` is the word for what is not done then.
+    """
     documents = read_documents(paths, namespace)
     bad = [fault for document in documents for fault in document.complaints]
     if bad:
-        raise Stop(1, *bad, "nothing was planned: correct the files first")
+        raise Stop(1, *bad, f"nothing was {undone}: correct the files first")
     if not documents:
         raise Stop(1, "no objects were found in the files")
     return documents
 
 
-def applying(documents: Sequence[Document]) -> Change:
+def applying(documents: Sequence[Document], undone: str = "planned") -> Change:
     """The change that `rollout apply` of these documents makes. Raises: Stop where it is refused."""
 
     def change(hub: EmbeddedHub) -> None:
         refused = [done.line for done in apply_documents(hub, documents) if done.failed]
         if refused:
-            raise Stop(1, *refused, "nothing was planned: correct the files first")
+            raise Stop(1, *refused, f"nothing was {undone}: correct the files first")
 
     return change
 

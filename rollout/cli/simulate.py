@@ -17,7 +17,7 @@ from rollout.analysis.simulating import Question, Tick, question, silent, simula
 from rollout.cli.apply import files_option
 from rollout.cli.asking import output_option, show
 from rollout.cli.documents import Document
-from rollout.cli.options import Options, namespace_option, options, shared
+from rollout.cli.options import Options, Stop, namespace_option, options, shared
 from rollout.cli.plan import applying, good_documents
 from rollout.cli.render_simulate import (
     comparison_lines,
@@ -28,6 +28,7 @@ from rollout.cli.render_simulate import (
 from rollout.cli.scenarios import SCENARIO_STATE, Asked, asked
 from rollout.cli.store import open_hub
 from rollout.hub.base import EmbeddedHub
+from rollout.model.kinds import REPLICA_SET
 
 SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.
 
@@ -37,6 +38,7 @@ comes about, how long it takes, and how many clusters get the change before it h
 not depend on how many processes work at it.
 
 With --state or --context what is stored there is taken as given: how would these files go there, now?
+The exit code is 0 however it ends.
 """
 
 
@@ -140,14 +142,18 @@ def _question(
     paths: Sequence[str], namespace: str, agents: Path | None, seed: int | None
 ) -> Question:
     """The question that some files ask, of what is stored where a state file or server is named."""
-    documents = _newest(good_documents(paths, namespace))
-    chosen = options()
+    documents = _newest(good_documents(paths, namespace, "simulated"))
+    change, chosen = applying(documents, "simulated"), options()
     wanted = asked(agents, paths, seed)
-    if not (chosen.state or chosen.on_server):
-        return question(applying(documents), wanted.scenario())
-    with open_hub(chosen) as (hub, clock):
-        scenario = _as_before(hub, wanted).scenario()
-        return question(applying(documents), scenario, hub=hub, now=clock.now())
+    if chosen.state or chosen.on_server:
+        with open_hub(chosen) as (hub, clock):
+            scenario = _as_before(hub, wanted).scenario()
+            found = question(change, scenario, hub=hub, now=clock.now())
+    else:
+        found = question(change, wanted.scenario())
+    if not any(ref.kind is REPLICA_SET for ref, _ in found.objects):
+        raise Stop(1, "there is no ManifestWorkReplicaSet to roll out: name its file with -f")
+    return found
 
 
 def _newest(documents: Sequence[Document]) -> list[Document]:

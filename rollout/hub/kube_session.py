@@ -28,6 +28,7 @@ JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 _UNAUTHORIZED = 401
 _CLOSING_SECONDS = 5.0
+_LINGER_SECONDS = 0.02  # connections are closed by the turns of the loop after they are told to
 _PLUGIN_SECONDS = 60.0  # a credential plugin may ask a person
 
 
@@ -129,11 +130,13 @@ class Session:
         self._end_loop()
 
     async def _shut(self) -> None:
-        for task in self._tasks:
+        tasks = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._http.close()
         await self._credentials.close()
+        await asyncio.sleep(_LINGER_SECONDS)
 
     def _end_loop(self) -> None:
         self._closed = True

@@ -89,7 +89,9 @@ class LocalRun:
             self._drive.timers,
             planners(profile=profile, rolls_addons=True),
             Fleet(Policy(profile=profile), trackers=(AddOns,)),
-            pace=Pace({REPLICA_SET: gather, CLUSTER_MANAGEMENT_ADDON: gather}, strict=mode.speed is None),
+            pace=Pace(
+                {REPLICA_SET: gather, CLUSTER_MANAGEMENT_ADDON: gather}, strict=mode.speed is None
+            ),
             notes=self._note,
             seed=0,
         )

@@ -47,7 +47,7 @@ class Proxy:
         self.is_open = True
         self._random = Random(self.seed)
         self._loop = asyncio.new_event_loop()
-        self._watches: set[web.Request] = set()
+        self._watches: dict[int, web.Request] = {}
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
         self.url = self._on_loop(self._serve())
@@ -81,7 +81,7 @@ class Proxy:
         self.is_open = False
 
         async def cut() -> None:
-            for request in tuple(self._watches):
+            for request in tuple(self._watches.values()):
                 _abort(request)
 
         self._on_loop(cut())
@@ -159,7 +159,7 @@ class Proxy:
     ) -> web.StreamResponse:
         response = web.StreamResponse(status=answer.status)
         await response.prepare(request)
-        self._watches.add(request)
+        self._watches[id(request)] = request
         try:
             async for chunk in answer.content.iter_any():
                 if self._random.random() * 100 < self.rates.cut:
@@ -167,8 +167,10 @@ class Proxy:
                     await response.write(chunk[: len(chunk) // 2])
                     return _abort(request)
                 await response.write(chunk)
+        except ConnectionResetError:
+            return response
         finally:
-            self._watches.discard(request)
+            self._watches.pop(id(request), None)
         return response
 
 

@@ -219,7 +219,7 @@ class PlanJudge:
         """Whether the engine, having forgotten a verdict, rightly counts the cluster as in flight
         on its old revision: then writing the new one takes no slot."""
         track = rollout.tracks.get(cluster)
-        return track is not None and not track.exact and not track.soaked
+        return track is not None and not track.exact
 
     def _tolerance(self, rollout: Rollout, touched: list[str], now: datetime) -> None:
         """S4: touches that could all fail stay within budget + 1."""

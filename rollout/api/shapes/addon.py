@@ -220,8 +220,7 @@ class DeploymentConfigSpec(Shape):
     registries: list[Registry] | None = None
     proxy_config: ProxyConfig | None = None
     resource_requirements: (
-        Annotated[list[ContainerResources], Field(json_schema_extra=list_map("containerID"))]
-        | None
+        Annotated[list[ContainerResources], Field(json_schema_extra=list_map("containerID"))] | None
     ) = None
 
 
