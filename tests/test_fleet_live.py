@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rollout.fleet.live import LiveRollout, Observation, Terms
+from rollout.fleet.live import LiveRollout, Terms
+from rollout.fleet.observations import Observation
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec

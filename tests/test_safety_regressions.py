@@ -3,7 +3,8 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from rollout.fleet.live import LiveRollout, Observation, Terms
+from rollout.fleet.live import LiveRollout, Terms
+from rollout.fleet.observations import Observation
 from rollout.hub.faults import Rates
 from rollout.model.amounts import Amount
 from rollout.model.kinds import PLACEMENT, REPLICA_SET, Obj, Ref
@@ -13,6 +14,7 @@ from rollout.sim.scenario import Scenario
 from rollout.strategies.base import Health, select
 from rollout.strategies.stages import Progressive
 from tests.safety.setting import Setting
+from tests.safety.suite import run
 from tests.safety.world import T0, History
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
@@ -163,3 +165,8 @@ def test_what_soaked_on_an_older_revision_takes_no_slot_when_it_fails_there_late
     live.attempt("c01", "SlotFree", after)
     live.observe("c00", Observation("r1", Health.PROGRESSING), after)
     assert live.step(None, after).touch == ()
+
+
+def test_a_restart_under_a_misconfigured_strategy_goes_on_watching() -> None:
+    """A success that nobody noted until the strategy was mended came too late for its deadline."""
+    assert run([5732]).broken == []

@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 from rollout.analysis.imagined import imagined
 from rollout.analysis.waits import remedy
-from rollout.fleet.live import LiveRollout, Observation
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.observations import Observation
 from rollout.fleet.workloads import Workload
 from rollout.model import names
 from rollout.strategies.base import Health, Phase, Step

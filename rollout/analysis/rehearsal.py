@@ -12,7 +12,8 @@ from datetime import datetime
 from rollout.analysis.imagined import Unwritten
 from rollout.analysis.setting import Actor, Part, Setting
 from rollout.analysis.tracks import Track
-from rollout.fleet.live import LiveRollout, Observation
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.observations import Observation
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import Obj
 from rollout.model.work import Work

@@ -4,11 +4,15 @@ The same question and the same seed give the same answer, however many processes
 number ``n`` (from 0) has the seed ``seed + n``, and its outcome depends on nothing else.
 """
 
+import pickle
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from rollout.analysis.copies import Change, copied
 from rollout.analysis.outcomes import Distribution, End, Outcome, distribution, ending
@@ -17,6 +21,7 @@ from rollout.analysis.setting import Setting, setting_of
 from rollout.analysis.tracks import Timeline, Track, timeline
 from rollout.analysis.whole import Whole
 from rollout.clock import VirtualClock
+from rollout.errors import RolloutError
 from rollout.hub.base import Hub
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import Obj, Ref
@@ -162,8 +167,9 @@ class _Runner:
 _runner: list[_Runner] = []  # of a worker process
 
 
-def _begin(asked: Question) -> None:
-    _runner[:] = [_Runner(asked)]
+def _begin(path: str) -> None:
+    with Path(path).open("rb") as file:
+        _runner[:] = [_Runner(pickle.load(file))]  # noqa: S301  (written by our own parent)
 
 
 def _work(seeds: Sequence[int]) -> list[Outcome]:
@@ -194,10 +200,21 @@ def simulate_many(
 
 
 def _shared_out(asked: Question, seeds: range, workers: int) -> Iterator[list[Outcome]]:
+    """The outcomes in the order of the seeds. Raises: RolloutError where processes cannot be started."""
     chunks = [seeds[i : i + CHUNK] for i in range(0, len(seeds), CHUNK)]
     processes = min(workers, len(chunks))
-    # Spawned: a process that was forked would inherit locks of threads that it does not have.
-    with ProcessPoolExecutor(
-        processes, get_context("spawn"), initializer=_begin, initargs=(asked,)
-    ) as pool:
-        yield from pool.map(_work, chunks)
+    with TemporaryDirectory() as place:
+        # A file, since a process that fails to start would never empty a pipe.
+        path = Path(place, "question")
+        path.write_bytes(pickle.dumps(asked))
+        # Spawned: a process that was forked would inherit locks of threads that it does not have.
+        pool = ProcessPoolExecutor(
+            processes, get_context("spawn"), initializer=_begin, initargs=(str(path),)
+        )
+        with pool:
+            try:
+                yield from pool.map(_work, chunks)
+            except BrokenProcessPool:
+                raise RolloutError(
+                    "the processes that share the runs ended early; try again with one (--jobs 1)"
+                ) from None

@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rollout.fleet.live import LiveRollout, Observation, Terms
+from rollout.fleet.live import LiveRollout, Terms
 from rollout.fleet.membership import Membership, Surroundings, read_placement, without
 from rollout.fleet.mirror import Mirror
+from rollout.fleet.observations import Observation
 from rollout.fleet.selections import Reading
 from rollout.model import names
 from rollout.model.addon import (

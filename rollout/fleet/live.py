@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rollout.fleet.book import RecordBook
+from rollout.fleet.observations import Observation, stand
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
 from rollout.planning.record import Basis, Head, Line, Record
@@ -28,25 +29,8 @@ from rollout.strategies.base import (
 )
 from rollout.strategies.judge import concluded, judge
 from rollout.strategies.ledger import Ledger
-from rollout.strategies.ocm_step import Reported, ocm_step
-from rollout.strategies.stages import had_members
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What a cluster carries, as the hub shows it, and what its agent says of that.
-
-    ``content`` is the hash of what is carried; ``revision`` and ``started_at`` are what the write
-    that brought it said of itself ("" and None where someone else wrote it). ``reported`` is the
-    same report in OCM's words, for profile ``ocm``.
-    """
-
-    content: str
-    health: Health
-    reason: str = ""
-    revision: str = ""
-    started_at: datetime | None = None
-    reported: Reported | None = None
+from rollout.strategies.ocm_step import ocm_step
+from rollout.strategies.stages import All, had_members
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +64,9 @@ class Rejection:
 
 
 UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
+
+UNTIL_THEN = timedelta(days=36_500)
+"""A soak and a grace that end before nobody's eyes."""
 
 FIRST_RETRY, LAST_RETRY = timedelta(seconds=5), timedelta(minutes=5)
 
@@ -168,10 +155,21 @@ class LiveRollout:
     def reselect(
         self, selection: Selection, known: bool, available: Callable[[str], bool], now: datetime
     ) -> None:
-        """Go on as last agreed with other clusters: what is asked for now cannot be honoured."""
+        """Go on as last agreed with other clusters: what is asked for now cannot be honoured.
+
+        After a restart nothing was agreed yet: then the record's revision is watched, and nothing
+        is judged of it until it is known again how.
+        """
         if self._terms is not None:
             terms = replace(self._terms, selection=selection, is_known=known)
-            self.agree(terms, available, now)
+        elif self.head.revision:
+            watched = Terms(
+                self.head.revision, RolloutSpec(), All(), selection, UNTIL_THEN, UNTIL_THEN
+            )
+            terms = replace(watched, is_known=known)
+        else:
+            return
+        self.agree(terms, available, now)
 
     def _outages(
         self, news: tuple[tuple[datetime, datetime], ...]
@@ -242,7 +240,7 @@ class LiveRollout:
         if known is not None and known.revision != self.revision:
             # What came of an older revision stays: later trouble there takes no slot again.
             known = concluded(known, self.ledger.rollout.timing, now)
-        after = _stand(cluster, known, seen, self.revision, now)
+        after = stand(cluster, known, seen, self.revision, now)
         if after is not None and before is None:
             self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
         if after is not None and after != before:
@@ -350,47 +348,3 @@ def _places(staging: Staging) -> dict[str, str]:
         for group in stage.groups
         for cluster in group.clusters
     }
-
-
-def _stand(
-    cluster: str,
-    standing: Standing | None,
-    seen: Observation | None,
-    revision: str,
-    now: datetime,
-) -> Standing | None:
-    """The standing after an observation. None: never touched."""
-    if seen is None:
-        return None if standing is None else _silent(standing, now)
-    if standing is None or (seen.content != standing.revision and seen.content == revision):
-        return _rebuilt(cluster, seen, revision, now)
-    if seen.content != standing.revision:
-        return _silent(standing, now)
-    if standing.verdict is Verdict.SOAKED:
-        return standing
-    if seen.health is standing.health:
-        reason = standing.reason if standing.verdict else seen.reason
-        return standing if reason == standing.reason else replace(standing, reason=reason)
-    reason = standing.reason if standing.verdict else seen.reason
-    return replace(standing, health=seen.health, since=now, reason=reason)
-
-
-def _silent(standing: Standing, now: datetime) -> Standing:
-    """What the cluster carries says nothing of what it is supposed to carry."""
-    if standing.health is Health.SILENT or standing.verdict is Verdict.SOAKED:
-        return standing
-    if standing.reason == "WriteRejected" and standing.health is Health.FAILED:
-        return standing
-    return replace(standing, health=Health.SILENT, since=now)
-
-
-def _rebuilt(cluster: str, seen: Observation, revision: str, now: datetime) -> Standing:
-    """From the work alone: soaks start again; what succeeded on an older revision is settled."""
-    started = seen.started_at if seen.revision == seen.content else None
-    touched = min(started, now) if started else now
-    if seen.health is Health.SUCCEEDED:
-        touched = now  # when it succeeded nobody knows any more: that is no time-out
-    standing = Standing(cluster, seen.content, touched, seen.health, now, None, seen.reason)
-    if seen.content != revision and seen.health is Health.SUCCEEDED:
-        return replace(standing, verdict=Verdict.SOAKED)
-    return standing

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rollout.fleet.live import LiveRollout, Observation, Terms
+from rollout.fleet.live import LiveRollout, Terms
 from rollout.fleet.membership import Membership, Surroundings, read_placement, without
+from rollout.fleet.observations import Observation
 from rollout.fleet.selections import Reading
 from rollout.fleet.tallies import NO_MARKS, Counts, marks_of, rules_of
 from rollout.model import names

@@ -135,10 +135,10 @@ class Engine:
     def _relist(self, kind: Kind, now: datetime) -> None:
         """List again what a broken watch was about. Deadlines do not run while that fails (row 20).
 
-        A kind that workloads refer to may well not exist: that stops no deadline.
+        A kind that workloads refer to may well not exist: that stops no deadline, until it was read.
         """
-        is_ours = kind in self.fleet.watched
-        if not is_ours and kind not in self._followed:
+        was_read = kind in self.fleet.watched or kind in self._stops
+        if not was_read and kind not in self._followed:
             return
         since = self._broken.setdefault(kind, now)
         try:
@@ -149,7 +149,7 @@ class Engine:
             return
         self._relists.forget(kind)
         del self._broken[kind]
-        if now > since and is_ours:
+        if now > since and was_read:
             self.fleet.out_of_touch(since, now)
             for ref in self.fleet.rolled_out():
                 self._want(ref, now)

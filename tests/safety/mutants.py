@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from unittest.mock import patch
 
-from rollout.fleet import book, live, selections
+from rollout.fleet import book, observations, selections
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.workloads import Workload
 from rollout.planning import documents, removals, status
@@ -132,7 +132,7 @@ def _no_memory() -> Iterator[None]:
     """After a restart the record is not read, and works found are none of ours."""
     with (
         patch.object(LiveRollout, "restore", lambda self, record, now: None),
-        patch.object(live, "_rebuilt", lambda *args: None),
+        patch.object(observations, "_rebuilt", lambda *args: None),
     ):
         yield
 
@@ -176,7 +176,12 @@ MUTANTS: tuple[Mutant, ...] = (
     ),
     Mutant("S13", "success needs no soak", _always(judge, "_succeeded", Judgement(Phase.SOAKED))),
     Mutant("S13", "half a deadline", _swap(judge, "limit_of", _twice_the_deadline)),
-    Mutant("S13", "what is found has soaked", _swap(live, "_rebuilt", _soaked_when_found), seed=7),
+    Mutant(
+        "S13",
+        "what is found has soaked",
+        _swap(observations, "_rebuilt", _soaked_when_found),
+        seed=7,
+    ),
     Mutant("S16", "nobody is everybody", lambda: patch.object(step, "NO_TARGETS", None), seed=6),
     Mutant("S17", "the lost are not missed", _swap(LiveRollout, "agree", _left_in_peace), seed=19),
     Mutant("L1", "no timer", _always(ledger.Ledger, "next_due", None)),

@@ -1,0 +1,71 @@
+"""How does what a cluster carries, and what its agent says of that, change its standing?
+
+All instants are the hub's: a health counts since the hub first saw it, unbroken.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from rollout.strategies.base import Health, Standing, Verdict
+from rollout.strategies.ocm_step import Reported
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a cluster carries, as the hub shows it, and what its agent says of that.
+
+    ``content`` is the hash of what is carried; ``revision`` and ``started_at`` are what the write
+    that brought it said of itself ("" and None where someone else wrote it). ``reported`` is the
+    same report in OCM's words, for profile ``ocm``.
+    """
+
+    content: str
+    health: Health
+    reason: str = ""
+    revision: str = ""
+    started_at: datetime | None = None
+    reported: Reported | None = None
+
+
+def stand(
+    cluster: str,
+    standing: Standing | None,
+    seen: Observation | None,
+    revision: str,
+    now: datetime,
+) -> Standing | None:
+    """The standing after an observation. None: never touched."""
+    if seen is None:
+        return None if standing is None else _silent(standing, now)
+    if standing is None or (seen.content != standing.revision and seen.content == revision):
+        return _rebuilt(cluster, seen, revision, now)
+    if seen.content != standing.revision:
+        return _silent(standing, now)
+    if standing.verdict is Verdict.SOAKED:
+        return standing
+    if seen.health is standing.health:
+        reason = standing.reason if standing.verdict else seen.reason
+        return standing if reason == standing.reason else replace(standing, reason=reason)
+    reason = standing.reason if standing.verdict else seen.reason
+    return replace(standing, health=seen.health, since=now, reason=reason)
+
+
+def _silent(standing: Standing, now: datetime) -> Standing:
+    """What the cluster carries says nothing of what it is supposed to carry."""
+    if standing.health is Health.SILENT or standing.verdict is Verdict.SOAKED:
+        return standing
+    if standing.reason == "WriteRejected" and standing.health is Health.FAILED:
+        return standing
+    return replace(standing, health=Health.SILENT, since=now)
+
+
+def _rebuilt(cluster: str, seen: Observation, revision: str, now: datetime) -> Standing:
+    """From the work alone: soaks start again; what succeeded on an older revision is settled."""
+    started = seen.started_at if seen.revision == seen.content else None
+    touched = min(started, now) if started else now
+    if seen.health is Health.SUCCEEDED:
+        touched = now  # when it succeeded nobody knows any more: that is no time-out
+    standing = Standing(cluster, seen.content, touched, seen.health, now, None, seen.reason)
+    if seen.content != revision and seen.health is Health.SUCCEEDED:
+        return replace(standing, verdict=Verdict.SOAKED)
+    return standing
