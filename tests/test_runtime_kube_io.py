@@ -305,6 +305,20 @@ def test_no_more_are_in_flight_than_the_window_holds(facade: Facade, hub: KubeHu
     assert len(hub.list(MANIFEST_WORK).items) == 200
 
 
+def test_a_hub_that_is_closed_begins_nothing_that_was_queued(
+    facade: Facade, hub: KubeHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    facade.script("create", *(delay(0.2) for _ in range(200)))
+    Desk().begin(KubeIo(hub), [Create(ref(n), work()) for n in range(200)])
+    while not facade.count("create"):
+        threading.Event().wait(0.01)
+    hub.close()
+
+    assert facade.count("create") <= 16
+    assert hub.crew.waiting() == 0
+    assert caplog.records == []
+
+
 def test_a_small_lot_is_not_held_up_by_a_large_one(facade: Facade, hub: KubeHub) -> None:
     facade.script("create", *(delay(0.02) for _ in range(500)))
     io, large, small = KubeIo(hub), Desk(), Desk()

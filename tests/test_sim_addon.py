@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from rollout.api.load import load
+from rollout.clock import VirtualClock
+from rollout.hub.admission import admit
+from rollout.hub.sqlite import SqliteHub
 from rollout.model import names
+from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER_ADDON,
@@ -17,6 +21,9 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.model.spec_hash import spec_hash
+from rollout.sim import world
+from rollout.sim.local import CLOCK, LocalRun
+from rollout.sim.scenario_file import is_scenario, read_scenario
 from rollout.sim.simulate import START, Simulation
 from tests.addons import NAME, Rig, addon, config, fleet, installed_at, refer, said
 
@@ -169,3 +176,55 @@ def test_the_agent_is_available_as_long_as_its_work_is_not_degraded() -> None:
     assert rig.says("c0", names.AVAILABLE)[0] == "True"
 
     assert rig.works_do(["c0"], degraded=True).says("c0", names.AVAILABLE)[0] == "False"
+
+
+# -- killed and taken up again --------------------------------------------------------------------
+
+
+class Jumping:
+    speed: float | None = None
+
+
+def kept(path: Path, stop_at: timedelta | None = None) -> None:
+    """Run the example on a state file, or go on with it; to the end, or until ``stop_at``."""
+    clock = VirtualClock(START)
+    hub = SqliteHub(path, clock, admit=admit)
+    resumed = hub.get_state(CLOCK)
+    documents = load([EXAMPLE]).objects
+    if resumed:
+        clock.advance(parse_instant(resumed.decode()) - START)  # type: ignore[operator]  # it was written by us
+    else:
+        for document in documents:
+            if not is_scenario(document):
+                world.create(hub, document)
+    scenario, _ = read_scenario(next(d for d in documents if is_scenario(d)))
+    assert scenario is not None
+    running = LocalRun(hub, clock, Jumping(), scenario, 0)
+
+    def look(snapshot: Any) -> None:
+        if stop_at is not None and snapshot.now >= START + stop_at:
+            raise KeyboardInterrupt
+
+    assert running.run(look).interrupted is (stop_at is not None)
+    hub.close()
+
+
+def outcome(path: Path) -> list[tuple[str, Any]]:
+    """What each cluster carries and says, and what the add-on does."""
+    hub = SqliteHub(path, VirtualClock(START), admit=admit)
+    found = [
+        (o["metadata"].get("namespace", ""), o["status"])
+        for kind in (CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
+        for o in hub.list(kind).items
+    ]
+    hub.close()
+    return found
+
+
+def test_a_run_that_is_killed_again_and_again_ends_as_one_that_is_not(tmp_path: Path) -> None:
+    kept(tmp_path / "whole.db")
+    for minutes in (3, 17, 61, 66, 80, 121):
+        kept(tmp_path / "parts.db", timedelta(minutes=minutes))
+    kept(tmp_path / "parts.db")
+
+    assert outcome(tmp_path / "parts.db") == outcome(tmp_path / "whole.db")

@@ -96,7 +96,6 @@ class _Act:
     def __init__(self, part: Part, start: datetime, seed: int, track: Track | None) -> None:
         self.part, self._start, self._seed = part, start, seed
         self.live = _Live(part, start, track)
-        self.touches = 0
         self._understood = Understanding(part.template, part.rules)
         self._agents: dict[str, _Agent] = {}
         self._due: list[tuple[datetime, str]] = []
@@ -130,18 +129,13 @@ class _Act:
                 self.decide(now)
 
     def decide(self, now: datetime) -> None:
-        """Touch what is to be touched, until nothing more is."""
-        hold = self.part.rollout.hold
-        while True:
-            step = self.live.step(hold, now)
-            for cluster in step.touch:
-                self.live.attempt(cluster, "", now)
-                self._begin_soon(cluster, now)
-            if self.live.track is not None:
-                self.live.track.passed.update(dict.fromkeys(step.passed, now))
-            self.touches += len(step.touch)
-            if not step.touch:
-                return
+        """Touch what is to be touched. Asked again, the ledger would have nothing to add."""
+        step = self.live.step(self.part.rollout.hold, now)
+        for cluster in step.touch:
+            self.live.attempt(cluster, "", now)
+            self._begin_soon(cluster, now)
+        if self.live.track is not None:
+            self.live.track.passed.update(dict.fromkeys(step.passed, now))
 
     def _begin_soon(self, cluster: str, now: datetime) -> None:
         actor = self.part.actors[cluster]

@@ -43,7 +43,9 @@ class Crew:
         self._fill()
 
     def _fill(self) -> None:
-        """Begin as many jobs as there are places."""
+        """Begin as many jobs as there are places; none once the session is closed."""
+        if self.calls.session.is_closed:
+            self._lots.clear()
         now = self.calls.session.elapsed()
         while self._lots and self.window.is_open(now):
             lot = self._lots.popleft()

@@ -113,6 +113,11 @@ class Session:
         except concurrent.futures.CancelledError as error:
             raise Unavailable("the connection to the API server was closed") from error
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called: nothing new is begun."""
+        return self._closed
+
     def post(self, call: Callable[[], None]) -> None:
         """Have the loop call this soon; returns at once. Nothing happens once it is closed."""
         if not self._closed:
@@ -241,6 +246,8 @@ class Session:
         return URL(self.host + path, encoded=True)
 
     async def _headers(self, content_type: str | None) -> dict[str, str]:
+        if self._closed:
+            raise Unavailable("the connection to the API server is closed")
         headers = {"Accept": JSON, "User-Agent": "rollout"}
         if content_type is not None:
             headers["Content-Type"] = content_type

@@ -9,7 +9,8 @@ import pytest
 
 from rollout.hub.kube import KubeHub
 from rollout.model import names
-from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, Obj, Ref
+from rollout.model.events import Change, Event
+from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, Obj, Ref, ref_of
 from rollout.planning.plan import Patch, Write
 from rollout.runtime.io import Outcome
 from rollout.runtime.kube_io import KubeIo
@@ -34,11 +35,28 @@ def repaired(server: Cluster) -> Iterator[Cluster]:
 
 
 class History:
-    """Everything that ever happened to works, as a watch of its own saw it."""
+    """Everything that happened to works, as a watch of its own saw it.
+
+    An API server that was restarted has forgotten the past: then the list is read again.
+    """
 
     def __init__(self, hub: KubeHub) -> None:
-        self._ear = Ear()
-        self._end = hub.watch(MANIFEST_WORK, hub.list(MANIFEST_WORK).version, self._ear)
+        self._hub, self._ear = hub, Ear()
+        self._end = hub.watch(
+            MANIFEST_WORK, hub.list(MANIFEST_WORK).version, self._ear, self._ear.expired.set
+        )
+
+    def catch_up(self) -> None:
+        """Call now and then, on the test's thread."""
+        if self._ear.expired.is_set():
+            self._ear.expired.clear()
+            listing = self._hub.list(MANIFEST_WORK)
+            for obj in listing.items:
+                version = int(obj["metadata"]["resourceVersion"])
+                self._ear(Event(ref_of(MANIFEST_WORK, obj), Change.MODIFIED, obj, version))
+            self._end = self._hub.watch(
+                MANIFEST_WORK, listing.version, self._ear, self._ear.expired.set
+            )
 
     def contents(self) -> dict[str, list[str]]:
         """Cluster to the revisions that its works brought, one after the other."""
@@ -63,6 +81,7 @@ class History:
 
 def each_cluster_got_one_work_once(hub: KubeHub, history: History) -> None:
     def complete() -> None:
+        history.catch_up()
         assert set(history.contents()) == set(CLUSTERS)
 
     eventually("the history is told", complete)
