@@ -27,6 +27,12 @@ QUICK = Times(connect=0.5, read=2, write=0.4, silence=2)
 Seed = dict[str, Obj]
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing waits too long on a slow machine, but where a test says so."""
+    monkeypatch.setattr("rollout.runtime.kube_io.OLDEST_SECONDS", 120.0)
+
+
 @pytest.fixture
 def facade() -> Iterator[Facade]:
     with serving() as found:

@@ -18,6 +18,8 @@ from rollout.model.replicaset import RolloutSpec
 class Health(Enum):
     """What a cluster's agent says of the revision that it carries, at the current generation."""
 
+    __hash__ = object.__hash__  # members are single: Enum's own hash costs a call in Python
+
     SILENT = "Silent"  # nothing that counts: not acknowledged, or about something else
     PROGRESSING = "Progressing"
     SUCCEEDED = "Succeeded"
@@ -27,12 +29,16 @@ class Health(Enum):
 class Verdict(Enum):
     """A judgement that was recorded: it survives a restart and what the agent says later."""
 
+    __hash__ = object.__hash__  # members are single: Enum's own hash costs a call in Python
+
     SOAKED = "Soaked"
     FAILED = "Failed"
 
 
 class Phase(Enum):
     """Where one cluster stands in one rollout, at one instant."""
+
+    __hash__ = object.__hash__  # members are single: Enum's own hash costs a call in Python
 
     WAITING = "Waiting"  # not touched with this revision, nothing in flight
     OUTDATED = "Outdated"  # in flight on an older revision
