@@ -46,13 +46,12 @@ def concluded(standing: Standing, timing: Timing, now: datetime) -> Standing:
 def _on_its_revision(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     if standing.verdict is Verdict.SOAKED:
         return Judgement(Phase.SOAKED)
-    match standing.health:
-        case Health.SUCCEEDED:
-            return _succeeded(standing, timing, now)
-        case Health.FAILED:
-            return _failed(standing, timing, now)
-        case _:
-            return _unfinished(standing, timing, now)
+    health = standing.health
+    if health is Health.SUCCEEDED:
+        return _succeeded(standing, timing, now)
+    if health is Health.FAILED:
+        return _failed(standing, timing, now)
+    return _unfinished(standing, timing, now)
 
 
 def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:

@@ -77,37 +77,49 @@ def _count(
     settled: list[Settled],
     rechecks: list[datetime],
 ) -> PlainCensus:
-    standings, skipped = rollout.standings, rollout.skipped
     census = PlainCensus()
-    untouched, phases = census.untouched, census.phases
+    # Looked up once, not once for each of tens of thousands of clusters.
+    find, wait, done = rollout.standings.get, census.untouched.append, Verdict.SOAKED
+    revision, timing, phases = rollout.revision, rollout.timing, census.phases
     soaked = 0
     for group in stage.groups:
-        for cluster in group.clusters:
-            if skipped and cluster in skipped:
-                phases[Phase.SKIPPED] = phases.get(Phase.SKIPPED, 0) + 1
-                continue
-            standing = standings.get(cluster)
+        for cluster in _unskipped(group.clusters, rollout.skipped, phases):
+            standing = find(cluster)
             if standing is None:
-                untouched.append(cluster)
+                wait(cluster)
                 continue
-            if standing.verdict is Verdict.SOAKED and standing.revision == rollout.revision:
+            if standing.verdict is done and standing.revision == revision:
                 soaked += 1
                 continue
-            judged = judge(standing, rollout.revision, rollout.timing, now)
-            if judged.until is not None:
-                rechecks.append(judged.until)
+            judged = judge(standing, revision, timing, now)
+            phase, until, _ = judged
+            if until is not None:
+                rechecks.append(until)
             if (verdict := due(standing, judged)) is not None:
                 settled.append(verdict)
-            if judged.phase is Phase.WAITING:
-                untouched.append(cluster)
+            if phase is Phase.WAITING:
+                wait(cluster)
                 continue
-            if judged.phase is Phase.OUTDATED:
+            if phase is Phase.OUTDATED:
                 census.in_flight_before.append(cluster)
-            phases[judged.phase] = phases.get(judged.phase, 0) + 1
-    for phase, n in ((Phase.WAITING, len(untouched)), (Phase.SOAKED, soaked)):
+            phases[phase] = phases.get(phase, 0) + 1
+    for phase, n in ((Phase.WAITING, len(census.untouched)), (Phase.SOAKED, soaked)):
         if n:
             phases[phase] = phases.get(phase, 0) + n
     return census
+
+
+def _unskipped(
+    clusters: tuple[str, ...], skipped: frozenset[str], phases: dict[Phase, int]
+) -> Sequence[str]:
+    """The clusters that nobody waived; the others are counted."""
+    if not skipped:
+        return clusters
+    kept = [cluster for cluster in clusters if cluster not in skipped]
+    waived = len(clusters) - len(kept)
+    if waived:
+        phases[Phase.SKIPPED] = phases.get(Phase.SKIPPED, 0) + waived
+    return kept
 
 
 def lost_by_stage(rollout: Rollout) -> Counter[str]:
@@ -126,9 +138,10 @@ def lost_by_stage(rollout: Rollout) -> Counter[str]:
 
 def due(standing: Standing, judged: Judgement) -> Settled | None:
     """The verdict that this judgement adds to what is recorded, if any."""
-    if judged.phase is Phase.SOAKED and standing.verdict is not Verdict.SOAKED:
+    phase = judged.phase
+    if phase is Phase.SOAKED and standing.verdict is not Verdict.SOAKED:
         return Settled(standing.cluster, Verdict.SOAKED)
-    if judged.phase is Phase.FAILED and standing.verdict is None:
+    if phase is Phase.FAILED and standing.verdict is None:
         return Settled(standing.cluster, Verdict.FAILED, judged.reason)
     return None
 

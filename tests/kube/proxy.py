@@ -102,6 +102,7 @@ class Proxy:
         await asyncio.gather(*handlers, return_exceptions=True)
         await self._runner.cleanup()
         await self._http.close()
+        await asyncio.sleep(0.3)  # connections with TLS take a while to close
 
     def _draw(self) -> str:
         at = self._random.random() * 100
