@@ -146,6 +146,31 @@ def test_there_is_nothing_to_explain_but_rollouts_clusters_and_placements(state:
     assert "'configmaps' is not one of rollout, cluster, placement" in found.stderr
 
 
+def test_a_placement_says_why_of_one_cluster_alone(state: Path) -> None:
+    found = run("explain", "placement", "fleet", "--cluster", "c2", "-o", "json", state=state)
+    account = json.loads(found.stdout)
+
+    assert [c["cluster"] for c in account["candidates"]] == ["c2"]
+    assert account["selected"] == 6
+    assert {"filteredPipelineResults", "prioritizeResults", "aggregatedScores"} <= set(
+        account["debug"]
+    )
+    unknown = run("explain", "placement", "fleet", "--cluster", "nope", state=state)
+    assert (unknown.exit_code, "nope" in unknown.stderr) == (1, True)
+
+
+def test_a_cluster_in_no_bound_set_is_no_candidate_and_the_placement_says_so(
+    tmp_path: Path,
+) -> None:
+    state = tmp_path / "s.db"
+    files = write(tmp_path / "a.yaml", cluster("lonely"), placement())
+    assert run("apply", "-f", files, state=state).exit_code == 0
+
+    lines = said(run("explain", "placement", "fleet", "--cluster", "lonely", state=state))
+
+    assert [line for line in lines if "it is in no ManagedClusterSet that is bound" in line]
+
+
 @pytest.mark.parametrize("words", [("rollout", "web"), ("cluster", "c2"), ("placement", "fleet")])
 def test_every_explanation_has_a_json_form(state: Path, words: tuple[str, ...]) -> None:
     found = json.loads(run("explain", *words, "-o", "json", state=state).stdout)
@@ -188,7 +213,7 @@ def test_refusals_that_say_the_same_are_counted_together() -> None:
         Candidate("c", False, refused),
     )
     account = PlacementAccount(
-        "default/p", T0, "Success", "", (), 1, 1, 0, candidates, {refused: 2}, None, {}
+        "default/p", T0, "Success", "", (), 1, 1, 0, 3, candidates, {refused: 2}, None, {}
     )
 
     assert list(placement_lines(account)) == [

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rollout.analysis.sight import Sight
@@ -34,6 +34,8 @@ class Candidate:
 class PlacementAccount:
     """One Placement. ``decided`` counts what its PlacementDecisions name now; the rest is what they should.
 
+    ``competing`` counts all candidates, also where the account is of one cluster alone.
+
     ``sets`` are the sets that candidates come from; ``reasons`` counts refusals that say the same.
     ``debug`` is the document that OCM's debug server gives.
     """
@@ -46,6 +48,7 @@ class PlacementAccount:
     wanted: int | None
     selected: int
     decided: int
+    competing: int
     candidates: tuple[Candidate, ...]
     reasons: Mapping[str, int]
     recheck_at: datetime | None
@@ -54,6 +57,11 @@ class PlacementAccount:
     def candidate(self, cluster: str) -> Candidate | None:
         """One cluster's account; None where it is no candidate."""
         return next((c for c in self.candidates if c.cluster == cluster), None)
+
+    def of(self, cluster: str) -> "PlacementAccount":
+        """The account of one cluster alone, candidate or not; the counts stay those of all."""
+        found = self.candidate(cluster) or Candidate(cluster, False, NOT_A_CANDIDATE)
+        return replace(self, candidates=(found,))
 
 
 def explain_placement(sight: Sight, key: str) -> PlacementAccount | None:
@@ -75,6 +83,7 @@ def explain_placement(sight: Sight, key: str) -> PlacementAccount | None:
         placement.number,
         len(selection.chosen),
         len(decided),
+        len(candidates),
         candidates,
         Counter(c.refused for c in candidates if c.refused),
         selection.recheck_at,

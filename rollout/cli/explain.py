@@ -36,11 +36,20 @@ def _kind(ctx: click.Context, param: click.Parameter, value: str) -> Kind:
 @click.argument("kind", metavar="rollout|cluster|placement", callback=_kind)
 @click.argument("name", metavar="NAME")
 @click.option("--workload", default="", metavar="NAME", help="Of a cluster: this workload alone.")
+@click.option("--cluster", default="", metavar="NAME", help="Of a placement: this cluster alone.")
 @click.option("--all", "whole", is_flag=True, help="Of a placement: every candidate.")
 @namespace_option
 @output_option
 @shared
-def explain(kind: Kind, name: str, workload: str, whole: bool, namespace: str, output: str) -> None:
+def explain(
+    kind: Kind,
+    name: str,
+    workload: str,
+    cluster: str,
+    whole: bool,
+    namespace: str,
+    output: str,
+) -> None:
     """Say why a rollout, a cluster or a placement stands as it does."""
     place = namespace or DEFAULT_NAMESPACE
     ref = Ref(kind, key_of(place if kind.namespaced else "", name))
@@ -54,12 +63,15 @@ def explain(kind: Kind, name: str, workload: str, whole: bool, namespace: str, o
             placement = explain_placement(sight, ref.key)
             if placement is None:
                 raise missing(ref)
-            show(placement, output, placement_lines(placement, whole=whole))
+            if cluster and sight.fleet.clusters.cluster(cluster) is None:
+                raise missing(Ref(MANAGED_CLUSTER, cluster))
+            account = placement.of(cluster) if cluster else placement
+            show(account, output, placement_lines(account, whole=whole or bool(cluster)))
         else:
             only = Ref(REPLICA_SET, key_of(place, workload)) if workload else None
             if only is not None and only.key not in sight.workloads():
                 raise missing(only)
-            cluster = explain_cluster(sight, name, only.key if only else "")
-            if cluster is None:
+            member = explain_cluster(sight, name, only.key if only else "")
+            if member is None:
                 raise missing(ref)
-            show(cluster, output, cluster_lines(cluster))
+            show(member, output, cluster_lines(member))

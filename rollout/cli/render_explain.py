@@ -148,7 +148,7 @@ def placement_lines(account: PlacementAccount, *, whole: bool = False) -> Iterat
             ("Name", account.key),
             ("Status", " ".join(part for part in (account.status, account.message) if part)),
             ("Sets", ", ".join(account.sets) or "none is bound to the namespace and asked for"),
-            ("Candidates", str(len(account.candidates))),
+            ("Candidates", str(account.competing)),
             ("Selected", f"{account.selected} of {wanted} wanted; {account.decided} decided now"),
             ("Next look", at_and_in(account.recheck_at, account.now) if account.recheck_at else ""),
         ]
