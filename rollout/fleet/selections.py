@@ -62,8 +62,7 @@ def read_selection(
     named = frozenset(group.name for group in placement.groups)
     if _decided_here(placement, policy):
         if placement.status_groups is None:
-            # New, or made anew under its old name: its pages are still to be written, and until
-            # they are, an absent cluster is not a deselected one.
+            # Its pages are still to be written: an absent cluster is not a deselected one.
             message = f"placement {key} has not been decided yet; see its conditions"
             return Reading(before, Hold("NotDecided", message))
         return Reading(select(groups, named))
@@ -71,11 +70,7 @@ def read_selection(
     if now >= quiet_until:
         return Reading(select(groups, named))
     selected = {cluster for group in groups for cluster in group.clusters}
-    kept = [
-        Group(group.index, group.name, tuple(c for c in group.clusters if c not in selected))
-        for group in before.groups
-    ]
-    kept = [group for group in kept if group.clusters]
+    kept = [group for group in before.without(selected).groups if group.clusters]
     return Reading(select([*groups, *kept], named), None, quiet_until)
 
 

@@ -10,7 +10,7 @@ import socket
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -147,30 +147,17 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         watches_health=settings.watch_health,
         has_filter_plugins=bool(filters_of(settings)),
     )
-    candidate = Candidate(
-        around.side,
-        clock,
-        around.lease_timers,
-        Ref(LEASE, key_of(settings.lease_namespace or namespace, settings.lease_name)),
-        me,
-        lease_terms(settings),
-    )
-    fenced = FencedIo(
-        MeasuredIo(around.io(candidate.may_write), metrics, clock), candidate.check, fleet.version
-    )
+    candidate = _candidate(settings, around, me, namespace)
+    io = MeasuredIo(around.io(candidate.may_write), metrics, clock)
+    fenced = FencedIo(io, candidate.check, fleet.version)
+    dropped = metrics.events_dropped
     events = EventWriter(
         around.side,
         clock,
         me,
         lambda ref: uid_of(fleet, ref),
-        lambda why: metrics.events_dropped.labels(why).inc(),
+        lambda why: dropped.labels(why).inc(),
     )
-
-    def tell(note: Note, now: Any) -> None:
-        metrics.note(note)
-        if settings.events:
-            events.tell(note, now)
-
     engine = Engine(
         around.hub,
         clock,
@@ -179,7 +166,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         fleet,
         io=fenced,
         pace=Pace({REPLICA_SET: timedelta(seconds=settings.gather_seconds)}),
-        notes=tell,
+        notes=_teller(metrics, events if settings.events else None),
     )
     controller = Controller(
         engine,
@@ -190,16 +177,30 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         sweep=around.sweep,
         settled=around.settled,
     )
-    debug = Debug(
-        Reviews(around.side, clock),
-        fleet,
-        placing,
-        clock,
-        controller.ask,
-        lambda: controller.leads,
-    )
-    metrics.follow(lambda: _figures(controller, fenced), lambda: controller.leads)
+
+    def leads() -> bool:
+        return controller.leads
+
+    debug = Debug(Reviews(around.side, clock), fleet, placing, clock, controller.ask, leads)
+    metrics.follow(lambda: _figures(controller, fenced), leads)
     return Assembly(controller, metrics, events, debug)
+
+
+def _candidate(settings: Settings, around: Surroundings, me: str, namespace: str) -> Candidate:
+    lease = Ref(LEASE, key_of(settings.lease_namespace or namespace, settings.lease_name))
+    terms = lease_terms(settings)
+    return Candidate(around.side, around.clock, around.lease_timers, lease, me, terms)
+
+
+def _teller(metrics: Metrics, events: EventWriter | None) -> Callable[[Note, datetime], None]:
+    """Counts each note and, where that is wanted, writes it as an Event."""
+
+    def tell(note: Note, now: datetime) -> None:
+        metrics.note(note)
+        if events is not None:
+            events.tell(note, now)
+
+    return tell
 
 
 def uid_of(fleet: MeasuredFleet, ref: Ref) -> str:

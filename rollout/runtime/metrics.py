@@ -50,8 +50,17 @@ class Metrics:
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        own: dict[str, Any] = {"registry": self.registry}
-        ocm: dict[str, Any] = {"registry": self.registry, "buckets": OCM_BUCKETS}
+        self._of_placements({"registry": self.registry, "buckets": OCM_BUCKETS})
+        self._of_plans({"registry": self.registry})
+        self._of_writes({"registry": self.registry})
+        self.leader = Gauge("rollout_leader", "1 where this process leads.", registry=self.registry)
+        self.registry.register(self)
+        ProcessCollector(registry=self.registry)  # memory, CPU and files of this process
+        self._figures: Callable[[], Figures | None] = lambda: None
+        self._leads: Callable[[], bool] = lambda: False
+
+    def _of_placements(self, ocm: dict[str, Any]) -> None:
+        """Under OCM's names, with OCM's buckets."""
         self.scheduling = Histogram(
             "scheduling_scheduling_duration_seconds",
             "Deciding one Placement: filters, scores, groups.",
@@ -76,6 +85,8 @@ class Metrics:
             ["name"],
             **ocm,
         )
+
+    def _of_plans(self, own: dict[str, Any]) -> None:
         self.plan = Histogram(
             "rollout_plan_duration_seconds",
             "Deciding one object, whatever its kind.",
@@ -94,6 +105,8 @@ class Metrics:
         self.plan_failures = Counter(
             "rollout_plan_failures", "Plans that raised: a defect.", ["kind"], **own
         )
+
+    def _of_writes(self, own: dict[str, Any]) -> None:
         self.writes = Counter(
             "rollout_writes", "Writes by what came of them.", ["verb", "kind", "result"], **own
         )
@@ -119,11 +132,6 @@ class Metrics:
         self.events_dropped = Counter(
             "rollout_events_dropped", "Kubernetes Events that were not written.", ["why"], **own
         )
-        self.leader = Gauge("rollout_leader", "1 where this process leads.", **own)
-        self.registry.register(self)
-        ProcessCollector(registry=self.registry)  # memory, CPU and files of this process
-        self._figures: Callable[[], Figures | None] = lambda: None
-        self._leads: Callable[[], bool] = lambda: False
 
     def follow(self, figures: Callable[[], Figures | None], leads: Callable[[], bool]) -> None:
         """Where the gauges come from; asked at each scrape, on the scraper's thread."""

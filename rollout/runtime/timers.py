@@ -77,7 +77,7 @@ class _InlineExecutor(BaseExecutor):  # type: ignore[misc]  # apscheduler has no
             self._scheduler._dispatch_event(event)
 
     def _do_submit_job(self, job: Any, run_times: list[datetime]) -> None:
-        raise NotImplementedError
+        raise AssertionError("submit_job runs the job itself")
 
 
 class SteppedScheduler(BaseScheduler):  # type: ignore[misc]  # apscheduler has no types
