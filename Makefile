@@ -30,6 +30,7 @@ demo: $(READY) ## run examples/canary from YAML to finished fleet, in virtual ti
 
 test: $(READY) ## run the tests that need nothing but this machine
 	$(BIN)/pytest -q -n 2 --dist loadfile -m "not kube" $(ARGS)
+	@$(BIN)/python -m tests.differential 3000
 
 lint: $(READY) ## check style, types and layers
 	$(BIN)/ruff check .
