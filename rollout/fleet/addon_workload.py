@@ -5,7 +5,7 @@ What a ManagedClusterAddOn carries is told to the rollout as the revision that i
 so that configurations of its own change that cluster alone.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -37,7 +37,7 @@ from rollout.planning.addons_configs import (
     read_health,
 )
 from rollout.planning.addons_views import Told
-from rollout.strategies.base import Health, Hold, Selection, Strategy
+from rollout.strategies.base import Health, Hold, Strategy
 from rollout.strategies.stages import soak_of
 
 _NO_WORKS: dict[str, AddOnWork] = {}
@@ -260,21 +260,13 @@ class AddOnWorkload(Membership[Share]):
             return
         self.stale = False
         self.defaults = self._configs(effective(addon.defaults))
-        members: dict[str, str] = {}
-        shares: dict[str, Share] = {}
         first = next(iter(self.shares.values()), None)
-        unread: Hold | None = None  # why it is not known which clusters a later placement owns
-        for placement in reversed(addon.placements or ()):  # a later one takes from earlier ones
-            share = self._share(placement, addon, members, around, now)
-            shares[placement.key] = share
-            if unread is not None:
-                before = self.shares.get(placement.key)
-                selection = before.reading.selection if before else Selection()
-                share.reading, share.hold = Reading(selection, unread), unread
-            elif share.reading.is_torn and not share.selected:
-                unread = share.reading.hold
-            for group in share.reading.selection.groups:
-                members.update(dict.fromkeys(group.clusters, placement.key))
+
+        def reader(placement: InstallPlacement) -> Callable[[Mapping[str, str]], Share]:
+            return lambda taken: self._share(placement, addon, taken, around, now)
+
+        later_first = reversed(addon.placements or ())  # a later one takes from earlier ones
+        shares, members = self.deal((each.key, reader(each)) for each in later_first)
         self.members = members
         self.shares = {p.key: shares[p.key] for p in addon.placements or ()}
         for share in self.shares.values():

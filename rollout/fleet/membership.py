@@ -5,7 +5,7 @@ the members that follow from their selections. Source: semantics rows 14-16.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
@@ -16,7 +16,7 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Decision, Placement
 from rollout.planning.policy import Policy
 from rollout.planning.record import Basis, Record
-from rollout.strategies.base import Selection, Strategy
+from rollout.strategies.base import Hold, Selection, Strategy
 
 REMOVALS_KEPT = 100
 """Instants of removals that are remembered one by one."""
@@ -47,11 +47,11 @@ class Surroundings(Protocol):
 class Shared(Protocol):
     """One placement of a workload, live."""
 
-    @property
-    def live(self) -> LiveRollout: ...
+    reading: Reading
+    hold: Hold | None
 
     @property
-    def reading(self) -> Reading: ...
+    def live(self) -> LiveRollout: ...
 
 
 S = TypeVar("S", bound=Shared)
@@ -90,6 +90,36 @@ class Membership(Generic[S]):
         live.book.load(pages, record.lines, record.places, record.head)
         live.restore(record, now)
         return live
+
+    def deal(
+        self, asked: Iterable[tuple[str, Callable[[Mapping[str, str]], S]]]
+    ) -> tuple[dict[str, S], dict[str, str]]:
+        """Who owns which clusters: the first placement that selects one (row 21).
+
+        Args:
+            asked: placements in the order in which they take clusters, each with what reads its
+                share, given the clusters that are taken (cluster -> placement). One that is asked
+                twice counts once.
+
+        After a placement of which it is not known whom it selects, nobody can tell what is left for
+        those behind it: they keep what they had, and are held for the same reason.
+        """
+        shares: dict[str, S] = {}
+        members: dict[str, str] = {}
+        unread: Hold | None = None
+        for placement, read in asked:
+            if placement in shares:
+                continue
+            share = shares[placement] = read(members)
+            if unread is not None:
+                before = self.shares.get(placement)
+                selection = before.reading.selection if before else Selection()
+                share.reading, share.hold = Reading(selection, unread), unread
+            elif share.reading.is_torn and not share.reading.selection.total:
+                unread = share.reading.hold
+            for group in share.reading.selection.groups:
+                members.update(dict.fromkeys(group.clusters, placement))
+        return shares, members
 
     def note_basis(
         self,

@@ -3,7 +3,7 @@
 Kept current work by work; recounted only when the template, a strategy or a selection changes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -18,7 +18,7 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
 from rollout.model.work import Work
 from rollout.planning.documents import work_labels
-from rollout.strategies.base import Hold, Selection, Strategy
+from rollout.strategies.base import Hold, Strategy
 from rollout.strategies.ocm import work_status
 from rollout.strategies.stages import soak_of
 from rollout.strategies.states import read_report
@@ -170,22 +170,11 @@ class Workload(Membership[Share]):
         if replicaset is None or not self.is_due(now):
             return
         self.stale = False
-        shares: dict[str, Share] = {}
-        members: dict[str, str] = {}
-        unread: Hold | None = None  # why it is not known which clusters an earlier placement owns
-        for ref in replicaset.refs:
-            if ref.name in shares:
-                continue  # the same placement twice: the first entry counts
-            share = self._share(ref, replicaset, around, members, now)
-            shares[ref.name] = share
-            if unread is not None:
-                before_it = self.shares.get(ref.name)
-                selection = before_it.reading.selection if before_it else Selection()
-                share.reading, share.hold = Reading(selection, unread), unread
-            elif share.reading.is_torn and not share.selected:
-                unread = share.reading.hold
-            for group in share.reading.selection.groups:
-                members.update(dict.fromkeys(group.clusters, ref.name))
+
+        def reader(ref: PlacementRef) -> Callable[[Mapping[str, str]], Share]:
+            return lambda taken: self._share(ref, replicaset, around, taken, now)
+
+        shares, members = self.deal((ref.name, reader(ref)) for ref in replicaset.refs)
         first = next(iter(self.shares.values()), None)
         before, self.members, self.shares = self.members, members, shares
         for share in shares.values():
