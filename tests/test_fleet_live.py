@@ -6,8 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rollout.fleet.live import LiveRollout, Terms
+from rollout.fleet.live import LiveRollout
 from rollout.fleet.observations import Observation
+from rollout.fleet.terms import Terms
+from rollout.model.intents import Intents
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
@@ -79,7 +81,7 @@ class Hub:
             self.soak,
             GRACE,
             self.outages,
-            self.skipped,
+            Intents(skipped=self.skipped),
             is_known=self.is_known,
         )
         self.live.agree(terms, lambda c: c not in self.unreachable, self.now)

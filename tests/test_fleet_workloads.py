@@ -7,7 +7,7 @@ import pytest
 
 from rollout.fleet.workloads import Workload
 from rollout.model import names
-from rollout.model.intents import skipped_clusters
+from rollout.model.intents import read_intents
 from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, PLACEMENT_DECISION, Obj, Ref, ref_of
 from tests import make
 from tests.sim.desk import SEC, WEB, Desk, decided, redecide
@@ -214,8 +214,8 @@ def test_counts_after_any_history_are_those_of_a_fresh_look() -> None:
 def test_skipped_clusters_are_listed_with_commas() -> None:
     listed = {names.SKIP: " a, b ,,c"}
 
-    assert skipped_clusters(listed) == {"a", "b", "c"}
-    assert skipped_clusters({}) == frozenset()
+    assert read_intents(listed).skipped == {"a", "b", "c"}
+    assert read_intents({}).skipped == frozenset()
 
 
 def test_many_removals_are_remembered_by_the_minute_and_rather_longer() -> None:

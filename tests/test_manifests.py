@@ -148,14 +148,16 @@ def test_every_role_is_bound_to_the_controller_and_to_nobody_else(standalone: li
             }
 
 
-def test_our_definitions_are_applied_on_a_hub_of_its_own_only(
+def test_a_hub_that_has_ocms_definitions_gets_those_of_our_own_kinds_alone(
     standalone: list[Obj], on_ocm: list[Obj]
 ) -> None:
-    files = sorted((MANIFESTS / "crds").glob("*.yaml"))
+    files = sorted((MANIFESTS / "crds").rglob("*.io_*.yaml"))
     ours = {documents(path)[0]["metadata"]["name"] for path in files}
+    own = {documents(path)[0]["metadata"]["name"] for path in files if path.parent.name == "own"}
     found = {obj["metadata"]["name"] for obj in of_kind(standalone, "CustomResourceDefinition")}
     assert found == ours
-    assert of_kind(on_ocm, "CustomResourceDefinition") == []
+    assert {obj["metadata"]["name"] for obj in of_kind(on_ocm, "CustomResourceDefinition")} == own
+    assert own == {"approvals.rollout-engine.io", "freezes.rollout-engine.io"}
 
 
 @pytest.mark.parametrize(("folder", "schedules"), [("standalone", True), ("on-ocm", False)])

@@ -13,7 +13,8 @@ OTHERS = {"Kustomization", "kustomization.yaml"}
 
 
 def test_the_files_are_those_that_make_crds_writes() -> None:
-    found = {p.name: p.read_text() for p in FOLDER.iterdir() if p.name not in OTHERS}
+    paths = [p for p in FOLDER.rglob("*") if p.is_file() and p.name not in OTHERS]
+    found = {p.relative_to(FOLDER).as_posix(): p.read_text() for p in paths}
 
     assert found == crd_files(), "run `make crds`"
 
@@ -34,4 +35,4 @@ def test_files_of_kinds_that_are_no_more_are_removed_and_others_left_alone(tmp_p
 
     assert not old.exists()
     assert mine.read_text() == "mine"
-    assert {path.name for path in written} == set(crd_files())
+    assert {path.relative_to(tmp_path).as_posix() for path in written} == set(crd_files())

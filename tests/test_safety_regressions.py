@@ -3,8 +3,9 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from rollout.fleet.live import LiveRollout, Terms
+from rollout.fleet.live import LiveRollout
 from rollout.fleet.observations import Observation
+from rollout.fleet.terms import Terms
 from rollout.hub.faults import Rates
 from rollout.model.amounts import Amount
 from rollout.model.kinds import PLACEMENT, REPLICA_SET, Obj, Ref

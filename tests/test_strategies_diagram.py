@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rollout.fleet.live import LiveRollout, Terms
+from rollout.fleet.live import LiveRollout
 from rollout.fleet.observations import Observation
+from rollout.fleet.terms import Terms
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
 from rollout.strategies.base import Health, Phase, Selection, Standing, Timing, Verdict, select

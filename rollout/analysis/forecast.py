@@ -17,7 +17,6 @@ from rollout.analysis.sight import Sight
 from rollout.fleet.workloads import Share, Workload
 from rollout.hub.base import Hub
 from rollout.model.content import normal_spec
-from rollout.model.intents import released_until
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj
 from rollout.planning.plan import Delete
 from rollout.planning.removals import removals
@@ -260,9 +259,8 @@ def _removal(sight: Sight, workload: Workload) -> RemovalPlan:
     } & workload.strays
     held = ""
     if len(removed) < len(clusters):
-        released = released_until(workload.replicaset.annotations)
         policy = sight.fleet.policy
-        found = removals(workload, workload.replicaset, policy, released, sight.now)
+        found = removals(workload, workload.replicaset, policy, sight.now)
         held = _held(workload, found.hold)
     return RemovalPlan(clusters, tuple(sorted(removed)), held)
 

@@ -30,6 +30,17 @@ class Wait:
 
 _REMEDIES: Mapping[str, str] = {
     "Paused": f'somebody resumes it: annotation {names.PAUSED}: "false"',
+    "Frozen": "the Freeze is deleted, or ends (`rollout unfreeze`)",
+    "Aborted": "another revision is rolled out, or somebody retries (`rollout retry`)",
+    "Rejected": "another revision is rolled out, or the Approval that rejects this one is deleted",
+    "Undone": f"annotation {names.UNDO} is removed (`rollout retry`), or another revision comes",
+    "RollingBack": "all clusters are back; then the template changes, or somebody retries",
+    "RolledBack": "the template changes, or somebody retries (`rollout retry`)",
+    "RollbackHalted": "a fix is rolled out, failed clusters are skipped, or annotation "
+    f"{names.ROLLBACK_FAILURES} is raised",
+    "ApprovalNeeded": "somebody approves it (`rollout approve`), or takes the gate away",
+    "UnknownApprovalGroup": f"annotation {names.GATES} names a group that is a stage of its own",
+    "Held": f"somebody releases it (`rollout release`): annotation {names.HOLD}",
     "MaxFailuresExceeded": "a fix is rolled out, maxFailures is raised, or failed clusters are "
     f"skipped (annotation {names.SKIP}: a,b)",
     "Misconfigured": "the fields named are corrected",
@@ -60,6 +71,8 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
     match judged.phase:
         case Phase.SOAKED | Phase.SKIPPED:
             return None
+        case Phase.HELD:
+            return Wait("Held", None, remedy("Held"))
         case Phase.WAITING | Phase.OUTDATED:
             return _in_line(live, cluster, standing, judged, stage)
     assert standing is not None, "only touched clusters are in these phases"
@@ -80,6 +93,8 @@ def _in_line(
     since = standing.touched if standing is not None and judged.phase is Phase.OUTDATED else None
     if cluster in live.last.touch:
         return Wait("Due", since, "the engine writes to it: it is this cluster's turn")
+    if cluster in live.ledger.rollout.held:
+        return Wait("Held", since, remedy("Held"))
     if stage is None:
         return Wait("NotStaged", since, "the strategy gives it a place in a stage")
     return block_wait(live, stage, since)
@@ -103,6 +118,7 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
         case "":
             return Wait("Due", since, "the engine writes to the next clusters")
         case blocked:
+            stopped = stopped or live.last.gate
             text = stopped.message if stopped is not None else ""
             recovery = recovers(live) if blocked == "MaxFailuresExceeded" else None
             return Wait(blocked, since, remedy(blocked, text), recovery)

@@ -19,6 +19,7 @@ from rollout.model.addon import (
     Resource,
 )
 from rollout.model.conditions import read_conditions
+from rollout.model.intents import read_intents
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
     CLUSTER_MANAGEMENT_ADDON,
@@ -59,6 +60,7 @@ def decode_addon(obj: Obj, previous: AddOn | None = None) -> AddOn:
         annotations,
         problems,
         obj,
+        read_intents(annotations, keeps_templates=False),
     )
 
 

@@ -13,10 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 from rollout.model.kinds import (
+    APPROVAL,
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CONFIG_MAP,
     CONTROLLER_REVISION,
+    FREEZE,
     LEASE,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
@@ -123,6 +125,21 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         _ours("Configured", _condition("Configured", "status")),
         _ours("Reason", _condition("Progressing", "reason")),
         Column("Age", AGE.path, Type.DATE, wide=True, declared=False),
+    ),
+    APPROVAL.name: (
+        Column("Workload", ".spec.workload.name"),
+        Column("Revision", ".spec.revision"),
+        Column("Gate", ".spec.gate"),
+        Column("Decision", ".spec.decision"),
+        Column("Actor", ".spec.actor"),
+        Column("Expires", ".spec.expires", Type.DATE),
+        AGE,
+    ),
+    FREEZE.name: (
+        Column("Reason", ".spec.reason"),
+        Column("Actor", ".spec.actor"),
+        Column("Until", ".spec.until", Type.DATE),
+        AGE,
     ),
     LEASE.name: (Column("Holder", ".spec.holderIdentity"), AGE),
 }

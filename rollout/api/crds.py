@@ -16,7 +16,7 @@ from pydantic_core import core_schema
 
 from rollout.api.columns import declared_columns
 from rollout.api.shapes import SHAPES
-from rollout.model.kinds import KINDS, Kind, Obj
+from rollout.model.kinds import APPROVAL, KINDS, Kind, Obj
 
 _INT32 = 2**31 - 1
 _INTEGER_BOUNDS = ("minimum", "maximum")
@@ -123,11 +123,15 @@ def _inlined(node: Any, definitions: Obj) -> Any:
 
 
 def crd_files() -> dict[str, str]:
-    """The CustomResourceDefinitions of all kinds that have a model: file name to YAML."""
+    """The CustomResourceDefinitions of all kinds that have a model: path in the folder to YAML.
+
+    Those that are ours lie apart: a hub that has OCM's needs them too.
+    """
     found: dict[str, str] = {}
     for kind in (KINDS[name] for name in SHAPES):
         text = yaml.dump(crd(kind), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
-        found[f"{kind.group}_{kind.plural}.yaml"] = (
+        folder = "own/" if kind.group == APPROVAL.group else ""
+        found[f"{folder}{kind.group}_{kind.plural}.yaml"] = (
             f"# {kind.name}: made from the models by `make crds`. Do not edit.\n{text}"
         )
     return found
@@ -142,10 +146,10 @@ class _Dumper(yaml.SafeDumper):
 
 def write_crds(folder: Path) -> list[Path]:
     """Write every file into ``folder``, and remove those of kinds that are no more."""
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "own").mkdir(parents=True, exist_ok=True)
     files = crd_files()
-    for path in folder.glob("*.open-cluster-management.io_*.yaml"):
-        if path.name not in files:
+    for path in folder.rglob("*.io_*.yaml"):
+        if path.relative_to(folder).as_posix() not in files:
             path.unlink()
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -8,15 +8,19 @@ from collections.abc import Callable
 
 from rollout.api.addon import decode_addon, decode_cluster_addon
 from rollout.api.cluster import decode_binding, decode_cluster, decode_cluster_set, decode_score
+from rollout.api.consent import decode_approval, decode_freeze
 from rollout.api.placement import decode_decision, decode_placement
 from rollout.api.replicaset import decode_replicaset
 from rollout.api.work import decode_work
 from rollout.model.addon import AddOn, ClusterAddOn
+from rollout.model.approvals import Approval, Freeze
 from rollout.model.cluster import Cluster, ClusterSet, ClusterSetBinding, Score
 from rollout.model.kinds import (
+    APPROVAL,
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
+    FREEZE,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
@@ -42,6 +46,8 @@ Decoded = (
     | ReplicaSet
     | AddOn
     | ClusterAddOn
+    | Approval
+    | Freeze
 )
 
 _STATELESS: dict[str, Callable[[Obj], Decoded]] = {
@@ -50,6 +56,8 @@ _STATELESS: dict[str, Callable[[Obj], Decoded]] = {
     CLUSTER_SET_BINDING.name: decode_binding,
     PLACEMENT_DECISION.name: decode_decision,
     SCORE.name: decode_score,
+    APPROVAL.name: decode_approval,
+    FREEZE.name: decode_freeze,
 }
 _STATEFUL = (MANIFEST_WORK, REPLICA_SET, PLACEMENT, CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
 DECODED = frozenset({*_STATELESS, *(kind.name for kind in _STATEFUL)})

@@ -6,6 +6,7 @@ Source: OCM ManifestWorkReplicaSet spec 2.
 from rollout.api.fields import Reader, mapping, strings, text, texts, version_of, whole
 from rollout.api.rollouts import parse_rollout
 from rollout.api.work import hashed
+from rollout.model.intents import read_intents
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 from rollout.model.replicaset import PlacementRef, ReplicaSet, Template
@@ -29,6 +30,8 @@ def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSe
         cascade, problems = previous.cascade, previous.problems
     else:
         template, refs, cascade, problems = _spec(obj.get("spec"))
+    annotations = strings(meta.get("annotations"))
+    asked = previous is not None and previous.annotations == annotations
     return ReplicaSet(
         text(meta.get("namespace")),
         text(meta.get("name")),
@@ -41,9 +44,10 @@ def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSe
         meta.get("deletionTimestamp") is not None,
         texts(meta.get("finalizers")),
         strings(meta.get("labels")),
-        strings(meta.get("annotations")),
+        annotations,
         problems,
         obj,
+        previous.intents if previous is not None and asked else read_intents(annotations),
     )
 
 

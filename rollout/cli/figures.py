@@ -18,6 +18,7 @@ SIGNS: dict[Phase, str] = {
     Phase.FAILED: "✖",
     Phase.LOST: "✖",
     Phase.SKIPPED: "•",
+    Phase.HELD: "‖",
     Phase.WAITING: "•",
 }
 COLORS = {"✔": "green", "◷": "cyan", "◌": "blue", "॥": "yellow", "⚠": "yellow", "✖": "red"}

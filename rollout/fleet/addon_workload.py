@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rollout.fleet.live import LiveRollout, Terms
+from rollout.fleet.live import LiveRollout
 from rollout.fleet.membership import Membership, Surroundings, read_placement, without
 from rollout.fleet.mirror import Mirror
 from rollout.fleet.observations import Observation
 from rollout.fleet.selections import Reading
+from rollout.fleet.terms import Terms
 from rollout.model import names
 from rollout.model.addon import (
     AddOn,
@@ -25,7 +26,6 @@ from rollout.model.addon import (
     by_resource,
     effective,
 )
-from rollout.model.intents import skipped_clusters
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, Ref
 from rollout.model.replicaset import RolloutSpec
 from rollout.planning.addons_configs import (
@@ -363,8 +363,9 @@ class AddOnWorkload(Membership[Share]):
             soak_of(spec, settle),
             around.policy.failure_grace,
             around.outages(),
-            skipped_clusters(addon.annotations),
-            addon.annotations.get(names.FAILURE_TOLERANCE) == "Strict",
+            addon.intents,
+            around.approvals(self.ref, share.placement.namespace),
+            False,
             share.placement.raw if self._is_ocm else None,
             share.reading.hold is None,
         )

@@ -16,6 +16,7 @@ from rollout.fleet.membership import Surroundings
 from rollout.fleet.mirror import Mirror
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Resource
+from rollout.model.approvals import Freeze
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
@@ -42,6 +43,8 @@ class Fleet(Surroundings, Protocol):
     policy: Policy
 
     def abandoned(self, key: str, kept: Container[str] | None = None) -> list[tuple[Ref, str]]: ...
+
+    def freeze(self, now: datetime) -> Freeze | None: ...
 
 
 class AddOns:
@@ -252,6 +255,9 @@ class AddOns:
         """Record pages (ref, uid) of placements that an add-on no longer has."""
         workload = self._addons.get(key)
         return self._fleet.abandoned(key, workload.shares.keys()) if workload else []
+
+    def freeze(self, now: datetime) -> Freeze | None:
+        return self._fleet.freeze(now)
 
     def peek(self, key: str) -> AddOnWorkload | None:
         """One add-on as it was last planned."""

@@ -10,19 +10,24 @@ from typing import Any
 
 from rollout.api import decode
 from rollout.fleet.clusters import ClusterStore
+from rollout.fleet.consents import Consents
 from rollout.fleet.heartbeats import LEASE_NAME, HealthView, Heartbeats
 from rollout.fleet.live import LiveRollout
+from rollout.fleet.outages import Outages, Spans
 from rollout.fleet.records import Records
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.tracker import Standing, Tracker
 from rollout.fleet.workloads import Workload
+from rollout.model.approvals import Approval, Freeze
 from rollout.model.cluster import Cluster
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
+    APPROVAL,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     CONFIG_MAP,
     CONTROLLER_REVISION,
+    FREEZE,
     LEASE,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
@@ -53,6 +58,8 @@ WATCHED: tuple[Kind, ...] = (
     PLACEMENT_DECISION,
     CONFIG_MAP,
     CONTROLLER_REVISION,
+    APPROVAL,
+    FREEZE,
     MANIFEST_WORK,
     REPLICA_SET,
 )
@@ -63,7 +70,6 @@ PLACING = frozenset({PLACEMENT, CLUSTER_SET, CLUSTER_SET_BINDING})
 
 _DEPARTED_KEPT = 10_000
 _TOMBSTONES = 20_000
-_OUTAGES_KEPT = 100  # of this process; what matters to a rollout is in its record
 
 
 class Fleet:
@@ -89,14 +95,17 @@ class Fleet:
         self._gone: dict[Ref, int] = {}  # deleted lately -> version, against events that come late
         self._replicasets = ReplicaSets(policy.profile)
         self._records = Records()
+        self._consents = Consents()
         self._changed_at: dict[str, datetime] = {}  # placement key -> last change of its decisions
         self._departed: dict[str, bool] = {}  # deleted clusters -> available when last seen
-        self._outages: tuple[tuple[datetime, datetime], ...] = ()
+        self._outages = Outages()
         self._handlers: dict[str, Callable[[Event, datetime], Iterable[Ref]]] = {
             MANIFEST_WORK.name: self._replicasets.take_work,
             REPLICA_SET.name: self._replicasets.take_replicaset,
             CONFIG_MAP.name: self._on_page,
             CONTROLLER_REVISION.name: self._on_revision,
+            APPROVAL.name: self._on_approval,
+            FREEZE.name: self._on_freeze,
             LEASE.name: self._on_lease,
             MANAGED_CLUSTER.name: self._on_cluster,
             PLACEMENT.name: self._on_placement,
@@ -240,6 +249,15 @@ class Fleet:
         self._records.take_revision(event)
         return ()
 
+    def _on_approval(self, event: Event, now: datetime) -> Iterable[Ref]:
+        found = self._consents.take_approval(event) & set(self.rolled_out())
+        self._restate(found)
+        return found
+
+    def _on_freeze(self, event: Event, now: datetime) -> Iterable[Ref]:
+        self._consents.take_freeze(event)
+        return self.rolled_out()
+
     # -- what planners and workloads read ------------------------------------------------------
 
     def view(self, kind: Kind) -> "ClusterStore | HealthView | Fleet | Tracker":
@@ -273,6 +291,12 @@ class Fleet:
 
     def revisions(self, key: str) -> Mapping[str, Revision]:
         return self._records.revisions(key)
+
+    def approvals(self, workload: Ref, namespace: str) -> tuple[Approval, ...]:
+        return self._consents.approvals(workload, namespace)
+
+    def freeze(self, now: datetime) -> Freeze | None:
+        return self._consents.freeze(now)
 
     def placement(self, key: str) -> Placement | None:
         return self.clusters.placement(key)
@@ -316,22 +340,21 @@ class Fleet:
             kept = {ref.name for ref in workload.replicaset.refs}
         return self._records.abandoned(key, kept)
 
-    def outages(self) -> tuple[tuple[datetime, datetime], ...]:
-        return self._outages
+    def outages(self) -> Spans:
+        return self._outages.spans
 
     def out_of_touch(self, begin: datetime, end: datetime) -> None:
         """The hub was out of touch from ``begin`` to ``end``: no deadline runs in between, nor for
         one lease after (row 20).
         """
-        span = (begin, end + self.policy.lease)
-        last = self._outages[-1:]
-        if last and begin <= last[0][1]:
-            self._outages = (*self._outages[:-1], (last[0][0], max(span[1], last[0][1])))
-        else:
-            self._outages = (*self._outages[-_OUTAGES_KEPT:], span)
+        self._outages.note(begin, end, self.policy.lease)
         self._beats.restart(end)
+        self._restate()
+
+    def _restate(self, workloads: Container[Ref] | None = None) -> None:
+        """Something that the terms of these workloads (None: of all) depend on has changed."""
         for workload in self._replicasets:
-            workload.stale = True
+            workload.stale = workload.stale or workloads is None or workload.ref in workloads
         for tracker in self.trackers:
             tracker.restate()
 
@@ -341,7 +364,7 @@ class Fleet:
         """The write is about to go out."""
         touch, live = self._touched(write)
         if live is not None and touch is not None and touch.first:
-            live.attempt(touch.cluster, touch.cause, now)
+            live.attempt(touch.cluster, touch.cause, now, touch.revision)
 
     def rejected(self, write: Write, message: str, now: datetime) -> datetime | None:
         """The server refused the write for good; returns when it is tried again."""

@@ -5,16 +5,20 @@ process. It knows nothing of what carries a revision to a cluster: it is told `O
 All instants come from outside, on the hub's clock.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rollout.fleet.book import RecordBook
 from rollout.fleet.observations import Observation, stand
+from rollout.fleet.rollbacks import Soaked
+from rollout.fleet.terms import Terms, misplaced_gate, relevant_outages, shut_gates
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
-from rollout.planning.record import Basis, Head, Line, Record
+from rollout.planning.holds import going_back, revision_hold, why_back
+from rollout.planning.record import Basis, Head, Line, Record, Rollback
 from rollout.strategies.base import (
+    Checkpoint,
     Health,
     Hold,
     Rollout,
@@ -23,35 +27,14 @@ from rollout.strategies.base import (
     Staging,
     Standing,
     Step,
-    Strategy,
     Timing,
     Verdict,
 )
 from rollout.strategies.judge import concluded, judge
 from rollout.strategies.ledger import Ledger
 from rollout.strategies.ocm_step import ocm_step
+from rollout.strategies.retreat import Retreat
 from rollout.strategies.stages import All, had_members
-
-
-@dataclass(frozen=True, slots=True)
-class Terms:
-    """What is to be rolled out to whom, and how.
-
-    ``as_ocm`` is the rolloutStrategy as written where profile ``ocm`` decides, else None.
-    """
-
-    revision: str
-    spec: RolloutSpec
-    strategy: Strategy
-    selection: Selection
-    soak: timedelta
-    grace: timedelta
-    outages: tuple[tuple[datetime, datetime], ...] = ()
-    skipped: frozenset[str] = frozenset()
-    strict_tolerance: bool = False
-    as_ocm: Obj | None = None
-    is_known: bool = True
-    """Whether the selection could be read; where not, nobody is taken to have left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +66,8 @@ class LiveRollout:
         self.causes: dict[str, str] = {}
         self.rejections: dict[str, Rejection] = {}
         self.astray: set[str] = set()
+        self.soaked = Soaked()
+        self.retreat: Retreat | None = None  # who goes back now, while a revision is taken back
         self._lost: dict[str, str] = {}
         self._terms: Terms | None = None
         self.ledger = Ledger(Rollout("", Staging(), {}), now)
@@ -112,6 +97,7 @@ class LiveRollout:
                 standings[cluster] = line.standing
             if line.cause:
                 self.causes[cluster] = line.cause
+            self.soaked.restore(cluster, line.soaked)
         self.ledger.reset(
             Rollout(record.head.revision, Staging(), standings, passed=record.head.passed), now
         )
@@ -129,7 +115,7 @@ class LiveRollout:
         if terms.revision != self.head.revision:
             self._supersede(terms.revision)
         seen = self.head.seen | had_members(terms.spec, terms.selection)
-        outages = self._outages(terms.outages)
+        outages = relevant_outages(self.head, terms.outages, self.ledger.standings.values())
         self.book.set_head(replace(self.head, seen=seen, outages=outages))
         staging = terms.strategy.stages(terms.spec, replace(terms.selection, seen=seen))
         standings = dict(self.ledger.standings)
@@ -143,10 +129,11 @@ class LiveRollout:
             standings,
             timing,
             self.head.passed,
-            terms.skipped,
+            terms.intents.skipped,
             dict(self._lost),
             self.ledger.rollout.hold,
-            terms.strict_tolerance,
+            terms.intents.strict_tolerance,
+            terms.intents.held,
         )
         self.ledger.reset(rollout, now)
         for cluster in sorted(self.observations.keys() | standings.keys()):
@@ -171,30 +158,16 @@ class LiveRollout:
             return
         self.agree(terms, available, now)
 
-    def _outages(
-        self, news: tuple[tuple[datetime, datetime], ...]
-    ) -> tuple[tuple[datetime, datetime], ...]:
-        """Outages of this process and of those before, as far as a cluster was touched before."""
-        open_since = min(
-            (s.touched for s in self.ledger.standings.values() if s.verdict is None), default=None
-        )
-        merged: list[tuple[datetime, datetime]] = []
-        for begin, end in sorted({*self.head.outages, *news}):
-            if open_since is None or end <= open_since:
-                continue
-            if merged and begin <= merged[-1][1]:
-                merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-            else:
-                merged.append((begin, end))
-        return tuple(merged)
-
     def _supersede(self, revision: str) -> None:
         for cluster in self._lost:
             self.book.set(cluster, None)
         self._lost.clear()
         self.rejections.clear()
+        none: frozenset[str] = frozenset()
         self.book.set_head(
-            replace(self.head, revision=revision, passed=frozenset(), seen=frozenset())
+            replace(
+                self.head, revision=revision, passed=none, seen=none, opened=none, rollback=None
+            )
         )
 
     def _part(
@@ -221,6 +194,7 @@ class LiveRollout:
             else:
                 self.book.set(cluster, None)
                 self.causes.pop(cluster, None)
+                self.soaked.forget(cluster)
         for cluster in [c for c in self._lost if c in members]:
             del self._lost[cluster]
             self.book.set(cluster, None)
@@ -244,17 +218,24 @@ class LiveRollout:
         if after is not None and before is None:
             self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
         if after is not None and after != before:
+            if before is not None and after.revision != before.revision:
+                self.soaked.note(before, self.ledger.rollout.timing, now)
             self.ledger.put(after, now)
             self._write(cluster)
         self._mark(cluster)
 
-    def attempt(self, cluster: str, cause: str, now: datetime) -> None:
-        """A write of the present revision to this cluster is about to go out."""
+    def attempt(self, cluster: str, cause: str, now: datetime, revision: str = "") -> None:
+        """A write of a revision ("": the present one) to this cluster is about to go out."""
+        brought = revision or self.revision
         standing = self.ledger.standings.get(cluster)
-        if standing is not None and standing.revision == self.revision:
-            return
+        if standing is not None and standing.revision == brought:
+            if standing.verdict is not Verdict.RETRY:
+                return
+        else:
+            undone = self.revision if brought != self.revision else ""
+            self.soaked.note(standing, self.ledger.rollout.timing, now, undone)
         self.causes[cluster] = cause
-        self.ledger.put(Standing(cluster, self.revision, now, Health.SILENT, now), now)
+        self.ledger.put(Standing(cluster, brought, now, Health.SILENT, now), now)
         self._write(cluster)
         self._mark(cluster)
 
@@ -265,7 +246,7 @@ class LiveRollout:
         wait = min(FIRST_RETRY * 2 ** min(tries - 1, 10), LAST_RETRY)
         self.rejections[cluster] = Rejection(message, tries, now + wait)
         standing = self.ledger.standings.get(cluster)
-        if standing is None or standing.revision != self.revision:
+        if standing is None or not (standing.revision == self.revision or self.is_back(standing)):
             return
         if standing.health is not Health.FAILED and standing.verdict is not Verdict.SOAKED:
             refused = replace(standing, health=Health.FAILED, since=now, reason="WriteRejected")
@@ -278,23 +259,91 @@ class LiveRollout:
 
     # -- decisions -----------------------------------------------------------------------------
 
-    def step(self, hold: Hold | None, now: datetime) -> Step:
+    def step(self, hold: Hold | None, now: datetime, kept: Container[str] = ()) -> Step:
         """Decide, and take the verdicts and gates of the answer into the record.
 
-        Asking again at the same instant gives the same touches.
+        ``kept`` are the revisions that can be given back. Asking again at the same instant gives the
+        same touches.
         """
+        self._void_failures(now)
+        held = self._revision_hold(kept, now)
         if self._terms is not None and self._terms.as_ocm is not None:
-            self.last = self._as_ocm(self._terms.as_ocm, hold, now)
-            return self.last
-        self.ledger.admit(self.head.passed, hold)
-        step = self.last = self.ledger.step(now)
+            self.last = self._as_ocm(self._terms.as_ocm, hold or held, now)
+        else:
+            self.last = self._strict(hold or held, now)
+        if hold is not None:
+            self.retreat = None
+        elif self._begin_rollback(held, now):
+            return self.step(hold, now, kept)
+        return self.last
+
+    def _strict(self, hold: Hold | None, now: datetime) -> Step:
+        self.ledger.admit(self.head.passed, hold, self._checkpoints(now))
+        step = self.ledger.step(now)
         for verdict in step.settled:
             self._settle(verdict, now)
-        if step.passed:
-            passed = self.head.passed | set(step.passed)
-            self.book.set_head(replace(self.head, passed=passed))
-            self.ledger.admit(passed, hold)
+        if step.passed or step.opened:
+            head = self.head
+            passed, opened = head.passed | set(step.passed), head.opened | set(step.opened)
+            self.book.set_head(replace(head, passed=passed, opened=opened))
+            self.ledger.admit(passed, hold, self._checkpoints(now))
         return step
+
+    def _checkpoints(self, now: datetime) -> tuple[Checkpoint, ...]:
+        if self._terms is None:
+            return ()
+        staging = self.ledger.rollout.staging
+        return shut_gates(
+            self._terms, self.placement, staging, self.revision, self.head.opened, now
+        )
+
+    def _revision_hold(self, kept: Container[str], now: datetime) -> Hold | None:
+        """Why the present revision goes no further; sets `retreat` while it is taken back."""
+        self.retreat = None
+        terms, back, rollout = self._terms, self.head.rollback, self.ledger.rollout
+        if terms is None:
+            return None
+        if back is None:
+            asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
+            return asked or misplaced_gate(terms, self.placement, rollout.staging)
+        targets = self.soaked.targets(rollout.standings, self.revision, back.to, kept)
+        self.retreat, hold = going_back(rollout, back, targets, terms.intents, now)
+        return hold
+
+    def _begin_rollback(self, held: Hold | None, now: datetime) -> bool:
+        """Begin to take the present revision back, where it is time to; whether that was so."""
+        terms = self._terms
+        if terms is None or not terms.keeps_templates or self.head.rollback is not None:
+            return False
+        cause = why_back(self.last, held, terms.intents)
+        if not cause:
+            return False
+        to = terms.intents.undo_to if cause == "Undo" else ""
+        self.book.set_head(replace(self.head, rollback=Rollback(self.revision, cause, now, to)))
+        return True
+
+    def is_back(self, standing: Standing) -> bool:
+        """Whether the cluster was given back another revision by the rollback that is going on."""
+        back = self.head.rollback
+        return (
+            back is not None
+            and standing.revision != back.revision
+            and (standing.touched >= back.began)
+        )
+
+    def _void_failures(self, now: datetime) -> None:
+        """A person asked to retry: what failed waits for another attempt, and the bar is lifted."""
+        token = self._terms.intents.retry if self._terms is not None else ""
+        if not token or token == self.head.retried:
+            return
+        for cluster, standing in list(self.ledger.standings.items()):
+            if standing.revision != self.revision or cluster not in self.ledger:
+                continue
+            if judge(standing, self.revision, self.ledger.rollout.timing, now).phase.is_failure:
+                self.rejections.pop(cluster, None)
+                self.ledger.put(replace(standing, verdict=Verdict.RETRY), now)
+                self._write(cluster)
+        self.book.set_head(replace(self.head, retried=token, rollback=None))
 
     def _as_ocm(self, strategy: Obj, hold: Hold | None, now: datetime) -> Step:
         """OCM's answer follows from the works alone; the record only keeps who was touched."""
@@ -327,7 +376,8 @@ class LiveRollout:
         if standing is None and not lost:
             self.book.set(cluster, None)
         else:
-            self.book.set(cluster, Line(standing, self.causes.get(cluster, ""), lost))
+            cause, soaked = self.causes.get(cluster, ""), self.soaked.of(cluster)
+            self.book.set(cluster, Line(standing, cause, lost, soaked))
 
     def _mark(self, cluster: str) -> None:
         """Keep `astray`: clusters that do not carry what they are supposed to."""

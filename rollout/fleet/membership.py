@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.selections import Reading, read_selection
+from rollout.model.approvals import Approval
 from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Decision, Placement
 from rollout.planning.policy import Policy
@@ -42,6 +43,8 @@ class Surroundings(Protocol):
     ) -> tuple[Record, Mapping[int, tuple[Obj, int]]]: ...
 
     def outages(self) -> tuple[tuple[datetime, datetime], ...]: ...
+
+    def approvals(self, workload: Ref, namespace: str) -> tuple[Approval, ...]: ...
 
 
 class Shared(Protocol):

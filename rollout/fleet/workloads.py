@@ -7,13 +7,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rollout.fleet.live import LiveRollout, Terms
+from rollout.fleet.live import LiveRollout
 from rollout.fleet.membership import Membership, Surroundings, read_placement, without
 from rollout.fleet.observations import Observation
 from rollout.fleet.selections import Reading
 from rollout.fleet.tallies import NO_MARKS, Counts, marks_of, rules_of
+from rollout.fleet.terms import Terms
 from rollout.model import names
-from rollout.model.intents import skipped_clusters
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
 from rollout.model.work import Work
@@ -250,8 +250,9 @@ class Workload(Membership[Share]):
             soak_of(spec, settle),
             around.policy.failure_grace,
             around.outages(),
-            skipped_clusters(replicaset.annotations),
-            replicaset.annotations.get(names.FAILURE_TOLERANCE) == "Strict",
+            replicaset.intents,
+            around.approvals(self.ref, replicaset.namespace),
+            True,
             share.ref.raw if self._is_ocm else None,
             share.reading.hold is None,
         )

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rollout.model.conditions import Condition
+from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 from rollout.model.replicaset import RolloutSpec
@@ -82,6 +83,7 @@ class AddOn:
     annotations: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     raw: Obj = field(default_factory=dict, compare=False, repr=False)
+    intents: Intents = NO_INTENTS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,22 +1,217 @@
-"""What does a person ask for by annotation, besides the spec?"""
+"""What does a person ask for by annotation, besides the spec?
 
-from collections.abc import Mapping
+The values are plain, so that `kubectl annotate` can set them; who asked, when and why stands beside
+them in one annotation of its own. The name of the actor there is a claim: nobody has checked it.
+"""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
+from enum import Enum
+from typing import Any
 
 from rollout.model import names
+from rollout.model.amounts import AMOUNT_ACCEPTED, Amount, parse_amount
+from rollout.model.approvals import GATES_ACCEPTED, GateRef, parse_gate
 from rollout.model.instants import parse_instant
+from rollout.model.problems import Problem
+
+HISTORY_LIMIT = 10
+A_QUARTER = Amount(25, percent=True)
 
 
-def skipped_clusters(annotations: Mapping[str, str]) -> frozenset[str]:
-    """The clusters that a person waived, from the annotation."""
-    listed = annotations.get(names.SKIP, "")
+class RollbackMode(Enum):
+    """Who may start taking a revision back: nobody, a person, or the engine too."""
+
+    NONE = "None"
+    MANUAL = "Manual"
+    AUTOMATIC = "Automatic"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who says to have asked for something, when and why."""
+
+    by: str = ""
+    at: datetime | None = None
+    reason: str = ""
+
+    def __str__(self) -> str:
+        by = f" by {self.by} (as they say)" if self.by else ""
+        at = f" at {self.at:%Y-%m-%dT%H:%M:%SZ}" if self.at else ""
+        return f"{by}{at}{': ' if self.reason else ''}{self.reason}"
+
+
+NOBODY = Asked()
+
+
+@dataclass(frozen=True, slots=True)
+class Intents:
+    """Everything that annotations ask for. Values that cannot be read are among ``problems``.
+
+    ``aborted`` and ``undo`` name the revision that they are about ("" none); ``undo_to`` the revision
+    that is to be given back ("" the last that soaked). ``retry`` is a token: another one than the
+    last retries. ``asked`` is by the verb, or by verb and cluster: ``pause``, ``skip/c1``.
+    """
+
+    paused: bool = False
+    skipped: frozenset[str] = frozenset()
+    held: frozenset[str] = frozenset()
+    aborted: str = ""
+    retry: str = ""
+    undo: str = ""
+    undo_to: str = ""
+    gates: tuple[GateRef, ...] = ()
+    rollback: RollbackMode = RollbackMode.MANUAL
+    rollback_limit: Amount = A_QUARTER
+    rollback_budget: Amount = A_QUARTER
+    history_limit: int = HISTORY_LIMIT
+    released_until: datetime | None = None
+    strict_tolerance: bool = False
+    asked: Mapping[str, Asked] = field(default_factory=dict)
+    problems: tuple[Problem, ...] = ()
+
+    def who(self, verb: str) -> Asked:
+        return self.asked.get(verb, NOBODY)
+
+
+NO_INTENTS = Intents()
+
+
+_OF_TEMPLATES = (names.UNDO, names.UNDO_TO, names.ROLLBACK, names.HISTORY_LIMIT)
+
+
+def read_intents(annotations: Mapping[str, str], *, keeps_templates: bool = True) -> Intents:
+    """All that these annotations ask for; never raises.
+
+    ``keeps_templates`` is False for workloads whose older revisions are kept nowhere: there is nothing
+    that could be given back, and asking for it is a problem.
+    """
+    problems = [
+        _problem(name, annotations[name], "nothing: earlier configurations are kept nowhere")
+        for name in _OF_TEMPLATES
+        if not keeps_templates and name in annotations
+    ]
+    return Intents(
+        _switch(annotations, names.PAUSED, ("false", "true"), problems),
+        _listed(annotations, names.SKIP),
+        _listed(annotations, names.HOLD),
+        _revision(annotations, names.ABORT, problems),
+        annotations.get(names.RETRY, "").strip(),
+        _revision(annotations, names.UNDO, problems),
+        _revision(annotations, names.UNDO_TO, problems),
+        _gates(annotations, problems),
+        _mode(annotations, problems),
+        _amount(annotations, names.ROLLBACK_CONCURRENCY, problems),
+        _amount(annotations, names.ROLLBACK_FAILURES, problems),
+        _limit(annotations, problems),
+        parse_instant(annotations.get(names.RELEASE_REMOVALS)),
+        _switch(annotations, names.FAILURE_TOLERANCE, ("Soft", "Strict"), problems),
+        read_asked(annotations),
+        tuple(problems),
+    )
+
+
+def _switch(
+    annotations: Mapping[str, str], name: str, words: tuple[str, str], problems: list[Problem]
+) -> bool:
+    """Whether the second word is written; neither of them is a problem, absent is the first."""
+    value = annotations.get(name, words[0])
+    if value not in words:
+        problems.append(_problem(name, value, f"{words[0]} or {words[1]}"))
+    return value == words[1]
+
+
+def _listed(annotations: Mapping[str, str], name: str) -> frozenset[str]:
+    listed = annotations.get(name, "")
     return frozenset(part.strip() for part in listed.split(",") if part.strip())
 
 
-def is_paused(annotations: Mapping[str, str]) -> bool:
-    return annotations.get(names.PAUSED) == "true"
+_REVISION = re.compile(r"\A[0-9a-z]{6,64}\Z", re.ASCII)
 
 
-def released_until(annotations: Mapping[str, str]) -> datetime | None:
-    """Until when a person has released the removals that the brake would hold."""
-    return parse_instant(annotations.get(names.RELEASE_REMOVALS))
+def _revision(annotations: Mapping[str, str], name: str, problems: list[Problem]) -> str:
+    value = annotations.get(name, "").strip()
+    if value and not _REVISION.match(value):
+        accepted = "the hash of a revision, as status.updateRevision and `rollout history` show it"
+        problems.append(_problem(name, value, accepted))
+        return ""
+    return value
+
+
+def _gates(annotations: Mapping[str, str], problems: list[Problem]) -> tuple[GateRef, ...]:
+    value = annotations.get(names.GATES, "")
+    found: dict[GateRef, None] = {}
+    for part in filter(None, (part.strip() for part in value.split(","))):
+        gate = parse_gate(part)
+        if gate is None:
+            problems.append(_problem(names.GATES, part, GATES_ACCEPTED))
+        else:
+            found[gate] = None
+    return tuple(found)
+
+
+def _mode(annotations: Mapping[str, str], problems: list[Problem]) -> RollbackMode:
+    value = annotations.get(names.ROLLBACK, RollbackMode.MANUAL.value)
+    try:
+        return RollbackMode(value)
+    except ValueError:
+        accepted = ", ".join(mode.value for mode in RollbackMode)
+        problems.append(_problem(names.ROLLBACK, value, f"one of {accepted}"))
+        return RollbackMode.NONE
+
+
+def _amount(annotations: Mapping[str, str], name: str, problems: list[Problem]) -> Amount:
+    value = annotations.get(name)
+    amount = A_QUARTER if value is None else parse_amount(value)
+    if amount is None:
+        problems.append(_problem(name, value, AMOUNT_ACCEPTED))
+    return amount or Amount(0, written=True)
+
+
+def _limit(annotations: Mapping[str, str], problems: list[Problem]) -> int:
+    value = annotations.get(names.HISTORY_LIMIT)
+    if value is None:
+        return HISTORY_LIMIT
+    if value.isascii() and value.isdigit() and len(value) <= 3:
+        return int(value)
+    problems.append(_problem(names.HISTORY_LIMIT, value, "a whole number from 0 to 999"))
+    return HISTORY_LIMIT
+
+
+def _problem(name: str, value: Any, accepted: str) -> Problem:
+    return Problem(f"metadata.annotations[{name}]", value, accepted)
+
+
+def read_asked(annotations: Mapping[str, str]) -> dict[str, Asked]:
+    """Who asked for what, by verb; empty where that cannot be read: it is told, never acted upon."""
+    try:
+        body = json.loads(annotations.get(names.ASKED, "{}"))
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(body, dict):
+        return {}
+    return {
+        str(verb): Asked(
+            str(told.get("by") or ""), parse_instant(told.get("at")), str(told.get("reason") or "")
+        )
+        for verb, told in body.items()
+        if isinstance(told, dict)
+    }
+
+
+def asked_text(asked: Mapping[str, Asked], kept: Iterable[str]) -> str:
+    """The annotation for these verbs; the inverse of `read_asked`."""
+    return json.dumps(
+        {
+            verb: {
+                "by": told.by,
+                "at": told.at.isoformat().replace("+00:00", "Z") if told.at else None,
+                "reason": told.reason,
+            }
+            for verb, told in sorted(asked.items())
+            if verb in set(kept)
+        }
+    )

@@ -88,6 +88,10 @@ ADDON_TEMPLATE = Kind(
     "AddOnTemplate", "addontemplates", _ADDON, "v1alpha1", False, has_status=False
 )
 
+_OURS = "rollout-engine.io"
+APPROVAL = Kind("Approval", "approvals", _OURS, "v1alpha1", True, ("rap",), has_status=False)
+FREEZE = Kind("Freeze", "freezes", _OURS, "v1alpha1", False, ("rfz",), has_status=False)
+
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (
@@ -106,6 +110,8 @@ KINDS: dict[str, Kind] = {
         MANAGED_CLUSTER_ADDON,
         ADDON_DEPLOYMENT_CONFIG,
         ADDON_TEMPLATE,
+        APPROVAL,
+        FREEZE,
     )
 }
 

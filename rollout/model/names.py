@@ -43,6 +43,17 @@ SKIP = "rollout-engine.io/skip"  # comma-separated cluster names
 RELEASE_REMOVALS = (
     "rollout-engine.io/release-removals"  # RFC 3339: removals are released until then
 )
+HOLD = "rollout-engine.io/hold"  # comma-separated cluster names: hands off them for now
+ABORT = "rollout-engine.io/abort"  # the revision that goes no further
+RETRY = "rollout-engine.io/retry"  # any text; another one than before retries what failed
+UNDO = "rollout-engine.io/undo"  # the revision that is taken back from its clusters
+UNDO_TO = "rollout-engine.io/undo-to"  # the revision that they get; default: what soaked last
+GATES = "rollout-engine.io/gates"  # before:GROUP, after:GROUP; each asks for an Approval
+ROLLBACK = "rollout-engine.io/rollback"  # None | Manual (default) | Automatic
+ROLLBACK_CONCURRENCY = "rollout-engine.io/rollback-max-concurrency"  # a count or share, 25%
+ROLLBACK_FAILURES = "rollout-engine.io/rollback-max-failures"  # a count or share, 25%
+HISTORY_LIMIT = "rollout-engine.io/revision-history-limit"  # how many revisions are kept, 10
+ASKED = "rollout-engine.io/asked"  # JSON: who asked for which of these, when and why
 
 # Ours, on ManagedClusterAddOns that an install strategy made: only these are ever removed.
 INSTALLED_BY = "rollout-engine.io/installed-by"  # the uid of the ClusterManagementAddOn

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from rollout.model.amounts import Amount
+from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 
@@ -62,7 +63,10 @@ class Template:
 
 @dataclass(frozen=True, slots=True)
 class ReplicaSet:
-    """A ManifestWorkReplicaSet, parsed. ``raw`` is the object (status conditions, labels)."""
+    """A ManifestWorkReplicaSet, parsed. ``raw`` is the object (status conditions, labels).
+
+    ``intents`` are what its annotations ask for.
+    """
 
     namespace: str
     name: str
@@ -78,6 +82,7 @@ class ReplicaSet:
     annotations: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
     raw: Obj = field(default_factory=dict, compare=False, repr=False)
+    intents: Intents = NO_INTENTS
 
     @property
     def key(self) -> str:

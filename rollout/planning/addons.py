@@ -8,12 +8,9 @@ how it stands is no touch. Source: OCM add-on spec 2; semantics rows 12-27.
 from collections.abc import Mapping
 from datetime import datetime
 
-from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, Configs
 from rollout.model.conditions import Condition, merge
-from rollout.model.intents import is_paused
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
-from rollout.model.problems import joined
 from rollout.planning.addons_configs import (
     CONFIGURED,
     NOT_CONFIGURED,
@@ -25,8 +22,10 @@ from rollout.planning.addons_configs import (
 from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
 from rollout.planning.addons_status import ShareReport, halted, status_of
 from rollout.planning.addons_views import Share, Told, View, Workload
+from rollout.planning.holds import workload_hold
 from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import NONE
+from rollout.planning.touches import cause_of
 from rollout.strategies.base import Hold, Step, Verdict
 
 
@@ -91,11 +90,10 @@ class _Pass:
 
     def _hold(self) -> Hold | None:
         """Why nothing of this add-on may be touched."""
-        if self.addon.problems:
-            return Hold("Misconfigured", joined(self.addon.problems))
-        if is_paused(self.addon.annotations):
-            return Hold("Paused", f"paused by annotation {names.PAUSED}; set it to false to resume")
-        return None
+        freeze = self.view.freeze(self.now)
+        if freeze is not None:
+            self._recheck(freeze.until)
+        return workload_hold(self.addon.problems, self.addon.intents, freeze)
 
     # -- configurations ------------------------------------------------------------------------
 
@@ -103,8 +101,7 @@ class _Pass:
         found: list[Write] = []
         revision = share.live.ledger.rollout.revision
         for cluster in step.touch:
-            before = share.live.ledger.standings.get(cluster)
-            cause = "Supersede" if before is not None else "SlotFree"
+            cause = cause_of(share.live.ledger.standings.get(cluster), revision)
             touch = Touch(self.workload.ref, key, cluster, True, cause)
             found += self._bring(cluster, revision, touch)
         return found
@@ -112,7 +109,7 @@ class _Pass:
     def _restored(self, share: Share, key: str) -> list[Write]:
         """Clusters that do not carry what they are supposed to (row 24)."""
         found: list[Write] = []
-        for cluster in sorted(share.live.astray):
+        for cluster in sorted(share.live.astray - self.addon.intents.held):
             rejection = share.live.rejections.get(cluster)
             if rejection is not None and rejection.retry_at > self.now:
                 self._recheck(rejection.retry_at)

@@ -9,7 +9,6 @@ from datetime import datetime
 
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn
-from rollout.model.intents import released_until
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
 from rollout.planning.addons_views import Workload, owner_reference
 from rollout.planning.plan import Create, Delete, Patch, Touch, Write
@@ -89,8 +88,8 @@ def uninstalls(workload: Workload, addon: AddOn, policy: Policy, now: datetime) 
         return NONE
     if any(s.hold is not None and s.hold.reason == "PlacementNotFound" for s in shares):
         return NONE
-    going = sorted(workload.strays)
-    until = released_until(addon.annotations)
+    going = sorted(workload.strays - addon.intents.held)
+    until = addon.intents.released_until
     if until is None or now >= until:
         held = brake(workload, going, policy, now)
         if held is not None:

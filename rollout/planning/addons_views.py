@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Configs, InstallPlacement
+from rollout.model.approvals import Freeze
 from rollout.model.kinds import Obj, Ref
 from rollout.planning.addons_configs import AddOnWork, Known
 from rollout.planning.policy import Policy
@@ -95,6 +96,8 @@ class View(Protocol):
     def addon(self, key: str, now: datetime) -> Workload | None:
         """One add-on, up to date with what it refers to."""
         ...
+
+    def freeze(self, now: datetime) -> Freeze | None: ...
 
     def abandoned(self, key: str) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placements that the add-on no longer has."""

@@ -18,6 +18,13 @@ _ENDS = {
     "Paused": ("RolloutPaused", False),
     "RollingOut": ("RolloutStarted", False),
     "RemovalBrake": ("RemovalsHeld", True),
+    "Frozen": ("RolloutFrozen", True),
+    "ApprovalNeeded": ("ApprovalNeeded", False),
+    "Aborted": ("RolloutAborted", True),
+    "Rejected": ("RolloutRejected", True),
+    "RollingBack": ("RollbackStarted", True),
+    "RolledBack": ("RollbackCompleted", True),
+    "RollbackHalted": ("RollbackHalted", True),
 }
 
 
@@ -31,6 +38,10 @@ def rollout_notes(
         found += [
             Note(ref, "StagePassed", f"placement {placement}: {titles[key]} passed")
             for key in step.passed
+        ]
+        found += [
+            Note(ref, "GateOpened", f"placement {placement}: gate {key} is open")
+            for key in step.opened
         ]
         failed = [s for s in step.settled if s.verdict is Verdict.FAILED]
         if failed:

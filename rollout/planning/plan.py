@@ -19,7 +19,7 @@ class Touch:
     """Marks the write that brings a revision to a cluster, or keeps it there.
 
     ``placement`` is the placementRef that owns the cluster; ``first`` is False where what the
-    cluster is supposed to have is only restored.
+    cluster is supposed to have is only restored. ``revision`` is what it brings ("": the rollout's).
     """
 
     workload: Ref
@@ -27,6 +27,7 @@ class Touch:
     cluster: str
     first: bool = True
     cause: str = ""
+    revision: str = ""
 
 
 @dataclass(frozen=True, slots=True)

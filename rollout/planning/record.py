@@ -27,11 +27,15 @@ FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What is remembered of one cluster: its standing, or the stage it was lost from."""
+    """What is remembered of one cluster: its standing, or the stage it was lost from.
+
+    ``soaked`` are the revisions that soaked there before the one it is on, newest first.
+    """
 
     standing: Standing | None = None
     cause: str = ""
     lost_from: str = ""
+    soaked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +51,24 @@ class Basis:
 
 
 @dataclass(frozen=True, slots=True)
+class Rollback:
+    """A rollback that has begun: it bars ``revision`` until the template changes or a person retries.
+
+    ``cause`` is why, in one word; ``to`` the revision that clusters get ("": what soaked there last).
+    """
+
+    revision: str
+    cause: str
+    began: datetime
+    to: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Head:
-    """The part of the record that is about the rollout as a whole."""
+    """The part of the record that is about the rollout as a whole.
+
+    ``opened`` are the gates that have opened for the revision, ``retried`` the last token of a retry.
+    """
 
     revision: str = ""
     passed: frozenset[str] = frozenset()
@@ -56,6 +76,9 @@ class Head:
     basis: Basis = Basis()
     removals: tuple[tuple[datetime, int], ...] = ()
     outages: tuple[tuple[datetime, datetime], ...] = ()
+    opened: frozenset[str] = frozenset()
+    retried: str = ""
+    rollback: Rollback | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +126,8 @@ def line_text(cluster: str, line: Line) -> str:
         body["cause"] = line.cause
     if line.lost_from:
         body["lostFrom"] = line.lost_from
+    if line.soaked:
+        body["soaked"] = list(line.soaked)
     return f"{json.dumps(cluster)}: {json.dumps(body)}"
 
 
@@ -113,6 +138,19 @@ def page_text(lines: Iterable[str]) -> str:
 def head_text(head: Head) -> str:
     """The head as JSON, deterministic."""
     basis = head.basis
+    optional: dict[str, Any] = {}
+    if head.opened:
+        optional["opened"] = sorted(head.opened)
+    if head.retried:
+        optional["retried"] = head.retried
+    if head.rollback is not None:
+        back = head.rollback
+        optional["rollback"] = {
+            "revision": back.revision,
+            "cause": back.cause,
+            "began": rfc3339_micro(back.began),
+            "to": back.to,
+        }
     return json.dumps(
         {
             "format": FORMAT,
@@ -126,6 +164,7 @@ def head_text(head: Head) -> str:
             },
             "removals": [[rfc3339_micro(at), n] for at, n in head.removals],
             "outages": [[rfc3339_micro(a), rfc3339_micro(b)] for a, b in head.outages],
+            **optional,
         },
         indent=1,
     )
@@ -180,7 +219,19 @@ def _read_head(text: object) -> Head:
             for begin, raw_end in _pairs(body.get("outages"))
             if begin is not None and (end := parse_instant(raw_end)) is not None
         ),
+        _strings(body.get("opened")),
+        str(body.get("retried") or ""),
+        _read_rollback(body.get("rollback")),
     )
+
+
+def _read_rollback(raw: object) -> Rollback | None:
+    """A rollback whose beginning cannot be read is none: it begins anew where it is still asked for."""
+    body = raw if isinstance(raw, dict) else {}
+    began, revision = parse_instant(body.get("began")), str(body.get("revision") or "")
+    if began is None or not revision:
+        return None
+    return Rollback(revision, str(body.get("cause") or ""), began, str(body.get("to") or ""))
 
 
 def _strings(raw: object) -> frozenset[str]:
@@ -223,7 +274,9 @@ def _read_line(cluster: str, body: object) -> Line | None:
         )
     if standing is None and not lost:
         return None
-    return Line(standing, cause, lost)
+    listed = body.get("soaked")
+    soaked = tuple(str(each) for each in listed) if isinstance(listed, list) else ()
+    return Line(standing, cause, lost, soaked)
 
 
 def page_object(

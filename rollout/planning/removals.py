@@ -50,7 +50,6 @@ def removals(
     workload: Workload,
     replicaset: ReplicaSet,
     policy: Policy,
-    released_until: datetime | None,
     now: datetime,
 ) -> Removals:
     """Works of clusters that are selected no more.
@@ -60,9 +59,11 @@ def removals(
     """
     if not workload.strays or not all(s.is_settled for s in workload.shares.values()):
         return NONE
-    going = [cluster for cluster in sorted(workload.strays) if _may_go(workload, cluster)]
+    kept = replicaset.intents.held
+    going = [c for c in sorted(workload.strays) if c not in kept and _may_go(workload, c)]
     if not going:
         return NONE
+    released_until = replicaset.intents.released_until
     is_released = released_until is not None and now < released_until
     if not is_released:
         unasked = [cluster for cluster in going if not _was_asked_for(workload, cluster)]

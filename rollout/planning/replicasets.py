@@ -10,17 +10,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rollout.model import names
-from rollout.model.intents import is_paused, released_until
 from rollout.model.kinds import CONTROLLER_REVISION, MANIFEST_WORK, REPLICA_SET, Obj, Ref
-from rollout.model.problems import joined
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
 from rollout.planning.documents import difference, new_work, work_annotations
+from rollout.planning.holds import workload_hold
 from rollout.planning.notes import rollout_notes
 from rollout.planning.plan import NOTHING, Create, Delete, Patch, Plan, Touch, Write
 from rollout.planning.removals import Removals, cleanup, removals
-from rollout.planning.revisions import HISTORY_LIMIT, Revision, revision_object
+from rollout.planning.revisions import Revision, revision_object
 from rollout.planning.status import ShareReport, status_of
+from rollout.planning.touches import cause_of
 from rollout.planning.views import Share, View, Workload
 from rollout.strategies.base import Hold, Step
 
@@ -55,14 +55,17 @@ class _Pass:
         workload, replicaset, now = self.workload, self.replicaset, self.now
         hold = self._hold()
         steps = {
-            name: share.live.step(hold or share.hold, now)
+            name: share.live.step(hold or share.hold, now, self.revisions)
             for name, share in workload.shares.items()
         }
         works: list[Write] = []
         if hold is None:
             for name, share in workload.shares.items():
                 works += self._touches(share, name, steps[name])
-                works += self._restored(share, name, frozenset(steps[name].touch))
+                back = self._taken_back(share, name)
+                works += back
+                gone_back = frozenset(write.touch.cluster for write in back if write.touch)
+                works += self._restored(share, name, gone_back.union(steps[name].touch))
             written = {write.ref for write in works}
             works += [write for write in self._relabelled() if write.ref not in written]
         gone = self._removals(hold)
@@ -77,6 +80,9 @@ class _Pass:
             status = replace(status, version=None)  # the finalizer's write makes it another one
         for step in steps.values():
             self._recheck(step.recheck_at)
+        for share in workload.shares.values():
+            if share.live.retreat is not None:
+                self._recheck(share.live.retreat.recheck_at)
         self._recheck(workload.next_quiet())
         self._recheck(gone.recheck_at)
         waves = (
@@ -98,11 +104,10 @@ class _Pass:
 
     def _hold(self) -> Hold | None:
         """Why nothing of this workload may be touched."""
-        if self.replicaset.problems:
-            return Hold("Misconfigured", joined(self.replicaset.problems))
-        if is_paused(self.replicaset.annotations):
-            return Hold("Paused", f"paused by annotation {names.PAUSED}; set it to false to resume")
-        return None
+        freeze = self.view.freeze(self.now)
+        if freeze is not None:
+            self._recheck(freeze.until)
+        return workload_hold(self.replicaset.problems, self.replicaset.intents, freeze)
 
     def _finalizer(self) -> list[Write]:
         if names.REPLICASET_FINALIZER in self.replicaset.finalizers:
@@ -126,15 +131,17 @@ class _Pass:
         if content not in self.revisions:
             number = known[-1].number + 1 if known else 1
             writes.append(Create(*revision_object(self.workload.ref, self.replicaset, number)))
-        if len(known) <= HISTORY_LIMIT:
+        limit = self.replicaset.intents.history_limit
+        if len(known) <= limit:
             return writes
         in_use = {
             standing.revision
             for share in self.workload.shares.values()
             for standing in share.live.ledger.standings.values()
         } | {content}
+        in_use.update(*(s.live.soaked.newest() for s in self.workload.shares.values()))
         unused = [revision for revision in known if revision.content not in in_use]
-        spare = unused[: len(known) - HISTORY_LIMIT]
+        spare = unused[: len(known) - limit]
         return writes + [Delete(revision_ref(self.workload.ref, r), r.uid) for r in spare]
 
     # -- works ---------------------------------------------------------------------------------
@@ -143,12 +150,21 @@ class _Pass:
         template = self.replicaset.template
         found: list[Write] = []
         for cluster in step.touch:
-            before = share.live.ledger.standings.get(cluster)
-            cause = "Supersede" if before is not None else "SlotFree"
+            cause = cause_of(share.live.ledger.standings.get(cluster), template.content)
             touch = Touch(self.workload.ref, placement, cluster, True, cause)
             found.append(
                 self._write(share, cluster, template.spec, template.content, self.now, touch)
             )
+        return found
+
+    def _taken_back(self, share: Share, placement: str) -> list[Create | Patch]:
+        """Clusters that get back what soaked there before (row 27)."""
+        found: list[Create | Patch] = []
+        for cluster, content in share.live.retreat.touch if share.live.retreat else ():
+            spec = self._spec(content)
+            if spec is not None:
+                touch = Touch(self.workload.ref, placement, cluster, True, "Rollback", content)
+                found.append(self._write(share, cluster, spec, content, self.now, touch))
         return found
 
     def _restored(self, share: Share, placement: str, touched: frozenset[str]) -> list[Write]:
@@ -156,7 +172,7 @@ class _Pass:
         in this pass is to have something else from now on.
         """
         found: list[Write] = []
-        for cluster in sorted(share.live.astray - touched):
+        for cluster in sorted(share.live.astray - touched - self.replicaset.intents.held):
             standing = share.live.ledger.standings[cluster]
             rejection = share.live.rejections.get(cluster)
             if rejection is not None and rejection.retry_at > self.now:
@@ -187,7 +203,7 @@ class _Pass:
         content: str,
         started_at: datetime,
         touch: Touch,
-    ) -> Write:
+    ) -> Create | Patch:
         work = self._standing_work(cluster)
         if work is None:
             ref, obj = new_work(self.replicaset, share.labels, cluster, spec, content, started_at)
@@ -251,8 +267,7 @@ class _Pass:
     def _removals(self, hold: Hold | None) -> Removals:
         if hold is not None:
             return Removals([], None, None)
-        released = released_until(self.replicaset.annotations)
-        return removals(self.workload, self.replicaset, self.view.policy, released, self.now)
+        return removals(self.workload, self.replicaset, self.view.policy, self.now)
 
 
 def revision_ref(workload: Ref, revision: Revision) -> Ref:

@@ -11,8 +11,6 @@ from rollout.model.kinds import CONTROLLER_REVISION, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.record import owned_by, record_id
 
-HISTORY_LIMIT = 10
-
 
 @dataclass(frozen=True, slots=True)
 class Revision:

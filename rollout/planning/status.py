@@ -12,6 +12,7 @@ from rollout.model import names
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
+from rollout.planning.holds import OF_REVISION
 from rollout.planning.plan import PatchStatus
 from rollout.planning.views import Share
 from rollout.strategies.base import Hold, Phase, StageReport, Step
@@ -69,9 +70,21 @@ def status_of(
         "placementSummary": [_placement_summary(report) for report in reports],
         "summary": _summary(reports),
     }
-    if all(old.get(key) == value for key, value in status.items()):
+    revisions = _revisions(replicaset, old, verdict)
+    told = any(key in old for key in revisions)  # OCM's definition has no room for them
+    if all(old.get(key) == value for key, value in status.items()) and (
+        not told or all(old.get(key) == value for key, value in revisions.items())
+    ):
         return None
+    status.update(revisions)
     return PatchStatus(Ref(REPLICA_SET, replicaset.key), status, replicaset.version)
+
+
+def _revisions(replicaset: ReplicaSet, old: Obj, verdict: Verdict) -> Obj:
+    """The revision that last went all the way, and the one that is to be rolled out."""
+    update = replicaset.template.content
+    current = update if verdict.is_complete else old.get("currentRevision")
+    return {"updateRevision": update} | ({"currentRevision": current} if current else {})
 
 
 def judge_workload(
@@ -84,7 +97,8 @@ def judge_workload(
     if hold is not None:
         return Verdict(hold.reason, hold.message)
     for report in reports:
-        stopped = report.step.halt or report.share.hold or report.step.hold
+        back = report.step.hold if report.share.live.head.rollback else None
+        stopped = report.share.hold or back or report.step.halt or report.step.hold
         if stopped is None or _is_owned_elsewhere(report):
             continue
         if brake is None or stopped.reason != "NoTargets":  # the brake says what can be done
@@ -98,6 +112,10 @@ def judge_workload(
                 return Verdict(
                     "ConcurrencyZero", f"{where}: maxConcurrency is zero; raise it to go on"
                 )
+    for report in reports:
+        if report.step.gate is not None:
+            gate = report.step.gate
+            return Verdict(gate.reason, f"placement {report.share.ref.name}: {gate.message}")
     waits = [text for report in reports for text in _waits(report)]
     if waits or not reports:
         return Verdict("RollingOut", "; ".join(waits) or "no placement has been read yet")
@@ -192,7 +210,7 @@ def _placement_summary(report: ShareReport) -> Obj:
     }
 
 
-_NOT_OF_PLACEMENT = ("NoTargets", "Paused")
+_NOT_OF_PLACEMENT = ("NoTargets", "Paused", "Frozen", *OF_REVISION)
 """Holds that say nothing against the placement, or that another reason tells better."""
 
 

@@ -3,10 +3,11 @@
 A planner sees a workload (a template on its way to clusters) with one share for each placementRef.
 """
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime
 from typing import Protocol
 
+from rollout.model.approvals import Freeze
 from rollout.model.kinds import Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
 from rollout.model.work import Work
@@ -15,6 +16,7 @@ from rollout.planning.policy import Policy
 from rollout.planning.record import Head
 from rollout.planning.revisions import Revision
 from rollout.strategies.base import Hold, Rollout, Standing, Step
+from rollout.strategies.retreat import Retreat
 
 
 class Ledger(Protocol):
@@ -43,6 +45,12 @@ class Book(Protocol):
     def writes(self) -> list[Write]: ...
 
 
+class Remembered(Protocol):
+    """What soaked where before."""
+
+    def newest(self) -> set[str]: ...
+
+
 class Live(Protocol):
     """One placementRef's rollout, live."""
 
@@ -61,7 +69,13 @@ class Live(Protocol):
     @property
     def rejections(self) -> Mapping[str, Rejection]: ...
 
-    def step(self, hold: Hold | None, now: datetime) -> Step: ...
+    @property
+    def retreat(self) -> Retreat | None: ...
+
+    @property
+    def soaked(self) -> Remembered: ...
+
+    def step(self, hold: Hold | None, now: datetime, kept: Container[str] = ()) -> Step: ...
 
 
 class Counted(Protocol):
@@ -130,6 +144,8 @@ class View(Protocol):
     def workload(self, key: str, now: datetime) -> Workload | None: ...
 
     def revisions(self, key: str) -> Mapping[str, Revision]: ...
+
+    def freeze(self, now: datetime) -> Freeze | None: ...
 
     def abandoned(self, key: str) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placementRefs that the workload no longer has."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rollout.settings import Settings
 
 CLUSTER, WORK = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
+OURS = "rollout-engine.io"
 READ = ("get", "list", "watch")
 
 
@@ -45,6 +46,8 @@ ALWAYS = (
         (*READ, "create", "patch", "delete"),
         "earlier templates, beside each workload",
     ),
+    Permission(OURS, "approvals", READ, "who approved or rejected what"),
+    Permission(OURS, "freezes", READ, "whether the hub is frozen"),
     Permission("events.k8s.io", "events", ("create", "patch"), "events"),
     Permission("authentication.k8s.io", "tokenreviews", ("create",), "who asks the debug endpoint"),
     Permission(

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Protocol
 
 from rollout.model.amounts import Amount
+from rollout.model.approvals import Side
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
 
@@ -33,6 +34,7 @@ class Verdict(Enum):
 
     SOAKED = "Soaked"
     FAILED = "Failed"
+    RETRY = "Retry"  # the attempt is void, at a person's word: the cluster waits for another one
 
 
 class Phase(Enum):
@@ -48,6 +50,7 @@ class Phase(Enum):
     SOAKED = "Soaked"
     FAILED = "Failed"  # finally; holds no slot
     SKIPPED = "Skipped"  # a person waived it
+    HELD = "Held"  # waiting, and a person asked that it is not touched
     LOST = "Lost"  # left unavailable while in flight or failed
 
     @property
@@ -126,6 +129,20 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A gate at a stage, as it stands at one instant.
+
+    ``key`` names it for as long as the rollout lasts; ``closed`` is what keeps it shut (None: it
+    opens when the rollout reaches it). One that has opened stands there no more.
+    """
+
+    key: str
+    stage: str
+    side: Side
+    closed: Hold | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Staging:
     """A fleet cut into stages: each cluster stands in one of them, once.
 
@@ -200,7 +217,8 @@ class Rollout:
     ``standings`` by cluster name; ``passed`` the keys of stages whose gate has passed with this
     revision; ``skipped`` the clusters a person waived; ``lost`` the stage key of each lost cluster;
     ``hold`` a reason from outside (paused, torn decisions). With ``strict_tolerance`` failures
-    caused by touches stay within budget + 1 (failure-tolerance: Strict).
+    caused by touches stay within budget + 1 (failure-tolerance: Strict). ``held`` are the clusters
+    that a person asked not to touch; ``checkpoints`` the gates at the stages.
     """
 
     revision: str
@@ -212,6 +230,8 @@ class Rollout:
     lost: Mapping[str, str] = field(default_factory=dict)
     hold: Hold | None = None
     strict_tolerance: bool = False
+    held: frozenset[str] = frozenset()
+    checkpoints: tuple[Checkpoint, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +274,10 @@ class Step:
     """What to do now, and how things stand.
 
     ``touch``: clusters to write the revision to, in order. ``settled``: verdicts to record, by name.
-    ``passed``: gates that pass now, to be recorded too. ``halt``: the budget is exceeded.
-    ``hold``: nothing is touched for another reason. ``recheck_at``: the earliest instant at which
-    the answer can change without an event; None if never.
+    ``passed``: stages that pass now, to be recorded too, as are ``opened``, the gates that open now.
+    ``halt``: the budget is exceeded. ``hold``: nothing is touched for another reason. ``gate``: what
+    keeps the gate shut that the rollout stands at. ``recheck_at``: the earliest instant at which the
+    answer can change without an event; None if never.
     """
 
     touch: tuple[str, ...] = ()
@@ -266,6 +287,8 @@ class Step:
     hold: Hold | None = None
     stages: tuple[StageReport, ...] = ()
     recheck_at: datetime | None = None
+    opened: tuple[str, ...] = ()
+    gate: Hold | None = None
 
     @property
     def complete(self) -> bool:

@@ -46,6 +46,8 @@ def concluded(standing: Standing, timing: Timing, now: datetime) -> Standing:
 def _on_its_revision(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     if standing.verdict is Verdict.SOAKED:
         return Judgement(Phase.SOAKED)
+    if standing.verdict is Verdict.RETRY:
+        return Judgement(Phase.WAITING)
     health = standing.health
     if health is Health.SUCCEEDED:
         return _succeeded(standing, timing, now)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from rollout.strategies.base import Hold, Phase, Rollout, Settled, Standing, Step
+from rollout.strategies.base import Checkpoint, Hold, Phase, Rollout, Settled, Standing, Step
 from rollout.strategies.judge import Judgement, judge
 from rollout.strategies.step import choose, due, lost_by_stage
 
@@ -19,6 +19,7 @@ Seat = tuple[int, str]
 
 _UNTOUCHED = Judgement(Phase.WAITING)
 _SKIPPED = Judgement(Phase.SKIPPED)
+_HELD = Judgement(Phase.HELD)
 
 
 class _Line:
@@ -100,7 +101,7 @@ class _Census:
 class Ledger:
     """A rollout's standings with everything a step needs kept up to date.
 
-    The terms (stages, timing, revision, skipped, lost) are those of a `Rollout`; changing them
+    The terms (stages, timing, revision, skipped, held, lost) are those of a `Rollout`; changing them
     recounts the fleet. Gates and holds can change for free. Instants given to it never go back.
     """
 
@@ -124,10 +125,16 @@ class Ledger:
         self._rollout = replace(rollout, standings=self._standings)
         self._recount(now)
 
-    def admit(self, passed: frozenset[str], hold: Hold | None) -> None:
-        """Set the gates passed so far and the hold from outside."""
-        if passed != self._rollout.passed or hold != self._rollout.hold:
-            self._rollout = replace(self._rollout, passed=passed, hold=hold)
+    def admit(
+        self,
+        passed: frozenset[str],
+        hold: Hold | None,
+        checkpoints: tuple[Checkpoint, ...] = (),
+    ) -> None:
+        """Set the stages passed so far, the hold from outside, and the gates as they stand now."""
+        known = self._rollout
+        if (passed, hold, checkpoints) != (known.passed, known.hold, known.checkpoints):
+            self._rollout = replace(known, passed=passed, hold=hold, checkpoints=checkpoints)
 
     def put(self, standing: Standing, now: datetime) -> None:
         """Take a new standing of one cluster. A cluster in no stage is kept, and counts nowhere."""
@@ -188,6 +195,8 @@ class Ledger:
             judged = _UNTOUCHED
         else:
             judged = judge(standing, self._rollout.revision, self._rollout.timing, now)
+        if judged.phase is Phase.WAITING and cluster in self._rollout.held:
+            judged = _HELD
         self._judged[cluster] = judged
         if judged.until is not None:
             self._expect(judged.until, cluster)

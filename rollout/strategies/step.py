@@ -2,7 +2,7 @@
 
 Count over all clusters first, then decide: names say only who is next. `decide` is the reference;
 `rollout.strategies.ledger` gives the same answer without looking at every cluster.
-Source: semantics rows 1-5, 12, 18, 22.
+Gates stand before and after stages. Source: semantics rows 1-5, 12, 18, 22.
 """
 
 from collections import Counter
@@ -12,7 +12,9 @@ from datetime import datetime
 from itertools import islice
 from typing import Protocol
 
+from rollout.model.approvals import Side
 from rollout.strategies.base import (
+    Checkpoint,
     Hold,
     Phase,
     Rollout,
@@ -103,7 +105,15 @@ def _count(
             if phase is Phase.OUTDATED:
                 census.in_flight_before.append(cluster)
             phases[phase] = phases.get(phase, 0) + 1
-    for phase, n in ((Phase.WAITING, len(census.untouched)), (Phase.SOAKED, soaked)):
+    waiting = len(census.untouched)
+    if rollout.held:
+        census.untouched = [c for c in census.untouched if c not in rollout.held]
+    free = len(census.untouched)
+    for phase, n in (
+        (Phase.WAITING, free),
+        (Phase.HELD, waiting - free),
+        (Phase.SOAKED, soaked),
+    ):
         if n:
             phases[phase] = phases.get(phase, 0) + n
     return census
@@ -182,25 +192,76 @@ def choose(
     selected = sum(sizes) + sum(c.phases.get(Phase.SKIPPED, 0) for c in censuses)
     hold = rollout.hold or rollout.staging.hold or (None if selected else NO_TARGETS)
     halt = _breach(rollout, fleet, scopes)
-    touch: list[str] = []
-    passed: list[str] = []
-    reports: list[StageReport] = []
+    found = _Found()
     is_open = True
     for stage, census, size, scope in zip(stages, censuses, sizes, scopes, strict=True):
         had_passed = stage.key in rollout.passed
+        doors = _Doors(rollout, stage, is_reached=is_open and not (hold or halt or had_passed))
         passes = had_passed or (
             is_open and hold is None and _passes(stage, census, size, scope, fleet)
         )
-        if passes and not had_passed:
-            passed.append(stage.key)
+        if not had_passed:
+            passes = found.go_through(doors, passes)
+            if passes:
+                found.passed.append(stage.key)
         limit = stage.limit.of(size) if stage.limit else size
-        blocked = _blocked(stage, census, hold or halt, is_open)
+        blocked = _blocked(stage, census, hold or halt, is_open, doors.before)
         if not blocked:
             chosen, blocked = _fill(rollout, census, limit, scope, fleet)
-            touch += chosen
-        reports.append(_report(stage, census, size, limit, scope, passes, blocked))
+            found.touch += chosen
+        if not passes and found.gate is not None and is_open:
+            blocked = blocked or found.gate.reason
+        found.reports.append(_report(stage, census, size, limit, scope, passes, blocked))
         is_open = is_open and passes
-    return Step(tuple(touch), settled, tuple(passed), halt, hold, tuple(reports), recheck_at)
+    return Step(
+        tuple(found.touch),
+        settled,
+        tuple(found.passed),
+        halt,
+        hold,
+        tuple(found.reports),
+        recheck_at,
+        tuple(found.opened),
+        found.gate,
+    )
+
+
+class _Doors:
+    """The gates at one stage: what keeps each side shut, and which open once they are reached."""
+
+    def __init__(self, rollout: Rollout, stage: Stage, *, is_reached: bool) -> None:
+        mine = [each for each in rollout.checkpoints if each.stage == stage.key]
+        self.is_reached = is_reached
+        self.before = _shut(mine, Side.BEFORE) if stage.key not in rollout.passed else None
+        self.after = _shut(mine, Side.AFTER)
+        self.keys = {
+            side: [c.key for c in mine if c.side is side and c.closed is None] for side in Side
+        }
+
+
+def _shut(checkpoints: Iterable[Checkpoint], side: Side) -> Hold | None:
+    return next((c.closed for c in checkpoints if c.side is side and c.closed is not None), None)
+
+
+@dataclass(slots=True)
+class _Found:
+    """The step in the making."""
+
+    touch: list[str] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
+    opened: list[str] = field(default_factory=list)
+    reports: list[StageReport] = field(default_factory=list)
+    gate: Hold | None = None
+
+    def go_through(self, doors: _Doors, is_done: bool) -> bool:
+        """Whether the stage passes, given that its members are done or not. Notes what opens."""
+        if doors.is_reached:
+            self.opened += doors.keys[Side.BEFORE]
+            self.gate = self.gate or doors.before
+            if is_done and doors.before is None:
+                self.opened += doors.keys[Side.AFTER]
+                self.gate = self.gate or doors.after
+        return is_done and doors.before is None and doors.after is None
 
 
 def _members(census: Census) -> int:
@@ -254,7 +315,9 @@ def _passes(stage: Stage, census: Census, size: int, scope: _Scope, fleet: _Scop
     return done == size and not scope.breached and not fleet.breached
 
 
-def _blocked(stage: Stage, census: Census, stopped: Hold | None, is_open: bool) -> str:
+def _blocked(
+    stage: Stage, census: Census, stopped: Hold | None, is_open: bool, gate: Hold | None
+) -> str:
     """Why nothing at all may be touched in this stage, "" where something may."""
     waiting = census.phases.get(Phase.WAITING, 0) + census.phases.get(Phase.OUTDATED, 0)
     if not waiting:
@@ -263,6 +326,8 @@ def _blocked(stage: Stage, census: Census, stopped: Hold | None, is_open: bool) 
         return stopped.reason
     if not is_open:
         return "WaitingForStage"
+    if gate is not None:
+        return gate.reason
     if stage.limit is not None and stage.limit.value == 0:
         return "ConcurrencyZero"
     return ""
@@ -272,7 +337,7 @@ def _fill(
     rollout: Rollout, census: Census, limit: int, scope: _Scope, fleet: _Scope
 ) -> tuple[list[str], str]:
     """The clusters to touch in an open stage, and why the others are not touched."""
-    before = list(census.outdated())
+    before = [cluster for cluster in census.outdated() if cluster not in rollout.held]
     held = sum(n for phase, n in census.phases.items() if phase.holds_slot)
     wanted = len(before) + census.phases.get(Phase.WAITING, 0)
     free = max(0, limit - held)

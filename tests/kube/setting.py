@@ -43,7 +43,7 @@ def eventually(what: str, check: Callable[[], object], seconds: float = 30.0) ->
 
 
 def crd_objects() -> list[Obj]:
-    return [yaml.safe_load(path.read_text()) for path in sorted(CRDS.glob("*.yaml"))]
+    return [yaml.safe_load(path.read_text()) for path in sorted(CRDS.rglob("*.io_*.yaml"))]
 
 
 def install_crds(hub: KubeHub) -> None:

@@ -12,6 +12,7 @@ from rollout.api.shapes.cluster import (
     ManagedClusterSet,
     ManagedClusterSetBinding,
 )
+from rollout.api.shapes.consent import Approval, Freeze
 from rollout.api.shapes.placement import Placement, PlacementDecision
 from rollout.api.shapes.replicaset import ManifestWorkReplicaSet
 from rollout.api.shapes.work import ManifestWork
@@ -30,6 +31,8 @@ SHAPES: dict[str, type[Resource]] = {
         ClusterManagementAddOn,
         ManagedClusterAddOn,
         AddOnDeploymentConfig,
+        Approval,
+        Freeze,
     )
 }
 """The model of each kind, by its name."""
@@ -38,7 +41,9 @@ __all__ = [
     "SHAPES",
     "AddOnDeploymentConfig",
     "AddOnPlacementScore",
+    "Approval",
     "ClusterManagementAddOn",
+    "Freeze",
     "ManagedCluster",
     "ManagedClusterAddOn",
     "ManagedClusterSet",

@@ -108,6 +108,10 @@ class ReplicaSetStatus(Shape):
     conditions: Conditions | None = None
     summary: Summary | None = None
     placement_summary: list[PlacementSummary] | None = None
+    current_revision: str | None = None
+    """The revision that was last rolled out to its end."""
+    update_revision: str | None = None
+    """The revision of the present template."""
 
 
 class ManifestWorkReplicaSet(Resource):

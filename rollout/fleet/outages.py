@@ -1,0 +1,23 @@
+"""When was the hub out of touch? Deadlines do not run then, nor for one lease after (row 20)."""
+
+from datetime import datetime, timedelta
+
+Spans = tuple[tuple[datetime, datetime], ...]
+
+_KEPT = 100  # of this process; what matters to a rollout is in its record
+
+
+class Outages:
+    """The spans (from, to) of this process, ascending and disjoint."""
+
+    def __init__(self) -> None:
+        self.spans: Spans = ()
+
+    def note(self, begin: datetime, end: datetime, lease: timedelta) -> None:
+        """The hub was out of touch from ``begin`` to ``end``."""
+        span = (begin, end + lease)
+        last = self.spans[-1:]
+        if last and begin <= last[0][1]:
+            self.spans = (*self.spans[:-1], (last[0][0], max(span[1], last[0][1])))
+        else:
+            self.spans = (*self.spans[-_KEPT:], span)

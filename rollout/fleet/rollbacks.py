@@ -1,0 +1,64 @@
+"""What can each cluster go back to? The revisions that soaked there, newest first."""
+
+from collections.abc import Container, Mapping
+from datetime import datetime
+
+from rollout.strategies.base import Standing, Timing, Verdict
+from rollout.strategies.judge import concluded
+
+SOAKED_KEPT = 5
+"""Revisions remembered for a cluster. The templates themselves are kept as ControllerRevisions."""
+
+
+class Soaked:
+    """Revisions that soaked on clusters before the one that each is on."""
+
+    def __init__(self) -> None:
+        self._by_cluster: dict[str, tuple[str, ...]] = {}
+
+    def of(self, cluster: str) -> tuple[str, ...]:
+        return self._by_cluster.get(cluster, ())
+
+    def restore(self, cluster: str, revisions: tuple[str, ...]) -> None:
+        """Take over what a record says."""
+        if revisions:
+            self._by_cluster[cluster] = revisions[:SOAKED_KEPT]
+
+    def forget(self, cluster: str) -> None:
+        self._by_cluster.pop(cluster, None)
+
+    def note(
+        self, before: Standing | None, timing: Timing, now: datetime, undone: str = ""
+    ) -> None:
+        """The cluster leaves a revision for another one. ``undone``: one not to go back to."""
+        if before is None:
+            return
+        kept = [each for each in self.of(before.cluster) if each != before.revision]
+        if concluded(before, timing, now).verdict is Verdict.SOAKED:
+            kept.insert(0, before.revision)
+        kept = [each for each in kept if each != undone]
+        if kept:
+            self._by_cluster[before.cluster] = tuple(kept[:SOAKED_KEPT])
+        else:
+            self.forget(before.cluster)
+
+    def newest(self) -> set[str]:
+        """What some cluster would get back: templates that must be kept."""
+        return {revisions[0] for revisions in self._by_cluster.values()}
+
+    def targets(
+        self, standings: Mapping[str, Standing], revision: str, to: str, kept: Container[str]
+    ) -> dict[str, str]:
+        """What each cluster that is on ``revision`` gets back, where its template is still kept.
+
+        ``to`` restricts that to one revision, "" takes the last that soaked there.
+        """
+        found: dict[str, str] = {}
+        for cluster, standing in standings.items():
+            if standing.revision != revision:
+                continue
+            for each in self.of(cluster):
+                if each != revision and each in kept and (not to or each == to):
+                    found[cluster] = each
+                    break
+        return found

@@ -1,0 +1,76 @@
+"""On what terms is a rollout carried on, and what follows from them at one instant?"""
+
+from collections.abc import Container, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rollout.model.approvals import Approval, GateRef
+from rollout.model.intents import NO_INTENTS, Intents
+from rollout.model.kinds import Obj
+from rollout.model.replicaset import RolloutSpec
+from rollout.planning.record import Head
+from rollout.strategies.base import Checkpoint, Hold, Selection, Staging, Standing, Strategy
+from rollout.strategies.gates import Approved, checkpoints, misplaced
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is to be rolled out to whom, and how.
+
+    ``as_ocm`` is the rolloutStrategy as written where profile ``ocm`` decides, else None.
+    ``intents`` are what people asked for by annotation, ``approvals`` those given for this workload.
+    """
+
+    revision: str
+    spec: RolloutSpec
+    strategy: Strategy
+    selection: Selection
+    soak: timedelta
+    grace: timedelta
+    outages: tuple[tuple[datetime, datetime], ...] = ()
+    intents: Intents = NO_INTENTS
+    approvals: tuple[Approval, ...] = ()
+    keeps_templates: bool = False
+    """Whether older revisions can be given back."""
+    as_ocm: Obj | None = None
+    is_known: bool = True
+    """Whether the selection could be read; where not, nobody is taken to have left."""
+
+
+def shut_gates(
+    terms: Terms,
+    placement: str,
+    staging: Staging,
+    revision: str,
+    opened: Container[str],
+    now: datetime,
+) -> tuple[Checkpoint, ...]:
+    """The gates in the way of this placement's rollout, as the approvals stand now."""
+    gates = _gates_in(terms, placement)
+    return checkpoints(gates, Approved(terms.approvals), staging, revision, opened, now)
+
+
+def misplaced_gate(terms: Terms, placement: str, staging: Staging) -> Hold | None:
+    """Why to hold, where a gate is asked for at a stage that there is not."""
+    return misplaced(_gates_in(terms, placement), staging, terms.selection)
+
+
+def _gates_in(terms: Terms, placement: str) -> list[GateRef]:
+    name = placement.rpartition("/")[2]
+    return [gate for gate in terms.intents.gates if gate.placement in ("", name)]
+
+
+def relevant_outages(
+    head: Head, news: Iterable[tuple[datetime, datetime]], standings: Iterable[Standing]
+) -> tuple[tuple[datetime, datetime], ...]:
+    """Outages of this process and of those before, as far as a cluster was touched before."""
+    open_since = min((s.touched for s in standings if s.verdict is None), default=None)
+    merged: list[tuple[datetime, datetime]] = []
+    for begin, end in sorted({*head.outages, *news}):
+        if open_since is None or end <= open_since:
+            continue
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return tuple(merged)

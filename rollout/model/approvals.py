@@ -1,0 +1,87 @@
+"""What did a person consent to, or stop? Gates asked for, the approvals given, and freezes of the hub."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import Enum
+
+EVERY_STAGE = "*"
+
+
+class Side(Enum):
+    """On which side of a stage a gate stands."""
+
+    BEFORE = "before"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class GateRef:
+    """A gate that a workload asks for: ``before:west``, ``after:edge/canary``, ``before:*``.
+
+    ``group`` is a decision group's name or index, the word for a whole stage (``rest``, ``all``), or
+    ``*`` for every stage; ``placement`` is "" where the gate stands in each of the workload's placements.
+    """
+
+    side: Side
+    group: str
+    placement: str = ""
+
+    def __str__(self) -> str:
+        where = f"{self.placement}/{self.group}" if self.placement else self.group
+        return f"{self.side.value}:{where}"
+
+
+GATES_ACCEPTED = "gates such as before:GROUP or after:GROUP, separated by commas"
+
+
+def parse_gate(text: str) -> GateRef | None:
+    """One gate as people write it; None where it is none."""
+    side, colon, where = text.strip().partition(":")
+    if not colon or side not in (Side.BEFORE.value, Side.AFTER.value):
+        return None
+    placement, _, group = where.strip().rpartition("/")
+    return GateRef(Side(side), group.strip(), placement.strip()) if group.strip() else None
+
+
+class Decision(Enum):
+    """What an Approval says."""
+
+    APPROVE = "Approve"
+    REJECT = "Reject"
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """An Approval object: consent to one gate of one revision, or its refusal.
+
+    ``gate`` is as `GateRef` prints it, or ``*`` for all of the revision's; a refusal is of the
+    revision as a whole. ``actor`` is who says so: a claim, the API server does not check it.
+    """
+
+    name: str
+    namespace: str
+    kind: str
+    workload: str
+    revision: str
+    decision: Decision
+    gate: str = EVERY_STAGE
+    actor: str = ""
+    reason: str = ""
+    expires: datetime | None = None
+
+    def counts(self, revision: str, now: datetime) -> bool:
+        """Whether it is about this revision, and has not expired."""
+        return self.revision == revision and (self.expires is None or now < self.expires)
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze:
+    """A Freeze object: nothing is touched or removed on the whole hub while it stands."""
+
+    name: str
+    reason: str = ""
+    actor: str = ""
+    until: datetime | None = None
+
+    def stands(self, now: datetime) -> bool:
+        return self.until is None or now < self.until

@@ -1,0 +1,113 @@
+"""Why is nothing touched, other than by the rollout's own rules? What people asked for, in one place.
+
+A workload is held as a whole (misconfigured, paused, the hub frozen); a revision is held by itself
+(aborted, rejected, taken back, or asked to pass a gate that stands nowhere). Every hold says who asked,
+as far as they said so, and what ends it. Source: semantics rows 25-27; safety contract S7, S8, S10.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.approvals import Approval, Freeze
+from rollout.model.intents import Intents, RollbackMode
+from rollout.model.problems import Problem, joined
+from rollout.planning.record import Rollback
+from rollout.strategies.base import Hold, Rollout, Step
+from rollout.strategies.gates import rejection
+from rollout.strategies.retreat import Retreat, RetreatLimits, retreat
+
+OF_REVISION = (
+    "Aborted",
+    "Rejected",
+    "Undone",
+    "RollingBack",
+    "RolledBack",
+    "RollbackHalted",
+    "UnknownApprovalGroup",
+)
+"""Holds of one revision: they say nothing against the placement, and end with the revision."""
+
+CAUSES: Mapping[str, str] = {
+    "Breach": "more failed than maxFailures tolerates",
+    "Rejected": "it was rejected",
+    "Aborted": "it was aborted",
+    "Undo": "somebody asked to undo it",
+}
+"""Why a rollback begins, by the word that the record keeps."""
+
+
+def workload_hold(
+    problems: Sequence[Problem], intents: Intents, freeze: Freeze | None
+) -> Hold | None:
+    """Why nothing of a workload may be touched or removed."""
+    wrong = (*problems, *intents.problems)
+    if wrong:
+        return Hold("Misconfigured", joined(wrong))
+    if freeze is not None:
+        by = f" by {freeze.actor} (as they say)" if freeze.actor else ""
+        why = f": {freeze.reason}" if freeze.reason else ""
+        ends = f", or wait until {freeze.until:%Y-%m-%dT%H:%M:%SZ}" if freeze.until else ""
+        text = f"the hub is frozen{by} by Freeze {freeze.name}{why}; delete it to go on{ends}"
+        return Hold("Frozen", text)
+    if intents.paused:
+        asked = intents.who("pause")
+        text = f"paused{asked} by annotation {names.PAUSED}; set it to false to resume"
+        return Hold("Paused", text if not asked.reason else f"paused{asked} ({names.PAUSED})")
+    return None
+
+
+def revision_hold(
+    revision: str, intents: Intents, approvals: Sequence[Approval], now: datetime
+) -> Hold | None:
+    """Why this revision goes no further, where a person said so."""
+    if intents.undo == revision:
+        asked = intents.who("undo")
+        if intents.rollback is RollbackMode.NONE:
+            text = f"annotation {names.ROLLBACK} is None: it is only held"
+        else:
+            text = "its clusters get back what soaked there"
+        return Hold("Undone", f"revision {revision} is to be undone{asked}; {text}")
+    if intents.aborted == revision:
+        asked = intents.who("abort")
+        text = "roll out another one, or retry (`rollout retry`)"
+        return Hold("Aborted", f"revision {revision} was aborted{asked}; {text}")
+    return rejection(approvals, revision, now)
+
+
+def why_back(step: Step, held: Hold | None, intents: Intents) -> str:
+    """The cause for which a rollback begins now, "" where none does."""
+    if intents.rollback is RollbackMode.NONE:
+        return ""
+    if held is not None and held.reason == "Undone":
+        return "Undo"
+    if intents.rollback is not RollbackMode.AUTOMATIC:
+        return ""
+    if held is not None and held.reason in ("Aborted", "Rejected"):
+        return held.reason
+    return "Breach" if step.halt is not None and step.hold is None else ""
+
+
+def going_back(
+    rollout: Rollout,
+    rollback: Rollback,
+    targets: Mapping[str, str],
+    intents: Intents,
+    now: datetime,
+) -> tuple[Retreat, Hold]:
+    """The next step of a rollback that has begun, and what it says: its revision is barred."""
+    limits = RetreatLimits(intents.rollback_limit, intents.rollback_budget)
+    found = retreat(rollout, targets, rollback.began, limits, now)
+    why = CAUSES.get(rollback.cause, rollback.cause)
+    tail = "; it is barred until the template changes or somebody retries (`rollout retry`)"
+    stuck = ""
+    if found.stuck:
+        listed = ", ".join(found.stuck[:3]) + (", ..." if len(found.stuck) > 3 else "")
+        stuck = f"; {len(found.stuck)} have nothing to go back to and keep it ({listed})"
+    if found.hold is not None:
+        return found, Hold(found.hold.reason, f"{found.hold.message}{stuck}")
+    counts = f"{found.back} of {found.total} clusters are back"
+    if found.failed:
+        counts += f", {found.failed} failed on the way"
+    head = f"revision {rollback.revision} is taken back, because {why}: {counts}"
+    return found, Hold("RolledBack" if found.is_done else "RollingBack", f"{head}{stuck}{tail}")

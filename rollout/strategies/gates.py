@@ -1,0 +1,116 @@
+"""Which doors stand between the stages, and which of them are open now?
+
+A gate stands before or after a stage. It opens when it is asked and has nothing against it, once the
+rollout has reached it; open, it stays open for the revision. `Approved` asks the approvals that people
+gave; a gate of another kind answers the same question.
+"""
+
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from rollout.model.approvals import EVERY_STAGE, Approval, Decision, GateRef
+from rollout.strategies.base import Checkpoint, Hold, Selection, Stage, Staging
+
+
+class Gate(Protocol):
+    """Says what keeps a gate shut at this instant; None where nothing does."""
+
+    def check(self, gate: GateRef, stage: Stage, revision: str, now: datetime) -> Hold | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """Opens where a person approved this gate for this revision, and the approval has not expired."""
+
+    approvals: Sequence[Approval] = ()
+
+    def check(self, gate: GateRef, stage: Stage, revision: str, now: datetime) -> Hold | None:
+        mine = [
+            each
+            for each in self.approvals
+            if each.decision is Decision.APPROVE
+            and each.revision == revision
+            and each.gate in (EVERY_STAGE, str(gate))
+        ]
+        if any(each.counts(revision, now) for each in mine):
+            return None
+        late = f"; approval {mine[0].name} has expired" if mine else ""
+        return Hold(
+            "ApprovalNeeded",
+            f"{gate.side.value} {stage.title} somebody has to approve revision {revision}: "
+            f"an Approval of gate {gate}{late}",
+        )
+
+
+def rejection(approvals: Iterable[Approval], revision: str, now: datetime) -> Hold | None:
+    """Why this revision goes no further, where a person refused it."""
+    for each in approvals:
+        if each.decision is Decision.REJECT and each.counts(revision, now):
+            by = f" by {each.actor} (as they say)" if each.actor else ""
+            why = f": {each.reason}" if each.reason else ""
+            return Hold(
+                "Rejected",
+                f"revision {revision} was rejected{by} in Approval {each.name}{why}; "
+                "roll out another one, or delete that Approval",
+            )
+    return None
+
+
+def checkpoints(
+    gates: Iterable[GateRef],
+    gate: Gate,
+    staging: Staging,
+    revision: str,
+    opened: Container[str],
+    now: datetime,
+) -> tuple[Checkpoint, ...]:
+    """Every gate at every stage that it stands at, but for those that have opened before."""
+    found: list[Checkpoint] = []
+    for ref in gates:
+        for stage in staging.stages:
+            if not stands_at(ref, stage):
+                continue
+            key = f"{ref.side.value}:{stage.key}"
+            if key not in opened:
+                shut = gate.check(ref, stage, revision, now)
+                found.append(Checkpoint(key, stage.key, ref.side, shut))
+    return tuple(found)
+
+
+def stands_at(ref: GateRef, stage: Stage) -> bool:
+    """Whether the gate stands at this stage."""
+    if ref.group in (EVERY_STAGE, stage.key):
+        return True
+    if len(stage.groups) != 1 or stage.key in ("rest", "all"):
+        return False
+    group = stage.groups[0]
+    return ref.group == group.name or (ref.group.isdigit() and int(ref.group) == group.index)
+
+
+def misplaced(gates: Iterable[GateRef], staging: Staging, selection: Selection) -> Hold | None:
+    """The first gate that stands nowhere, as the reason to hold (S7).
+
+    A group that the placement's spec names may have no cluster yet: its stage will have the gate.
+    """
+    if not selection.total:
+        return None
+    inner = {group.name for stage in staging.stages for group in stage.groups} - {""}
+    for ref in gates:
+        if any(stands_at(ref, stage) for stage in staging.stages):
+            continue
+        if ref.group in selection.named - inner:
+            continue
+        titles = ", ".join(_word(stage) for stage in staging.stages)
+        return Hold(
+            "UnknownApprovalGroup",
+            f"gate {ref} stands at no stage of this rollout; there are: {titles}",
+        )
+    return None
+
+
+def _word(stage: Stage) -> str:
+    """How a gate calls the stage."""
+    single = len(stage.groups) == 1 and stage.key not in ("rest", "all")
+    return (stage.groups[0].name or str(stage.groups[0].index)) if single else stage.key

@@ -1,0 +1,111 @@
+"""Which clusters go back now? The decision of a rollback.
+
+Only clusters that got the revision go back, newest first, each to the last revision that soaked there;
+at most ``limit`` of them are on their way at once, and none goes any more once more than ``budget`` of
+them failed on what they were given back. Source: semantics row 27; safety contract S10.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.model.amounts import Amount
+from rollout.strategies.base import Hold, Phase, Rollout, Standing
+from rollout.strategies.judge import judge
+
+
+@dataclass(frozen=True, slots=True)
+class RetreatLimits:
+    """How many clusters go back at once, and how many may fail; percentages of all that go back."""
+
+    limit: Amount
+    budget: Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Retreat:
+    """Who goes back now, and how a rollback stands.
+
+    ``touch`` are pairs (cluster, revision that it gets), in order. ``back`` have soaked, or have been
+    given back before and are done; ``stuck`` got the revision and have nothing to go back to, by name.
+    """
+
+    touch: tuple[tuple[str, str], ...] = ()
+    total: int = 0
+    waiting: int = 0
+    in_flight: int = 0
+    back: int = 0
+    failed: int = 0
+    limit: int = 0
+    stuck: tuple[str, ...] = ()
+    hold: Hold | None = None
+    recheck_at: datetime | None = None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nobody is left who could go back, and nobody is on the way."""
+        return not self.waiting and not self.in_flight
+
+
+def retreat(
+    rollout: Rollout,
+    targets: Mapping[str, str],
+    began: datetime,
+    limits: RetreatLimits,
+    now: datetime,
+) -> Retreat:
+    """The next step of taking ``rollout.revision`` back.
+
+    Args:
+        targets: the revision that each cluster can go back to; those without one stay.
+        began: when the rollback began; what was touched with another revision since is on its way back.
+
+    Cost: O(clusters).
+    """
+    waiting: list[Standing] = []
+    stuck: list[str] = []
+    rechecks: list[datetime] = []
+    counted: dict[Phase, int] = {}
+    for cluster, standing in rollout.standings.items():
+        if standing.revision == rollout.revision:
+            if cluster in rollout.skipped or cluster in rollout.held:
+                continue
+            if cluster in targets:
+                waiting.append(standing)
+            else:
+                stuck.append(cluster)
+        elif standing.touched >= began:
+            judged = judge(standing, standing.revision, rollout.timing, now)
+            counted[judged.phase] = counted.get(judged.phase, 0) + 1
+            if judged.until is not None:
+                rechecks.append(judged.until)
+    in_flight = sum(n for phase, n in counted.items() if phase.holds_slot)
+    failed = sum(n for phase, n in counted.items() if phase.is_failure)
+    total = len(waiting) + sum(counted.values())
+    limit = limits.limit.of(total)
+    hold = _hold(failed, limits.budget.of(total)) if waiting else None
+    waiting.sort(key=lambda standing: standing.cluster)
+    waiting.sort(key=lambda standing: standing.touched, reverse=True)
+    free = 0 if hold else max(0, limit - in_flight)
+    return Retreat(
+        tuple((standing.cluster, targets[standing.cluster]) for standing in waiting[:free]),
+        total,
+        len(waiting),
+        in_flight,
+        sum(counted.values()) - in_flight - failed,
+        failed,
+        limit,
+        tuple(sorted(stuck)),
+        hold,
+        min(rechecks, default=None),
+    )
+
+
+def _hold(failed: int, budget: int) -> Hold | None:
+    if failed <= budget:
+        return None
+    return Hold(
+        "RollbackHalted",
+        f"{failed} clusters failed on what they were given back, {budget} tolerated; look at them, "
+        "then roll out a fix, skip them, or raise the rollback's max-failures",
+    )
