@@ -9,6 +9,7 @@ The packages, in reading order:
 * ``fleet``       what we know, kept current event by event
 * ``api``         the wire shapes: decode, validate, encode
 * ``hub``         where objects live: memory, a file, a Kubernetes API server
+* ``operate``     what a person does to a rollout while it runs: pause, approve, undo
 * ``runtime``     who drives: work queue, timers, one engine thread
 * ``sim``         simulated agents and virtual time
 * ``cli``         what a person types

@@ -57,6 +57,7 @@ ALLOWED: dict[str, set[str]] = {
         "runtime",
         "sim",
     },
+    "operate": {*CORE, "planning", "api", "hub"},
     "testing": {*CORE, "clock", "placement", "strategies", "planning"},
 }
 TOP = {"cli", "__init__", "__main__"}

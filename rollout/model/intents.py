@@ -51,7 +51,7 @@ NOBODY = Asked()
 class Intents:
     """Everything that annotations ask for. Values that cannot be read are among ``problems``.
 
-    ``aborted`` and ``undo`` name the revision that they are about ("" none); ``undo_to`` the revision
+    ``aborted`` and ``undo`` name the revisions that they are about; ``undo_to`` the revision
     that is to be given back ("" the last that soaked). ``retry`` is a token: another one than the
     last retries. ``asked`` is by the verb, or by verb and cluster: ``pause``, ``skip/c1``.
     """
@@ -59,7 +59,7 @@ class Intents:
     paused: bool = False
     skipped: frozenset[str] = frozenset()
     held: frozenset[str] = frozenset()
-    aborted: str = ""
+    aborted: frozenset[str] = frozenset()
     retry: str = ""
     undo: str = ""
     undo_to: str = ""
@@ -98,7 +98,7 @@ def read_intents(annotations: Mapping[str, str], *, keeps_templates: bool = True
         _switch(annotations, names.PAUSED, ("false", "true"), problems),
         _listed(annotations, names.SKIP),
         _listed(annotations, names.HOLD),
-        _revision(annotations, names.ABORT, problems),
+        _revisions(annotations, names.ABORT, problems),
         annotations.get(names.RETRY, "").strip(),
         _revision(annotations, names.UNDO, problems),
         _revision(annotations, names.UNDO_TO, problems),
@@ -132,13 +132,22 @@ def _listed(annotations: Mapping[str, str], name: str) -> frozenset[str]:
 _REVISION = re.compile(r"\A[0-9a-z]{6,64}\Z", re.ASCII)
 
 
+def _revisions(
+    annotations: Mapping[str, str], name: str, problems: list[Problem]
+) -> frozenset[str]:
+    found = _listed(annotations, name)
+    for value in sorted(found):
+        if not _REVISION.match(value):
+            accepted = "the hash of a revision, as status.updateRevision and `rollout history` show"
+            problems.append(_problem(name, value, accepted))
+    return found
+
+
 def _revision(annotations: Mapping[str, str], name: str, problems: list[Problem]) -> str:
-    value = annotations.get(name, "").strip()
-    if value and not _REVISION.match(value):
-        accepted = "the hash of a revision, as status.updateRevision and `rollout history` show it"
-        problems.append(_problem(name, value, accepted))
-        return ""
-    return value
+    found = _revisions(annotations, name, problems)
+    if len(found) > 1:
+        problems.append(_problem(name, annotations[name], "one revision"))
+    return min(found, default="")
 
 
 def _gates(annotations: Mapping[str, str], problems: list[Problem]) -> tuple[GateRef, ...]:

@@ -68,7 +68,7 @@ def revision_hold(
         else:
             text = "its clusters get back what soaked there"
         return Hold("Undone", f"revision {revision} is to be undone{asked}; {text}")
-    if intents.aborted == revision:
+    if revision in intents.aborted:
         asked = intents.who("abort")
         text = "roll out another one, or retry (`rollout retry`)"
         return Hold("Aborted", f"revision {revision} was aborted{asked}; {text}")

@@ -1,0 +1,88 @@
+"""Who asks, what came of it, and how is a workload's annotation changed with nothing lost?"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.errors import Conflict
+from rollout.hub.base import Hub
+from rollout.model import names
+from rollout.model.intents import Asked, asked_text, read_asked
+from rollout.model.kinds import Obj, Ref
+
+TRIES = 10
+"""Others write the object too: statuses, mostly. A conflict is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """Who says to ask, when, and why. Nobody checks ``by``: it is a claim, and is shown as one."""
+
+    by: str
+    at: datetime
+    reason: str = ""
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.by, self.at.replace(microsecond=0), self.reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a verb came to: the object it wrote, whether that changed anything, and a few words."""
+
+    ref: Ref
+    changed: bool
+    message: str
+
+
+Annotations = Mapping[str, str]
+Changes = dict[str, str | None]
+"""Annotations to set, or (None) to take away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What is to be changed of the annotations, and what is to be remembered of it.
+
+    ``verb`` is the key under which ``asked`` keeps who asked; ``forgets`` the keys that are over.
+    """
+
+    changes: Changes
+    message: str
+    verb: str = ""
+    forgets: tuple[str, ...] = ()
+
+
+def annotate(
+    hub: Hub, ref: Ref, who: Who, decide: Callable[[Obj, Annotations], Edit | str]
+) -> Told:
+    """Change the annotations of an object as ``decide`` says; a text instead says why nothing changes.
+
+    Raises: Gone where it is not there, ConfigError where it cannot be done, Conflict where others
+    write it all the time.
+    """
+    for left in reversed(range(TRIES)):
+        obj = hub.get(ref)
+        known: Annotations = obj["metadata"].get("annotations") or {}
+        edit = decide(obj, known)
+        if isinstance(edit, str):
+            return Told(ref, False, edit)
+        changes = {**edit.changes, names.ASKED: _remembered(known, edit, who)}
+        try:
+            hub.patch(
+                ref, {"metadata": {"annotations": changes}}, int(obj["metadata"]["resourceVersion"])
+            )
+        except Conflict:
+            if not left:
+                raise
+            continue
+        return Told(ref, True, edit.message)
+    raise AssertionError("the last try returns or raises")
+
+
+def _remembered(known: Annotations, edit: Edit, who: Who) -> str:
+    asked = {verb: told for verb, told in read_asked(known).items() if verb not in edit.forgets}
+    for verb in edit.verb.split(","):
+        asked[verb] = who.asked
+    return asked_text(asked, asked)
