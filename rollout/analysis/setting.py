@@ -84,7 +84,7 @@ def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Set
     for ref in sight.workloads():
         workload = sight.workload(ref)
         if not isinstance(workload, Workload) or workload.replicaset is None:
-            why = why or "there are add-ons to roll out"
+            why = why or "there are add-ons to roll out"  # whose managers act, too
             continue
         why = why or _not_plain(workload, workload.replicaset)
         parts += _parts(workload, workload.replicaset, roster)

@@ -21,11 +21,11 @@ _USUAL = frozenset({"Due", "InFlight", "SlotsFull", "WaitingForStage", "FailureT
 
 def rollout_lines(account: RolloutAccount) -> Iterator[str]:
     """Why a rollout stands where it stands."""
-    number = f"{account.number} " if account.number else ""
+    revision = account.revision
     yield from facts(
         [
             ("Name", account.key),
-            ("Revision", f"{number}({account.revision})"),
+            ("Revision", f"{account.number} ({revision})" if account.number else revision),
             ("Clusters", str(account.total)),
             *waiting(account.wait, account.now),
             ("Message", account.message),
