@@ -77,8 +77,9 @@ class WorkloadPlan:
 
     ``before`` and ``after`` are revisions ("" before: it is new), separated by commas where placements
     ask for different ones. ``installed`` clusters get an add-on right away, and wait with it for their
-    turn. ``aside`` are written to right away, too, and take no slot: they do not have what they should,
-    have a configuration of their own that changes, or no placement rolls out to them. ``diff`` is for
+    turn. ``aside`` are written to right away, too, and wait for no stage: they do not have what they
+    should, have a configuration of their own that changes, are taken back, or no placement rolls out
+    to them. ``diff`` is for
     ``diff_of``, the first cluster that gets something else; "" where that stays as it is.
     """
 
@@ -185,8 +186,8 @@ def _terms(sight: Sight, workload: Standing) -> object:
     )
 
 
-ASIDE = frozenset({"Restore", "Configure"})
-"""Causes of writes that bring a cluster something else and take no slot."""
+ASIDE = frozenset({"Restore", "Configure", "Rollback"})
+"""Causes of writes that bring a cluster something else and wait for no stage."""
 
 
 def _touches(sight: Sight, workload: Standing) -> list[Touch]:
@@ -311,4 +312,4 @@ def _held(workload: Standing, brake: Hold | None) -> str:
     quiet = workload.next_quiet()
     if quiet is not None:
         return "others write the decisions: a cluster counts as deselected after they were still"
-    return "they are being deleted already"
+    return "they are being deleted already, or somebody holds them"

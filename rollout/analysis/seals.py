@@ -3,8 +3,8 @@
 It covers what is asked for (every document of the files) and what that meets: specs, labels and
 annotations of workloads, placements, sets, bindings and decisions; labels, claims, taints and
 availability of clusters; scores; what add-ons are configured with, and what each cluster is told to
-apply; and how far each rollout is (the record). What only tells of progress that changes no decision,
-such as an agent's words or a heartbeat, is not part of it.
+apply; Approvals and Freezes; and how far each rollout is (the record). What only tells of progress
+that changes no decision, such as an agent's words or a heartbeat, is not part of it.
 """
 
 import hashlib
@@ -17,11 +17,13 @@ from rollout.hub.base import Hub
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
     ADDON_TEMPLATE,
+    APPROVAL,
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     CONFIG_MAP,
     CONTROLLER_REVISION,
+    FREEZE,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
@@ -36,6 +38,8 @@ from rollout.model.kinds import (
 from rollout.model.names import CLUSTER_AVAILABLE, RECORD_LABEL, REVISION_LABEL
 
 _COVERED: tuple[Kind, ...] = (
+    APPROVAL,
+    FREEZE,
     MANAGED_CLUSTER,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
@@ -96,7 +100,7 @@ def _part(kind: Kind, obj: Obj) -> Obj | None:
         case MANAGED_CLUSTER_ADDON.name:
             applied = [r.get("desiredConfig") for r in status.get("configReferences") or ()]
             return {**part, "spec": obj.get("spec"), "applied": applied}
-        case CLUSTER_SET.name | CLUSTER_SET_BINDING.name:
+        case CLUSTER_SET.name | CLUSTER_SET_BINDING.name | APPROVAL.name | FREEZE.name:
             return {**part, "spec": obj.get("spec")}
     return {**obj, "metadata": meta}  # a configuration: all of it may count
 
