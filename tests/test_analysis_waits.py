@@ -100,7 +100,7 @@ def test_what_is_worked_out_anew_is_what_the_engine_had_said(seed: int) -> None:
     sight = look(hub, now)
 
     for key in sight.workloads():
-        status = hub.get(Ref(REPLICA_SET, key)).get("status")
+        status = hub.get(key).get("status")
         if status is not None:
             account = explain_rollout(sight, key)
             assert account is not None
@@ -122,7 +122,7 @@ def test_a_look_at_a_hub_writes_nothing() -> None:
 def test_a_paused_rollout_says_so_and_what_resumes_it() -> None:
     hub, now = moment(0)
     (key, *_) = look(hub, now).workloads()
-    hub.patch(Ref(REPLICA_SET, key), {"metadata": {"annotations": {PAUSED: "true"}}})
+    hub.patch(key, {"metadata": {"annotations": {PAUSED: "true"}}})
 
     account = explain_rollout(look(hub, now), key)
 
@@ -140,8 +140,10 @@ def test_deadlines_do_not_run_while_no_engine_runs() -> None:
     run_on(hub, clock, Scenario(), 1)
     later = clock.now() + timedelta(hours=1)
 
-    rash = explain_rollout(look(hub, later), "default/web")
-    fair = explain_rollout(look(hub, later, away_since=clock.now()), "default/web")
+    rash = explain_rollout(look(hub, later), Ref(REPLICA_SET, "default/web"))
+    fair = explain_rollout(
+        look(hub, later, away_since=clock.now()), Ref(REPLICA_SET, "default/web")
+    )
 
     assert rash is not None
     assert fair is not None

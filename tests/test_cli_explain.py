@@ -8,6 +8,7 @@ from rollout.analysis.clusters import ClusterAccount, ShareAccount
 from rollout.analysis.placements import Candidate, PlacementAccount
 from rollout.analysis.waits import Wait
 from rollout.cli.render_explain import cluster_lines, placement_lines
+from rollout.model.kinds import REPLICA_SET
 from rollout.strategies.base import Phase
 from tests.cli.halted import ran
 from tests.cli.shapes import MIN, T0, cluster, placement, run, write
@@ -139,11 +140,11 @@ def test_what_is_not_there_is_an_error_that_says_where_to_look(
     assert fault in found.stderr
 
 
-def test_there_is_nothing_to_explain_but_rollouts_clusters_and_placements(state: Path) -> None:
+def test_there_is_nothing_to_explain_but_workloads_clusters_and_placements(state: Path) -> None:
     found = run("explain", "configmaps", "a", state=state)
 
     assert found.exit_code == 2
-    assert "'configmaps' is not one of rollout, cluster, placement" in found.stderr
+    assert "'configmaps' is not one of rollout, addon, cluster, placement" in found.stderr
 
 
 def test_a_placement_says_why_of_one_cluster_alone(state: Path) -> None:
@@ -188,7 +189,9 @@ def test_the_json_of_a_rollout_has_the_reason_the_stages_and_the_troubled(state:
 
 def test_a_wait_that_time_ends_says_when() -> None:
     wait = Wait("Soaking", T0 - MIN, "it has been well for minSuccessTime", T0 + 4 * MIN)
-    share = ShareAccount("default/web", "r1", "fleet", None, "the rest", Phase.SOAKING, wait=wait)
+    share = ShareAccount(
+        REPLICA_SET.name, "default/web", "r1", "fleet", None, "the rest", Phase.SOAKING, wait=wait
+    )
 
     assert list(cluster_lines(ClusterAccount("c1", T0, True, True, (share,)))) == [
         "Name:       c1",

@@ -9,6 +9,7 @@ from rollout.analysis.histories import History, Line, RevisionAccount, Role
 from rollout.cli.history import history_lines
 from rollout.cli.list import list_lines
 from rollout.cli.verdict import Code, Verdict
+from rollout.model.kinds import REPLICA_SET
 from tests.cli.halted import HEALTHY, STRATEGY, ran
 from tests.cli.shapes import MIN, T0, run, workload, write
 
@@ -57,7 +58,9 @@ def test_a_revision_that_no_engine_has_seen_yet_has_no_number(state: Path, tmp_p
 def test_what_carries_no_revision_that_is_kept_is_counted() -> None:
     revision = RevisionAccount(1, "abc", Role.CURRENT, 3, T0)
 
-    assert history_lines(History("default/web", T0 + 5 * MIN, (revision,), 2)) == [
+    assert history_lines(
+        History(REPLICA_SET.name, "default/web", T0 + 5 * MIN, (revision,), 2)
+    ) == [
         "NUMBER   REVISION   STATE     CLUSTERS   AGE",
         "1        abc        current   3          5m",
         "2 clusters carry something that is no revision of default/web",
@@ -67,9 +70,12 @@ def test_what_carries_no_revision_that_is_kept_is_counted() -> None:
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        ((), "name one workload: mwrs NAME"),
-        (("mwrs",), "name one workload: mwrs NAME"),
-        (("placements", "a"), "history is about a ManifestWorkReplicaSet: mwrs NAME"),
+        ((), "name one workload: mwrs NAME, cma NAME"),
+        (("mwrs",), "name one workload: mwrs NAME, cma NAME"),
+        (
+            ("placements", "a"),
+            "history is about a ManifestWorkReplicaSet or a ClusterManagementAddOn",
+        ),
     ],
 )
 def test_history_is_asked_of_one_workload(state: Path, words: tuple[str, ...], fault: str) -> None:
@@ -88,17 +94,17 @@ def test_the_history_of_what_is_not_there_is_an_error(state: Path) -> None:
 def test_list_has_a_line_for_each_workload(state: Path) -> None:
     assert run("list", state=state).stdout == (
         """\
-NAME   RESULT                          STAGE      UPDATED   FAILED   BUDGET   AGE
-web    ✖ failed: MaxFailuresExceeded   the rest   3/6       3        1        20m
+KIND   NAME   RESULT                          STAGE      UPDATED   FAILED   BUDGET   AGE
+mwrs   web    ✖ failed: MaxFailuresExceeded   the rest   3/6       3        1        20m
 """
     )
 
 
-def test_list_of_all_namespaces_begins_with_the_namespace(state: Path) -> None:
+def test_list_of_all_namespaces_has_the_namespace(state: Path) -> None:
     lines = run("list", "-A", state=state).stdout.splitlines()
 
-    assert lines[0].startswith("NAMESPACE   NAME")
-    assert lines[1].startswith("default     web")
+    assert lines[0].startswith("NAMESPACE   KIND   NAME")
+    assert lines[1].startswith("default     mwrs   web")
 
 
 def test_list_says_where_it_found_nothing_and_what_makes_a_workload(state: Path) -> None:
@@ -115,10 +121,12 @@ def test_list_has_a_json_form(state: Path) -> None:
 
 
 def test_what_is_not_bounded_may_fail_anywhere() -> None:
-    line = Line("default", "web", "RollingOut", "", "all clusters", 1, 2, 0, None, T0)
+    line = Line(
+        REPLICA_SET.name, "default", "web", "RollingOut", "", "all clusters", 1, 2, 0, None, T0
+    )
     rolling = Verdict(Code.WAITING, "RollingOut")
 
     assert list_lines((line,), [rolling], T0 + MIN) == [
-        "NAME   RESULT                   STAGE          UPDATED   FAILED   BUDGET   AGE",
-        "web    ◌ not done: RollingOut   all clusters   1/2       0        any      60s",
+        "KIND   NAME   RESULT                   STAGE          UPDATED   FAILED   BUDGET   AGE",
+        "mwrs   web    ◌ not done: RollingOut   all clusters   1/2       0        any      60s",
     ]

@@ -17,10 +17,12 @@ from rollout.analysis.forecast import (
     WorkloadPlan,
 )
 from rollout.cli.render_plan import plan_lines
-from rollout.model.kinds import Obj
+from rollout.model.kinds import REPLICA_SET, Obj
 from rollout.strategies.base import Hold
 from tests.cli.halted import HEALTHY, STRATEGY, files, ran
 from tests.cli.shapes import T0, cluster, placement, run, stored, workload, write
+
+MWRS = REPLICA_SET.name
 
 
 @pytest.fixture(scope="module")
@@ -272,7 +274,9 @@ def test_removals_say_who_loses_it_and_what_holds_the_others() -> None:
     refs = (PlacementPlan("p", "All", 4, hold, (stage(),)),)
     finish = Finish(None, None, "Paused: not before somebody resumes it")
 
-    assert list(words(WorkloadPlan("default/web", "r1", "r1", refs, removal, "", "", finish))) == [
+    assert list(
+        words(WorkloadPlan(MWRS, "default/web", "r1", "r1", refs, (), (), removal, "", "", finish))
+    ) == [
         "- Placement default/p deleted",
         "",
         "ManifestWorkReplicaSet default/web: revision r1 as before",
@@ -300,7 +304,9 @@ def test_percentages_are_shown_with_what_they_come_to() -> None:
         blocked="WaitingForStage",
     )
     refs = (PlacementPlan("p", "Progressive", 290, None, (found,)),)
-    plan = WorkloadPlan("w", "r1", "r2", refs, RemovalPlan(), "", "", Finish(T0, timedelta(0)))
+    plan = WorkloadPlan(
+        MWRS, "w", "r1", "r2", refs, (), (), RemovalPlan(), "", "", Finish(T0, timedelta(0))
+    )
 
     row = list(words(plan))[5]
 

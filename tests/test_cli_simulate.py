@@ -153,7 +153,7 @@ def test_without_a_workload_there_is_nothing_to_simulate(tmp_path: Path) -> None
     found = run("simulate", "-f", write(tmp_path / "a.yaml", placement()))
 
     assert found.exit_code == 1
-    assert "there is no ManifestWorkReplicaSet to roll out" in found.stderr
+    assert "there is no ManifestWorkReplicaSet and no ClusterManagementAddOn to" in found.stderr
 
 
 def test_a_bad_file_is_not_simulated(tmp_path: Path) -> None:

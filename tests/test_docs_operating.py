@@ -1,4 +1,4 @@
-"""What docs/operating.md shows is what happens."""
+"""What docs/operating.md and docs/addons.md show is what happens."""
 
 import re
 from pathlib import Path
@@ -11,9 +11,9 @@ ROOT = Path(__file__).parents[1]
 ELLIPSIS = "..."
 
 
-def commands() -> list[tuple[str, list[str]]]:
-    """Each command of the page with the lines that it is said to print."""
-    text = (ROOT / "docs" / "operating.md").read_text()
+def commands(page: str) -> list[tuple[str, list[str]]]:
+    """Each command of a page with the lines that it is said to print."""
+    text = (ROOT / "docs" / page).read_text()
     found: list[tuple[str, list[str]]] = []
     for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL):
         for line in block.splitlines():
@@ -32,12 +32,13 @@ def matches(shown: list[str], printed: list[str]) -> bool:
     )
 
 
+@pytest.mark.parametrize("page", ["operating.md", "addons.md"])
 def test_every_command_prints_what_the_page_shows(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("COLUMNS", "100")
-    for words, shown in commands():
+    for words, shown in commands(page):
         found = run(*words.replace("fleet.db", str(tmp_path / "fleet.db")).split())
 
         assert found.exit_code in (0, 1, 10), found.output
@@ -45,6 +46,6 @@ def test_every_command_prints_what_the_page_shows(
 
 
 def test_the_page_shows_every_verb_that_only_asks() -> None:
-    verbs = {words.split()[0] for words, _ in commands()}
+    verbs = {words.split()[0] for words, _ in commands("operating.md")}
 
     assert verbs >= {"plan", "simulate", "explain", "history", "list"}

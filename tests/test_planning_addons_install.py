@@ -121,6 +121,21 @@ def test_many_at_once_are_not_removed_before_a_person_says_so() -> None:
     assert len(rig.installed()) == 4
 
 
+def test_few_at_a_time_are_braked_as_many_at_once_are() -> None:
+    """What was removed in the last minutes counts, also after a restart."""
+    clusters = [f"c{n:02d}" for n in range(20)]
+    documents = [config(), addon("default", placements=[installed_at()])]
+    rig = Rig([*fleet(*clusters), *documents]).decide(clusters).later(60 * MIN)
+
+    for left in range(19, 4, -1):
+        rig.decide(clusters[:left]).later(20 * SEC)
+        if left == 15:
+            rig.restart()
+
+    assert len(rig.installed()) == 10
+    assert rig.halted() == ("True", "RemovalBrake")
+
+
 def test_a_paused_addon_is_neither_installed_nor_changed_nor_removed() -> None:
     rig = placed("c0", "c1")
     rig.edit(CMA, {"metadata": {"annotations": {names.PAUSED: "true"}}})

@@ -1,11 +1,16 @@
 """Whatever happens to an add-on, in whatever order, some things never do."""
 
+import contextlib
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rollout.analysis.copies import Change, storing
+from rollout.analysis.forecast import forecast
+from rollout.errors import Gone
 from rollout.model import names
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
@@ -149,6 +154,53 @@ def test_every_history_ends_well_once_everything_is_there_and_well(
         for _, desired, applied, _ in history.rig.carries(cluster):
             assert desired == applied
         assert history.rig.says(cluster, names.CONFIGURED)[0] == "True"
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> Change:
+    """What a person could apply a file for."""
+    value = draw(st.sampled_from(["a", "b", "c"]))
+    own, has = Ref(MANAGED_CLUSTER_ADDON, f"{draw(which)}/{NAME}"), draw(st.booleans())
+    written = config(value=value)
+    shared = Ref(ADDON_DEPLOYMENT_CONFIG, "default/default")
+    ways: list[Change] = [
+        storing([written]),
+        storing([config("own", value)]),
+        storing([written, config("own", value)]),
+        lambda hub: _if_there(lambda: hub.delete(shared)),
+        lambda hub: _if_there(
+            lambda: hub.patch(own, {"spec": {"configs": [refer("own")] if has else None}})
+        ),
+    ]
+    return draw(st.sampled_from(ways))
+
+
+def _if_there(act: Callable[[], object]) -> None:
+    with contextlib.suppress(Gone):
+        act()
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(STEPS, max_size=12), changes())
+def test_after_every_history_a_change_touches_whom_it_is_planned_to_touch(
+    steps: list[tuple[Any, ...]], change: Change
+) -> None:
+    history = History()
+    for step in steps:
+        history.do(step)
+    rig = history.rig
+    if not rig.hub.list(PLACEMENT).items:
+        rig.restart()  # whom a placement selected that is gone, only a running engine still knows
+    rig.take_touched()
+
+    found = forecast(rig.hub, change, rig.clock.now())
+    change(rig.hub)
+    rig.settle()
+
+    planned = {c for plan in found.workloads for c in plan.aside}
+    for plan in found.workloads:
+        planned |= {c for p in plan.placements for stage in p.stages for c in stage.at_once}
+    assert set(rig.take_touched()) == planned
 
 
 def _with_works(rig: Rig) -> list[str]:

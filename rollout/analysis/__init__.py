@@ -6,7 +6,8 @@ question loads no more than it needs):
 * `forecast.forecast(hub, change, now)`: what would follow from a change; `copies.storing` makes one.
 * `simulating.simulate(question(change, scenario))`: one run and its timeline, which `pictures.svg` draws;
   `simulating.simulate_many`: a distribution.
-* `sight.look(hub, now)`: what an engine would know that started there now, for the following.
+* `sight.look(hub, now)`: what an engine would know that started there now, for the following; a
+  workload is named by its `Ref`, whatever its kind.
 * `rollouts.explain_rollout`, `clusters.explain_cluster`, `placements.explain_placement`: why, since
   when, and what would end it.
 * `histories.history`, `histories.lines`: the revisions of a workload; all workloads, a line each.

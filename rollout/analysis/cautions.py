@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rollout.analysis.waits import remedy
-from rollout.fleet.workloads import Share, Workload
+from rollout.fleet.tracker import Share, Standing
 from rollout.model import names
 from rollout.strategies.base import Hold, StageReport
 
@@ -20,7 +20,7 @@ class Caution:
         return f"{self.subject}: {self.message}; {self.remedy}"
 
 
-def cautions(workload: Workload) -> list[Caution]:
+def cautions(workload: Standing) -> list[Caution]:
     """The warnings of a planned workload."""
     found: list[Caution] = []
     subject = f"{workload.ref.kind.name} {workload.ref.key}"

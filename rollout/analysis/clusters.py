@@ -8,14 +8,14 @@ from rollout.analysis.placements import why_not
 from rollout.analysis.sight import Sight
 from rollout.analysis.waits import Wait, cluster_wait
 from rollout.fleet.live import LiveRollout
-from rollout.fleet.workloads import Workload
-from rollout.model.work import Work
+from rollout.fleet.tracker import Carried, Standing
+from rollout.model.kinds import Ref
 from rollout.strategies.base import Phase, Stage, StageReport
 
 
 @dataclass(frozen=True, slots=True)
 class ConditionAccount:
-    """One condition of a work. ``current`` says whether it is about the work's present generation."""
+    """One condition of what a cluster has. ``current``: whether it is about that as it is now."""
 
     type: str
     status: str
@@ -27,9 +27,10 @@ class ConditionAccount:
 
 @dataclass(frozen=True, slots=True)
 class WorkAccount:
-    """The ManifestWork that the cluster has of a workload.
+    """The ManifestWork, or ManagedClusterAddOn, that the cluster has of a workload.
 
-    ``carries`` is the revision that it says. ``conditions`` are its agent's.
+    ``carries`` is the revision that it amounts to ("": it says nothing yet). ``conditions`` are those
+    of its agent.
     """
 
     name: str
@@ -39,13 +40,14 @@ class WorkAccount:
 
 @dataclass(frozen=True, slots=True)
 class ShareAccount:
-    """One workload's share of a cluster.
+    """One workload's share of a cluster. ``wanted`` is the revision asked for there ("": none is).
 
     ``placement`` is the placementRef that owns it, "" where none selects it: then ``refused`` says
     why, by placement. ``place`` is where it stands among those waiting in its stage, from 1; 0 where
     it is not waiting. ``cause`` is why it was touched, as the record has it.
     """
 
+    kind: str
     workload: str
     wanted: str
     placement: str = ""
@@ -69,30 +71,31 @@ class ClusterAccount:
     shares: tuple[ShareAccount, ...]
 
 
-def explain_cluster(sight: Sight, name: str, only: str = "") -> ClusterAccount | None:
+def explain_cluster(sight: Sight, name: str, only: Ref | None = None) -> ClusterAccount | None:
     """A cluster's share of every workload, or (``only``) of one; None where nobody knows the cluster."""
     known = sight.fleet.clusters.cluster(name)
-    keys = [key for key in sight.workloads() if not only or key == only]
-    shares = tuple(_share(sight, key, name) for key in keys)
+    refs = [ref for ref in sight.workloads() if only in (None, ref)]
+    shares = tuple(_share(sight, ref, name) for ref in refs)
     if known is None and not any(share.placement or share.work for share in shares):
         return None
     available = known.available if known is not None else None
     return ClusterAccount(name, sight.now, known is not None, available, shares)
 
 
-def _share(sight: Sight, key: str, cluster: str) -> ShareAccount:
-    workload = sight.workload(key)
+def _share(sight: Sight, ref: Ref, cluster: str) -> ShareAccount:
+    workload = sight.workload(ref)
     assert workload is not None
-    assert workload.replicaset is not None
-    wanted = workload.replicaset.template.content
-    work = _work(workload.work(cluster))
+    wanted = workload.revision_at(cluster)
+    work = _work(workload.carried(cluster))
     owner = workload.members.get(cluster, "")
     if not owner:
-        return ShareAccount(key, wanted, refused=_refused(sight, workload, cluster), work=work)
+        refused = _refused(sight, workload, cluster)
+        return ShareAccount(ref.kind.name, ref.key, wanted, refused=refused, work=work)
     live = workload.shares[owner].live
     stage, report, place = _seat(live, cluster)
     return ShareAccount(
-        key,
+        ref.kind.name,
+        ref.key,
         wanted,
         owner,
         None,
@@ -105,10 +108,11 @@ def _share(sight: Sight, key: str, cluster: str) -> ShareAccount:
     )
 
 
-def _refused(sight: Sight, workload: Workload, cluster: str) -> dict[str, str]:
-    namespace = workload.ref.namespace
-    refs = workload.replicaset.refs if workload.replicaset else ()
-    return {ref.name: why_not(sight, f"{namespace}/{ref.name}", cluster) for ref in refs}
+def _refused(sight: Sight, workload: Standing, cluster: str) -> dict[str, str]:
+    return {
+        name: why_not(sight, share.placement_key, cluster)
+        for name, share in workload.shares.items()
+    }
 
 
 def _seat(live: LiveRollout, cluster: str) -> tuple[Stage | None, StageReport | None, int]:
@@ -134,7 +138,7 @@ def _place(live: LiveRollout, stage: Stage, cluster: str) -> int:
     return 0
 
 
-def _work(work: Work | None) -> WorkAccount | None:
+def _work(work: Carried | None) -> WorkAccount | None:
     if work is None:
         return None
     conditions = tuple(
@@ -144,8 +148,8 @@ def _work(work: Work | None) -> WorkAccount | None:
             c.reason,
             c.message,
             c.since,
-            c.observed_generation == work.generation,
+            work.generation in (None, c.observed_generation),
         )
-        for c in work.conditions.values()
+        for c in work.conditions
     )
-    return WorkAccount(work.key, work.content, conditions)
+    return WorkAccount(work.name, work.revision, conditions)

@@ -1,21 +1,21 @@
 """What if? A copy of a hub in memory, on a clock of its own, that may be changed without harm."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from rollout.analysis.reading import stored
+from rollout.analysis.reading import everything, referred, tracking
 from rollout.clock import VirtualClock
 from rollout.errors import ConfigError, Gone
 from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import KINDS, REPLICA_SET, Kind, Obj, ref_of
+from rollout.model.kinds import KINDS, Kind, Obj, Ref, ref_of
 from rollout.planning.documents import difference
 from rollout.planning.plan import Planner
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.planners import planners
+from rollout.runtime.planners import ROLLED_OUT, planners
 from rollout.runtime.timers import VirtualTimers
 
 Change = Callable[[EmbeddedHub], None]
@@ -24,23 +24,48 @@ Change = Callable[[EmbeddedHub], None]
 HISTORY = 5_000
 
 
-def copied(hub: Hub | None, now: datetime) -> tuple[MemoryHub, VirtualClock]:
-    """All objects of the kinds that we know, in a hub of our own whose clock stands at ``now``.
+def holding(objects: Mapping[Ref, Obj], now: datetime) -> tuple[MemoryHub, VirtualClock]:
+    """A hub of our own with these objects, whose clock stands at ``now``.
 
-    Uids, versions and statuses are those of the original. Without a hub the copy is empty.
+    Uids, versions and statuses are those that the objects have.
     """
     clock = VirtualClock(now)
-    copy = MemoryHub(clock, seed="copy", history=HISTORY, admit=admit)
-    if hub is not None:
-        copy.adopt((ref_of(kind, obj), obj) for kind in KINDS.values() for obj in stored(hub, kind))
+    further = {f"{kind.plural}.{kind.group}": kind for kind in {ref.kind for ref in objects}}
+    kinds = {**further, **KINDS}
+    copy = MemoryHub(clock, seed="copy", history=HISTORY, admit=admit, kinds=kinds)
+    copy.adopt(objects.items())
     return copy, clock
+
+
+def copied(hub: Hub | None, now: datetime) -> tuple[MemoryHub, VirtualClock]:
+    """All of a hub's objects that an engine could read, in a hub of our own; none without a hub."""
+    return holding({} if hub is None else everything(hub), now)
+
+
+def changed(
+    hub: Hub | None, change: Change, now: datetime
+) -> tuple[dict[Ref, Obj], dict[Ref, Obj]]:
+    """All objects, and what the change makes of them. Raises: what the change raises."""
+    further: frozenset[Kind] = frozenset()
+    while True:
+        old = {} if hub is None else everything(hub, further)
+        copy, _ = holding(old, now)
+        with copy.batch():
+            change(copy)
+        new = dict(copy.everything())
+        lacking = referred(new) - referred(old) - further
+        if hub is None or not lacking:
+            return old, new
+        further |= lacking  # what is asked for now refers to kinds that nothing did
 
 
 def storing(objects: Iterable[Obj]) -> Change:
     """The change that makes stored objects say what these say, statuses included.
 
-    What others set in their metadata stays; a workload's status is left to the engine. Raises (when it is made): ConfigError for an unknown
-    kind, HubError for an object that a hub would refuse.
+    What others set in their metadata stays; a workload's status is left to the engine.
+
+    Raises (when it is made): ConfigError for an unknown kind, HubError for an object that a hub would
+    refuse.
     """
     kept = tuple(objects)
 
@@ -65,24 +90,24 @@ def _store(hub: EmbeddedHub, obj: Obj) -> None:
         rest = ("apiVersion", "kind", "metadata", "status")
         before, after = ({k: o[k] for k in o if k not in rest} for o in (old, obj))
         hub.patch(ref, {**difference(before, after), "metadata": asked})
-    if obj.get("status") and kind.has_status and kind is not REPLICA_SET:
+    if obj.get("status") and kind.has_status and kind not in ROLLED_OUT:
         hub.patch_status(ref, {"status": obj["status"]})
 
 
 def placed(hub: EmbeddedHub, clock: VirtualClock) -> Fleet:
-    """Let every planner but that of workloads do its work at this instant, in this hub.
+    """Let every planner but those of workloads do its work at this instant, in this hub.
 
     Returns: what an engine would then know. Raises: what a planner raises.
     """
     others: dict[Kind, Planner[Any]] = {
-        kind: planner for kind, planner in planners().items() if kind is not REPLICA_SET
+        kind: planner for kind, planner in planners().items() if kind not in ROLLED_OUT
     }
     engine = Engine(
         hub,
         clock,
         lambda wake: VirtualTimers(clock, wake),
         others,
-        Fleet(),
+        tracking(),
         pace=Pace({}, strict=True),
         seed=0,
     )

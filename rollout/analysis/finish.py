@@ -4,10 +4,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rollout.analysis.imagined import imagined
+from rollout.analysis.standings import DONE, standing_of
 from rollout.analysis.waits import remedy
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.observations import Observation
-from rollout.fleet.workloads import Workload
+from rollout.fleet.tracker import Standing
 from rollout.model import names
 from rollout.strategies.base import Health, Phase, Step
 
@@ -26,16 +27,18 @@ class Finish:
     why: str = ""
 
 
-def finish_of(workload: Workload, now: datetime) -> Finish:
+def finish_of(workload: Standing, now: datetime) -> Finish:
     """The earliest finish of a planned workload."""
-    replicaset = workload.replicaset
-    if replicaset is not None and replicaset.annotations.get(names.SEMANTICS) == "ocm":
+    raw = workload.raw or {"metadata": {}}
+    if (raw["metadata"].get("annotations") or {}).get(names.SEMANTICS) == "ocm":
         return Finish(None, None, "not worked out in profile ocm")
     finishes = [
         _finish(share.live, now)
         for share in workload.shares.values()
         if share.selected or not share.overlapped
     ]
+    if not finishes and standing_of(raw).reason in DONE:
+        return Finish(now, timedelta(0))  # no placement installs it: it is configured at once
     if not finishes:
         return Finish(None, None, "no placement has been read")
     for each in finishes:

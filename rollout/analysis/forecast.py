@@ -4,22 +4,21 @@ The change is made to a copy of the hub, placements are decided there, and each 
 once, as the engine would. What the plan would write is read, and thrown away with the copy.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.analysis.cautions import Caution, cautions
 from rollout.analysis.changes import ObjectChange, object_changes
-from rollout.analysis.copies import Change, copied, placed
+from rollout.analysis.contents import with_contents
+from rollout.analysis.copies import Change, changed, holding, placed
 from rollout.analysis.differences import manifest_diff
 from rollout.analysis.finish import Finish, finish_of
 from rollout.analysis.sight import Sight
-from rollout.fleet.workloads import Share, Workload
+from rollout.fleet.tracker import Share, Standing
 from rollout.hub.base import Hub
-from rollout.model.content import normal_spec
-from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj
-from rollout.planning.plan import Delete
-from rollout.planning.removals import removals
+from rollout.model.kinds import Obj, Ref
+from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch
 from rollout.strategies.base import Hold, Phase, Stage, StageReport
 
 Warn = Callable[[Iterable[Obj]], Sequence[Caution]]
@@ -76,15 +75,21 @@ class RemovalPlan:
 class WorkloadPlan:
     """What the change comes to for one workload.
 
-    ``before`` and ``after`` are revisions ("" before: it is new; after: it is being deleted).
-    ``diff`` is for ``diff_of``, the first cluster that would be written to; "" where the template
-    stays as it is.
+    ``before`` and ``after`` are revisions ("" before: it is new), separated by commas where placements
+    ask for different ones. ``installed`` clusters get an add-on right away, and wait with it for their
+    turn. ``aside`` are written to right away, too, and wait for no stage: they do not have what they
+    should, have a configuration of their own that changes, are taken back, or no placement rolls out
+    to them. ``diff`` is for
+    ``diff_of``, the first cluster that gets something else; "" where that stays as it is.
     """
 
+    kind: str
     key: str
     before: str
     after: str
     placements: tuple[PlacementPlan, ...]
+    installed: tuple[str, ...]
+    aside: tuple[str, ...]
     removal: RemovalPlan
     diff_of: str
     diff: str
@@ -92,7 +97,7 @@ class WorkloadPlan:
 
     @property
     def touches(self) -> int:
-        """Clusters that would be written to, sooner or later."""
+        """Clusters whose turn would come, sooner or later."""
         return sum(len(s.added) + len(s.updated) for p in self.placements for s in p.stages)
 
 
@@ -128,66 +133,101 @@ def forecast(
 
     Raises: what the change raises.
     """
-    copy, clock = copied(hub, now)
-    old = dict(copy.everything())
-    before = Sight(placed(copy, clock), now)
-    copy, clock = copied(None, now)
-    copy.adopt(old.items())
-    with copy.batch():
-        change(copy)
-    new = dict(copy.everything())
-    objects = object_changes(old, new)
-    after = Sight(placed(copy, clock), now)
-    changed = {each.key for each in objects if each.kind == REPLICA_SET.name}
-    warnings = list(warn(new.values()))
+    old, new = (_world(objects, now) for objects in changed(hub, change, now))
+    objects = object_changes(old.objects, new.objects)
+    edited = {(each.kind, each.key) for each in objects}
+    warnings = list(warn(new.objects.values()))
     plans: list[WorkloadPlan] = []
-    for key in after.workloads():
-        workload = after.workload(key)
+    for ref in new.sight.workloads():
+        workload = new.sight.workload(ref)
         if workload is None:
             continue
-        was = before.workload(key)
-        if key in changed or was is None or _terms(was) != _terms(workload):
-            plans.append(_plan(after, workload, was, show_secrets))
+        was = old.sight.workload(ref)
+        if (
+            (ref.kind.name, ref.key) in edited
+            or was is None
+            or _terms(old.sight, was) != _terms(new.sight, workload)
+        ):
+            plans.append(_plan(old, new, workload, show_secrets))
             warnings += cautions(workload)
     return Forecast(now, objects, tuple(plans), tuple(dict.fromkeys(warnings)))
 
 
-def _terms(workload: Workload) -> object:
-    """What a workload is rolled out on, and to whom."""
+@dataclass(frozen=True, slots=True)
+class _World:
+    """All there is at one instant, and what an engine makes of it."""
+
+    objects: Mapping[Ref, Obj]
+    sight: Sight
+
+
+def _world(objects: Mapping[Ref, Obj], now: datetime) -> _World:
+    return _World(objects, Sight(placed(*holding(objects, now)), now))
+
+
+def _terms(sight: Sight, workload: Standing) -> object:
+    """What a workload is rolled out on, and to whom, and what is written beside."""
+    return (
+        [
+            (
+                name,
+                share.hold,
+                (rollout := share.live.ledger.rollout).revision,
+                rollout.staging,
+                rollout.timing,
+                rollout.skipped,
+                rollout.strict_tolerance,
+            )
+            for name, share in workload.shares.items()
+        ],
+        workload.revisions,
+        sorted(workload.strays),
+        _caused(sight, workload, ASIDE),
+    )
+
+
+ASIDE = frozenset({"Restore", "Configure", "Rollback"})
+"""Causes of writes that bring a cluster something else and wait for no stage."""
+
+
+def _touches(sight: Sight, workload: Standing) -> list[Touch]:
+    """What the engine would write to clusters right now."""
     return [
-        (
-            name,
-            share.hold,
-            (rollout := share.live.ledger.rollout).revision,
-            rollout.staging,
-            rollout.timing,
-            rollout.skipped,
-            rollout.strict_tolerance,
-        )
-        for name, share in workload.shares.items()
-    ] + [sorted(workload.strays)]
+        write.touch
+        for write in sight.plan(workload.ref).writes
+        if isinstance(write, Create | Patch | PatchStatus) and write.touch is not None
+    ]
 
 
-def _plan(
-    sight: Sight, workload: Workload, was: Workload | None, show_secrets: bool
-) -> WorkloadPlan:
-    assert workload.replicaset is not None
-    placements = tuple(_placement(workload, share) for share in workload.shares.values())
-    before = was.replicaset.template.content if was and was.replicaset else ""
-    after = workload.replicaset.template.content
-    cluster = _first(placements)
+def _caused(sight: Sight, workload: Standing, causes: frozenset[str]) -> tuple[str, ...]:
+    """Clusters that would be written to for these causes."""
+    return tuple(sorted({t.cluster for t in _touches(sight, workload) if t.cause in causes}))
+
+
+def _plan(old: _World, new: _World, workload: Standing, show_secrets: bool) -> WorkloadPlan:
+    sight, was = new.sight, old.sight.workload(workload.ref)
+    first = frozenset(t.cluster for t in _touches(sight, workload) if t.first)
+    placements = tuple(_placement(workload, share, first) for share in workload.shares.values())
+    before = was.revisions if was else ()
+    aside = _caused(sight, workload, ASIDE)
+    cluster = _first(placements) or next(iter(aside), "")
     diff = ""
-    if cluster and before != after:
-        work = workload.work(cluster)
-        old = normal_spec(work.raw["spec"]) if work else None
-        new = normal_spec(workload.replicaset.template.spec)
-        names = (f"{cluster} now", f"{cluster} then, revision {after}")
-        diff = manifest_diff(old, new, names, show_secrets=show_secrets)
+    if cluster and (before != workload.revisions or cluster in aside):
+        then = f"{cluster} then, revision {workload.revision_at(cluster)}"
+        diff = manifest_diff(
+            with_contents(workload.body(cluster), old.objects),
+            with_contents(workload.wanted(cluster), new.objects),
+            (f"{cluster} now", then.removesuffix(", revision ")),
+            show_secrets=show_secrets,
+        )
     return WorkloadPlan(
+        workload.ref.kind.name,
         workload.ref.key,
-        before,
-        after,
+        ", ".join(before),
+        ", ".join(workload.revisions),
         placements,
+        _caused(sight, workload, frozenset({"Install"})),
+        aside,
         _removal(sight, workload),
         cluster,
         diff,
@@ -196,30 +236,32 @@ def _plan(
 
 
 def _first(placements: Sequence[PlacementPlan]) -> str:
-    """The first cluster whose work would be changed; where there is none, the first that gets one."""
+    """The first cluster that would be changed; where there is none, the first that gets something."""
     stages = [stage for placement in placements for stage in placement.stages]
     updated = [cluster for stage in stages for cluster in stage.updated]
     added = [cluster for stage in stages for cluster in stage.added]
     return next(iter(updated or added), "")
 
 
-def _placement(workload: Workload, share: Share) -> PlacementPlan:
+def _placement(workload: Standing, share: Share, first: frozenset[str]) -> PlacementPlan:
     live = share.live
     stages = {stage.key: stage for stage in live.ledger.rollout.staging.stages}
     return PlacementPlan(
-        share.ref.name,
-        share.ref.rollout.type if share.ref.rollout else "",
+        live.placement,
+        share.strategy,
         share.selected,
         share.hold or live.last.hold,
         tuple(
-            _stage(workload, share, report, stages[report.key])
+            _stage(workload, share, report, stages[report.key], first)
             for report in live.last.stages
             if report.key in stages
         ),
     )
 
 
-def _stage(workload: Workload, share: Share, report: StageReport, stage: Stage) -> StagePlan:
+def _stage(
+    workload: Standing, share: Share, report: StageReport, stage: Stage, first: frozenset[str]
+) -> StagePlan:
     live = share.live
     due = [
         cluster
@@ -231,6 +273,7 @@ def _stage(workload: Workload, share: Share, report: StageReport, stage: Stage) 
     fleet_wide = stage.budget is None and whole.budget is not None
     asked = whole.budget if fleet_wide else stage.budget
     members = frozenset(due)
+    fresh = {c for c in due if (has := workload.carried(c)) is None or not has.revision}
     return StagePlan(
         report.title,
         report.members,
@@ -238,34 +281,27 @@ def _stage(workload: Workload, share: Share, report: StageReport, stage: Stage) 
         str(stage.limit) if stage.limit else "",
         whole.budget.of(whole.total) if fleet_wide and whole.budget else report.budget,
         str(asked) if asked is not None else "",
-        tuple(cluster for cluster in due if not workload.works(cluster)),
-        tuple(cluster for cluster in due if workload.works(cluster)),
+        tuple(cluster for cluster in due if cluster in fresh),
+        tuple(cluster for cluster in due if cluster not in fresh),
         report.members - len(due),
-        tuple(cluster for cluster in live.last.touch if cluster in members),
+        tuple(cluster for cluster in live.last.touch if cluster in members & first),
         report.passed,
         report.blocked,
     )
 
 
-def _removal(sight: Sight, workload: Workload) -> RemovalPlan:
+def _removal(sight: Sight, workload: Standing) -> RemovalPlan:
     clusters = tuple(sorted(workload.strays))
     if not clusters:
         return RemovalPlan()
-    assert workload.replicaset is not None
-    removed = {
-        write.cluster
-        for write in sight.plan(workload.ref.key).writes
-        if isinstance(write, Delete) and write.ref.kind is MANIFEST_WORK and write.cluster
-    } & workload.strays
-    held = ""
-    if len(removed) < len(clusters):
-        policy = sight.fleet.policy
-        found = removals(workload, workload.replicaset, policy, sight.now)
-        held = _held(workload, found.hold)
-    return RemovalPlan(clusters, tuple(sorted(removed)), held)
+    plan = sight.plan(workload.ref)
+    deleted = {write.cluster for write in plan.writes if isinstance(write, Delete)}
+    removed = tuple(cluster for cluster in clusters if cluster in deleted)
+    held = _held(workload, plan.braked) if len(removed) < len(clusters) else ""
+    return RemovalPlan(clusters, removed, held)
 
 
-def _held(workload: Workload, brake: Hold | None) -> str:
+def _held(workload: Standing, brake: Hold | None) -> str:
     """Why clusters that are selected no more keep the workload for now."""
     if brake is not None:
         return f"{brake.reason}: {brake.message}"
@@ -276,4 +312,4 @@ def _held(workload: Workload, brake: Hold | None) -> str:
     quiet = workload.next_quiet()
     if quiet is not None:
         return "others write the decisions: a cluster counts as deselected after they were still"
-    return "they are being deleted already"
+    return "they are being deleted already, or somebody holds them"

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from rollout.analysis.rollouts import DONE
 from rollout.analysis.sight import Sight
-from rollout.fleet.workloads import Workload
+from rollout.analysis.standings import DONE
+from rollout.fleet.tracker import Standing
 from rollout.hub.base import Hub
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import CONTROLLER_REVISION
+from rollout.model.kinds import CONTROLLER_REVISION, Ref
 from rollout.planning.revisions import read_revision
 from rollout.strategies.base import Phase, Staging
 
@@ -25,74 +25,119 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RevisionAccount:
-    """One revision. ``number`` None: it is not recorded yet; ``clusters`` carry it now."""
+    """One revision. ``number`` None: it is not recorded (yet); ``clusters`` carry it now.
+
+    ``created``: when it was recorded, else when it was first brought to a cluster that still stands on
+    it; None where neither is known. ``made_of`` are the objects that it consists of, where it does.
+    """
 
     number: int | None
     revision: str
     role: Role
     clusters: int
     created: datetime | None
+    made_of: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All revisions of a workload that are kept, newest first. ``unknown`` clusters carry none of them."""
+    """All revisions of a workload that are known, newest first. ``unknown`` clusters carry none of them."""
 
+    kind: str
     key: str
     now: datetime
     revisions: tuple[RevisionAccount, ...]
     unknown: int
 
 
-def history(hub: Hub, sight: Sight, key: str) -> History | None:
-    """A workload's revisions; None where there is no workload of that key."""
-    workload = sight.workload(key)
-    if workload is None or workload.replicaset is None:
+def history(hub: Hub, sight: Sight, ref: Ref) -> History | None:
+    """A workload's revisions; None where it does not exist.
+
+    Templates are recorded; of configurations, which are objects of their own, there are those that are
+    asked for and those that clusters still carry.
+    """
+    workload = sight.workload(ref)
+    if workload is None:
         return None
-    carried = Counter(
-        work.content for c in workload.clusters if (work := workload.work(c)) is not None
-    )
-    present = workload.replicaset.template.content
+    carried: dict[str, Counter[str]] = {revision: Counter() for revision in workload.revisions}
+    for cluster in workload.clusters:
+        found = workload.carried(cluster)
+        if found is not None and found.revision:
+            carried.setdefault(workload.revision_at(cluster), Counter())[found.revision] += 1
+    kept = _kept(hub, ref)
+    total = sum(carried.values(), Counter[str]())
+    known = {*kept, *workload.revisions, *(r for r in total if workload.made_of(r))}
+    roles = _roles(sight, workload, carried, {r: kept[r][0] if r in kept else 0 for r in known})
+    accounts = [
+        RevisionAccount(
+            kept[revision][0] if revision in kept else None,
+            revision,
+            roles.get(revision, Role.PAST),
+            total[revision],
+            kept[revision][1] if revision in kept else _first_touch(workload, revision),
+            workload.made_of(revision),
+        )
+        for revision in known
+    ]
+    accounts.sort(key=lambda each: (each.role is not Role.ROLLING, each.role is Role.PAST))
+    accounts.sort(key=lambda each: each.created or sight.now, reverse=True)
+    accounts.sort(key=lambda each: (each.number is not None, -(each.number or 0)))
+    unknown = sum(n for revision, n in total.items() if revision not in known)
+    return History(ref.kind.name, ref.key, sight.now, tuple(accounts), unknown)
+
+
+def _kept(hub: Hub, ref: Ref) -> dict[str, tuple[int, datetime | None]]:
+    """Number and age of the revisions that are recorded."""
     kept = {}
-    for obj in hub.list(CONTROLLER_REVISION, workload.ref.namespace).items:
+    for obj in hub.list(CONTROLLER_REVISION, ref.namespace).items if ref.namespace else ():
         found = read_revision(obj)
-        if found is not None and found.owner == key:
+        if found is not None and found.owner == ref.key:
             made = parse_instant(obj["metadata"].get("creationTimestamp"))
             kept[found.content] = (found.number, made)
-    numbers: dict[str, int | None] = {content: number for content, (number, _) in kept.items()}
-    numbers.setdefault(present, None)
-    done = sight.standing(key).reason in DONE
-    roles = _roles(numbers, carried, present, done)
-    newest = sorted(numbers, key=lambda c: (numbers[c] is not None, -(numbers[c] or 0)))
-    return History(
-        key,
-        sight.now,
-        tuple(
-            RevisionAccount(
-                numbers[content],
-                content,
-                roles.get(content, Role.PAST),
-                carried[content],
-                kept[content][1] if content in kept else None,
-            )
-            for content in newest
-        ),
-        sum(n for content, n in carried.items() if content not in numbers),
+    return kept
+
+
+def _first_touch(workload: Standing, revision: str) -> datetime | None:
+    touched = (
+        standing.touched
+        for share in workload.shares.values()
+        for standing in share.live.ledger.standings.values()
+        if standing.revision == revision
     )
+    return min(touched, default=None)
 
 
 def _roles(
-    numbers: dict[str, int | None], carried: Counter[str], present: str, done: bool
+    sight: Sight,
+    workload: Standing,
+    carried: dict[str, Counter[str]],
+    numbers: dict[str, int],
 ) -> dict[str, Role]:
-    """The template's revision is current once it is rolled out; until then the last one before it."""
-    if done:
-        return {present: Role.CURRENT}
-    older = [c for c, number in numbers.items() if c != present and number and carried[c]]
-    last = max(older, key=lambda c: numbers[c] or 0, default=None)
-    roles = {present: Role.ROLLING}
-    if last is not None:
-        roles[last] = Role.CURRENT
+    """What is asked for is current once it is rolled out; until then the last one before it.
+
+    Args:
+        carried: what is asked for -> what the clusters that are to have it carry.
+        numbers: of the known revisions, 0 where they have none.
+    """
+    roles: dict[str, Role] = {}
+    for asked in workload.revisions:
+        if _is_done(sight, workload, asked):
+            roles.setdefault(asked, Role.CURRENT)
+            continue
+        roles[asked] = Role.ROLLING
+        counts = carried[asked]
+        older = [r for r in numbers if r != asked and counts[r]]
+        last = max(older, key=lambda r: (numbers[r], counts[r]), default=None)
+        if last is not None:
+            roles.setdefault(last, Role.CURRENT)
     return roles
+
+
+def _is_done(sight: Sight, workload: Standing, asked: str) -> bool:
+    if len(workload.revisions) == 1:
+        return sight.standing(workload.ref).reason in DONE
+    lives = [share.live for share in workload.shares.values()]
+    return all(live.last.complete for live in lives if live.revision == asked)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +145,10 @@ class Line:
     """One workload in a line. ``budget`` is how many may fail where it stands; None: not bounded.
 
     ``stage`` is the first that has not passed, "" where all have; ``updated`` of ``total`` clusters
-    carry the revision.
+    carry the revision. ``namespace`` is "" for add-ons, which have none.
     """
 
+    kind: str
     namespace: str
     name: str
     reason: str
@@ -116,36 +162,35 @@ class Line:
 
 
 def lines(sight: Sight, namespace: str | None = None) -> tuple[Line, ...]:
-    """Every workload (of one namespace), by key."""
+    """Every workload (of one namespace, and those that have none), by kind and key."""
     return tuple(
-        _line(sight, key, workload)
-        for key in sight.workloads()
-        if (namespace is None or key.partition("/")[0] == namespace)
-        and (workload := sight.workload(key)) is not None
+        _line(sight, workload)
+        for ref in sight.workloads()
+        if namespace is None or ref.namespace in ("", namespace)
+        if (workload := sight.workload(ref)) is not None
     )
 
 
-def _line(sight: Sight, key: str, workload: Workload) -> Line:
-    assert workload.replicaset is not None
-    standing = sight.standing(key)
+def _line(sight: Sight, workload: Standing) -> Line:
+    ref, standing = workload.ref, sight.standing(workload.ref)
     stages = [stage for share in workload.shares.values() for stage in share.live.last.stages]
     lives = [share.live for share in workload.shares.values()]
     current = next((stage for stage in stages if not stage.passed), None)
     budgets = [b for live in lives if (b := _budget(live.ledger.rollout.staging)) is not None]
     if current is not None and current.budget is not None:
         budgets = [current.budget]
-    namespace, _, name = key.partition("/")
     return Line(
-        namespace,
-        name,
+        ref.kind.name,
+        ref.namespace,
+        ref.name,
         standing.reason,
         standing.message,
         current.title if current else "",
-        sum(share.counts.updated for share in workload.shares.values()),
+        sum(share.updated for share in workload.shares.values()),
         sum(share.selected for share in workload.shares.values()),
         sum(live.last.count(phase) for live in lives for phase in Phase if phase.is_failure),
         sum(budgets) if budgets else None,
-        parse_instant(workload.replicaset.raw["metadata"].get("creationTimestamp")),
+        parse_instant((workload.raw or {"metadata": {}})["metadata"].get("creationTimestamp")),
     )
 
 

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.analysis.sight import Sight
+from rollout.analysis.standings import DONE, conditions_of
 from rollout.analysis.waits import Wait, block_wait, cluster_wait, recovers, remedy
 from rollout.fleet.live import LiveRollout
-from rollout.fleet.workloads import Share, Workload
+from rollout.fleet.tracker import Share, Standing
 from rollout.model.amounts import Amount
-from rollout.model.conditions import read_conditions
+from rollout.model.kinds import Ref
 from rollout.strategies.base import Phase, Stage, StageReport
 
 MOST_TROUBLED = 10
-DONE = frozenset({"Complete", "CompleteWithFailures", "RolledOut", "RolledOutWithFailures"})
 _TROUBLE = (Phase.FAILED, Phase.FAILING)
 
 
@@ -51,9 +51,10 @@ class Trouble:
 class RolloutAccount:
     """One workload: the one reason now, and all stages.
 
-    ``total`` counts selected clusters. ``troubled`` are at most `MOST_TROUBLED` of ``failing``.
+    ``number`` is that of the revision where it is kept, ``total`` counts selected clusters. ``troubled`` are at most `MOST_TROUBLED` of ``failing``.
     """
 
+    kind: str
     key: str
     now: datetime
     generation: int
@@ -68,22 +69,21 @@ class RolloutAccount:
     troubled: tuple[Trouble, ...]
 
 
-def explain_rollout(sight: Sight, key: str) -> RolloutAccount | None:
-    """Why the workload is not done, or that it is; None where there is none of that key."""
-    workload = sight.workload(key)
-    replicaset = workload.replicaset if workload else None
-    if workload is None or replicaset is None:
+def explain_rollout(sight: Sight, ref: Ref) -> RolloutAccount | None:
+    """Why the workload is not done, or that it is; None where it does not exist."""
+    workload = sight.workload(ref)
+    if workload is None or workload.raw is None:
         return None
-    standing = sight.standing(key)
+    standing = sight.standing(ref)
     stages = tuple(account for share in workload.shares.values() for account in _stages(share))
     troubled = sorted(_troubled(workload), key=lambda t: (t.phase.value, t.cluster))
-    content = replicaset.template.content
-    kept = sight.fleet.revisions(key).get(content)
+    kept = sight.fleet.revisions(ref.key).get(workload.revisions[0])
     return RolloutAccount(
-        key,
+        ref.kind.name,
+        ref.key,
         sight.now,
-        replicaset.generation,
-        content,
+        workload.raw["metadata"].get("generation") or 0,
+        ", ".join(workload.revisions),
         kept.number if kept else None,
         sum(share.selected for share in workload.shares.values()),
         standing.message,
@@ -95,7 +95,7 @@ def explain_rollout(sight: Sight, key: str) -> RolloutAccount | None:
     )
 
 
-def _whole(workload: Workload, reason: str, message: str) -> Wait:
+def _whole(workload: Standing, reason: str, message: str) -> Wait:
     """The wait of a workload as a whole."""
     since = _since(workload, reason)
     if reason in DONE:
@@ -132,11 +132,10 @@ def _rolling(lives: Sequence[LiveRollout], reason: str, since: datetime | None) 
     return Wait(reason, since, f"an agent reports; or else {cluster} {what}", at)
 
 
-def _since(workload: Workload, reason: str) -> datetime | None:
+def _since(workload: Standing, reason: str) -> datetime | None:
     """When the workload began to stand so, as far as its stored conditions tell."""
-    assert workload.replicaset is not None
-    stored = read_conditions((workload.replicaset.raw.get("status") or {}).get("conditions"))
-    return next((c.since for c in stored.values() if c.reason == reason), None)
+    stored = conditions_of(workload.raw or {})
+    return next((c.since for _, c in stored if c.reason == reason), None)
 
 
 def _stages(share: Share) -> list[StageAccount]:
@@ -144,7 +143,7 @@ def _stages(share: Share) -> list[StageAccount]:
     plans = {stage.key: stage for stage in live.ledger.rollout.staging.stages}
     fleet_budget = live.ledger.rollout.staging.budget
     return [
-        _stage(share.ref.name, live, report, plans.get(report.key), fleet_budget)
+        _stage(live.placement, live, report, plans.get(report.key), fleet_budget)
         for report in live.last.stages
     ]
 
@@ -201,7 +200,7 @@ def _stage_wait(live: LiveRollout, report: StageReport) -> Wait | None:
     return None
 
 
-def _troubled(workload: Workload) -> list[Trouble]:
+def _troubled(workload: Standing) -> list[Trouble]:
     found: list[Trouble] = []
     for name, share in workload.shares.items():
         live = share.live

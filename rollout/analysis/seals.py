@@ -2,7 +2,8 @@
 
 It covers what is asked for (every document of the files) and what that meets: specs, labels and
 annotations of workloads, placements, sets, bindings and decisions; labels, claims, taints and
-availability of clusters; scores; and how far each rollout is (the record). What only tells of progress
+availability of clusters; scores; what add-ons are configured with, and what each cluster is told to
+apply; Approvals and Freezes; and how far each rollout is (the record). What only tells of progress
 that changes no decision, such as an agent's words or a heartbeat, is not part of it.
 """
 
@@ -11,14 +12,20 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from rollout.analysis.reading import stored
+from rollout.analysis.reading import referred, stored
 from rollout.hub.base import Hub
 from rollout.model.kinds import (
+    ADDON_DEPLOYMENT_CONFIG,
+    ADDON_TEMPLATE,
+    APPROVAL,
+    CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     CONFIG_MAP,
     CONTROLLER_REVISION,
+    FREEZE,
     MANAGED_CLUSTER,
+    MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
@@ -26,10 +33,13 @@ from rollout.model.kinds import (
     SCORE,
     Kind,
     Obj,
+    ref_of,
 )
 from rollout.model.names import CLUSTER_AVAILABLE, RECORD_LABEL, REVISION_LABEL
 
 _COVERED: tuple[Kind, ...] = (
+    APPROVAL,
+    FREEZE,
     MANAGED_CLUSTER,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
@@ -40,9 +50,13 @@ _COVERED: tuple[Kind, ...] = (
     CONTROLLER_REVISION,
     MANIFEST_WORK,
     REPLICA_SET,
+    CLUSTER_MANAGEMENT_ADDON,
+    MANAGED_CLUSTER_ADDON,
+    ADDON_DEPLOYMENT_CONFIG,
+    ADDON_TEMPLATE,
 )
 _KEPT_META = ("name", "namespace", "uid", "labels", "annotations", "deletionTimestamp")
-_FORMAT = "1"
+_FORMAT = "2"
 
 
 def fingerprint(documents: Iterable[Obj], hub: Hub) -> str:
@@ -50,8 +64,12 @@ def fingerprint(documents: Iterable[Obj], hub: Hub) -> str:
     digest = hashlib.sha256(_FORMAT.encode())
     for text in sorted(map(_text, documents)):
         digest.update(text.encode())
-    for kind in _COVERED:
-        for obj in stored(hub, kind):
+    held = [(kind, stored(hub, kind)) for kind in _COVERED]
+    known = {ref_of(kind, obj): obj for kind, objects in held for obj in objects}
+    further = sorted(referred(known), key=lambda kind: (kind.group, kind.plural))
+    held += [(kind, stored(hub, kind)) for kind in further]
+    for kind, objects in held:
+        for obj in objects:
             if (part := _part(kind, obj)) is not None:
                 digest.update(_text(part).encode())
     return f"sha256:{digest.hexdigest()}"
@@ -77,9 +95,14 @@ def _part(kind: Kind, obj: Obj) -> Obj | None:
             return part if REVISION_LABEL in labels else None
         case SCORE.name | PLACEMENT_DECISION.name:
             return {**part, "status": status}
-        case MANIFEST_WORK.name | REPLICA_SET.name | PLACEMENT.name:
+        case MANIFEST_WORK.name | REPLICA_SET.name | PLACEMENT.name | CLUSTER_MANAGEMENT_ADDON.name:
             return {**part, "generation": obj["metadata"].get("generation"), "spec": obj["spec"]}
-    return {**part, "spec": obj.get("spec")}
+        case MANAGED_CLUSTER_ADDON.name:
+            applied = [r.get("desiredConfig") for r in status.get("configReferences") or ()]
+            return {**part, "spec": obj.get("spec"), "applied": applied}
+        case CLUSTER_SET.name | CLUSTER_SET_BINDING.name | APPROVAL.name | FREEZE.name:
+            return {**part, "spec": obj.get("spec")}
+    return {**obj, "metadata": meta}  # a configuration: all of it may count
 
 
 def _available(status: Obj) -> Iterator[object]:

@@ -16,7 +16,7 @@ from rollout.clock import VirtualClock
 from rollout.fleet.workloads import Share, Workload
 from rollout.hub.base import EmbeddedHub
 from rollout.model import names
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER, Obj, Ref
+from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.documents import work_name
 from rollout.sim.reports import said_of
@@ -81,11 +81,10 @@ def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Set
         roster.saw(obj["metadata"]["name"], obj, 0)
     parts: list[Part] = []
     why = _beyond_agents(scenario)
-    if hub.list(CLUSTER_MANAGEMENT_ADDON).items:
-        why = why or "there are add-ons to roll out beside"
-    for key in sight.workloads():
-        workload = sight.workload(key)
-        if workload is None or workload.replicaset is None:
+    for ref in sight.workloads():
+        workload = sight.workload(ref)
+        if not isinstance(workload, Workload) or workload.replicaset is None:
+            why = why or "there are add-ons to roll out"  # whose managers act, too
             continue
         why = why or _not_plain(workload, workload.replicaset)
         parts += _parts(workload, workload.replicaset, roster)

@@ -3,19 +3,19 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-from rollout.analysis.reading import stored
-from rollout.fleet.fleet import WATCHED, Fleet
-from rollout.fleet.workloads import Workload
+from rollout.analysis.reading import read, tracking
+from rollout.analysis.standings import standing_of
+from rollout.fleet.fleet import Fleet
+from rollout.fleet.tracker import Standing
 from rollout.hub.base import EmbeddedHub, Hub
-from rollout.model.conditions import Condition, read_conditions
-from rollout.model.events import Change, Event
+from rollout.model.conditions import Condition
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import PLACEMENT, REPLICA_SET, Kind, Obj, Ref, ref_of
-from rollout.model.names import PROGRESSING, READY
+from rollout.model.kinds import PLACEMENT, Kind, Obj, Ref
 from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import NOTHING, PatchStatus, Plan, Planner
+from rollout.planning.plan import PatchStatus, Plan, Planner
 from rollout.runtime.planners import planners
 
 ALIVE, CLOCK = "alive", "clock"
@@ -30,18 +30,21 @@ class Sight:
 
     fleet: Fleet
     now: datetime
-    _planners: Mapping[Kind, Planner[Any]] = field(default_factory=planners)
-    _plans: dict[str, Plan] = field(default_factory=dict)
+    _planners: Mapping[Kind, Planner[Any]] = field(
+        default_factory=partial(planners, rolls_addons=True)
+    )
+    _plans: dict[Ref, Plan] = field(default_factory=dict)
 
-    def workloads(self) -> list[str]:
-        """Keys of the workloads that exist."""
-        return self.fleet.workloads()
+    def workloads(self) -> list[Ref]:
+        """The workloads that exist: ManifestWorkReplicaSets by key, then add-ons by name."""
+        return self.fleet.rolled_out()
 
-    def plan(self, key: str) -> Plan:
+    def plan(self, ref: Ref) -> Plan:
         """What the engine would write for a workload now."""
-        known = self._plans.get(key)
+        known = self._plans.get(ref)
         if known is None:
-            known = self._plans[key] = self._planners[REPLICA_SET].plan(key, self.fleet, self.now)
+            view = self.fleet.view(ref.kind)
+            known = self._plans[ref] = self._planners[ref.kind].plan(ref.key, view, self.now)
         return known
 
     @property
@@ -51,34 +54,26 @@ class Sight:
         assert isinstance(found, PlacementPlanner)
         return found
 
-    def workload(self, key: str) -> Workload | None:
-        """A workload, planned; None where there is none of that key."""
-        if self.plan(key) is NOTHING:
-            found = self.fleet.peek(key)
-            return found if found is not None and found.replicaset is not None else None
-        return self.fleet.peek(key)
+    def workload(self, ref: Ref) -> Standing | None:
+        """A workload, planned; None where it does not exist."""
+        self.plan(ref)
+        found = self.fleet.rollout(ref)
+        return found if found is not None and found.raw is not None else None
 
-    def status(self, key: str) -> Obj:
-        """The workload's status as the engine would leave it now."""
-        workload = self.workload(key)
-        if workload is None or workload.replicaset is None:
+    def now_says(self, ref: Ref) -> Obj:
+        """The workload's object with the status that the engine would leave now; {}: there is none."""
+        workload = self.workload(ref)
+        if workload is None or workload.raw is None:
             return {}
-        ref = Ref(REPLICA_SET, key)
-        stored: Obj = workload.replicaset.raw.get("status") or {}
-        for write in self.plan(key).writes:
+        stored: Obj = workload.raw.get("status") or {}
+        for write in self.plan(ref).writes:
             if isinstance(write, PatchStatus) and write.ref == ref:
-                return {**stored, **write.status}
-        return stored
+                return {**workload.raw, "status": {**stored, **write.status}}
+        return workload.raw
 
-    def standing(self, key: str) -> Condition:
-        """The one condition that says how the workload stands: Ready where it is True, else Progressing."""
-        conditions = read_conditions(self.status(key).get("conditions"))
-        ready = conditions.get(READY)
-        if ready is not None and ready.is_true:
-            return ready
-        return conditions.get(PROGRESSING) or Condition(
-            PROGRESSING, "Unknown", "Waiting", "no engine has looked at it yet"
-        )
+    def standing(self, ref: Ref) -> Condition:
+        """The one condition that says how the workload stands."""
+        return standing_of(self.now_says(ref))
 
 
 def look(hub: Hub, now: datetime, *, away_since: datetime | None = None) -> Sight:
@@ -89,11 +84,8 @@ def look(hub: Hub, now: datetime, *, away_since: datetime | None = None) -> Sigh
         away_since: since when no engine has been running; deadlines do not run from then on
             (semantics row 20).
     """
-    fleet = Fleet()
-    for kind in WATCHED:
-        for obj in stored(hub, kind):
-            version = int(obj["metadata"]["resourceVersion"])
-            fleet.apply(Event(ref_of(kind, obj), Change.ADDED, obj, version), now)
+    fleet = tracking()
+    read(hub, fleet, now)
     if away_since is not None and away_since < now:
         fleet.out_of_touch(away_since, now)
     return Sight(fleet, now)

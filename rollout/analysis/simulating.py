@@ -14,7 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from rollout.analysis.copies import Change, copied
+from rollout.analysis.copies import Change, changed, holding
 from rollout.analysis.outcomes import Distribution, End, Outcome, distribution, ending
 from rollout.analysis.rehearsal import Rehearsal
 from rollout.analysis.setting import Setting, setting_of
@@ -54,9 +54,7 @@ class Question:
 
     def hub(self) -> tuple[MemoryHub, VirtualClock]:
         """A hub of its own for one run."""
-        hub, clock = copied(None, self.start)
-        hub.adopt(self.objects)
-        return hub, clock
+        return holding(dict(self.objects), self.start)
 
 
 def question(
@@ -77,12 +75,10 @@ def question(
 
     Raises: what the change raises.
     """
-    copy, _ = copied(hub, now)
-    with copy.batch():
-        change(copy)
+    _, objects = changed(hub, change, now)
     behaviour = scenario or Scenario()
     chosen = behaviour.spec.seed if seed is None else seed
-    return Question(tuple(copy.everything()), now, behaviour, chosen)
+    return Question(tuple(objects.items()), now, behaviour, chosen)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ _REMEDIES: Mapping[str, str] = {
     "MandatoryGroupEmptied": "clusters are selected for the group, or it is no longer mandatory",
     "ConcurrencyZero": "maxConcurrency is raised above zero",
     "NoTargets": "the Placement selects a cluster",
+    "ConfigNotFound": "the configuration object is created, or another one is referred to",
+    "NotManaged": f"the add-on's annotation {names.ADDON_LIFECYCLE} hands it back: addon-manager",
     "PlacementNotFound": "the Placement is created, or the placementRef corrected",
     "TornDecisions": "whoever writes the PlacementDecisions has written all of them",
     "NotDecided": "the Placement has been decided; see its conditions",

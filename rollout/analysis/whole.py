@@ -9,9 +9,6 @@ from rollout.analysis.tracks import Track
 from rollout.clock import VirtualClock
 from rollout.fleet.live import LiveRollout
 from rollout.hub.memory import MemoryHub
-from rollout.model.conditions import read_conditions
-from rollout.model.kinds import REPLICA_SET, Obj
-from rollout.model.names import READY
 from rollout.runtime.snapshots import FleetSnapshot
 from rollout.sim.drives import Jump
 from rollout.sim.local import LocalRun
@@ -39,16 +36,16 @@ class Whole:
 
     def run(self) -> None:
         """To where every workload is done, or nothing can happen any more."""
-        last = self._run.run(self._look).last
-        self._look(last)
-        found = [obj for obj in last.workloads if obj["kind"] == REPLICA_SET.name]
-        self.is_done = bool(found) and all(map(_is_ready, found))
+        self._look(self._run.run(self._look).last)
+        fleet = self._run.engine.fleet
+        found = fleet.rolled_out()
+        self.is_done = bool(found) and all(map(fleet.is_done, found))
 
     @property
     def lives(self) -> list[LiveRollout]:
         """The rollouts of all workloads that exist, but of placements whose clusters others own."""
         fleet = self._run.engine.fleet
-        workloads = (fleet.peek(key) for key in fleet.workloads())
+        workloads = map(fleet.rollout, fleet.rolled_out())
         return [
             share.live
             for workload in workloads
@@ -79,10 +76,3 @@ class Whole:
             self.halted_at = None
         elif self.halted_at is None:
             self.halted_at = self.now
-
-
-def _is_ready(workload: Obj) -> bool:
-    """Whether it says, of its present generation, that it is rolled out."""
-    ready = read_conditions((workload.get("status") or {}).get("conditions")).get(READY)
-    generation = workload["metadata"].get("generation")
-    return ready is not None and ready.is_true and ready.observed_generation == generation

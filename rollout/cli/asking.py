@@ -12,7 +12,8 @@ from rollout.cli.naming import Target, targets
 from rollout.cli.options import F, Stop, options
 from rollout.cli.store import open_hub
 from rollout.hub.base import EmbeddedHub
-from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.model.kinds import Ref
+from rollout.runtime.planners import ROLLED_OUT
 
 output_option: Callable[[F], F] = click.option(
     "-o",
@@ -43,10 +44,11 @@ def show(value: object, output: str, lines: Iterable[str]) -> None:
 def workload_ref(words: tuple[str, ...], namespace: str, verb: str) -> Ref:
     """The one workload that the words after a verb name. Raises: UsageError."""
     named: list[Target] = targets(words) if words else []
-    if any(target.kind != REPLICA_SET for target in named):
-        raise click.UsageError(f"{verb} is about a {REPLICA_SET.name}: mwrs NAME")
+    if any(target.kind not in ROLLED_OUT for target in named):
+        kinds = " or a ".join(kind.name for kind in ROLLED_OUT)
+        raise click.UsageError(f"{verb} is about a {kinds}: mwrs NAME, cma NAME")
     if len(named) != 1 or not named[0].name:
-        raise click.UsageError("name one workload: mwrs NAME")
+        raise click.UsageError("name one workload: mwrs NAME, cma NAME")
     return named[0].ref(namespace)
 
 

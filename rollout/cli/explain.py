@@ -1,27 +1,46 @@
 """Why does it not go on, and why was this cluster chosen? `rollout explain`."""
 
+from typing import Any
+
 import click
+from click.shell_completion import CompletionItem
 
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.placements import explain_placement
 from rollout.analysis.rollouts import explain_rollout
-from rollout.cli.asking import missing, output_option, show, sighted
+from rollout.cli.asking import missing, output_option, show, sighted, workload_ref
 from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import namespace_option, shared
+from rollout.cli.options import complete_names, namespace_option, shared
 from rollout.cli.render_explain import cluster_lines, placement_lines, rollout_lines
-from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, REPLICA_SET, Kind, Ref, find, key_of
+from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    REPLICA_SET,
+    Kind,
+    Ref,
+    find,
+    key_of,
+)
+from rollout.runtime.planners import ROLLED_OUT
 
 EXPLAIN_HELP = """Say why something stands where it stands, since when, and what would end that.
 
 \b
-rollout explain rollout NAME      the one reason why a workload is not done; its stages
+rollout explain rollout NAME      the one reason why a workload (mwrs) is not done; its stages
+rollout explain addon NAME        the same of an add-on (cma)
 rollout explain cluster NAME      what each workload waits for there, or why it is not selected
 rollout explain placement NAME    which clusters are selected, which refused, and why
 
 No engine need be running: the answer is worked out anew from what is stored.
 """
 
-_SUBJECTS = {"rollout": REPLICA_SET, "cluster": MANAGED_CLUSTER, "placement": PLACEMENT}
+_SUBJECTS = {
+    "rollout": REPLICA_SET,
+    "addon": CLUSTER_MANAGEMENT_ADDON,
+    "cluster": MANAGED_CLUSTER,
+    "placement": PLACEMENT,
+}
 
 
 def _kind(ctx: click.Context, param: click.Parameter, value: str) -> Kind:
@@ -32,10 +51,36 @@ def _kind(ctx: click.Context, param: click.Parameter, value: str) -> Kind:
     return found
 
 
+def _complete_subject(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem[Any]]:
+    return [CompletionItem(word) for word in _SUBJECTS if word.startswith(incomplete)]
+
+
+def _complete_name(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem[Any]]:
+    kind = ctx.params.get("kind")
+    return complete_names(ctx, kind, incomplete) if isinstance(kind, Kind) else []
+
+
+def _named(workload: str, namespace: str) -> Ref:
+    """``NAME`` of a ManifestWorkReplicaSet, or ``KIND/NAME``."""
+    words = (workload,) if "/" in workload else (REPLICA_SET.plural, workload)
+    return workload_ref(words, namespace, "--workload")
+
+
 @click.command(help=EXPLAIN_HELP)
-@click.argument("kind", metavar="rollout|cluster|placement", callback=_kind)
-@click.argument("name", metavar="NAME")
-@click.option("--workload", default="", metavar="NAME", help="Of a cluster: this workload alone.")
+@click.argument(
+    "kind", metavar="|".join(_SUBJECTS), callback=_kind, shell_complete=_complete_subject
+)
+@click.argument("name", metavar="NAME", shell_complete=_complete_name)
+@click.option(
+    "--workload",
+    default="",
+    metavar="NAME",
+    help="Of a cluster: this workload alone (an add-on as cma/NAME).",
+)
 @click.option("--cluster", default="", metavar="NAME", help="Of a placement: this cluster alone.")
 @click.option("--all", "whole", is_flag=True, help="Of a placement: every candidate.")
 @namespace_option
@@ -50,12 +95,12 @@ def explain(
     namespace: str,
     output: str,
 ) -> None:
-    """Say why a rollout, a cluster or a placement stands as it does."""
+    """Say why a rollout, an add-on, a cluster or a placement stands as it does."""
     place = namespace or DEFAULT_NAMESPACE
     ref = Ref(kind, key_of(place if kind.namespaced else "", name))
     with sighted() as (_, sight):
-        if kind is REPLICA_SET:
-            rollout = explain_rollout(sight, ref.key)
+        if kind in ROLLED_OUT:
+            rollout = explain_rollout(sight, ref)
             if rollout is None:
                 raise missing(ref)
             show(rollout, output, rollout_lines(rollout))
@@ -68,10 +113,10 @@ def explain(
             account = placement.of(cluster) if cluster else placement
             show(account, output, placement_lines(account, whole=whole or bool(cluster)))
         else:
-            only = Ref(REPLICA_SET, key_of(place, workload)) if workload else None
-            if only is not None and only.key not in sight.workloads():
+            only = _named(workload, place) if workload else None
+            if only is not None and only not in sight.workloads():
                 raise missing(only)
-            member = explain_cluster(sight, name, only.key if only else "")
+            member = explain_cluster(sight, name, only)
             if member is None:
                 raise missing(ref)
             show(member, output, cluster_lines(member))

@@ -14,7 +14,7 @@ from rollout.cli.ages import age, stopwatch
 from rollout.cli.figures import COLORS, Figures, Subject, figures, standing, subjects
 from rollout.cli.verdict import Code
 from rollout.cli.views import NoteView, Snapshot, StageView
-from rollout.model.kinds import Obj
+from rollout.model.kinds import Obj, key_of
 
 BAR = 20  # cells of the progress bar
 MOST_STAGES = 12  # of a workload; more would push the rest off the screen
@@ -68,13 +68,16 @@ def _facts(subject: Subject, snapshot: Snapshot, at: datetime) -> Iterator[tuple
 def strategy_line(obj: Obj) -> str:
     """The strategy of each placement reference with the options that are set, as they are written."""
     parts = []
-    references = (obj.get("spec") or {}).get("placementRefs") or []
+    spec = obj.get("spec") or {}
+    install = spec.get("installStrategy") or {}
+    references = spec.get("placementRefs") or install.get("placements") or []
     for reference in references:
         strategy = reference.get("rolloutStrategy") or {}
         kind = strategy.get("type") or "All"
         member = strategy.get(kind[:1].lower() + kind[1:]) or {}
-        said = [f"{name} {member[name]}" for name in _OPTIONS if member.get(name) is not None]
-        prefix = f"{reference.get('name')}: " if len(references) > 1 else ""
+        said = [f"{each} {member[each]}" for each in _OPTIONS if member.get(each) is not None]
+        name = key_of(reference.get("namespace") or "", str(reference.get("name")))
+        prefix = f"{name}: " if len(references) > 1 else ""
         parts.append(prefix + ", ".join([kind, *said]))
     return "; ".join(parts)
 

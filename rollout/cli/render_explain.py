@@ -11,6 +11,7 @@ from rollout.cli.ages import age
 from rollout.cli.figures import HALTED, SIGNS
 from rollout.cli.tables import Table, lines, widths
 from rollout.cli.wording import at_and_in, counted, effective, facts, many, since, waiting
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON
 from rollout.strategies.base import Phase
 
 MOST_CANDIDATES = 20
@@ -20,11 +21,11 @@ _USUAL = frozenset({"Due", "InFlight", "SlotsFull", "WaitingForStage", "FailureT
 
 def rollout_lines(account: RolloutAccount) -> Iterator[str]:
     """Why a rollout stands where it stands."""
-    number = f"{account.number} " if account.number else ""
+    revision = account.revision
     yield from facts(
         [
             ("Name", account.key),
-            ("Revision", f"{number}({account.revision})"),
+            ("Revision", f"{account.number} ({revision})" if account.number else revision),
             ("Clusters", str(account.total)),
             *waiting(account.wait, account.now),
             ("Message", account.message),
@@ -102,7 +103,7 @@ def cluster_lines(account: ClusterAccount) -> Iterator[str]:
     )
     for share in account.shares:
         yield ""
-        yield f"ManifestWorkReplicaSet {share.workload}"
+        yield f"{share.kind} {share.workload}"
         yield from facts(_share_facts(share, account.now), "  ")
         for condition in share.work.conditions if share.work else ():
             yield f"    {_condition(condition, account.now)}"
@@ -126,11 +127,17 @@ def _share_facts(share: ShareAccount, now: datetime) -> list[tuple[str, str]]:
     elif share.phase is Phase.SKIPPED:
         told.append(("Reason", "somebody skipped it"))
     told.append(("Touched for", share.cause))
+    label = "Add-on" if share.kind == CLUSTER_MANAGEMENT_ADDON.name else "Work"
     if share.work is None:
-        return [*told, ("Work", "none")]
-    is_wanted = share.work.carries == share.wanted
-    carries = "this revision" if is_wanted else f"{share.work.carries}, not {share.wanted}"
-    return [*told, ("Work", f"{share.work.name} carries {carries}")]
+        return [*told, (label, "none")]
+    return [*told, (label, f"{share.work.name} {_carries(share.work.carries, share.wanted)}")]
+
+
+def _carries(revision: str, wanted: str) -> str:
+    if revision == wanted:
+        return "carries this revision"
+    instead = f", not {wanted}" if wanted else ""
+    return f"carries {revision}{instead}" if revision else "is not configured yet"
 
 
 def _condition(condition: ConditionAccount, now: datetime) -> str:

@@ -56,9 +56,15 @@ def _workload(plan: WorkloadPlan, now: datetime, whole: bool) -> Iterator[str]:
         revision = f"revision {plan.after} as before"
     else:
         revision = f"revision {plan.before} -> {plan.after}"
-    yield f"ManifestWorkReplicaSet {plan.key}: {revision}"
+    yield f"{plan.kind} {plan.key}: {revision}"
     for placement in plan.placements:
         yield from _placement(placement, whole)
+    for clusters, what in (
+        (plan.installed, "would get it right away, to wait with it for their turn"),
+        (plan.aside, "would be written to right away, outside the stages"),
+    ):
+        if clusters:
+            yield f"  {many(len(clusters), 'cluster')} {what}: {row_of(clusters, whole=whole)}"
     if plan.removal.clusters:
         yield from _removal(plan.removal, whole)
     yield f"  {_finish(plan, now)}"

@@ -28,7 +28,8 @@ from rollout.cli.render_simulate import (
 from rollout.cli.scenarios import SCENARIO_STATE, Asked, asked
 from rollout.cli.store import open_hub
 from rollout.hub.base import EmbeddedHub
-from rollout.model.kinds import REPLICA_SET
+from rollout.runtime.planners import ROLLED_OUT
+from rollout.sim.scenario import Scenario
 
 SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.
 
@@ -147,12 +148,13 @@ def _question(
     wanted = asked(agents, paths, seed)
     if chosen.state or chosen.on_server:
         with open_hub(chosen) as (hub, clock):
-            scenario = _as_before(hub, wanted).scenario()
+            scenario = _as_before(hub, wanted)
             found = question(change, scenario, hub=hub, now=clock.now())
     else:
         found = question(change, wanted.scenario())
-    if not any(ref.kind is REPLICA_SET for ref, _ in found.objects):
-        raise Stop(1, "there is no ManifestWorkReplicaSet to roll out: name its file with -f")
+    if not any(ref.kind in ROLLED_OUT for ref, _ in found.objects):
+        kinds = " and no ".join(kind.name for kind in ROLLED_OUT)
+        raise Stop(1, f"there is no {kinds} to roll out: name its file with -f")
     return found
 
 
@@ -161,13 +163,18 @@ def _newest(documents: Sequence[Document]) -> list[Document]:
     return list({document.ref: document for document in documents}.values())
 
 
-def _as_before(hub: EmbeddedHub, wanted: Asked) -> Asked:
-    """What is asked for; where that says nothing of agents, as the last run on this hub."""
+def _as_before(hub: EmbeddedHub, wanted: Asked) -> Scenario:
+    """What is asked for; where that says nothing of agents, as the last run on this hub.
+
+    What happened to the fleet in that run belongs to it: it does not happen once more.
+    """
     kept = hub.get_state(SCENARIO_STATE)
     if wanted.text or not kept:
-        return wanted
+        return wanted.scenario()
     before = Asked(**json.loads(kept))
-    return Asked(before.text, before.seed if wanted.seed is None else wanted.seed)
+    found = Asked(before.text, before.seed if wanted.seed is None else wanted.seed).scenario()
+    spec = found.spec.model_copy(update={"fleet_events": ()})
+    return found.model_copy(update={"spec": spec})
 
 
 @contextmanager

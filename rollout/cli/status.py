@@ -40,7 +40,7 @@ def _duration(ctx: click.Context, param: click.Parameter, value: str) -> timedel
 
 
 @click.command(help=STATUS_HELP)
-@click.argument("words", metavar="mwrs NAME", nargs=-1, shell_complete=complete_kind)
+@click.argument("words", metavar="mwrs|cma NAME", nargs=-1, shell_complete=complete_kind)
 @namespace_option
 @click.option("--wait", is_flag=True, help="Wait until it is done, or stands still for good.")
 @click.option(

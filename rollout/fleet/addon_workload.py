@@ -6,15 +6,15 @@ so that configurations of its own change that cluster alone.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rollout.fleet.live import LiveRollout
+from rollout.fleet.addon_shares import Share
 from rollout.fleet.membership import Membership, Surroundings, read_placement, without
 from rollout.fleet.mirror import Mirror
 from rollout.fleet.observations import Observation
-from rollout.fleet.selections import Reading
 from rollout.fleet.terms import Terms
+from rollout.fleet.tracker import Carried
 from rollout.model import names
 from rollout.model.addon import (
     AddOn,
@@ -31,6 +31,7 @@ from rollout.model.replicaset import RolloutSpec
 from rollout.planning.addons_configs import (
     AddOnWork,
     Known,
+    body_of,
     content_of,
     in_order,
     read_as_ocm,
@@ -42,27 +43,6 @@ from rollout.strategies.stages import soak_of
 
 _NO_WORKS: dict[str, AddOnWork] = {}
 _NO_REVISIONS_KEPT = 200
-
-
-@dataclass(slots=True)
-class Share:
-    """One placement of an install strategy, live. ``total``: with what later placements take."""
-
-    placement: InstallPlacement
-    live: LiveRollout
-    reading: Reading
-    hold: Hold | None
-    configs: Configs
-    total: int
-
-    @property
-    def selected(self) -> int:
-        return self.reading.selection.total
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether nothing is known that could still select another cluster."""
-        return not self.reading.is_torn and self.reading.quiet_until is None
 
 
 class AddOnWorkload(Membership[Share]):
@@ -159,6 +139,41 @@ class AddOnWorkload(Membership[Share]):
     def installed(self, cluster: str) -> ClusterAddOn | None:
         return self._installed.get(cluster)
 
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        """Without placements, what the defaults amount to."""
+        asked = [s.revision for s in self.shares.values()] or [content_of(self.defaults)]
+        return tuple(dict.fromkeys(asked))
+
+    def revision_at(self, cluster: str) -> str:
+        share = self.shares.get(self.members.get(cluster, ""))
+        return share.revision if share else ""
+
+    def carried(self, cluster: str) -> Carried | None:
+        installed = self._installed.get(cluster)
+        if installed is None or installed.deleting:
+            return None
+        share = self.shares.get(self.members.get(cluster, ""))
+        revision = ""
+        if installed.references or not (share.configs if share else self.defaults):
+            carried = in_order(installed.desired)
+            revision = self._content(cluster, installed, share) if share else content_of(carried)
+        return Carried(installed.key, revision, tuple(installed.conditions.values()))
+
+    def body(self, cluster: str) -> Obj | None:
+        installed = self._installed.get(cluster)
+        return body_of(installed.desired) if installed else None
+
+    def wanted(self, cluster: str) -> Obj | None:
+        share = self.shares.get(self.members.get(cluster, ""))
+        configs = share.configs if share else self.defaults
+        installed = self._installed.get(cluster)
+        found = self._for(installed, configs) if installed else configs
+        return None if found is None else body_of(found)
+
+    def made_of(self, revision: str) -> tuple[str, ...]:
+        return tuple(map(str, self._revisions.get(revision, ())))
+
     def works(self, cluster: str) -> Iterable[AddOnWork]:
         held = self._works.get(cluster, _NO_WORKS)
         return [held[key] for key in sorted(held)]
@@ -181,7 +196,7 @@ class AddOnWorkload(Membership[Share]):
         share = self.shares.get(self.members.get(cluster, ""))
         if share is not None:
             newest = self._content(cluster, installed, share) == share.live.revision
-            return Told(carried, newest and not _is_missing(share.hold))
+            return Told(carried, newest and not share.is_missing)
         if cluster in self.strays or any(s.hold is not None for s in self.shares.values()):
             return Told(carried, configured=not carried or self._is_configured(installed))
         wanted = self._for(installed, self.defaults)
@@ -316,7 +331,7 @@ class AddOnWorkload(Membership[Share]):
     def _agree(self, share: Share, addon: AddOn, around: Surroundings, now: datetime) -> None:
         live, placement = share.live, share.placement
         is_known = share.reading.hold is None
-        if not _is_missing(share.hold):
+        if not share.is_missing:
             self._remember(share.configs)
         live.observations = {
             cluster: seen
@@ -334,7 +349,7 @@ class AddOnWorkload(Membership[Share]):
         if spec is None or strategy is None:
             words = "; ".join(map(str, placement.problems)) or "its rollout strategy is not known"
             share.hold = share.hold or Hold("Misconfigured", f"placement {placement.key}: {words}")
-        if spec is None or strategy is None or _is_missing(share.hold):
+        if spec is None or strategy is None or share.is_missing:
             live.reselect(share.reading.selection, is_known, is_available, now)
             return
         before = live.revision
@@ -373,7 +388,3 @@ class AddOnWorkload(Membership[Share]):
 
 def _who(addon: ClusterAddOn) -> tuple[object, ...]:
     return addon.uid, addon.owner_uids, addon.annotations
-
-
-def _is_missing(hold: Hold | None) -> bool:
-    return hold is not None and hold.reason == "ConfigNotFound"

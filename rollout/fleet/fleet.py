@@ -289,6 +289,21 @@ class Fleet:
         found = [Ref(REPLICA_SET, key) for key in self.workloads()]
         return [*found, *(ref for tracker in self.trackers for ref in tracker.workloads())]
 
+    def rollout(self, workload: Ref) -> Standing | None:
+        """A workload of any kind as it was last planned; None where it is not known."""
+        if workload.kind is REPLICA_SET:
+            return self._replicasets.get(workload.key)
+        for tracker in self.trackers:
+            if workload.kind in tracker.planned:
+                return tracker.peek(workload.key)
+        return None
+
+    def is_done(self, workload: Ref) -> bool:
+        """Whether a workload of any kind says, of what it is now, that it is rolled out."""
+        if workload.kind is REPLICA_SET:
+            return self._replicasets.is_done(workload.key)
+        return any(t.is_done(workload) for t in self.trackers if workload.kind in t.planned)
+
     def revisions(self, key: str) -> Mapping[str, Revision]:
         return self._records.revisions(key)
 
@@ -318,12 +333,7 @@ class Fleet:
 
     def record(self, workload: Ref, placement: str) -> tuple[Record, Mapping[int, tuple[Obj, int]]]:
         """A record as the hub holds it, and the stored data and version of its pages."""
-        known: Standing | None = None
-        if workload.kind is REPLICA_SET:
-            known = self._replicasets.get(workload.key)
-        for tracker in self.trackers:
-            if workload.kind in tracker.planned:
-                known = tracker.peek(workload.key)
+        known = self.rollout(workload)
         raw = known.raw if known else None
         uid = raw["metadata"].get("uid", "") if raw else ""
         return self._records.read(workload, placement, uid)

@@ -1,23 +1,73 @@
-"""What does a fleet want of whoever keeps track of one kind of workload?"""
+"""What does a fleet want of whoever keeps track of one kind of workload?
+
+And what does everybody else, who only looks, want to know of a workload of any kind?
+"""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from rollout.fleet.live import LiveRollout
+from rollout.fleet.selections import Reading
+from rollout.model.conditions import Condition
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Obj, Ref
+from rollout.strategies.base import Hold
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a cluster has of a workload: an object, and the revision that it amounts to.
+
+    ``revision`` is "" where the object says nothing yet. Conditions count where they are about
+    ``generation``; None: all do.
+    """
+
+    name: str
+    revision: str
+    conditions: tuple[Condition, ...]
+    generation: int | None = None
 
 
 class Share(Protocol):
-    """One placement of a workload."""
+    """One placement of a workload. ``hold``: why nothing of it may be touched.
+
+    ``selected`` counts its clusters, ``overlapped`` those that it selects too and another placement
+    owns, ``updated`` those that carry what it asks for. ``strategy`` is the type that is written.
+    """
+
+    reading: Reading
+    hold: Hold | None
 
     @property
     def live(self) -> LiveRollout: ...
 
+    @property
+    def placement_key(self) -> str: ...
+
+    @property
+    def strategy(self) -> str: ...
+
+    @property
+    def selected(self) -> int: ...
+
+    @property
+    def overlapped(self) -> int: ...
+
+    @property
+    def updated(self) -> int: ...
+
 
 class Standing(Protocol):
-    """A workload of any kind, as displays read it. ``raw`` is the object; None where it is gone."""
+    """A workload of any kind, for those who look. ``raw`` is the object; None where it is gone.
+
+    ``members`` are its clusters with the placement that owns them; ``strays`` hold something of it
+    though nobody selects them (any more).
+    """
+
+    members: dict[str, str]
+    strays: set[str]
 
     @property
     def ref(self) -> Ref: ...
@@ -27,6 +77,38 @@ class Standing(Protocol):
 
     @property
     def shares(self) -> Mapping[str, Share]: ...
+
+    @property
+    def clusters(self) -> list[str]:
+        """Clusters that hold anything of it, by name."""
+        ...
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        """What it asks for: one thing, or what its placements ask for, in their order."""
+        ...
+
+    def revision_at(self, cluster: str) -> str:
+        """What it asks for there; "" where nobody does."""
+        ...
+
+    def carried(self, cluster: str) -> Carried | None:
+        """What the cluster has; None where it has nothing that would stay."""
+        ...
+
+    def body(self, cluster: str) -> Obj | None:
+        """What the cluster's agent is to bring about now, for a person to read; None: nothing."""
+        ...
+
+    def wanted(self, cluster: str) -> Obj | None:
+        """The body that it asks for there; None where that is not known."""
+        ...
+
+    def made_of(self, revision: str) -> tuple[str, ...]:
+        """The objects that a revision is made of, in words; nothing where it is one of its own."""
+        ...
+
+    def next_quiet(self) -> datetime | None: ...
 
 
 class Tracker(Protocol):

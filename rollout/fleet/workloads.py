@@ -13,7 +13,9 @@ from rollout.fleet.observations import Observation
 from rollout.fleet.selections import Reading
 from rollout.fleet.tallies import NO_MARKS, Counts, marks_of, rules_of
 from rollout.fleet.terms import Terms
+from rollout.fleet.tracker import Carried
 from rollout.model import names
+from rollout.model.content import normal_spec
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
 from rollout.model.work import Work
@@ -39,6 +41,18 @@ class Share:
     @property
     def selected(self) -> int:
         return self.reading.selection.total
+
+    @property
+    def placement_key(self) -> str:
+        return f"{self.live.workload.namespace}/{self.ref.name}"
+
+    @property
+    def strategy(self) -> str:
+        return self.ref.rollout.type if self.ref.rollout else ""
+
+    @property
+    def updated(self) -> int:
+        return self.counts.updated
 
     @property
     def groups(self) -> int:
@@ -96,6 +110,30 @@ class Workload(Membership[Share]):
     def clusters(self) -> list[str]:
         """Clusters that hold a work of this workload, by name."""
         return sorted(self._works)
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        return (self.replicaset.template.content,) if self.replicaset else ()
+
+    def revision_at(self, cluster: str) -> str:
+        """The template is one for all, also for a cluster that is not selected."""
+        return self.replicaset.template.content if self.replicaset else ""
+
+    def carried(self, cluster: str) -> Carried | None:
+        work = self._chosen.get(cluster)
+        if work is None:
+            return None
+        return Carried(work.key, work.content, tuple(work.conditions.values()), work.generation)
+
+    def body(self, cluster: str) -> Obj | None:
+        work = self._chosen.get(cluster)
+        return normal_spec(work.raw["spec"]) if work else None
+
+    def wanted(self, cluster: str) -> Obj | None:
+        return normal_spec(self.replicaset.template.spec) if self.replicaset else None
+
+    def made_of(self, revision: str) -> tuple[str, ...]:
+        return ()
 
     def _choose(self, cluster: str, now: datetime) -> None:
         """The oldest work that is not being deleted counts; further ones are twins."""

@@ -42,6 +42,9 @@ class Config(NamedTuple):
     ref: ConfigRef
     spec_hash: str
 
+    def __str__(self) -> str:
+        return f"{self.ref}@{self.spec_hash[:12] or '?'}"
+
 
 Configs = tuple[Config, ...]
 """What an add-on is configured with: sorted by resource, in the order that counts within one."""

@@ -82,6 +82,7 @@ class _Pass:
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),
             self._notes(steps, halts),
+            gone.hold,
         )
 
     def _recheck(self, at: datetime | None) -> None:
@@ -168,7 +169,8 @@ class _Pass:
                 told = Told(carried, told.configured and told.configs == carried)
             if installed is not None and told is not None:
                 owner = self.workload.members.get(cluster, "")
-                touch = Touch(self.workload.ref, owner, cluster, False, "Status")
+                cause = "Status" if told.configs == in_order(installed.desired) else "Configure"
+                touch = Touch(self.workload.ref, owner, cluster, False, cause)
                 write = self._status(
                     installed, told.configs, configured=told.configured, touch=touch
                 )

@@ -63,6 +63,17 @@ def config_wire(config: Config) -> Obj:
     return {"namespace": config.ref.namespace, **wire} if config.ref.namespace else wire
 
 
+def reference_of(config: Config) -> Obj:
+    """An entry of configReferences as far as it says what is to be applied."""
+    group, resource = config.ref.resource
+    return {"group": group, "resource": resource, "desiredConfig": config_wire(config)}
+
+
+def body_of(configs: Iterable[Config]) -> Obj:
+    """What a cluster is told to apply, and nothing else of its status."""
+    return {"configReferences": [reference_of(config) for config in in_order(configs)]}
+
+
 def references(
     addon: ClusterAddOn, configs: Configs, known: Mapping[ConfigRef, Known]
 ) -> tuple[Reference, ...]:

@@ -100,5 +100,5 @@ def uninstalls(workload: Workload, addon: AddOn, policy: Policy, now: datetime) 
         installed = workload.installed(cluster)
         if installed is not None and not installed.deleting:
             ref = addon_ref(cluster, addon.name)
-            writes.append(Delete(ref, installed.uid, keys, cluster))
+            writes.append(Delete(ref, installed.uid, keys, cluster, workload.ref))
     return Removals(writes)

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.model import names
-from rollout.model.addon import AddOn, Config, Configs
+from rollout.model.addon import AddOn, Configs
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import Obj, Ref
-from rollout.planning.addons_configs import config_wire
+from rollout.planning.addons_configs import reference_of
 from rollout.planning.addons_views import Share
 from rollout.planning.plan import PatchStatus
 from rollout.planning.views import Live
@@ -96,7 +96,7 @@ def status_of(
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already."""
     old: Obj = addon.raw.get("status") or {}
-    status: Obj = {"defaultconfigReferences": [_reference(config) for config in defaults]}
+    status: Obj = {"defaultconfigReferences": [reference_of(config) for config in defaults]}
     if addon.is_managed:
         before = {
             (p.get("namespace"), p.get("name")): p
@@ -116,15 +116,6 @@ def _same(old: object, new: list[Obj]) -> bool:
     return (old or []) == new
 
 
-def _reference(config: Config) -> Obj:
-    resource = config.ref.resource
-    return {
-        "group": resource.group,
-        "resource": resource.resource,
-        "desiredConfig": config_wire(config),
-    }
-
-
 def _progression(
     report: ShareReport,
     before: Mapping[tuple[object, object], Obj],
@@ -139,7 +130,7 @@ def _progression(
     kept = _carried(old, share.configs)
     references: list[Obj] = []
     for config in share.configs:
-        reference = _reference(config)
+        reference = reference_of(config)
         wire = reference["desiredConfig"]
         for field in ("lastAppliedConfig", "lastKnownGoodConfig"):
             value = wire if is_done else (kept or {}).get(str(config.ref), {}).get(field)

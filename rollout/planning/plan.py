@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from rollout.model.kinds import Kind, Obj, Ref
+from rollout.strategies.base import Hold
 
 V_contra = TypeVar("V_contra", contravariant=True)
 
@@ -118,12 +119,13 @@ class Plan:
     """Waves of writes: those of one wave go out together.
 
     The next wave goes out only if all before it have landed, but for those that concern one
-    cluster only (`concerns_one_cluster`).
+    cluster only (`concerns_one_cluster`). ``braked``: why removals that would be due are held.
     """
 
     waves: tuple[tuple[Write, ...], ...] = ()
     recheck_at: datetime | None = None
     notes: tuple[Note, ...] = field(default=())
+    braked: Hold | None = None
 
     @property
     def writes(self) -> tuple[Write, ...]:

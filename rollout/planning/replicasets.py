@@ -96,6 +96,7 @@ class _Pass:
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),
             rollout_notes(workload.ref, replicaset, steps, status),
+            gone.hold,
         )
 
     def _recheck(self, at: datetime | None) -> None:

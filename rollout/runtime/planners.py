@@ -1,8 +1,14 @@
-"""Who plans which kind? The one list of planners, for every process that runs an engine."""
+"""Who plans which kind, and keeps track of which?
 
-from collections.abc import Sequence
+The one list of planners and trackers, for every process that runs an engine or asks what one would do.
+"""
+
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from rollout.fleet.addons import AddOns
+from rollout.fleet.fleet import Fleet
+from rollout.fleet.tracker import Tracker
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
@@ -20,6 +26,14 @@ from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.plugins import plugins
+
+ROLLED_OUT = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
+"""The kinds of workloads."""
+
+
+def trackers(*, rolls_addons: bool = False) -> tuple[Callable[[Fleet], Tracker], ...]:
+    """Who keeps track of what `planners` of the same choice plan, besides the fleet itself."""
+    return (AddOns,) if rolls_addons else ()
 
 
 def planners(

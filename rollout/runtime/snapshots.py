@@ -62,12 +62,7 @@ def snapshot(
     notes: Mapping[str, tuple[NoteSnapshot, ...]],
 ) -> FleetSnapshot:
     """Take a picture. ``notes`` by workload key, oldest first."""
-    workloads: list[Standing] = [
-        w for key in fleet.workloads() if (w := fleet.peek(key)) is not None
-    ]
-    for tracker in fleet.trackers:
-        found = (tracker.peek(ref.key) for ref in tracker.workloads())
-        workloads += [w for w in found if w is not None]
+    workloads = [w for ref in fleet.rolled_out() if (w := fleet.rollout(ref)) is not None]
     return FleetSnapshot(
         started,
         now,

@@ -11,7 +11,6 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from rollout.clock import Clock, VirtualClock
-from rollout.fleet.addons import AddOns
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub
 from rollout.model import names
@@ -21,7 +20,7 @@ from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
 from rollout.planning.policy import Policy
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.planners import planners
+from rollout.runtime.planners import planners, trackers
 from rollout.runtime.snapshots import FleetSnapshot, NoteSnapshot, snapshot
 from rollout.sim.addon_agents import AddOnManager
 from rollout.sim.agents import Agents
@@ -88,7 +87,7 @@ class LocalRun:
             clock,
             self._drive.timers,
             planners(profile=profile, rolls_addons=True),
-            Fleet(Policy(profile=profile), trackers=(AddOns,)),
+            Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True)),
             pace=Pace(
                 {REPLICA_SET: gather, CLUSTER_MANAGEMENT_ADDON: gather}, strict=mode.speed is None
             ),

@@ -1,0 +1,57 @@
+"""What do we know of one placement of an add-on's install strategy?"""
+
+from dataclasses import dataclass
+
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.selections import Reading
+from rollout.model.addon import Configs, InstallPlacement
+from rollout.planning.addons_configs import content_of
+from rollout.strategies.base import Hold
+
+
+@dataclass(slots=True)
+class Share:
+    """One placement of an install strategy, live. ``total``: with what later placements take."""
+
+    placement: InstallPlacement
+    live: LiveRollout
+    reading: Reading
+    hold: Hold | None
+    configs: Configs
+    total: int
+
+    @property
+    def selected(self) -> int:
+        return self.reading.selection.total
+
+    @property
+    def overlapped(self) -> int:
+        return self.total - self.selected
+
+    @property
+    def placement_key(self) -> str:
+        return self.placement.key
+
+    @property
+    def strategy(self) -> str:
+        return self.placement.rollout.type if self.placement.rollout else ""
+
+    @property
+    def revision(self) -> str:
+        """That of its configurations; while one of them is missing, what was agreed on last."""
+        return self.live.revision if self.is_missing else content_of(self.configs)
+
+    @property
+    def updated(self) -> int:
+        revision = self.revision
+        return sum(seen.content == revision for seen in self.live.observations.values())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing is known that could still select another cluster."""
+        return not self.reading.is_torn and self.reading.quiet_until is None
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether a configuration is missing: then it is not known what to roll out."""
+        return self.hold is not None and self.hold.reason == "ConfigNotFound"
