@@ -10,10 +10,18 @@ from rollout.model.names import ADDON_LIFECYCLE, PROGRESSING, READY, ROLLOUT_HAL
 DONE = frozenset(
     {"Complete", "CompleteWithFailures", "RolledOut", "RolledOutWithFailures", "Manual"}
 )
-FAILED_REASONS = frozenset({"MaxFailuresExceeded", "Misconfigured", "Deleting"})
+FAILED_REASONS = frozenset(
+    {"MaxFailuresExceeded", "Misconfigured", "Deleting", "RolledBack", "RollbackHalted"}
+)
 PERSON_REASONS = frozenset(
     {
         "Paused",
+        "Frozen",
+        "Aborted",
+        "Rejected",
+        "Undone",
+        "ApprovalNeeded",
+        "UnknownApprovalGroup",
         "UnknownDecisionGroup",
         "MandatoryGroupEmptied",
         "ConcurrencyZero",

@@ -17,6 +17,7 @@ from rollout.fleet.outages import Outages, Spans
 from rollout.fleet.records import Records
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.tracker import Standing, Tracker
+from rollout.fleet.versions import Versions
 from rollout.fleet.workloads import Workload
 from rollout.model.approvals import Approval, Freeze
 from rollout.model.cluster import Cluster
@@ -69,7 +70,6 @@ PLACING = frozenset({PLACEMENT, CLUSTER_SET, CLUSTER_SET_BINDING})
 """Kinds whose planners read the placement side alone."""
 
 _DEPARTED_KEPT = 10_000
-_TOMBSTONES = 20_000
 
 
 class Fleet:
@@ -91,8 +91,7 @@ class Fleet:
         self._beats = Heartbeats()
         self._health = HealthView(self.clusters, self._beats)
         self._strategies = strategies
-        self._versions: dict[Ref, int] = {}
-        self._gone: dict[Ref, int] = {}  # deleted lately -> version, against events that come late
+        self._versions = Versions()
         self._replicasets = ReplicaSets(policy.profile)
         self._records = Records()
         self._consents = Consents()
@@ -117,15 +116,8 @@ class Fleet:
 
         An event that is not newer than what is known of the object changes nothing.
         """
-        if event.version <= self.version(event.ref):
+        if not self._versions.take(event):
             return set()
-        if event.change is Change.DELETED:
-            self._versions.pop(event.ref, None)
-            self._gone[event.ref] = event.version
-            if len(self._gone) > _TOMBSTONES:
-                self._gone.pop(next(iter(self._gone)))
-        else:
-            self._versions[event.ref] = event.version
         found: set[Ref] = set()
         handler = self._handlers.get(event.ref.kind.name)
         if handler is not None or event.ref.kind in WATCHED:
@@ -140,19 +132,18 @@ class Fleet:
 
     def forget(self, kind: Kind) -> None:
         """A kind is watched no more: when it is read again, all of it is news."""
-        for ref in self.known(kind):
-            del self._versions[ref]
+        self._versions.forget(kind)
 
     def exists(self, ref: Ref) -> bool:
-        return ref in self._versions
+        return self._versions.exists(ref)
 
     def version(self, ref: Ref) -> int:
         """The newest version seen of an object, 0 where it was never seen."""
-        return self._versions.get(ref) or self._gone.get(ref, 0)
+        return self._versions.of(ref)
 
     def known(self, kind: Kind) -> set[Ref]:
         """All objects of a kind that are known, to find those a new list lacks."""
-        return {ref for ref in self._versions if ref.kind is kind}
+        return self._versions.known(kind)
 
     def standing(self, kind: Kind) -> set[Ref]:
         """Objects of a kind that are planned whether they are there or not."""

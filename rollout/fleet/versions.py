@@ -1,0 +1,42 @@
+"""Is this event news? The newest version seen of every object."""
+
+from rollout.model.events import Change, Event
+from rollout.model.kinds import Kind, Ref
+
+_TOMBSTONES = 20_000
+
+
+class Versions:
+    """Versions by object; those of objects deleted lately too, against events that come late."""
+
+    def __init__(self) -> None:
+        self._present: dict[Ref, int] = {}
+        self._gone: dict[Ref, int] = {}
+
+    def take(self, event: Event) -> bool:
+        """Note the event; False where something as new is known of the object already."""
+        if event.version <= self.of(event.ref):
+            return False
+        if event.change is Change.DELETED:
+            self._present.pop(event.ref, None)
+            self._gone[event.ref] = event.version
+            if len(self._gone) > _TOMBSTONES:
+                self._gone.pop(next(iter(self._gone)))
+        else:
+            self._present[event.ref] = event.version
+        return True
+
+    def of(self, ref: Ref) -> int:
+        """The newest version seen of an object, 0 where it was never seen."""
+        return self._present.get(ref) or self._gone.get(ref, 0)
+
+    def exists(self, ref: Ref) -> bool:
+        return ref in self._present
+
+    def known(self, kind: Kind) -> set[Ref]:
+        return {ref for ref in self._present if ref.kind is kind}
+
+    def forget(self, kind: Kind) -> None:
+        """When the kind is read again, all of it is news."""
+        for ref in self.known(kind):
+            del self._present[ref]
