@@ -30,6 +30,7 @@ from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET
 from rollout.placement.grouping import Profile
+from rollout.runtime.decisions import DecisionLog
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 
@@ -87,6 +88,13 @@ def _mode(ctx: click.Context, param: click.Parameter, value: str) -> ClockMode:
     show_default=True,
     help="Who decides where an object does not say: the safe rules, or OCM's own.",
 )
+@click.option(
+    "--decision-log",
+    "log",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write every decision down; `rollout replay FILE` makes them again.",
+)
 @shared
 def run(
     paths: tuple[str, ...],
@@ -95,14 +103,19 @@ def run(
     mode: ClockMode,
     seed: int | None,
     semantics: Profile,
+    log: Path | None,
 ) -> int:
     """Apply files to a hub of one's own and run their rollouts there."""
     if not paths and not options().state:
         raise click.UsageError("give -f PATH, or --state FILE to go on with an earlier run")
     wanted = asked(agents, paths, seed)
-    return execute(
-        options(), read_documents(paths, namespace), mode, wanted, _engine(options(), semantics)
-    )
+    decisions = DecisionLog(log) if log is not None else None
+    engine = partial(_engine(options(), semantics), witness=decisions)
+    try:
+        return execute(options(), read_documents(paths, namespace), mode, wanted, engine)
+    finally:
+        if decisions is not None:
+            decisions.close()
 
 
 @click.command()
@@ -121,7 +134,7 @@ def demo() -> int:
     return execute(chosen, read_documents(paths), ClockMode(None), wanted, _engine(chosen))
 
 
-def _engine(chosen: Options, semantics: Profile = "strict") -> Engine:
+def _engine(chosen: Options, semantics: Profile = "strict") -> partial[LocalRun]:
     """The engine of this package; where nothing outlives the process, it need not keep its state."""
     return partial(LocalRun, keep=bool(chosen.state), profile=semantics)
 

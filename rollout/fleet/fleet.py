@@ -18,6 +18,7 @@ from rollout.fleet.records import Records
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.tracker import Standing, Tracker
 from rollout.fleet.versions import Versions
+from rollout.fleet.witness import Witness
 from rollout.fleet.workloads import Workload
 from rollout.model.approvals import Approval, Freeze
 from rollout.model.cluster import Cluster
@@ -85,6 +86,7 @@ class Fleet:
         trackers: Sequence[Callable[["Fleet"], Tracker]] = (),
     ) -> None:
         self.policy = policy
+        self.witness: Witness | None = None
         self.clusters = ClusterStore(reads_everything=has_filter_plugins)
         self.watched = (*WATCHED, LEASE) if watches_health else WATCHED
         self.trackers = tuple(make(self) for make in trackers)

@@ -6,16 +6,18 @@ All instants come from outside, on the hub's clock.
 """
 
 from collections.abc import Callable, Container, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rollout.fleet.book import RecordBook
 from rollout.fleet.observations import Observation, stand
+from rollout.fleet.rejections import Rejection, refusal
 from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.terms import Terms, misplaced_gate, relevant_outages, shut_gates
+from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
-from rollout.planning.holds import going_back, revision_hold, why_back
+from rollout.planning.holds import going_back, limits_of, revision_hold, why_back
 from rollout.planning.record import Basis, Head, Line, Record, Rollback
 from rollout.strategies.base import (
     Checkpoint,
@@ -33,25 +35,13 @@ from rollout.strategies.base import (
 from rollout.strategies.judge import concluded, judge
 from rollout.strategies.ledger import Ledger
 from rollout.strategies.ocm_step import ocm_step
-from rollout.strategies.retreat import Retreat
+from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import All, had_members
-
-
-@dataclass(frozen=True, slots=True)
-class Rejection:
-    """A write that the server refused, and when it is tried again."""
-
-    message: str
-    tries: int
-    retry_at: datetime
-
 
 UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
 
 UNTIL_THEN = timedelta(days=36_500)
 """A soak and a grace that end before nobody's eyes."""
-
-FIRST_RETRY, LAST_RETRY = timedelta(seconds=5), timedelta(minutes=5)
 
 
 class LiveRollout:
@@ -67,6 +57,7 @@ class LiveRollout:
         self.rejections: dict[str, Rejection] = {}
         self.astray: set[str] = set()
         self.soaked = Soaked()
+        self.witness: Witness | None = None
         self.retreat: Retreat | None = None  # who goes back now, while a revision is taken back
         self._lost: dict[str, str] = {}
         self._terms: Terms | None = None
@@ -241,10 +232,7 @@ class LiveRollout:
 
     def reject(self, cluster: str, message: str, now: datetime) -> None:
         """The server refused the write (row 19). It is tried again, more and more rarely."""
-        known = self.rejections.get(cluster)
-        tries = known.tries + 1 if known else 1
-        wait = min(FIRST_RETRY * 2 ** min(tries - 1, 10), LAST_RETRY)
-        self.rejections[cluster] = Rejection(message, tries, now + wait)
+        self.rejections[cluster] = refusal(self.rejections.get(cluster), message, now)
         standing = self.ledger.standings.get(cluster)
         if standing is None or not (standing.revision == self.revision or self.is_back(standing)):
             return
@@ -280,6 +268,8 @@ class LiveRollout:
     def _strict(self, hold: Hold | None, now: datetime) -> Step:
         self.ledger.admit(self.head.passed, hold, self._checkpoints(now))
         step = self.ledger.step(now)
+        if self.witness is not None:
+            self.witness.decided(self.workload, self.placement, self.ledger.rollout, now, step)
         for verdict in step.settled:
             self._settle(verdict, now)
         if step.passed or step.opened:
@@ -292,10 +282,8 @@ class LiveRollout:
     def _checkpoints(self, now: datetime) -> tuple[Checkpoint, ...]:
         if self._terms is None:
             return ()
-        staging = self.ledger.rollout.staging
-        return shut_gates(
-            self._terms, self.placement, staging, self.revision, self.head.opened, now
-        )
+        rollout, opened = self.ledger.rollout, self.head.opened
+        return shut_gates(self._terms, self.placement, rollout, opened, now)
 
     def _revision_hold(self, kept: Container[str], now: datetime) -> Hold | None:
         """Why the present revision goes no further; sets `retreat` while it is taken back."""
@@ -307,8 +295,13 @@ class LiveRollout:
             asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
             return asked or misplaced_gate(terms, self.placement, rollout.staging)
         targets = self.soaked.targets(rollout.standings, self.revision, back.to, kept)
-        self.retreat, hold = going_back(rollout, back, targets, terms.intents, now)
-        return hold
+        limits = limits_of(terms.intents)
+        found = self.retreat = retreat(rollout, targets, back.began, limits, now)
+        if self.witness is not None:
+            self.witness.retreated(
+                self.workload, self.placement, rollout, targets, back.began, limits, now, found
+            )
+        return going_back(back, found)
 
     def _begin_rollback(self, held: Hold | None, now: datetime) -> bool:
         """Begin to take the present revision back, where it is time to; whether that was so."""
@@ -353,7 +346,13 @@ class LiveRollout:
             for cluster, seen in self.observations.items()
             if seen.content == self.revision and seen.reported is not None
         }
-        return ocm_step(strategy, self._terms.selection.groups, reported, hold, now)
+        groups = self._terms.selection.groups
+        step = ocm_step(strategy, groups, reported, hold, now)
+        if self.witness is not None:
+            self.witness.decided_as_ocm(
+                self.workload, self.placement, strategy, groups, reported, hold, now, step
+            )
+        return step
 
     def _settle(self, verdict: Settled, now: datetime) -> None:
         standing = self.ledger.standings[verdict.cluster]

@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.selections import Reading, read_selection
+from rollout.fleet.witness import Witness
 from rollout.model.approvals import Approval
 from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Decision, Placement
@@ -27,6 +28,7 @@ class Surroundings(Protocol):
     """What a workload must know of the rest of the fleet."""
 
     policy: Policy
+    witness: Witness | None
 
     def placement(self, key: str) -> Placement | None: ...
 
@@ -90,6 +92,7 @@ class Membership(Generic[S]):
         """The rollout over a placement, as its record tells of it."""
         live = LiveRollout(self.ref, placement, uid, now, namespace)
         record, pages = around.record(self.ref, placement)
+        live.witness = around.witness
         live.book.load(pages, record.lines, record.places, record.head)
         live.restore(record, now)
         return live

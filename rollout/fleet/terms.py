@@ -9,7 +9,15 @@ from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj
 from rollout.model.replicaset import RolloutSpec
 from rollout.planning.record import Head
-from rollout.strategies.base import Checkpoint, Hold, Selection, Staging, Standing, Strategy
+from rollout.strategies.base import (
+    Checkpoint,
+    Hold,
+    Rollout,
+    Selection,
+    Staging,
+    Standing,
+    Strategy,
+)
 from rollout.strategies.gates import Approved, checkpoints, misplaced
 
 
@@ -40,14 +48,14 @@ class Terms:
 def shut_gates(
     terms: Terms,
     placement: str,
-    staging: Staging,
-    revision: str,
+    rollout: Rollout,
     opened: Container[str],
     now: datetime,
 ) -> tuple[Checkpoint, ...]:
     """The gates in the way of this placement's rollout, as the approvals stand now."""
     gates = _gates_in(terms, placement)
-    return checkpoints(gates, Approved(terms.approvals), staging, revision, opened, now)
+    asked = Approved(terms.approvals)
+    return checkpoints(gates, asked, rollout.staging, rollout.revision, opened, now)
 
 
 def misplaced_gate(terms: Terms, placement: str, staging: Staging) -> Hold | None:

@@ -13,9 +13,9 @@ from rollout.model.approvals import Approval, Freeze
 from rollout.model.intents import Intents, RollbackMode
 from rollout.model.problems import Problem, joined
 from rollout.planning.record import Rollback
-from rollout.strategies.base import Hold, Rollout, Step
+from rollout.strategies.base import Hold, Step
 from rollout.strategies.gates import rejection
-from rollout.strategies.retreat import Retreat, RetreatLimits, retreat
+from rollout.strategies.retreat import Retreat, RetreatLimits
 
 OF_REVISION = (
     "Aborted",
@@ -88,16 +88,13 @@ def why_back(step: Step, held: Hold | None, intents: Intents) -> str:
     return "Breach" if step.halt is not None and step.hold is None else ""
 
 
-def going_back(
-    rollout: Rollout,
-    rollback: Rollback,
-    targets: Mapping[str, str],
-    intents: Intents,
-    now: datetime,
-) -> tuple[Retreat, Hold]:
-    """The next step of a rollback that has begun, and what it says: its revision is barred."""
-    limits = RetreatLimits(intents.rollback_limit, intents.rollback_budget)
-    found = retreat(rollout, targets, rollback.began, limits, now)
+def limits_of(intents: Intents) -> RetreatLimits:
+    """The limits that a rollback has of its own."""
+    return RetreatLimits(intents.rollback_limit, intents.rollback_budget)
+
+
+def going_back(rollback: Rollback, found: Retreat) -> Hold:
+    """What a rollback says that has begun: its revision is barred."""
     why = CAUSES.get(rollback.cause, rollback.cause)
     tail = "; it is barred until the template changes or somebody retries (`rollout retry`)"
     stuck = ""
@@ -105,9 +102,9 @@ def going_back(
         listed = ", ".join(found.stuck[:3]) + (", ..." if len(found.stuck) > 3 else "")
         stuck = f"; {len(found.stuck)} have nothing to go back to and keep it ({listed})"
     if found.hold is not None:
-        return found, Hold(found.hold.reason, f"{found.hold.message}{stuck}")
+        return Hold(found.hold.reason, f"{found.hold.message}{stuck}")
     counts = f"{found.back} of {found.total} clusters are back"
     if found.failed:
         counts += f", {found.failed} failed on the way"
     head = f"revision {rollback.revision} is taken back, because {why}: {counts}"
-    return found, Hold("RolledBack" if found.is_done else "RollingBack", f"{head}{stuck}{tail}")
+    return Hold("RolledBack" if found.is_done else "RollingBack", f"{head}{stuck}{tail}")

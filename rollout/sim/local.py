@@ -12,6 +12,7 @@ from typing import Protocol
 
 from rollout.clock import Clock, VirtualClock
 from rollout.fleet.fleet import Fleet
+from rollout.fleet.witness import Witness
 from rollout.hub.base import EmbeddedHub
 from rollout.model import names
 from rollout.model.instants import parse_instant, rfc3339_micro
@@ -63,7 +64,8 @@ class LocalRun:
 
     ``gather`` is how long news of a workload are gathered before it is planned again; where state is
     kept it must be zero, so that nothing is known that is not kept. ``drive`` moves time, in place
-    of what ``mode`` says. ``profile`` decides where an object does not say.
+    of what ``mode`` says. ``profile`` decides where an object does not say. ``witness`` is told
+    of every decision.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class LocalRun:
         gather: timedelta = timedelta(0),
         drive: Drive | None = None,
         profile: Profile = "strict",
+        witness: Witness | None = None,
     ) -> None:
         self._hub, self._clock, self._mode, self._keep = hub, clock, mode, keep
         self._notes: dict[str, tuple[NoteSnapshot, ...]] = {}
@@ -94,6 +97,7 @@ class LocalRun:
             notes=self._note,
             seed=0,
         )
+        self.engine.fleet.witness = witness
         self.agents = Agents(hub, clock, scenario, seed)
         self.addons = AddOnManager(hub, clock)
         self._started = self._beaten = clock.now()

@@ -1,0 +1,44 @@
+"""Would the same be decided again? `rollout replay`."""
+
+import json
+from pathlib import Path
+
+import click
+
+from rollout.cli.options import shared
+from rollout.runtime.redeciding import Again, read_log, redecide
+
+_SHOWN = 5
+
+
+@click.command(name="replay", short_help="Make the decisions of a log again.")
+@click.argument(
+    "path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How to print the answer.  [default: text]",
+)
+@shared
+def replay_command(path: Path, output: str) -> int:
+    """Make every decision of a decision log again, and compare.
+
+    The log is written by `rollout run --decision-log` and `rollout controller --decision-log`. FILE.1
+    is the window before. Exit codes: 0 all are the same, 1 one is not.
+    """
+    total, different = 0, list[Again]()
+    for again in redecide(read_log(path)):
+        total += 1
+        if not again.is_same:
+            different.append(again)
+    if output == "json":
+        lines = [{"line": each.number, "workload": each.line.workload} for each in different]
+        click.echo(json.dumps({"decisions": total, "different": lines}, indent=2))
+        return 1 if different else 0
+    for each in different[:_SHOWN]:
+        click.echo(f"line {each.number}: {each.line.workload} is decided otherwise now")
+    click.echo(f"{total} decisions made again, {len(different)} of them otherwise")
+    return 1 if different else 0

@@ -1,0 +1,22 @@
+"""When is a write that the server refused tried again? More and more rarely (row 19)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+FIRST_RETRY, LAST_RETRY = timedelta(seconds=5), timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """A write that the server refused, and when it is tried again."""
+
+    message: str
+    tries: int
+    retry_at: datetime
+
+
+def refusal(known: Rejection | None, message: str, now: datetime) -> Rejection:
+    """What follows from a refusal, after those before it."""
+    tries = known.tries + 1 if known else 1
+    wait = min(FIRST_RETRY * 2 ** min(tries - 1, 10), LAST_RETRY)
+    return Rejection(message, tries, now + wait)

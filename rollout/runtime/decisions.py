@@ -1,0 +1,208 @@
+"""What was decided, and from what? A log of decisions that can be decided again.
+
+JSON lines. A file begins, for each rollout, with a snapshot of all that its decisions are made from;
+after that a line holds what changed since, the instant, and the answer. When a file has as many lines as
+it may, it is renamed to ``FILE.1`` and the next one begins with snapshots again: so the window is bounded,
+and each file can be read by itself. No manifest is in it, so no Secret either.
+
+`rollout.runtime.redeciding` reads it back.
+"""
+
+import contextlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from rollout.model.kinds import Obj, Ref
+from rollout.model.placement import Group
+from rollout.strategies.base import Hold, Rollout, Standing, Step
+from rollout.strategies.ocm_step import Reported
+from rollout.strategies.retreat import Retreat, RetreatLimits
+
+MOST_LINES = 50_000
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line. ``what`` is ``snapshot``, ``step``, ``ocm`` or ``retreat``.
+
+    ``terms`` is the rollout without its standings, where it is not as in the line before; ``standings``
+    are those that changed since (None: gone), in a snapshot all of them. The rest is what the decision
+    was made from besides, and its answer: ``step`` or ``retreat``.
+    """
+
+    what: str
+    workload: str
+    placement: str
+    at: datetime
+    terms: Rollout | None = None
+    standings: Mapping[str, Standing | None] | None = None
+    step: Step | None = None
+    retreat: Retreat | None = None
+    targets: Mapping[str, str] | None = None
+    began: datetime | None = None
+    limits: RetreatLimits | None = None
+    strategy: Obj | None = None
+    groups: tuple[Group, ...] | None = None
+    reported: Mapping[str, Reported] | None = None
+    hold: Hold | None = None
+
+
+Key = tuple[str, str]
+_encoder = msgspec.json.Encoder()
+
+
+class DecisionLog:
+    """Implements `rollout.fleet.witness.Witness` on a file. One thread writes: the engine's.
+
+    Where the file cannot be written that is logged once, and no more decisions are.
+    """
+
+    def __init__(self, path: Path, most_lines: int = MOST_LINES) -> None:
+        self.path, self._most = path, most_lines
+        self._file: BinaryIO | None = None
+        self._lines, self._is_broken = 0, False
+        self._terms: dict[Key, Rollout] = {}
+        self._standings: dict[Key, dict[str, Standing]] = {}
+        self._answers: dict[Key, Step | Retreat] = {}
+
+    def decided(
+        self, workload: Ref, placement: str, rollout: Rollout, now: datetime, step: Step
+    ) -> None:
+        key = (str(workload), placement)
+        changed, terms = self._news(key, rollout, now)
+        if not changed and terms is None and self._answers.get(key) == step:
+            return
+        self._answers[key] = step
+        self._write(Line("step", *key, now, terms=terms, standings=changed or None, step=step))
+
+    def decided_as_ocm(
+        self,
+        workload: Ref,
+        placement: str,
+        strategy: Obj,
+        groups: tuple[Group, ...],
+        reported: Mapping[str, Reported],
+        hold: Hold | None,
+        now: datetime,
+        step: Step,
+    ) -> None:
+        key = (str(workload), placement)
+        if self._answers.get(key) == step:
+            return
+        self._answers[key] = step
+        self._write(
+            Line(
+                "ocm",
+                *key,
+                now,
+                strategy=strategy,
+                groups=groups,
+                reported=reported,
+                hold=hold,
+                step=step,
+            )
+        )
+
+    def retreated(
+        self,
+        workload: Ref,
+        placement: str,
+        rollout: Rollout,
+        targets: Mapping[str, str],
+        began: datetime,
+        limits: RetreatLimits,
+        now: datetime,
+        found: Retreat,
+    ) -> None:
+        key = (str(workload), placement)
+        changed, terms = self._news(key, rollout, now)
+        if not changed and terms is None and self._answers.get(key) == found:
+            return
+        self._answers[key] = found
+        self._write(
+            Line(
+                "retreat",
+                *key,
+                now,
+                terms=terms,
+                standings=changed or None,
+                targets=targets,
+                began=began,
+                limits=limits,
+                retreat=found,
+            )
+        )
+
+    def close(self) -> None:
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    # -- the file ------------------------------------------------------------------------------
+
+    def _news(
+        self, key: Key, rollout: Rollout, now: datetime
+    ) -> tuple[dict[str, Standing | None], Rollout | None]:
+        """What this rollout's last line did not know yet; a snapshot is written where there is none."""
+        if self._lines >= self._most:
+            self._turn_over()
+        known = self._standings.get(key)
+        bare = replace(rollout, standings={}, lost=dict(rollout.lost))
+        if known is None:
+            standings = dict(rollout.standings)
+            self._terms[key], self._standings[key] = bare, standings
+            self._write(Line("snapshot", *key, now, terms=bare, standings=standings))
+            return {}, None
+        changed: dict[str, Standing | None] = {
+            cluster: standing
+            for cluster, standing in rollout.standings.items()
+            if known.get(cluster) is not standing
+        }
+        changed.update(dict.fromkeys(known.keys() - rollout.standings.keys()))
+        for cluster, after in changed.items():
+            if after is None:
+                del known[cluster]
+            else:
+                known[cluster] = after
+        terms = None if self._terms[key] == bare else bare
+        self._terms[key] = bare
+        return changed, terms
+
+    def _turn_over(self) -> None:
+        """Begin the next file; what was written before the last one is dropped."""
+        self.close()
+        self._terms.clear()
+        self._standings.clear()
+        self._answers.clear()
+        self._lines = 0
+
+    def _write(self, line: Line) -> None:
+        if self._is_broken:
+            return
+        try:
+            if self._file is None:
+                self._open()
+            assert self._file is not None
+            self._file.write(_encoder.encode(line) + b"\n")
+            self._file.flush()
+        except OSError as error:  # no log is worth a rollout that stands still
+            self._is_broken = True
+            log.error("decisions are logged no more: %s: %s", self.path, error)
+        self._lines += 1
+
+    def _open(self) -> None:
+        if self._lines == 0:
+            self._put_aside()  # what another process left is a window of its own
+        self._file = self.path.open("ab")
+
+    def _put_aside(self) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            self.path.replace(self.path.with_name(f"{self.path.name}.1"))
