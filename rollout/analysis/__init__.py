@@ -11,5 +11,5 @@ question loads no more than it needs):
 * `rollouts.explain_rollout`, `clusters.explain_cluster`, `placements.explain_placement`: why, since
   when, and what would end it.
 * `histories.history`, `histories.lines`: the revisions of a workload; all workloads, a line each.
-* `seals.fingerprint`: whether a plan still holds.
+* `seals.fingerprint`, `seals.seal`, `seals.is_sealed`: whether a plan still holds.
 """

@@ -10,6 +10,7 @@ from rollout.analysis.rollouts import RolloutAccount, explain_rollout
 from rollout.analysis.standings import conditions_of
 from rollout.api.fields import mapping, text
 from rollout.cli.asking import missing, output_option, show, sighted, workload_ref
+from rollout.cli.hiding import veil
 from rollout.cli.history import history_lines
 from rollout.cli.live import strategy_line
 from rollout.cli.options import complete_kind, namespace_option, shared
@@ -64,11 +65,12 @@ def describe(words: tuple[str, ...], namespace: str, output: str) -> None:
             raise missing(ref)
         obj = sight.now_says(ref)
         meta = obj["metadata"]
+        shown = veil(show_secrets=False)(meta)
         described = Description(
             meta.get("labels") or {},
             {
                 key: value
-                for key, value in (meta.get("annotations") or {}).items()
+                for key, value in (shown.get("annotations") or {}).items()
                 if not key.endswith("/last-applied") and not key.endswith("-configuration")
             },
             strategy_line(obj),

@@ -5,6 +5,7 @@ from itertools import groupby
 
 import click
 
+from rollout.cli.hiding import Veil, show_secrets_option, veil
 from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
 from rollout.cli.options import complain, complete_kind, namespace_option, options, shared
 from rollout.cli.printing import FORMATS, formatted, listed
@@ -40,6 +41,7 @@ Pause = Callable[[], bool]
 )
 @click.option("-w", "--watch", is_flag=True, help="Then go on printing each object that changes.")
 @click.option("--no-headers", is_flag=True, help="Tables without their header line.")
+@show_secrets_option
 @shared
 def get(
     words: tuple[str, ...],
@@ -49,6 +51,7 @@ def get(
     output: str,
     watch: bool,
     no_headers: bool,
+    show_secrets: bool,
 ) -> int:
     """Show objects.
 
@@ -68,7 +71,16 @@ def get(
         raise click.UsageError("--watch follows one kind at a time")
     place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
     with open_hub(options()) as (hub, clock):
-        viewer = Viewer(hub, clock, wanted, place, labels, output, headers=not no_headers)
+        viewer = Viewer(
+            hub,
+            clock,
+            wanted,
+            place,
+            labels,
+            output,
+            headers=not no_headers,
+            hide=veil(show_secrets=show_secrets),
+        )
         if watch:
             return viewer.follow(pauses())
         return viewer.show()
@@ -79,6 +91,7 @@ class Viewer:
 
     Args:
         place: the namespace; None for all of them.
+        hide: what objects are put through before they are printed.
     """
 
     def __init__(
@@ -91,10 +104,11 @@ class Viewer:
         output: str,
         *,
         headers: bool = True,
+        hide: Veil,
     ) -> None:
         self._hub, self._clock, self._wanted = hub, clock, wanted
         self._place, self._labels, self._output = place, labels, output
-        self._headers = headers
+        self._headers, self._hide = headers, hide
         self._several = len({target.kind for target in wanted}) > 1
         self._sizes: tuple[int, ...] = ()
 
@@ -106,7 +120,7 @@ class Viewer:
             one = len(self._wanted) == 1 and self._wanted[0].name
             if found or not one:
                 value = found[0][1] if one else listed([obj for _, obj in found])
-                click.echo(formatted(self._output, value))
+                click.echo(formatted(self._output, self._hide(value)))
         elif self._output == "name":
             for _, obj in found:
                 click.echo(formatted("name", obj))
@@ -177,7 +191,7 @@ class Viewer:
                     header = False
                 else:
                     separator = "---\n" if self._output == "yaml" else ""
-                    click.echo(separator + formatted(self._output, obj))
+                    click.echo(separator + formatted(self._output, self._hide(obj)))
             if not pause():
                 return 0
 
