@@ -1,28 +1,46 @@
 """What is there, and what changes? `rollout get`."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from itertools import groupby
 
 import click
 
+from rollout.analysis.trees import MOST_CLUSTERS
 from rollout.cli.hiding import Veil, show_secrets_option, veil
 from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
-from rollout.cli.options import complain, complete_kind, namespace_option, options, shared
+from rollout.cli.options import (
+    complain,
+    complete_kind,
+    duration,
+    namespace_option,
+    options,
+    shared,
+)
 from rollout.cli.printing import FORMATS, formatted, listed
 from rollout.cli.store import open_hub
 from rollout.cli.tables import lines, table, widths
 from rollout.cli.watching import Follow, pauses
-from rollout.clock import Clock
+from rollout.clock import Clock, SystemClock
 from rollout.errors import Gone, Invalid
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.selecting import parse_labels
-from rollout.model.kinds import Kind, Obj
+from rollout.model.kinds import REPLICA_SET, Kind, Obj, find
 from rollout.model.selectors import Selector
 
 Pause = Callable[[], bool]
 
 
-@click.command()
+GET_HELP = """Show objects, or one workload as a tree.
+
+KIND is a kind by its name, plural, singular or short name: mwrs, mcl, mclset, placements, ...
+
+`rollout get NAME --watch` shows the workload NAME as a tree of stages, groups and clusters, until it is
+rolled out or has halted. Its exit codes are those of `rollout status`.
+"""
+
+
+@click.command(help=GET_HELP)
 @click.argument(
     "words",
     metavar="KIND[,KIND...] [NAME...] | KIND/NAME...",
@@ -35,11 +53,17 @@ Pause = Callable[[], bool]
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(FORMATS),
-    default="table",
-    help="How to print them.  [default: table]",
+    type=click.Choice((*FORMATS, "tree")),
+    help="How to print them.  [default: table; tree for --watch of one workload]",
 )
 @click.option("-w", "--watch", is_flag=True, help="Then go on printing each object that changes.")
+@click.option(
+    "--timeout",
+    metavar="DURATION",
+    callback=duration,
+    help="How long to watch a workload, as 90s or 1h30m.  [default: for ever]",
+)
+@click.option("--all", "whole", is_flag=True, help="In a tree: name every cluster.")
 @click.option("--no-headers", is_flag=True, help="Tables without their header line.")
 @show_secrets_option
 @shared
@@ -48,16 +72,20 @@ def get(
     namespace: str,
     all_namespaces: bool,
     selector: str,
-    output: str,
+    output: str | None,
     watch: bool,
+    timeout: timedelta | None,
+    whole: bool,
     no_headers: bool,
     show_secrets: bool,
 ) -> int:
-    """Show objects.
-
-    KIND is a kind by its name, plural, singular or short name: mwrs, mcl, mclset, placements, ...
-    """
-    wanted = targets(words)
+    """Show objects, or one workload as a tree."""
+    wanted = [_workload(words[0])] if watch and _is_bare(words) else targets(words)
+    if output == "tree" or (watch and output in (None, "json") and _is_one_workload(wanted)):
+        return _tree(wanted, namespace, output or "tree", watch, timeout, whole)
+    if timeout is not None or whole:
+        raise click.UsageError("--timeout and --all are for a tree: get mwrs NAME --watch")
+    output = output or "table"
     if selector and any(target.name for target in wanted):
         raise click.UsageError("give names or --selector, not both")
     if all_namespaces and any(target.name and target.kind.namespaced for target in wanted):
@@ -84,6 +112,40 @@ def get(
         if watch:
             return viewer.follow(pauses())
         return viewer.show()
+
+
+def _is_bare(words: tuple[str, ...]) -> bool:
+    """Whether there is one word that is no kind: then it is the name of a workload."""
+    return len(words) == 1 and not set("/,") & set(words[0]) and find(words[0]) is None
+
+
+def _workload(name: str) -> Target:
+    return Target(REPLICA_SET, name)
+
+
+def _is_one_workload(wanted: Sequence[Target]) -> bool:
+    return len(wanted) == 1 and bool(wanted[0].name) and wanted[0].kind is REPLICA_SET
+
+
+def _tree(
+    wanted: Sequence[Target],
+    namespace: str,
+    output: str,
+    watch: bool,
+    timeout: timedelta | None,
+    whole: bool,
+) -> int:
+    """Show one workload as a tree."""
+    from rollout.cli.tree import Watch, screen  # noqa: PLC0415  (0.2 s that other kinds need not)
+
+    if not _is_one_workload(wanted):
+        raise click.UsageError("a tree is of one workload: get mwrs NAME")
+    if timeout is not None and not watch:
+        raise click.UsageError("--timeout goes with --watch")
+    most = None if whole else MOST_CLUSTERS
+    with open_hub(options()) as (hub, clock), screen(options(), output, watch=watch) as shown:
+        seen = Watch(hub, clock, wanted[0].ref(namespace), most=most)
+        return seen.follow(shown, SystemClock(), timeout) if watch else seen.once(shown)
 
 
 class Viewer:
