@@ -20,7 +20,7 @@ from rich.live import Live
 
 from rollout.analysis.lookout import Lookout
 from rollout.analysis.sight import Sight, away_since, look
-from rollout.analysis.trees import MOST_CLUSTERS, Tree, tree
+from rollout.analysis.trees import MOST_CLUSTERS, tree
 from rollout.analysis.wire import as_json
 from rollout.cli.ages import age
 from rollout.cli.asking import missing
@@ -28,7 +28,7 @@ from rollout.cli.live import strategy_line
 from rollout.cli.options import Options, Stop, complain
 from rollout.cli.render_tree import Frame, drawn
 from rollout.cli.signs import is_ascii
-from rollout.cli.verdict import Code, Verdict, verdict
+from rollout.cli.verdict import Code, verdict
 from rollout.clock import Clock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
@@ -138,15 +138,18 @@ class Watch:
         found = tree(sight, self._ref, most=self._most, away_since=gone)
         if found is None:
             return None
-        obj, stands = self._standing(sight)
-        return Frame(found, stands, strategy_line(obj)), verdict(obj).code
+        obj, fresh = self._objects(sight)
+        said = verdict(obj)
+        stands = verdict(fresh) if said.code is Code.WAITING else said
+        return Frame(found, stands, strategy_line(obj)), said.code
 
-    def _standing(self, sight: Sight) -> tuple[Obj, Verdict]:
+    def _objects(self, sight: Sight) -> tuple[Obj, Obj]:
+        """The workload as it is stored, and with the status that the engine would write now."""
         workload = sight.workload(self._ref.key)
         assert workload is not None
         assert workload.replicaset is not None
         raw = workload.replicaset.raw
-        return raw, verdict({**raw, "status": sight.status(self._ref.key)})
+        return raw, {**raw, "status": sight.status(self._ref.key)}
 
     def once(self, show: Screen) -> int:
         """Show it as it is. Returns: 0. Raises: Stop where it is not there."""
@@ -165,15 +168,15 @@ class Watch:
         Raises: Stop where it is not there, or is there no more.
         """
         end = wall.now() + timeout if timeout is not None else None
-        seen: Tree | None = None
+        seen: Frame | None = None
         with closing(self.lookout):
             while True:
                 found = self.frame()
                 if found is None:
                     raise missing(self._ref) if seen is None else self._deleted()
                 frame, code = found
-                if _mark(frame.tree) != seen:
-                    seen = _mark(frame.tree)
+                if _mark(frame) != seen:
+                    seen = _mark(frame)
                     show.show(frame, self._clock.now())
                 if code in _ENDS:
                     return code
@@ -199,9 +202,11 @@ class Watch:
         return Stop(Code.FAILED, f"{self._ref} was deleted meanwhile")
 
 
-def _mark(found: Tree) -> Tree:
-    """What must differ for a tree to be shown again: all but what time alone moves on."""
-    return replace(found, now=_AT_NO_TIME, finish=replace(found.finish, at=None, takes=None))
+def _mark(frame: Frame) -> Frame:
+    """What must differ for a frame to be shown: all but what time alone moves on."""
+    found = frame.tree
+    still = replace(found, now=_AT_NO_TIME, finish=replace(found.finish, at=None, takes=None))
+    return replace(frame, tree=still)
 
 
 def is_tree(ref: Ref) -> bool:
