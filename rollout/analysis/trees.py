@@ -30,6 +30,7 @@ _INTEREST = (
     Phase.PROGRESSING,
     Phase.OUTDATED,
     Phase.SOAKING,
+    Phase.HELD,
     Phase.WAITING,
 )
 """Phases of clusters that are named, those that one looks for first to the front."""

@@ -16,7 +16,7 @@ from rollout.cli.live import strategy_line
 from rollout.cli.options import complete_kind, namespace_option, shared
 from rollout.cli.render_explain import rollout_lines
 from rollout.cli.tables import Table, lines, widths
-from rollout.cli.wording import facts, since
+from rollout.cli.wording import facts, hanging, since
 from rollout.model.conditions import read_condition
 from rollout.model.kinds import Obj, key_of
 
@@ -123,10 +123,12 @@ def describe_lines(found: Description) -> Iterator[str]:
         condition = read_condition(raw)
         assert condition is not None, "it was made of one"
         held = since(condition.since, found.rollout.now)
-        message = f": {condition.message}" if condition.message else ""
         where = f"{raw['placement']} " if "placement" in raw else ""
-        told = f"{where}{condition.type}={condition.status} {condition.reason}"
-        yield f"  {told} {held}".rstrip() + message
+        said = condition.message if condition.message != found.rollout.message else ""
+        yield from hanging(
+            f"  {where}{condition.type}={condition.status} ",
+            f"{condition.reason} {held}".rstrip() + (f": {said}" if said else ""),
+        )
     yield ""
     yield "Revisions:"
     for line in history_lines(found.history):

@@ -7,8 +7,8 @@ from io import TextIOWrapper
 from typing import TextIO
 
 ASCII_VARIABLE = "ROLLOUT_ASCII"
-_SIGNS = "✔✖◌◷॥⚠•⟳□▫├└│─…█░▁▂▃▄▅▆▇"
-_PLAIN = str.maketrans(_SIGNS, "+xo~=!.@#:|`|-.#..,:;-=*")
+_SIGNS = "✔✖◌◷॥‖⚠•⟳□▫├└│─…█░▁▂▃▄▅▆▇"
+_PLAIN = str.maketrans(_SIGNS, "+xo~==!.@#:|`|-.#..,:;-=*")
 _HANDLER = "rollout.signs"
 
 
