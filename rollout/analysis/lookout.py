@@ -84,6 +84,10 @@ class Lookout:
                 return True
         return False
 
+    def rest(self, seconds: float) -> None:
+        """Do nothing for so long; what happens meanwhile is taken in afterwards, together."""
+        threading.Event().wait(seconds)
+
     def close(self) -> None:
         for kept in self._kept.values():
             kept.end()

@@ -5,7 +5,7 @@ for, those that failed, those in flight, and those whose turn is next. The rest 
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -116,9 +116,6 @@ def tree(
         for share in workload.shares.values()
         for report in share.live.last.stages
     )
-    phases: Counter[Phase] = Counter()
-    for stage in stages:
-        phases.update(stage.account.phases)
     return Tree(
         ref.kind.name,
         ref.key,
@@ -131,10 +128,17 @@ def tree(
         account.wait,
         finish_of(workload, sight.now),
         account.total,
-        dict(phases),
+        _counted(stages),
         stages,
         away_since,
     )
+
+
+def _counted(stages: Iterable[StageNode]) -> dict[Phase, int]:
+    phases: Counter[Phase] = Counter()
+    for stage in stages:
+        phases.update(stage.account.phases)
+    return dict(phases)
 
 
 def _stage(

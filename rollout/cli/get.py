@@ -86,17 +86,7 @@ def get(
     if timeout is not None or whole:
         raise click.UsageError("--timeout and --all are for a tree: get mwrs NAME --watch")
     output = output or "table"
-    if selector and any(target.name for target in wanted):
-        raise click.UsageError("give names or --selector, not both")
-    if all_namespaces and any(target.name and target.kind.namespaced for target in wanted):
-        raise click.UsageError("an object is named within its namespace: leave out -A or the name")
-    try:
-        labels = parse_labels(selector)
-    except Invalid as fault:
-        raise click.UsageError(str(fault)) from fault
-    kinds = {target.kind for target in wanted}
-    if watch and len(kinds) > 1:
-        raise click.UsageError("--watch follows one kind at a time")
+    labels = _labels(wanted, selector, everywhere=all_namespaces, watch=watch)
     place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
     with open_hub(options()) as (hub, clock):
         viewer = Viewer(
@@ -112,6 +102,21 @@ def get(
         if watch:
             return viewer.follow(pauses())
         return viewer.show()
+
+
+def _labels(wanted: Sequence[Target], selector: str, *, everywhere: bool, watch: bool) -> Selector:
+    """The labels that are asked for. Raises: UsageError where the words do not go together."""
+    if selector and any(target.name for target in wanted):
+        raise click.UsageError("give names or --selector, not both")
+    if everywhere and any(target.name and target.kind.namespaced for target in wanted):
+        raise click.UsageError("an object is named within its namespace: leave out -A or the name")
+    kinds = {target.kind for target in wanted}
+    if watch and len(kinds) > 1:
+        raise click.UsageError("--watch follows one kind at a time")
+    try:
+        return parse_labels(selector)
+    except Invalid as fault:
+        raise click.UsageError(str(fault)) from fault
 
 
 def _is_bare(words: tuple[str, ...]) -> bool:

@@ -35,6 +35,8 @@ from rollout.model.kinds import REPLICA_SET, Obj, Ref
 
 TICK_SECONDS = 1.0
 """Countdowns move this often."""
+LONGEST_REST_SECONDS = 5.0
+"""A large fleet takes seconds to look at: as long is rested, so that half a core is left."""
 WIDE = 400
 """Columns of a frame that goes to no terminal: its lines are not cut."""
 _AT_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
@@ -171,6 +173,7 @@ class Watch:
         seen: Frame | None = None
         with closing(self.lookout):
             while True:
+                began = wall.now()
                 found = self.frame()
                 if found is None:
                     raise missing(self._ref) if seen is None else self._deleted()
@@ -180,6 +183,8 @@ class Watch:
                     show.show(frame, self._clock.now())
                 if code in _ENDS:
                     return code
+                took = (wall.now() - began).total_seconds()
+                self.lookout.rest(min(took, LONGEST_REST_SECONDS))
                 if not self._await(frame, show, wall, end):
                     complain(f"{self._ref.key} is not done after {age(timeout or timedelta())};"
                              " watch longer with --timeout")  # fmt: skip
