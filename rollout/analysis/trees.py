@@ -106,8 +106,8 @@ def tree(
 
     Cost: O(clusters of the workload).
     """
-    account = explain_rollout(sight, ref.key)
-    workload = sight.workload(ref.key)
+    account = explain_rollout(sight, ref)
+    workload = sight.workload(ref)
     if account is None or workload is None:
         return None
     accounts = iter(account.stages)

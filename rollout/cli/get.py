@@ -27,6 +27,7 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.selecting import parse_labels
 from rollout.model.kinds import REPLICA_SET, Kind, Obj, find
 from rollout.model.selectors import Selector
+from rollout.runtime.planners import ROLLED_OUT
 
 Pause = Callable[[], bool]
 
@@ -80,7 +81,7 @@ def get(
     show_secrets: bool,
 ) -> int:
     """Show objects, or one workload as a tree."""
-    wanted = [_workload(words[0])] if watch and _is_bare(words) else targets(words)
+    wanted = [Target(REPLICA_SET, words[0])] if watch and _is_bare(words) else targets(words)
     if output == "tree" or (watch and output in (None, "json") and _is_one_workload(wanted)):
         return _tree(wanted, namespace, output or "tree", watch, timeout, whole)
     if timeout is not None or whole:
@@ -124,12 +125,8 @@ def _is_bare(words: tuple[str, ...]) -> bool:
     return len(words) == 1 and not set("/,") & set(words[0]) and find(words[0]) is None
 
 
-def _workload(name: str) -> Target:
-    return Target(REPLICA_SET, name)
-
-
 def _is_one_workload(wanted: Sequence[Target]) -> bool:
-    return len(wanted) == 1 and bool(wanted[0].name) and wanted[0].kind is REPLICA_SET
+    return len(wanted) == 1 and bool(wanted[0].name) and wanted[0].kind in ROLLED_OUT
 
 
 def _tree(
@@ -144,7 +141,7 @@ def _tree(
     from rollout.cli.tree import Watch, screen  # noqa: PLC0415  (0.2 s that other kinds need not)
 
     if not _is_one_workload(wanted):
-        raise click.UsageError("a tree is of one workload: get mwrs NAME")
+        raise click.UsageError("a tree is of one workload: get mwrs NAME, get cma NAME")
     if timeout is not None and not watch:
         raise click.UsageError("--timeout goes with --watch")
     most = None if whole else MOST_CLUSTERS

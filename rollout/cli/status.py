@@ -37,11 +37,11 @@ STATUS_HELP = """Say how a workload (mwrs, cma) stands.
 \b
 Exit codes:
   0  rolled out
-  1  failed or halted (more failures than allowed, aborted, rejected, rolled back, misconfigured,
-     being deleted, not there)
+  1  failed or halted (more failures than allowed, rolled back, misconfigured, being deleted,
+     not there)
   2  the command was typed wrongly
   3  still going on (with --wait: when the time was up)
-  4  waiting for a person
+  4  waiting for a person (paused, frozen, aborted, for an approval, ...)
   5  rolled out, with failures within the budget
 """
 

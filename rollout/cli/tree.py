@@ -19,7 +19,8 @@ from rich.console import Console
 from rich.live import Live
 
 from rollout.analysis.lookout import Lookout
-from rollout.analysis.sight import Sight, away_since, look
+from rollout.analysis.reading import stored
+from rollout.analysis.sight import away_since, look
 from rollout.analysis.trees import MOST_CLUSTERS, tree
 from rollout.analysis.wire import as_json
 from rollout.cli.ages import age
@@ -31,7 +32,7 @@ from rollout.cli.signs import is_ascii
 from rollout.cli.verdict import Code, verdict
 from rollout.clock import Clock
 from rollout.hub.base import EmbeddedHub
-from rollout.model.kinds import REPLICA_SET, Obj, Ref
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref
 
 TICK_SECONDS = 1.0
 """Countdowns move this often."""
@@ -140,25 +141,30 @@ class Watch:
         found = tree(sight, self._ref, most=self._most, away_since=gone)
         if found is None:
             return None
-        obj, fresh = self._objects(sight)
-        said = verdict(obj)
-        stands = verdict(fresh) if said.code is Code.WAITING else said
-        return Frame(found, stands, strategy_line(obj)), said.code
-
-    def _objects(self, sight: Sight) -> tuple[Obj, Obj]:
-        """The workload as it is stored, and with the status that the engine would write now."""
-        workload = sight.workload(self._ref.key)
+        workload = sight.workload(self._ref)
         assert workload is not None
-        assert workload.replicaset is not None
-        raw = workload.replicaset.raw
-        return raw, {**raw, "status": sight.status(self._ref.key)}
+        assert workload.raw is not None
+        said = verdict(workload.raw)
+        stands = verdict(sight.now_says(self._ref)) if said.code is Code.WAITING else said
+        return Frame(found, stands, strategy_line(workload.raw)), said.code
+
+    def _missing(self) -> Stop:
+        """Ends a watch of what is not there; what is typed without its kind may be an add-on."""
+        addon = Ref(CLUSTER_MANAGEMENT_ADDON, self._ref.name)
+        if self._ref.kind is REPLICA_SET and addon.name in self._addons():
+            return Stop(Code.FAILED, f"{self._ref} is not there, but there is an add-on of that name:"
+                        f" rollout get cma {addon.name} --watch")  # fmt: skip
+        return missing(self._ref)
+
+    def _addons(self) -> list[str]:
+        return [obj["metadata"]["name"] for obj in stored(self._hub, CLUSTER_MANAGEMENT_ADDON)]
 
     def once(self, show: Screen) -> int:
         """Show it as it is. Returns: 0. Raises: Stop where it is not there."""
         with closing(self.lookout):
             found = self.frame()
             if found is None:
-                raise missing(self._ref)
+                raise self._missing()
             show.show(found[0], self._clock.now())
             return 0
 
@@ -176,7 +182,7 @@ class Watch:
                 began = wall.now()
                 found = self.frame()
                 if found is None:
-                    raise missing(self._ref) if seen is None else self._deleted()
+                    raise self._missing() if seen is None else self._deleted()
                 frame, code = found
                 if _mark(frame) != seen:
                     seen = _mark(frame)
@@ -212,8 +218,3 @@ def _mark(frame: Frame) -> Frame:
     found = frame.tree
     still = replace(found, now=_AT_NO_TIME, finish=replace(found.finish, at=None, takes=None))
     return replace(frame, tree=still)
-
-
-def is_tree(ref: Ref) -> bool:
-    """Whether objects of this kind have a tree."""
-    return ref.kind is REPLICA_SET
