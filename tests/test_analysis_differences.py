@@ -7,15 +7,17 @@ import yaml
 
 from rollout.analysis.changes import Action, object_changes
 from rollout.analysis.copies import copied, storing
-from rollout.analysis.differences import AFTER, BEFORE, MASK, manifest_diff
-from rollout.analysis.seals import fingerprint
+from rollout.analysis.differences import manifest_diff
+from rollout.analysis.seals import fingerprint, is_sealed, seal
 from rollout.analysis.wire import as_json
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, REPLICA_SET, Kind, Obj, Ref
+from rollout.model.secrets import Masks
 from tests.cli.shapes import cluster, placement, workload
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 NAMES = ("before", "after")
+MASKS = Masks(b"a key of this test alone")
 
 
 def secret(name: str = "login", api: str = "v1", **data: str) -> Obj:
@@ -27,16 +29,15 @@ def spec(*manifests: Obj) -> Obj:
 
 
 def test_a_changed_value_of_a_secret_is_seen_to_change_and_not_shown() -> None:
-    diff = manifest_diff(
-        spec(secret(user="anna", password="aGVucmll")),
-        spec(secret(user="anna", password="YmVydGhh")),
-        NAMES,
-    )
+    old, new = secret(user="anna", password="aGVucmll"), secret(user="anna", password="YmVydGhh")
 
-    assert f"-      password: '{BEFORE}'" in diff
-    assert f"+      password: '{AFTER}'" in diff
-    assert f"       user: '{MASK}'" in diff
-    assert "anna" not in diff
+    diff = manifest_diff(spec(old), spec(new), NAMES, MASKS).splitlines()
+
+    minus, plus = (next(line for line in diff if line.startswith(sign + "   ")) for sign in "-+")
+    assert minus.startswith(("-      password: '*** (", "-      password: *** ("))
+    assert minus[1:] != plus[1:]
+    assert next(line for line in diff if "user: " in line).startswith("       user: ")
+    assert not any("anna" in line for line in diff)
 
 
 @pytest.mark.parametrize(
@@ -70,19 +71,35 @@ def test_the_data_of_a_secret_is_shown_nowhere(manifest: Obj, side: str) -> None
     old = None if side == "added" else spec(manifest)
     new = None if side == "removed" else spec(other if side == "changed" else manifest)
 
-    assert "hunter" not in manifest_diff(old, new, NAMES)
-    assert "hunter" in manifest_diff(old, new, NAMES, show_secrets=True)
+    assert "hunter" not in manifest_diff(old, new, NAMES, MASKS)
+    assert "hunter" in manifest_diff(old, new, NAMES, None)
 
 
 def test_a_secret_that_changed_its_place_keeps_its_mask() -> None:
     one, two = secret("one", a="x"), secret("two", a="y")
 
-    assert manifest_diff(spec(one, two), spec(two, one), NAMES).count(MASK) == 2
-    assert BEFORE not in manifest_diff(spec(one, two), spec(two, one), NAMES)
+    diff = manifest_diff(spec(one, two), spec(two, one), NAMES, MASKS).splitlines()
+
+    gone = sorted(line[1:] for line in diff if line.startswith("-  "))
+    come = sorted(line[1:] for line in diff if line.startswith("+  "))
+    assert gone == come
 
 
 def test_equal_specs_have_no_diff() -> None:
-    assert manifest_diff(spec(secret(a="x")), spec(secret(a="x")), NAMES) == ""
+    assert manifest_diff(spec(secret(a="x")), spec(secret(a="x")), NAMES, MASKS) == ""
+
+
+def test_a_seal_is_of_one_fingerprint_and_another_each_time() -> None:
+    one, two = seal("sha256:1"), seal("sha256:1")
+
+    assert one != two
+    assert is_sealed(one, "sha256:1")
+    assert not is_sealed(one, "sha256:2")
+
+
+@pytest.mark.parametrize("sealed", ["", "sha256:1", "scrypt", "scrypt::", "scrypt:zz:1"])
+def test_what_is_no_seal_seals_nothing(sealed: str) -> None:
+    assert not is_sealed(sealed, "sha256:1")
 
 
 def hub_of(*objects: Obj) -> MemoryHub:

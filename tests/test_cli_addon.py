@@ -359,3 +359,15 @@ def test_the_verdict_is_the_worst_of_its_placements(obj: Obj, code: Code, reason
     found = verdict(obj)
 
     assert (found.code, found.reason) == (code, reason)
+
+
+def test_an_add_on_has_a_tree_too(state: Path) -> None:
+    watched = run("get", "cma", "helloworld", "--watch", state=state)
+    bare = run("get", "helloworld", "--watch", state=state)
+
+    assert watched.exit_code == 1
+    assert watched.stdout.startswith("Name:       helloworld\nStatus:     ✖ MaxFailuresExceeded")
+    assert "├──□ prod-canary-west #0" in watched.stdout
+    assert "✖ Failed" in watched.stdout
+    assert (bare.exit_code, bare.stdout) == (1, "")
+    assert "rollout get cma helloworld --watch" in bare.stderr

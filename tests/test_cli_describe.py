@@ -25,9 +25,9 @@ Strategy:  Progressive, maxConcurrency 50%, minSuccessTime 5m, progressDeadline 
 Conditions:
   PlacementVerified=True AsExpected for 10m
   ManifestworkApplied=False NotAsExpected for 10m: 2 applied and 2 available of 4 works, 0 progressing, 0 degraded
-  PlacementRolledOut=False Progressing for 10m: placement fleet: 2 failed in the whole fleet, 1 tolerated; roll out a fix, raise maxFailures, or skip the failed clusters
-  Progressing=False MaxFailuresExceeded for 24s: placement fleet: 2 failed in the whole fleet, 1 tolerated; roll out a fix, raise maxFailures, or skip the failed clusters
-  Ready=False MaxFailuresExceeded for 10m: placement fleet: 2 failed in the whole fleet, 1 tolerated; roll out a fix, raise maxFailures, or skip the failed clusters
+  PlacementRolledOut=False Progressing for 10m
+  Progressing=False MaxFailuresExceeded for 24s
+  Ready=False MaxFailuresExceeded for 10m
 
 Revisions:
   NUMBER   REVISION           STATE     CLUSTERS   AGE

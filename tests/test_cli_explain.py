@@ -39,12 +39,10 @@ Message:    placement fleet: 2 failed in the whole fleet, 1 tolerated; roll out 
 STAGE      STATUS     CLUSTERS   AT ONCE        MAY FAIL   NOW
 the rest   ✖ halted   6          50% of 6 = 3   1          ✔ 2 soaked  ✖ 2 failed  • 2 waiting
 
-the rest waits: MaxFailuresExceeded
-  until a fix is rolled out, maxFailures is raised, or failed clusters are skipped (annotation rollout-engine.io/skip: a,b)
-
-CLUSTER   PHASE      REASON        SINCE   ENDS WHEN
-c2        ✖ Failed   Unreachable   10m     it recovers and soaks, a fix is rolled out, or somebody skips it
-c3        ✖ Failed   Unreachable   10m     it recovers and soaks, a fix is rolled out, or somebody skips it
+CLUSTER   PHASE      REASON        SINCE
+c2        ✖ Failed   Unreachable   10m
+c3        ✖ Failed   Unreachable   10m
+  until it recovers and soaks, a fix is rolled out, or somebody skips it
 """
     )
 

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from rollout.cli.get import Viewer
+from rollout.cli.hiding import veil
 from rollout.cli.naming import Target
 from rollout.cli.store import CLOCK_STATE
 from rollout.clock import VirtualClock
@@ -164,6 +165,7 @@ def test_get_does_not_make_a_state_file(tmp_path: Path) -> None:
 
 
 CLUSTERS = Target(MANAGED_CLUSTER)
+HIDE = veil(show_secrets=False)
 
 
 def follow(
@@ -183,7 +185,7 @@ def follow(
         clock.advance(MIN)
         return True
 
-    Viewer(hub, clock, [target], "default", EVERYTHING, output).follow(pause)
+    Viewer(hub, clock, [target], "default", EVERYTHING, output, hide=HIDE).follow(pause)
     return capsys.readouterr().out.splitlines()
 
 
@@ -248,7 +250,9 @@ def test_watch_sees_what_another_process_writes_even_more_than_the_history_holds
             theirs.patch(Ref(MANAGED_CLUSTER, "c1"), {"spec": {"hubAcceptsClient": accepted}})
         return next(rounds)
 
-    Viewer(ours, clock, [Target(MANAGED_CLUSTER)], None, EVERYTHING, "table").follow(pause)
+    Viewer(ours, clock, [Target(MANAGED_CLUSTER)], None, EVERYTHING, "table", hide=HIDE).follow(
+        pause
+    )
     told = capsys.readouterr().out.splitlines()
     ours.close()
     theirs.close()

@@ -153,6 +153,19 @@ def test_the_servers_words_are_kept_but_not_the_values_in_a_users_manifests() ->
     assert str(error_of("create it", 422, bare.body)) == "create it: Invalid"
 
 
+@pytest.mark.parametrize("verb", ["create", "patch"])
+def test_a_refusal_of_a_write_does_not_quote_the_secrets_in_it(
+    facade: Facade, hub: KubeHub, verb: str
+) -> None:
+    spec = {"workload": {"manifests": [{"kind": "Secret", "stringData": {"p": "hunter2-canary"}}]}}
+    facade.script(verb, refuse(403, "Forbidden", "webhook: hunter2-canary is too weak"))
+
+    with pytest.raises(Denied, match=r"^[a-z]+ ManifestWork c1/web: webhook: \*\*\* is too weak$"):
+        hub.create(WORK, {**work(), "spec": spec}) if verb == "create" else hub.patch(
+            WORK, {"spec": spec}
+        )
+
+
 def test_a_message_names_the_object_and_what_was_said(facade: Facade, hub: KubeHub) -> None:
     facade.script("create", refuse(422, "Invalid", "spec.x: Required value"))
 

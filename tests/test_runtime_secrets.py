@@ -9,6 +9,7 @@ import pytest
 from rollout.errors import Denied, Invalid
 from rollout.hub.kube_answers import error_of
 from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.model.secrets import secret_texts
 from rollout.planning.plan import Plan
 from rollout.runtime.debug import Debug
 from rollout.runtime.events import EVENT
@@ -105,6 +106,31 @@ def test_no_log_event_status_metric_record_or_debug_answer_carries_it(
                  process.parts.metrics.text().decode(), *capsys.readouterr()):  # fmt: skip
         assert not told(text), text
     assert any(told(json.dumps(work)) for work in world.works().values())  # it is where it belongs
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        f'admission webhook "policy" denied the request: password {PLAIN} is too weak',
+        f'admission webhook "policy" denied the request: password {ENCODED} is too weak',
+        f'ControllerRevision.apps "x" is invalid: data: Invalid value: {{"p":"{ENCODED}"}}: immutable',
+        f'cannot decode: ReadString: expects ", error found in #10 byte of ...|"p":"{PLAIN[:9]}|...',
+        f"Secret in version v1 cannot be handled as a Secret: {PLAIN}",
+    ],
+)
+@pytest.mark.parametrize("status", [400, 403, 422, 500])
+def test_whatever_a_server_quotes_of_what_it_was_sent_is_not_told(
+    message: str, status: int
+) -> None:
+    body = {"kind": "Status", "status": "Failure", "reason": "Invalid", "message": message}
+
+    error = error_of(
+        "create it", status, json.dumps(body).encode(), secrets=secret_texts(documents())
+    )
+
+    assert not told(str(error))
+    assert PLAIN[:9] not in str(error)
+    assert str(error).startswith("create it: ")
 
 
 @pytest.mark.parametrize("status", [400, 422])

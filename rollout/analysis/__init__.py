@@ -10,6 +10,8 @@ question loads no more than it needs):
   workload is named by its `Ref`, whatever its kind.
 * `rollouts.explain_rollout`, `clusters.explain_cluster`, `placements.explain_placement`: why, since
   when, and what would end it.
+* `trees.tree(sight, ref)`: how a rollout stands, down to its clusters; `lookout.Lookout(hub)` keeps what
+  `look` reads current by the hub's watches.
 * `histories.history`, `histories.lines`: the revisions of a workload; all workloads, a line each.
-* `seals.fingerprint`: whether a plan still holds.
+* `seals.fingerprint`, `seals.seal`, `seals.is_sealed`: whether a plan still holds.
 """

@@ -9,7 +9,8 @@ from rollout.analysis.sight import Sight
 from rollout.analysis.waits import Wait, cluster_wait
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Carried, Standing
-from rollout.model.kinds import Ref
+from rollout.model.kinds import Obj, Ref
+from rollout.model.secrets import scrubbed, secret_texts
 from rollout.strategies.base import Phase, Stage, StageReport
 
 
@@ -30,7 +31,7 @@ class WorkAccount:
     """The ManifestWork, or ManagedClusterAddOn, that the cluster has of a workload.
 
     ``carries`` is the revision that it amounts to ("": it says nothing yet). ``conditions`` are those
-    of its agent.
+    of its agent, without the data of Secrets that their messages may quote.
     """
 
     name: str
@@ -86,7 +87,7 @@ def _share(sight: Sight, ref: Ref, cluster: str) -> ShareAccount:
     workload = sight.workload(ref)
     assert workload is not None
     wanted = workload.revision_at(cluster)
-    work = _work(workload.carried(cluster))
+    work = _work(workload.carried(cluster), workload.body(cluster))
     owner = workload.members.get(cluster, "")
     if not owner:
         refused = _refused(sight, workload, cluster)
@@ -138,15 +139,16 @@ def _place(live: LiveRollout, stage: Stage, cluster: str) -> int:
     return 0
 
 
-def _work(work: Carried | None) -> WorkAccount | None:
+def _work(work: Carried | None, body: Obj | None) -> WorkAccount | None:
     if work is None:
         return None
+    secrets = secret_texts(body)
     conditions = tuple(
         ConditionAccount(
             c.type,
             c.status,
             c.reason,
-            c.message,
+            scrubbed(c.message, secrets),
             c.since,
             work.generation in (None, c.observed_generation),
         )

@@ -7,6 +7,7 @@ once, as the engine would. What the plan would write is read, and thrown away wi
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from secrets import token_bytes
 
 from rollout.analysis.cautions import Caution, cautions
 from rollout.analysis.changes import ObjectChange, object_changes
@@ -18,6 +19,7 @@ from rollout.analysis.sight import Sight
 from rollout.fleet.tracker import Share, Standing
 from rollout.hub.base import Hub
 from rollout.model.kinds import Obj, Ref
+from rollout.model.secrets import KEY_BYTES, Masks
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch
 from rollout.strategies.base import Hold, Phase, Stage, StageReport
 
@@ -137,6 +139,7 @@ def forecast(
     objects = object_changes(old.objects, new.objects)
     edited = {(each.kind, each.key) for each in objects}
     warnings = list(warn(new.objects.values()))
+    masks = None if show_secrets else Masks(token_bytes(KEY_BYTES))
     plans: list[WorkloadPlan] = []
     for ref in new.sight.workloads():
         workload = new.sight.workload(ref)
@@ -148,7 +151,7 @@ def forecast(
             or was is None
             or _terms(old.sight, was) != _terms(new.sight, workload)
         ):
-            plans.append(_plan(old, new, workload, show_secrets))
+            plans.append(_plan(old, new, workload, masks))
             warnings += cautions(workload)
     return Forecast(now, objects, tuple(plans), tuple(dict.fromkeys(warnings)))
 
@@ -204,7 +207,7 @@ def _caused(sight: Sight, workload: Standing, causes: frozenset[str]) -> tuple[s
     return tuple(sorted({t.cluster for t in _touches(sight, workload) if t.cause in causes}))
 
 
-def _plan(old: _World, new: _World, workload: Standing, show_secrets: bool) -> WorkloadPlan:
+def _plan(old: _World, new: _World, workload: Standing, masks: Masks | None) -> WorkloadPlan:
     sight, was = new.sight, old.sight.workload(workload.ref)
     first = frozenset(t.cluster for t in _touches(sight, workload) if t.first)
     placements = tuple(_placement(workload, share, first) for share in workload.shares.values())
@@ -218,7 +221,7 @@ def _plan(old: _World, new: _World, workload: Standing, show_secrets: bool) -> W
             with_contents(workload.body(cluster), old.objects),
             with_contents(workload.wanted(cluster), new.objects),
             (f"{cluster} now", then.removesuffix(", revision ")),
-            show_secrets=show_secrets,
+            masks,
         )
     return WorkloadPlan(
         workload.ref.kind.name,

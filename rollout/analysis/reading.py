@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from typing import Protocol
 
 from rollout.errors import Gone
 from rollout.fleet.fleet import WATCHED, Fleet
-from rollout.hub.base import Hub
+from rollout.hub.base import Hub, Listing
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
@@ -21,7 +22,13 @@ from rollout.runtime.planners import trackers
 _AT_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
-def stored(hub: Hub, kind: Kind) -> tuple[Obj, ...]:
+class Lists(Protocol):
+    """A hub, as far as it is only read."""
+
+    def list(self, kind: Kind) -> Listing: ...
+
+
+def stored(hub: Lists, kind: Kind) -> tuple[Obj, ...]:
     """All objects of a kind; none where the hub does not know the kind."""
     try:
         return hub.list(kind).items
@@ -34,7 +41,7 @@ def tracking() -> Fleet:
     return Fleet(trackers=trackers(rolls_addons=True))
 
 
-def read(hub: Hub, fleet: Fleet, now: datetime) -> None:
+def read(hub: Lists, fleet: Fleet, now: datetime) -> None:
     """Tell a fleet all that an engine reads when it starts: what is read can refer to further kinds."""
     told: set[Kind] = set()
     while lacking := [kind for kind in _wanted(fleet) if kind not in told]:

@@ -8,8 +8,10 @@ that changes no decision, such as an agent's words or a heartbeat, is not part o
 """
 
 import hashlib
+import hmac
 import json
 from collections.abc import Iterable, Iterator
+from secrets import token_bytes
 from typing import Any
 
 from rollout.analysis.reading import referred, stored
@@ -57,6 +59,9 @@ _COVERED: tuple[Kind, ...] = (
 )
 _KEPT_META = ("name", "namespace", "uid", "labels", "annotations", "deletionTimestamp")
 _FORMAT = "2"
+_SALT_BYTES = 16
+_WORK = 1 << 15
+_MEMORY = 64 << 20
 
 
 def fingerprint(documents: Iterable[Obj], hub: Hub) -> str:
@@ -73,6 +78,28 @@ def fingerprint(documents: Iterable[Obj], hub: Hub) -> str:
             if (part := _part(kind, obj)) is not None:
                 digest.update(_text(part).encode())
     return f"sha256:{digest.hexdigest()}"
+
+
+def seal(found: str, salt: bytes | None = None) -> str:
+    """A fingerprint as it may be written down and passed on: ``scrypt:SALT:...``.
+
+    A fingerprint is also of the Secrets in the files. Whoever knows everything else could try words
+    for a short one; here each try is as slow as one seal (some 0.1 s), and the salt, drawn anew for
+    each seal, lets nobody prepare.
+    """
+    drawn = token_bytes(_SALT_BYTES) if salt is None else salt
+    slow = hashlib.scrypt(found.encode(), salt=drawn, n=_WORK, r=8, p=1, maxmem=_MEMORY)
+    return f"scrypt:{drawn.hex()}:{slow.hex()}"
+
+
+def is_sealed(sealed: str, found: str) -> bool:
+    """Whether this is a seal of that fingerprint."""
+    salt = sealed.split(":")[1:2]
+    try:
+        again = seal(found, bytes.fromhex(*salt))
+    except (TypeError, ValueError):
+        return False
+    return hmac.compare_digest(sealed.encode(), again.encode())
 
 
 def _text(value: Any) -> str:

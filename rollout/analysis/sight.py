@@ -6,11 +6,11 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from rollout.analysis.reading import read, tracking
+from rollout.analysis.reading import Lists, read, tracking
 from rollout.analysis.standings import standing_of
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Standing
-from rollout.hub.base import EmbeddedHub, Hub
+from rollout.hub.base import EmbeddedHub
 from rollout.model.conditions import Condition
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import PLACEMENT, Kind, Obj, Ref
@@ -76,7 +76,7 @@ class Sight:
         return standing_of(self.now_says(ref))
 
 
-def look(hub: Hub, now: datetime, *, away_since: datetime | None = None) -> Sight:
+def look(hub: Lists, now: datetime, *, away_since: datetime | None = None) -> Sight:
     """Read everything that an engine reads when it starts.
 
     Args:

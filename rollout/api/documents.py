@@ -1,5 +1,7 @@
 """What does this YAML or JSON text say? JSON values with line numbers, and every fault of the text.
 
+Faults name lines and keys, never values: they may be those of a Secret.
+
 Plain YAML is read as Kubernetes' own tools read it: YAML 1.1 booleans (``on`` is true), but no
 timestamps and no base 60, which would silently change what was written; ``1.0`` is the number 1.
 A duplicate key, a value that JSON cannot hold, and an alias bomb are faults.
@@ -144,7 +146,7 @@ class _Builder:
         value: Any = {} if isinstance(event, yaml.MappingStartEvent) else []
         kind = "map" if isinstance(value, dict) else "seq"
         if event.tag not in (None, _TAG + kind):
-            raise _Refused(line, f"the tag {event.tag} is not supported")
+            raise _Refused(line, "a tag (!) is not supported: put it in quotes if text is meant")
         if len(self._open) >= DEEPEST:
             raise _Refused(line, f"nested deeper than {DEEPEST} levels")
         self._written += 1
@@ -166,10 +168,12 @@ class _Builder:
 
     def _alias(self, anchor: str, line: int) -> None:
         if anchor not in self._anchors:
-            raise _Refused(line, f"*{anchor} is used before it is defined")
+            raise _Refused(
+                line, "an alias (*) is used before it is defined: put it in quotes if text is meant"
+            )
         known = self._anchors[anchor]
         if known is None:
-            raise _Refused(line, f"*{anchor} contains itself")
+            raise _Refused(line, "an alias (*) contains itself")
         value, size = known
         self._aliased += size
         if self._aliased > MOST_ALIASED:
@@ -249,9 +253,9 @@ def _resolved(event: yaml.ScalarEvent, line: int) -> Any:
     value = _plain(text, line)
     wanted = _TAGGED.get(kind)
     if wanted is None:
-        raise _Refused(line, f"the tag {tag} is not supported")
+        raise _Refused(line, "a tag (!) is not supported: put it in quotes if text is meant")
     if not isinstance(value, wanted) or (kind != "bool" and isinstance(value, bool)):
-        raise _Refused(line, f"{text!r} is no {kind}")
+        raise _Refused(line, f"the value is no {kind}")
     return value
 
 

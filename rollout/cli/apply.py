@@ -54,14 +54,19 @@ def apply(paths: tuple[str, ...], plan_file: Path | None, namespace: str) -> int
 
 def _apply_plan(plan_file: Path, paths: tuple[str, ...], namespace: str) -> int:
     """Apply what was planned, in one transaction with the check that the plan still holds."""
-    from rollout.cli.plan import good_documents, kept_plan, seal  # noqa: PLC0415  (a circle)
+    from rollout.analysis.seals import is_sealed  # noqa: PLC0415  (apply alone needs none of it)
+    from rollout.cli.plan import (  # noqa: PLC0415  (a circle)
+        fingerprint_of,
+        good_documents,
+        kept_plan,
+    )
 
-    wanted, planned, space = kept_plan(plan_file)
+    sealed, planned, space = kept_plan(plan_file)
     if "-" in planned and not paths:
         raise Stop(2, "the plan was made of stdin: give the same again with -f")
     documents = good_documents(paths or planned, namespace or space, "applied")
     with open_hub(options(), create=bool(options().state)) as (hub, _), hub.batch():
-        if seal(documents, hub) != wanted:
+        if not is_sealed(sealed, fingerprint_of(documents, hub)):
             raise Stop(
                 1,
                 f"{plan_file} no longer holds: the files, or objects that it rests on, have changed"

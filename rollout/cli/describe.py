@@ -10,12 +10,13 @@ from rollout.analysis.rollouts import RolloutAccount, explain_rollout
 from rollout.analysis.standings import conditions_of
 from rollout.api.fields import mapping, text
 from rollout.cli.asking import missing, output_option, show, sighted, workload_ref
+from rollout.cli.hiding import veil
 from rollout.cli.history import history_lines
 from rollout.cli.live import strategy_line
 from rollout.cli.options import complete_kind, namespace_option, shared
 from rollout.cli.render_explain import rollout_lines
 from rollout.cli.tables import Table, lines, widths
-from rollout.cli.wording import facts, since
+from rollout.cli.wording import facts, hanging, since
 from rollout.model.conditions import read_condition
 from rollout.model.kinds import Obj, key_of
 
@@ -64,11 +65,12 @@ def describe(words: tuple[str, ...], namespace: str, output: str) -> None:
             raise missing(ref)
         obj = sight.now_says(ref)
         meta = obj["metadata"]
+        shown = veil(show_secrets=False)(meta)
         described = Description(
             meta.get("labels") or {},
             {
                 key: value
-                for key, value in (meta.get("annotations") or {}).items()
+                for key, value in (shown.get("annotations") or {}).items()
                 if not key.endswith("/last-applied") and not key.endswith("-configuration")
             },
             strategy_line(obj),
@@ -121,10 +123,12 @@ def describe_lines(found: Description) -> Iterator[str]:
         condition = read_condition(raw)
         assert condition is not None, "it was made of one"
         held = since(condition.since, found.rollout.now)
-        message = f": {condition.message}" if condition.message else ""
         where = f"{raw['placement']} " if "placement" in raw else ""
-        told = f"{where}{condition.type}={condition.status} {condition.reason}"
-        yield f"  {told} {held}".rstrip() + message
+        said = condition.message if condition.message != found.rollout.message else ""
+        yield from hanging(
+            f"  {where}{condition.type}={condition.status} ",
+            f"{condition.reason} {held}".rstrip() + (f": {said}" if said else ""),
+        )
     yield ""
     yield "Revisions:"
     for line in history_lines(found.history):

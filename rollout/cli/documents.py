@@ -10,6 +10,7 @@ from rollout.api.load import load
 from rollout.api.validation import kind_of, validate
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.model.kinds import Obj, Ref, key_of
+from rollout.model.secrets import has_masks
 
 SCENARIO = "AgentScenario"
 """Says how simulated agents behave. Lies beside objects in examples; no hub stores it."""
@@ -56,6 +57,11 @@ def _document(given: Obj, source: str, namespace: str) -> Document:
     faults: list[str] = []
     obj = _placed(given, namespace, faults)
     faults += [str(problem) for problem in validate(obj)]
+    if has_masks(obj):
+        faults.append(
+            "a Secret in it has masked values, as `rollout get` prints them: print it with"
+            " --show-secrets to apply it again"
+        )
     return Document(source, obj, _ref(obj, faults), tuple(faults))
 
 

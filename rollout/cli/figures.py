@@ -21,7 +21,15 @@ SIGNS: dict[Phase, str] = {
     Phase.HELD: "‖",
     Phase.WAITING: "•",
 }
-COLORS = {"✔": "green", "◷": "cyan", "◌": "blue", "॥": "yellow", "⚠": "yellow", "✖": "red"}
+COLORS = {
+    "✔": "green",
+    "◷": "cyan",
+    "◌": "blue",
+    "॥": "yellow",
+    "‖": "yellow",
+    "⚠": "yellow",
+    "✖": "red",
+}
 
 _USUAL = {
     "": "",

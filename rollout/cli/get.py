@@ -1,27 +1,47 @@
 """What is there, and what changes? `rollout get`."""
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from itertools import groupby
 
 import click
 
+from rollout.analysis.trees import MOST_CLUSTERS
+from rollout.cli.hiding import Veil, show_secrets_option, veil
 from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
-from rollout.cli.options import complain, complete_kind, namespace_option, options, shared
+from rollout.cli.options import (
+    complain,
+    complete_kind,
+    duration,
+    namespace_option,
+    options,
+    shared,
+)
 from rollout.cli.printing import FORMATS, formatted, listed
 from rollout.cli.store import open_hub
 from rollout.cli.tables import lines, table, widths
 from rollout.cli.watching import Follow, pauses
-from rollout.clock import Clock
+from rollout.clock import Clock, SystemClock
 from rollout.errors import Gone, Invalid
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.selecting import parse_labels
-from rollout.model.kinds import Kind, Obj
+from rollout.model.kinds import REPLICA_SET, Kind, Obj, find
 from rollout.model.selectors import Selector
+from rollout.runtime.planners import ROLLED_OUT
 
 Pause = Callable[[], bool]
 
 
-@click.command()
+GET_HELP = """Show objects, or one workload as a tree.
+
+KIND is a kind by its name, plural, singular or short name: mwrs, mcl, mclset, placements, ...
+
+`rollout get NAME --watch` shows the workload NAME as a tree of stages, groups and clusters, until it is
+rolled out or has halted. Its exit codes are those of `rollout status`.
+"""
+
+
+@click.command(help=GET_HELP)
 @click.argument(
     "words",
     metavar="KIND[,KIND...] [NAME...] | KIND/NAME...",
@@ -34,44 +54,100 @@ Pause = Callable[[], bool]
 @click.option(
     "-o",
     "--output",
-    type=click.Choice(FORMATS),
-    default="table",
-    help="How to print them.  [default: table]",
+    type=click.Choice((*FORMATS, "tree")),
+    help="How to print them.  [default: table; tree for --watch of one workload]",
 )
 @click.option("-w", "--watch", is_flag=True, help="Then go on printing each object that changes.")
+@click.option(
+    "--timeout",
+    metavar="DURATION",
+    callback=duration,
+    help="How long to watch a workload, as 90s or 1h30m.  [default: for ever]",
+)
+@click.option("--all", "whole", is_flag=True, help="In a tree: name every cluster.")
 @click.option("--no-headers", is_flag=True, help="Tables without their header line.")
+@show_secrets_option
 @shared
 def get(
     words: tuple[str, ...],
     namespace: str,
     all_namespaces: bool,
     selector: str,
-    output: str,
+    output: str | None,
     watch: bool,
+    timeout: timedelta | None,
+    whole: bool,
     no_headers: bool,
+    show_secrets: bool,
 ) -> int:
-    """Show objects.
-
-    KIND is a kind by its name, plural, singular or short name: mwrs, mcl, mclset, placements, ...
-    """
-    wanted = targets(words)
-    if selector and any(target.name for target in wanted):
-        raise click.UsageError("give names or --selector, not both")
-    if all_namespaces and any(target.name and target.kind.namespaced for target in wanted):
-        raise click.UsageError("an object is named within its namespace: leave out -A or the name")
-    try:
-        labels = parse_labels(selector)
-    except Invalid as fault:
-        raise click.UsageError(str(fault)) from fault
-    kinds = {target.kind for target in wanted}
-    if watch and len(kinds) > 1:
-        raise click.UsageError("--watch follows one kind at a time")
+    """Show objects, or one workload as a tree."""
+    wanted = [Target(REPLICA_SET, words[0])] if watch and _is_bare(words) else targets(words)
+    if output == "tree" or (watch and output in (None, "json") and _is_one_workload(wanted)):
+        return _tree(wanted, namespace, output or "tree", watch, timeout, whole)
+    if timeout is not None or whole:
+        raise click.UsageError("--timeout and --all are for a tree: get mwrs NAME --watch")
+    output = output or "table"
+    labels = _labels(wanted, selector, everywhere=all_namespaces, watch=watch)
     place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
     with open_hub(options()) as (hub, clock):
-        viewer = Viewer(hub, clock, wanted, place, labels, output, headers=not no_headers)
+        viewer = Viewer(
+            hub,
+            clock,
+            wanted,
+            place,
+            labels,
+            output,
+            headers=not no_headers,
+            hide=veil(show_secrets=show_secrets),
+        )
         if watch:
             return viewer.follow(pauses())
         return viewer.show()
+
+
+def _labels(wanted: Sequence[Target], selector: str, *, everywhere: bool, watch: bool) -> Selector:
+    """The labels that are asked for. Raises: UsageError where the words do not go together."""
+    if selector and any(target.name for target in wanted):
+        raise click.UsageError("give names or --selector, not both")
+    if everywhere and any(target.name and target.kind.namespaced for target in wanted):
+        raise click.UsageError("an object is named within its namespace: leave out -A or the name")
+    kinds = {target.kind for target in wanted}
+    if watch and len(kinds) > 1:
+        raise click.UsageError("--watch follows one kind at a time")
+    try:
+        return parse_labels(selector)
+    except Invalid as fault:
+        raise click.UsageError(str(fault)) from fault
+
+
+def _is_bare(words: tuple[str, ...]) -> bool:
+    """Whether there is one word that is no kind: then it is the name of a workload."""
+    return len(words) == 1 and not set("/,") & set(words[0]) and find(words[0]) is None
+
+
+def _is_one_workload(wanted: Sequence[Target]) -> bool:
+    return len(wanted) == 1 and bool(wanted[0].name) and wanted[0].kind in ROLLED_OUT
+
+
+def _tree(
+    wanted: Sequence[Target],
+    namespace: str,
+    output: str,
+    watch: bool,
+    timeout: timedelta | None,
+    whole: bool,
+) -> int:
+    """Show one workload as a tree."""
+    from rollout.cli.tree import Watch, screen  # noqa: PLC0415  (0.2 s that other kinds need not)
+
+    if not _is_one_workload(wanted):
+        raise click.UsageError("a tree is of one workload: get mwrs NAME, get cma NAME")
+    if timeout is not None and not watch:
+        raise click.UsageError("--timeout goes with --watch")
+    most = None if whole else MOST_CLUSTERS
+    with open_hub(options()) as (hub, clock), screen(options(), output, watch=watch) as shown:
+        seen = Watch(hub, clock, wanted[0].ref(namespace), most=most)
+        return seen.follow(shown, SystemClock(), timeout) if watch else seen.once(shown)
 
 
 class Viewer:
@@ -79,6 +155,7 @@ class Viewer:
 
     Args:
         place: the namespace; None for all of them.
+        hide: what objects are put through before they are printed.
     """
 
     def __init__(
@@ -91,10 +168,11 @@ class Viewer:
         output: str,
         *,
         headers: bool = True,
+        hide: Veil,
     ) -> None:
         self._hub, self._clock, self._wanted = hub, clock, wanted
         self._place, self._labels, self._output = place, labels, output
-        self._headers = headers
+        self._headers, self._hide = headers, hide
         self._several = len({target.kind for target in wanted}) > 1
         self._sizes: tuple[int, ...] = ()
 
@@ -106,7 +184,7 @@ class Viewer:
             one = len(self._wanted) == 1 and self._wanted[0].name
             if found or not one:
                 value = found[0][1] if one else listed([obj for _, obj in found])
-                click.echo(formatted(self._output, value))
+                click.echo(formatted(self._output, self._hide(value)))
         elif self._output == "name":
             for _, obj in found:
                 click.echo(formatted("name", obj))
@@ -177,7 +255,7 @@ class Viewer:
                     header = False
                 else:
                     separator = "---\n" if self._output == "yaml" else ""
-                    click.echo(separator + formatted(self._output, obj))
+                    click.echo(separator + formatted(self._output, self._hide(obj)))
             if not pause():
                 return 0
 

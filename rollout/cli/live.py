@@ -45,7 +45,7 @@ def picture(snapshot: Snapshot, now: datetime | None = None) -> RenderableType:
 def _head(subject: Subject, snapshot: Snapshot, at: datetime) -> RenderableType:
     """Key and value, as Argo Rollouts begins its view."""
     facts = _facts(subject, snapshot, at)
-    return _columns([(Text(f"{key}:", style="bold"), value) for key, value in facts])
+    return Group(*columns([(Text(f"{key}:", style="bold"), value) for key, value in facts]))
 
 
 def _facts(subject: Subject, snapshot: Snapshot, at: datetime) -> Iterator[tuple[str, Text]]:
@@ -56,7 +56,7 @@ def _facts(subject: Subject, snapshot: Snapshot, at: datetime) -> Iterator[tuple
         yield "Message", Text(found.message)
     yield "Strategy", Text(strategy_line(subject.obj))
     yield "Time", Text(stopwatch(at - snapshot.started))
-    yield "Progress", _progress(subject.figures)
+    yield "Progress", progress(subject.figures)
     rollout = subject.rollout
     done = found.code in (Code.DONE, Code.TOLERATED)
     if rollout is not None and rollout.next_at is not None and not done:
@@ -82,7 +82,8 @@ def strategy_line(obj: Obj) -> str:
     return "; ".join(parts)
 
 
-def _progress(found: Figures) -> Text:
+def progress(found: Figures) -> Text:
+    """A bar, and how many clusters are in each phase."""
     share = found.soaked / found.members if found.members else 0.0
     full = int(share * BAR)
     text = Text("█" * full + "░" * (BAR - full), style="green" if share == 1 else "")
@@ -96,19 +97,19 @@ def _progress(found: Figures) -> Text:
 def _tree(subject: Subject) -> RenderableType:
     found = subject.figures
     name, counts = f"⟳ {subject.key}", f"{found.soaked}/{found.members}"
-    rows = [_Row(name, signed(subject.found.sign, subject.found.reason), counts)]
+    rows = [Row(name, signed(subject.found.sign, subject.found.reason), counts)]
     before, shown, after = window(subject.rollout.stages if subject.rollout else ())
     if before:
-        rows.append(_Row("├──…", Text(f"{before} more passed", style="dim")))
+        rows.append(Row("├──…", Text(f"{before} more passed", style="dim")))
     for i, stage in enumerate(shown):
         last = i == len(shown) - 1 and not after
         rows.append(_row(stage, "└──" if last else "├──"))
     if after:
-        rows.append(_Row("└──…", Text(f"{after} more", style="dim")))
-    return _columns([_Row.header(), *rows])
+        rows.append(Row("└──…", Text(f"{after} more", style="dim")))
+    return Group(*columns([Row.header(), *rows]))
 
 
-class _Row(NamedTuple):
+class Row(NamedTuple):
     """One line of the tree."""
 
     name: str | Text
@@ -117,11 +118,11 @@ class _Row(NamedTuple):
     info: str | Text = ""
 
     @staticmethod
-    def header() -> "_Row":
-        return _Row(*(Text(name, style="bold") for name in ("NAME", "STATUS", "CLUSTERS", "INFO")))
+    def header() -> "Row":
+        return Row(*(Text(name, style="bold") for name in ("NAME", "STATUS", "CLUSTERS", "INFO")))
 
 
-def _columns(rows: Iterable[tuple[str | Text, ...]]) -> RenderableType:
+def columns(rows: Iterable[tuple[str | Text, ...]]) -> list[Text]:
     """Rows in columns two spaces apart; a line that is too long for the screen is cut at its end."""
     cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
     sizes = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
@@ -134,12 +135,12 @@ def _columns(rows: Iterable[tuple[str | Text, ...]]) -> RenderableType:
         line.append_text(row[-1])
         line.rstrip()
         lines.append(line)
-    return Group(*lines)
+    return lines
 
 
-def _row(stage: StageView, branch: str) -> _Row:
+def _row(stage: StageView, branch: str) -> Row:
     stands = standing(stage)
-    return _Row(
+    return Row(
         f"{branch}□ {stage.title}",
         signed(stands.sign, stands.word),
         f"{figures((stage,)).soaked}/{stage.members}",
@@ -158,12 +159,11 @@ def window(stages: Sequence[StageView]) -> tuple[int, Sequence[StageView], int]:
 
 
 def _notes(notes: Sequence[NoteView], started: datetime) -> RenderableType:
-    return _columns(
-        [
-            (Text(stopwatch(note.at - started), style="dim"), note.reason, note.message)
-            for note in notes[-MOST_NOTES:]
-        ]
-    )
+    rows = [
+        (Text(stopwatch(note.at - started), style="dim"), note.reason, note.message)
+        for note in notes[-MOST_NOTES:]
+    ]
+    return Group(*columns(rows))
 
 
 def signed(sign: str, word: str) -> Text:

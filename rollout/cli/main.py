@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from rollout.cli.options import Stop, complain, shared
+from rollout.cli.signs import fit_output
 from rollout.errors import RolloutError
 
 INTERRUPTED = 130  # as a shell reports a process that SIGINT ended
@@ -119,4 +120,5 @@ def cli() -> None:
 
 def main() -> NoReturn:
     """The console script."""
+    fit_output()
     cli.main(prog_name="rollout")

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, TypeVar
 
 import click
@@ -15,6 +16,7 @@ from click.core import ParameterSource
 from click.shell_completion import CompletionItem
 
 from rollout.errors import RolloutError
+from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.kinds import KINDS, Kind, find
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -150,6 +152,16 @@ namespace_option = click.option(
     default="",
     help="The namespace; default where none is given.",
 )
+
+
+def duration(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
+    """The value of an option that takes a span of time, such as 90s or 1h30m."""
+    if value is None:
+        return None
+    found = parse_duration(value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not {DURATION_ACCEPTED}", ctx, param)
+    return found
 
 
 def complete_kind(

@@ -9,7 +9,7 @@ import click
 from rollout.analysis.cautions import Caution
 from rollout.analysis.copies import Change
 from rollout.analysis.forecast import Forecast, Warn, forecast
-from rollout.analysis.seals import fingerprint
+from rollout.analysis.seals import fingerprint, seal
 from rollout.analysis.wire import as_json
 from rollout.api.load import Document as Read
 from rollout.api.load import Loaded
@@ -45,7 +45,11 @@ Exit codes:
 @files_option()
 @namespace_option
 @click.option("--all", "whole", is_flag=True, help="Name every cluster and every object.")
-@click.option("--show-secrets", is_flag=True, help="Show the data of Secrets in the diff.")
+@click.option(
+    "--show-secrets",
+    is_flag=True,
+    help="Show the data of Secrets in the diff; the plan that --out keeps never has it.",
+)
 @click.option(
     "--out",
     metavar="FILE",
@@ -71,7 +75,9 @@ def plan(
         warn = preflight_warnings(documents, namespace)
         found = forecast(hub, applying(documents), now, show_secrets=show_secrets, warn=warn)
         if out is not None:
-            keep(out, found, paths, namespace, seal(documents, hub))
+            sealed = seal(fingerprint_of(documents, hub))
+            hidden = forecast(hub, applying(documents), now, warn=warn) if show_secrets else found
+            keep(out, hidden, paths, namespace, sealed)
     show(found, output, plan_lines(found, whole=whole))
     return CHANGES if found.changes else 0
 
@@ -124,19 +130,17 @@ def _key(obj: Obj) -> str:
     return f"{obj.get('kind')} {name}"
 
 
-def seal(documents: Sequence[Document], hub: Hub) -> str:
+def fingerprint_of(documents: Sequence[Document], hub: Hub) -> str:
     """The fingerprint of a plan for these documents on this hub."""
     return fingerprint([document.obj for document in documents], hub)
 
 
-def keep(
-    path: Path, found: Forecast, paths: Sequence[str], namespace: str, fingerprint_: str
-) -> None:
-    """Write a plan down. The files themselves are not in it: they may hold Secrets."""
+def keep(path: Path, found: Forecast, paths: Sequence[str], namespace: str, sealed: str) -> None:
+    """Write a plan down. The files themselves are not in it, nor what their Secrets hold."""
     kept = {
         "kind": "RolloutPlan",
         "apiVersion": "rollout-engine.io/v1alpha1",
-        "fingerprint": fingerprint_,
+        "fingerprint": sealed,
         "paths": list(paths),
         "namespace": namespace,
         "plan": as_json(found),
@@ -145,7 +149,7 @@ def keep(
 
 
 def kept_plan(path: Path) -> tuple[str, tuple[str, ...], str]:
-    """A plan that was written down: its fingerprint, its files, its namespace. Raises: ConfigError."""
+    """A plan that was written down: its seal, its files, its namespace. Raises: ConfigError."""
     try:
         kept = json.loads(path.read_text(encoding="utf-8"))
         return str(kept["fingerprint"]), tuple(map(str, kept["paths"])), str(kept["namespace"])

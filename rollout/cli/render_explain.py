@@ -10,7 +10,16 @@ from rollout.analysis.waits import Wait
 from rollout.cli.ages import age
 from rollout.cli.figures import HALTED, SIGNS
 from rollout.cli.tables import Table, lines, widths
-from rollout.cli.wording import at_and_in, counted, effective, facts, many, since, waiting
+from rollout.cli.wording import (
+    at_and_in,
+    counted,
+    effective,
+    facts,
+    hanging,
+    many,
+    since,
+    waiting,
+)
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON
 from rollout.strategies.base import Phase
 
@@ -33,29 +42,36 @@ def rollout_lines(account: RolloutAccount) -> Iterator[str]:
     )
     if account.stages:
         yield ""
-        yield from stage_lines(account.stages, account.now)
+        yield from stage_lines(account.stages, account.now, account.wait)
     if account.troubled:
         yield ""
-        more = account.failing - len(account.troubled)
-        yield from _table(
-            ("CLUSTER", "PHASE", "REASON", "SINCE", "ENDS WHEN"),
-            [
-                (
-                    t.cluster,
-                    f"{SIGNS[t.phase]} {t.phase.value}",
-                    t.wait.reason,
-                    age(account.now - t.wait.since) if t.wait.since else "",
-                    _ends(t.wait, account.now),
-                )
-                for t in account.troubled
-            ],
+        yield from _troubled(account)
+
+
+def _troubled(account: RolloutAccount) -> Iterator[str]:
+    """The clusters that failed; what would end that is said once where it is the same for all."""
+    ends = {_ends(t.wait, account.now) for t in account.troubled}
+    rows = [
+        (
+            t.cluster,
+            f"{SIGNS[t.phase]} {t.phase.value}",
+            t.wait.reason,
+            age(account.now - t.wait.since) if t.wait.since else "",
+            *([_ends(t.wait, account.now)] if len(ends) > 1 else []),
         )
-        if more > 0:
-            yield f"... and {more} more"
+        for t in account.troubled
+    ]
+    header = ("CLUSTER", "PHASE", "REASON", "SINCE", *(["ENDS WHEN"] if len(ends) > 1 else []))
+    yield from _table(header, rows)
+    more = account.failing - len(account.troubled)
+    if more > 0:
+        yield f"... and {more} more"
+    if len(ends) == 1:
+        yield from hanging("  until ", *ends)
 
 
-def stage_lines(stages: tuple[StageAccount, ...], now: datetime) -> list[str]:
-    """Every stage with what it waits for."""
+def stage_lines(stages: tuple[StageAccount, ...], now: datetime, whole: Wait) -> list[str]:
+    """Every stage with what it waits for; what the ``whole`` waits for was said already."""
     several = len({stage.placement for stage in stages}) > 1
     rows = [
         (
@@ -70,10 +86,10 @@ def stage_lines(stages: tuple[StageAccount, ...], now: datetime) -> list[str]:
     ]
     found = _table(("STAGE", "STATUS", "CLUSTERS", "AT ONCE", "MAY FAIL", "NOW"), rows)
     for stage in stages:
-        if stage.wait is not None and not stage.passed:
+        if stage.wait is not None and not stage.passed and stage.wait.reason != whole.reason:
             title = f"{stage.placement} {stage.title}" if several else stage.title
             found += ["", f"{title} waits: {stage.wait.reason}"]
-            found.append(f"  until {_ends(stage.wait, now)}")
+            found += hanging("  until ", _ends(stage.wait, now))
     return found
 
 

@@ -1,42 +1,49 @@
 """Is it done? `rollout status` answers with its exit code."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import timedelta
 
 import click
 
+from rollout.analysis.lookout import Lookout
 from rollout.cli.ages import age
 from rollout.cli.naming import Target, not_found, targets
-from rollout.cli.options import Stop, complain, complete_kind, namespace_option, options, shared
+from rollout.cli.options import (
+    Options,
+    Stop,
+    complain,
+    complete_kind,
+    duration,
+    namespace_option,
+    options,
+    shared,
+)
 from rollout.cli.store import open_hub
 from rollout.cli.verdict import Code, Verdict, verdict
 from rollout.cli.watching import pauses
 from rollout.clock import Clock, SystemClock
-from rollout.errors import Gone
+from rollout.errors import Denied, Gone
 from rollout.hub.base import EmbeddedHub
-from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref
 
 Pause = Callable[[], bool]
+Say = Callable[[Ref, Verdict], None]
+LONGEST_PAUSE_SECONDS = 5.0
+"""So often it is looked at where nothing is heard of it."""
 
 STATUS_HELP = """Say how a workload (mwrs, cma) stands.
 
 \b
 Exit codes:
   0  rolled out
-  1  failed or halted (more failures than allowed, misconfigured, being deleted, not there)
+  1  failed or halted (more failures than allowed, rolled back, misconfigured, being deleted,
+     not there)
   2  the command was typed wrongly
   3  still going on (with --wait: when the time was up)
-  4  waiting for a person
+  4  waiting for a person (paused, frozen, aborted, for an approval, ...)
   5  rolled out, with failures within the budget
 """
-
-
-def _duration(ctx: click.Context, param: click.Parameter, value: str) -> timedelta:
-    found = parse_duration(value)
-    if found is None:
-        raise click.BadParameter(f"{value!r} is not {DURATION_ACCEPTED}", ctx, param)
-    return found
 
 
 @click.command(help=STATUS_HELP)
@@ -47,7 +54,7 @@ def _duration(ctx: click.Context, param: click.Parameter, value: str) -> timedel
     "--timeout",
     default="10m",
     metavar="DURATION",
-    callback=_duration,
+    callback=duration,
     help="How long to wait, as 90s or 1h30m.  [default: 10m]",
 )
 @shared
@@ -59,7 +66,9 @@ def status(words: tuple[str, ...], namespace: str, wait: bool, timeout: timedelt
             found = _look(hub, ref)
             _say(ref, found)
             return found.code
-        return wait_for(hub, ref, timeout, SystemClock(), pauses())
+        wall = SystemClock()
+        with telling(options()) as say, _news(hub, ref, wall, timeout) as pause:
+            return wait_for(hub, ref, timeout, wall, pause, say)
 
 
 def _workload(named: list[Target]) -> Target:
@@ -85,13 +94,66 @@ def _say(ref: Ref, found: Verdict) -> None:
     click.echo(f"{found.sign} {ref.key}: {found}")
 
 
-def wait_for(hub: EmbeddedHub, ref: Ref, timeout: timedelta, clock: Clock, pause: Pause) -> int:
+@contextmanager
+def telling(chosen: Options) -> Iterator[Say]:
+    """How to say verdicts: in a terminal in one line that is written over, of which the last stays."""
+    if not chosen.live:
+        yield _say
+        return
+    from rich.console import Console  # noqa: PLC0415  (50 ms, for nothing where output is piped)
+    from rich.live import Live  # noqa: PLC0415  (as above)
+    from rich.text import Text  # noqa: PLC0415  (as above)
+
+    last: list[tuple[Ref, Verdict]] = []
+    console = Console(no_color=not chosen.color, highlight=False)
+    try:
+        with Live(console=console, auto_refresh=False, transient=True) as live:
+
+            def say(ref: Ref, found: Verdict) -> None:
+                last[:] = [(ref, found)]
+                text = f"{found.sign} {ref.key}: {found}"
+                live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
+
+            yield say
+    finally:
+        for each in last:
+            _say(*each)
+
+
+@contextmanager
+def _news(hub: EmbeddedHub, ref: Ref, clock: Clock, timeout: timedelta) -> Iterator[Pause]:
+    """A pause that ends when something happens to an object of this kind, or the time is up."""
+    end = clock.now() + timeout
+    with closing(Lookout(hub)) as lookout:
+        try:
+            lookout.list(ref.kind)
+        except Denied:  # this one object may be read, and no watch may be had
+            yield pauses(LONGEST_PAUSE_SECONDS)
+            return
+
+        def pause() -> bool:
+            left = (end - clock.now()).total_seconds()
+            lookout.wait(max(min(left, LONGEST_PAUSE_SECONDS), 0.0))
+            return True
+
+        yield pause
+
+
+def wait_for(
+    hub: EmbeddedHub,
+    ref: Ref,
+    timeout: timedelta,
+    clock: Clock,
+    pause: Pause,
+    say: Say = _say,
+) -> int:
     """Say each verdict that differs from the one before, until one is final or the time is up.
 
     Args:
         clock: the time that ``timeout`` is measured on: that of the person who waits, whatever
             time the rollout lives in.
         pause: called between two looks.
+        say: how to say a verdict.
     Returns: the exit code.
     """
     end = clock.now() + timeout
@@ -100,7 +162,7 @@ def wait_for(hub: EmbeddedHub, ref: Ref, timeout: timedelta, clock: Clock, pause
         hub.poll()
         found = _look(hub, ref)
         if found != last:
-            _say(ref, found)
+            say(ref, found)
             last = found
         if found.is_final:
             return found.code

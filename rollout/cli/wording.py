@@ -1,5 +1,8 @@
 """Words that several answers share: names in a row, waits, instants, amounts."""
 
+import shutil
+import sys
+import textwrap
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -10,6 +13,7 @@ from rollout.model.instants import rfc3339
 from rollout.strategies.base import Phase
 
 FEW = 4
+_NARROWEST = 20
 
 
 def row_of(names: Sequence[str], *, whole: bool = False) -> str:
@@ -64,4 +68,13 @@ def facts(pairs: Sequence[tuple[str, str]], indent: str = "") -> list[str]:
     """Key and value in two columns; nothing is said of an empty value."""
     told = [(key, text) for key, text in pairs if text]
     width = max((len(key) for key, _ in told), default=0) + 1
-    return [f"{indent}{key + ':':<{width}}  {text}" for key, text in told]
+    return [line for key, text in told for line in hanging(f"{indent}{key + ':':<{width}}  ", text)]
+
+
+def hanging(lead: str, text: str) -> list[str]:
+    """The text behind its lead; in a terminal that is too narrow for it, on several lines."""
+    room = shutil.get_terminal_size().columns - len(lead)
+    if not sys.stdout.isatty() or room < _NARROWEST or len(text) <= room:
+        return [lead + text]
+    first, *rest = textwrap.wrap(text, room, break_on_hyphens=False)
+    return [lead + first, *(" " * len(lead) + line for line in rest)]

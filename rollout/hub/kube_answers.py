@@ -3,7 +3,8 @@
 Source: architecture 3.9; Kubernetes API conventions, "Response Status Kind".
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
@@ -20,10 +21,18 @@ from rollout.errors import (
     Throttled,
     Unavailable,
 )
+from rollout.model.secrets import scrubbed
 
 LONGEST_WAIT = timedelta(minutes=5)
 _MOST_WORDS = 1_000
-_PAYLOAD = "workload.manifests"  # below it lie objects of users, Secrets among them
+_PAYLOAD = re.compile(
+    r"workload(?=[.\[:])|manifestWorkTemplate(?=\s*:)"
+    r"|(?<![\w.\[])(?:data|spec)(?:[.\[](?:data|stringData)\b|(?=\s*:))"
+)
+"""Fields at, above or below objects of users, Secrets among them: a template, a work's manifests, a
+revision's data."""
+_EXCERPT = re.compile(r",?\s*error found in #\d+ byte of .*", re.DOTALL)
+"""A JSON decoder's quotation of what it was reading."""
 
 
 class _Cause(msgspec.Struct):
@@ -50,7 +59,11 @@ _STATUS = msgspec.json.Decoder(_Status)
 
 
 def error_of(
-    what: str, status: int, body: bytes, headers: Mapping[str, str] | None = None
+    what: str,
+    status: int,
+    body: bytes,
+    headers: Mapping[str, str] | None = None,
+    secrets: Iterable[str] = (),
 ) -> HubError:
     """The error that an answer stands for.
 
@@ -58,9 +71,11 @@ def error_of(
         what: what was attempted, to begin the message with.
         status: an HTTP status of 400 or more, or the code of a watch's ERROR event.
         body: a Status object, or anything at all.
+        secrets: values that the message must not repeat.
     """
     said = _read(body)
-    words = f"{what}: {_words(said) or _plain(body) or f'HTTP {status}'}"
+    told = scrubbed(_EXCERPT.sub("", _words(said)) or _plain(body) or f"HTTP {status}", secrets)
+    words = f"{what}: {told[:_MOST_WORDS]}"
     match status:
         case 401:
             return Denied(words)
@@ -113,15 +128,19 @@ def _is_terminating(said: _Status) -> bool:
 def _words(said: _Status) -> str:
     """The server's words, without the values of fields that lie in a user's manifests."""
     causes = (said.details.causes if said.details else None) or []
-    if any(_PAYLOAD in cause.field for cause in causes):
+    if any(_is_payload(cause.field) for cause in causes):
         parts = [
-            f"{cause.field}: {cause.reason}" if _PAYLOAD in cause.field else cause.message
+            f"{cause.field}: {cause.reason}" if _is_payload(cause.field) else cause.message
             for cause in causes
         ]
-        return "; ".join(parts)[:_MOST_WORDS]
-    if _PAYLOAD in said.message:
+        return "; ".join(parts)
+    if _PAYLOAD.search(said.message):
         return said.reason or "refused"
-    return said.message[:_MOST_WORDS]
+    return said.message
+
+
+def _is_payload(field: str) -> bool:
+    return _PAYLOAD.search(f"{field}:") is not None
 
 
 def _plain(body: bytes) -> str:

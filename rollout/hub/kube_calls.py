@@ -15,6 +15,7 @@ from rollout.hub.base import Listing
 from rollout.hub.kube_answers import error_of
 from rollout.hub.kube_session import JSON, MERGE_PATCH, Answer, Session
 from rollout.model.kinds import Kind, Obj, Ref
+from rollout.model.secrets import secret_texts
 
 T = TypeVar("T")
 
@@ -74,7 +75,8 @@ class Calls:
 
     async def create(self, ref: Ref, obj: Obj) -> Obj:
         body = wire.encode(wire.named(ref, obj))
-        answer = await self._ask(f"create {ref}", "POST", wire.collection_path(ref), body)
+        path = wire.collection_path(ref)
+        answer = await self._ask(f"create {ref}", "POST", path, body, carries=obj)
         return self.reader.object(ref.kind, answer.body)
 
     async def patch(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
@@ -88,7 +90,7 @@ class Calls:
         self, what: str, ref: Ref, path: str, changes: Obj, version: int | None
     ) -> Obj:
         body = wire.encode(wire.precondition(changes, version))
-        answer = await self._ask(what, "PATCH", path, body, MERGE_PATCH)
+        answer = await self._ask(what, "PATCH", path, body, MERGE_PATCH, carries=changes)
         return self.reader.object(ref.kind, answer.body)
 
     async def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
@@ -106,7 +108,7 @@ class Calls:
     async def send(self, method: str, path: str, obj: Obj | None = None) -> bytes:
         """Any other request, such as a SubjectAccessReview. Returns: the body of the answer."""
         body = None if obj is None else wire.encode(obj)
-        return (await self._ask(f"{method} {path}", method, path, body)).body
+        return (await self._ask(f"{method} {path}", method, path, body, carries=obj)).body
 
     async def _ask(
         self,
@@ -115,10 +117,12 @@ class Calls:
         path: str,
         body: bytes | None = None,
         content_type: str = JSON,
+        carries: Obj | None = None,
     ) -> Answer:
+        """``carries`` is what the body says: a refusal is told without the data of its Secrets."""
         answer = await self.session.call(method, path, body, content_type)
         if answer.status >= 300:
-            raise error_of(what, answer.status, answer.body, answer.headers)
+            raise error_of(what, answer.status, answer.body, answer.headers, secret_texts(carries))
         return answer
 
     async def patiently(self, ask: Callable[[], Awaitable[T]], seconds: float) -> T:

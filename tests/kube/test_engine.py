@@ -20,6 +20,7 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
+from tests.cli.shapes import run as typed
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK, Running
 from tests.kube.setting import ROOT, eventually, grant, managed_cluster, namespace, put
@@ -151,6 +152,21 @@ def test_the_canary_example_is_placed_and_rolled_out_group_after_group(
     assert max(east) < min(rest)
     pages = canary.list(CONFIG_MAP, "default", None).items
     assert any(names.RECORD_LABEL in (p["metadata"].get("labels") or {}) for p in pages)
+
+
+def test_a_rollout_can_be_watched_to_its_end_from_the_command_line(
+    canary: KubeHub, run: Run, server: Cluster
+) -> None:
+    run()
+
+    words = ["--timeout", "90s", "--kubeconfig", str(server.kubeconfig)]
+    tree = typed("get", "storefront", "--watch", *words)
+    status = typed("status", "mwrs", "storefront", "--wait", *words)
+
+    assert (tree.exit_code, status.exit_code) == (0, 0), tree.output + status.output
+    assert "✔ RolledOut" in tree.stdout
+    assert "40/40" in tree.stdout.split("Name:")[-1]
+    assert tree.stdout.count("Name:") > 2
 
 
 def test_a_bad_release_halts_in_the_first_group_and_a_fix_goes_everywhere(

@@ -1,0 +1,139 @@
+"""What is on a hub now, and now, and now? Its objects, kept current by its own watches.
+
+Each kind is listed once and watched from there; only where a watch has expired is it listed again. A
+`Lookout` is read like a hub, so `rollout.analysis.sight.look` can look at it as often as wanted. Events
+may come from another thread; they are taken in by `changed`, on the thread that asks.
+"""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+
+from rollout.errors import Expired
+from rollout.hub.base import EmbeddedHub, Listing
+from rollout.model.events import Change, Event
+from rollout.model.kinds import CONFIG_MAP, CONTROLLER_REVISION, Kind, Obj, Ref, ref_of
+from rollout.model.names import RECORD_LABEL, REVISION_LABEL
+
+LOOK_SECONDS = 0.25
+"""Between two looks at a state file that other processes write; a server tells by itself."""
+
+_OURS: Mapping[Kind, str] = {CONFIG_MAP: RECORD_LABEL, CONTROLLER_REVISION: REVISION_LABEL}
+"""Of these kinds only what carries our label counts: others write them all the time."""
+
+
+class _Kept:
+    """The objects of one kind, and the watch that keeps them."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+        self.objects: dict[Ref, Obj] = {}
+        self.expired = False
+        self.end: Callable[[], None] = lambda: None
+
+    def counts(self, obj: Obj) -> bool:
+        label = _OURS.get(self.kind)
+        return label is None or label in (obj["metadata"].get("labels") or {})
+
+
+class Lookout:
+    """The objects of a hub. For one thread; close it to end its watches."""
+
+    def __init__(
+        self, hub: EmbeddedHub, pause: Callable[[threading.Event], object] | None = None
+    ) -> None:
+        """``pause``: what to do between two looks; by default it waits `LOOK_SECONDS`, or for news."""
+        self._hub = hub
+        self._kept: dict[Kind, _Kept] = {}
+        self._events: deque[tuple[_Kept, Event]] = deque()
+        self._news = threading.Event()
+        self._pause = pause or (lambda news: news.wait(LOOK_SECONDS))
+
+    def list(
+        self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Listing:
+        """As `rollout.hub.base.Hub.list`; the first time a kind is asked for, it begins to be watched."""
+        kept = self._kept.get(kind)
+        if kept is None:
+            kept = _Kept(kind)
+            self._begin(kept)
+            self._kept[kind] = kept
+        wanted = (labels or {}).items()
+        found = (obj for _, obj in sorted(kept.objects.items(), key=lambda pair: pair[0].key))
+        return Listing(tuple(o for o in found if _is_in(o, namespace) and _has(o, wanted)), 0)
+
+    def changed(self) -> bool:
+        """Take in what has happened since the last call. Returns: whether anything that counts has."""
+        self._news.clear()
+        self._hub.poll()
+        changed = False
+        while self._events:
+            kept, event = self._events.popleft()
+            changed = self._take(kept, event) or changed
+        for kept in self._kept.values():
+            if kept.expired:
+                self._begin(kept)
+                changed = True
+        return changed
+
+    def wait(self, seconds: float) -> bool:
+        """Wait for a change, for about so long. Returns: as `changed`."""
+        for _ in range(max(1, round(seconds / LOOK_SECONDS))):
+            self._pause(self._news)
+            if self.changed():
+                return True
+        return False
+
+    def rest(self, seconds: float) -> None:
+        """Do nothing for so long; what happens meanwhile is taken in afterwards, together."""
+        threading.Event().wait(seconds)
+
+    def close(self) -> None:
+        for kept in self._kept.values():
+            kept.end()
+        self._kept.clear()
+
+    def _begin(self, kept: _Kept) -> None:
+        """Watch from what there is now."""
+        while True:
+            listing = self._hub.list(kept.kind)
+            kept.expired = False
+            kept.objects = {ref_of(kept.kind, o): o for o in listing.items if kept.counts(o)}
+            try:
+                kept.end = self._hub.watch(
+                    kept.kind,
+                    listing.version,
+                    lambda event: self._heard(kept, event),
+                    lambda: self._expire(kept),
+                )
+            except Expired:  # others wrote more than the history holds, in between
+                continue
+            return
+
+    def _heard(self, kept: _Kept, event: Event) -> None:
+        self._events.append((kept, event))
+        self._news.set()
+
+    def _expire(self, kept: _Kept) -> None:
+        kept.expired = True
+        self._news.set()
+
+    def _take(self, kept: _Kept, event: Event) -> bool:
+        known = kept.objects.get(event.ref)
+        if known is not None and int(known["metadata"]["resourceVersion"]) > event.version:
+            return False  # listed anew since
+        if event.change is Change.DELETED:
+            return kept.objects.pop(event.ref, None) is not None
+        if not kept.counts(event.obj):
+            return False
+        kept.objects[event.ref] = event.obj
+        return True
+
+
+def _is_in(obj: Obj, namespace: str | None) -> bool:
+    return namespace is None or obj["metadata"].get("namespace", "") == namespace
+
+
+def _has(obj: Obj, wanted: Iterable[tuple[str, str]]) -> bool:
+    labels = obj["metadata"].get("labels") or {}
+    return all(labels.get(key) == value for key, value in wanted)

@@ -1,0 +1,220 @@
+"""How does one rollout go on, down to its clusters? `rollout get NAME --watch`, `rollout get -o tree`.
+
+In a terminal one picture is drawn anew; elsewhere a frame is printed for each change, or with ``-o
+json`` a line of JSON. It ends with the rollout: rolled out, or halted. What only waits for a person is
+watched on, for it is a person who watches.
+"""
+
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import click
+from rich.console import Console
+from rich.live import Live
+
+from rollout.analysis.lookout import Lookout
+from rollout.analysis.reading import stored
+from rollout.analysis.sight import away_since, look
+from rollout.analysis.trees import MOST_CLUSTERS, tree
+from rollout.analysis.wire import as_json
+from rollout.cli.ages import age
+from rollout.cli.asking import missing
+from rollout.cli.live import strategy_line
+from rollout.cli.options import Options, Stop, complain
+from rollout.cli.render_tree import Frame, drawn
+from rollout.cli.signs import is_ascii
+from rollout.cli.verdict import Code, verdict
+from rollout.clock import Clock
+from rollout.hub.base import EmbeddedHub
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref
+
+TICK_SECONDS = 1.0
+"""Countdowns move this often."""
+LONGEST_REST_SECONDS = 5.0
+"""A large fleet takes seconds to look at: as long is rested, so that half a core is left."""
+WIDE = 400
+"""Columns of a frame that goes to no terminal: its lines are not cut."""
+_AT_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
+_ENDS = (Code.DONE, Code.TOLERATED, Code.FAILED)
+
+
+class Screen(Protocol):
+    """Where frames go."""
+
+    def show(self, frame: Frame, now: datetime) -> None:
+        """Something has changed."""
+        ...
+
+    def tick(self, frame: Frame, now: datetime) -> None:
+        """Nothing has; time goes on."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Redrawn:
+    """One picture, drawn over and over."""
+
+    live: Live
+    plain: bool
+
+    def show(self, frame: Frame, now: datetime) -> None:
+        lines = frame.fitting(now, max(self.live.console.height - 1, 1))
+        self.live.update(drawn(lines, plain=self.plain), refresh=True)
+
+    def tick(self, frame: Frame, now: datetime) -> None:
+        self.show(frame, now)
+
+
+@dataclass(slots=True)
+class Pages:
+    """One frame below the other."""
+
+    console: Console
+    plain: bool
+    shown: int = 0
+
+    def show(self, frame: Frame, now: datetime) -> None:
+        if self.shown:
+            self.console.print()
+        self.shown += 1
+        self.console.print(drawn(frame.draw(now), plain=self.plain))
+
+    def tick(self, frame: Frame, now: datetime) -> None:
+        """Nothing is printed where nothing has changed."""
+
+
+class JsonLines:
+    """One line of JSON for each change."""
+
+    def show(self, frame: Frame, now: datetime) -> None:
+        said = {"code": int(frame.verdict.code), "strategy": frame.strategy}
+        click.echo(json.dumps({**as_json(frame.tree), **said}, ensure_ascii=False))
+
+    def tick(self, frame: Frame, now: datetime) -> None:
+        """As of `Pages`."""
+
+
+@contextmanager
+def screen(options: Options, output: str, *, watch: bool) -> Iterator[Screen]:
+    """Where frames go; a terminal is as it was when this ends, however it ends."""
+    if output == "json":
+        yield JsonLines()
+        return
+    width = None if options.live else WIDE
+    console = Console(no_color=not options.color, highlight=False, width=width, soft_wrap=False)
+    if not (watch and options.live):
+        yield Pages(console, is_ascii(sys.stdout))
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # the cursor comes back
+    try:
+        with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+            yield Redrawn(live, is_ascii(sys.stdout))
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+class Watch:
+    """One workload, looked at as often as something changes.
+
+    Args:
+        clock: the hub's time.
+        most: clusters of a group that are named; None: all.
+    """
+
+    def __init__(
+        self, hub: EmbeddedHub, clock: Clock, ref: Ref, *, most: int | None = MOST_CLUSTERS
+    ) -> None:
+        self._hub, self._clock, self._ref, self._most = hub, clock, ref, most
+        self.lookout = Lookout(hub)
+
+    def frame(self) -> tuple[Frame, Code] | None:
+        """How it stands, and how its stored status says that it stands; None where it is not there."""
+        now = self._clock.now()
+        gone = away_since(self._hub, now)
+        sight = look(self.lookout, now, away_since=gone)
+        found = tree(sight, self._ref, most=self._most, away_since=gone)
+        if found is None:
+            return None
+        workload = sight.workload(self._ref)
+        assert workload is not None
+        assert workload.raw is not None
+        said = verdict(workload.raw)
+        stands = verdict(sight.now_says(self._ref)) if said.code is Code.WAITING else said
+        return Frame(found, stands, strategy_line(workload.raw)), said.code
+
+    def _missing(self) -> Stop:
+        """Ends a watch of what is not there; what is typed without its kind may be an add-on."""
+        addon = Ref(CLUSTER_MANAGEMENT_ADDON, self._ref.name)
+        if self._ref.kind is REPLICA_SET and addon.name in self._addons():
+            return Stop(Code.FAILED, f"{self._ref} is not there, but there is an add-on of that name:"
+                        f" rollout get cma {addon.name} --watch")  # fmt: skip
+        return missing(self._ref)
+
+    def _addons(self) -> list[str]:
+        return [obj["metadata"]["name"] for obj in stored(self._hub, CLUSTER_MANAGEMENT_ADDON)]
+
+    def once(self, show: Screen) -> int:
+        """Show it as it is. Returns: 0. Raises: Stop where it is not there."""
+        with closing(self.lookout):
+            found = self.frame()
+            if found is None:
+                raise self._missing()
+            show.show(found[0], self._clock.now())
+            return 0
+
+    def follow(self, show: Screen, wall: Clock, timeout: timedelta | None) -> int:
+        """Show it until it ends, or the time is up. Returns: the exit code, as of `rollout status`.
+
+        Args:
+            wall: the time of whoever watches, on which ``timeout`` is measured.
+        Raises: Stop where it is not there, or is there no more.
+        """
+        end = wall.now() + timeout if timeout is not None else None
+        seen: Frame | None = None
+        with closing(self.lookout):
+            while True:
+                began = wall.now()
+                found = self.frame()
+                if found is None:
+                    raise self._missing() if seen is None else self._deleted()
+                frame, code = found
+                if _mark(frame) != seen:
+                    seen = _mark(frame)
+                    show.show(frame, self._clock.now())
+                if code in _ENDS:
+                    return code
+                took = (wall.now() - began).total_seconds()
+                self.lookout.rest(min(took, LONGEST_REST_SECONDS))
+                if not self._await(frame, show, wall, end):
+                    complain(f"{self._ref.key} is not done after {age(timeout or timedelta())};"
+                             " watch longer with --timeout")  # fmt: skip
+                    return code
+
+    def _await(self, frame: Frame, show: Screen, wall: Clock, end: datetime | None) -> bool:
+        """Wait until it is worth looking again. Returns: False when the time is up."""
+        due = frame.tree.wait.until
+        due = due if due is not None and due > frame.tree.now else None
+        while end is None or wall.now() < end:
+            if self.lookout.wait(TICK_SECONDS):
+                return True
+            now = self._clock.now()
+            if due is not None and now >= due:
+                return True
+            show.tick(frame, now)
+        return False
+
+    def _deleted(self) -> Stop:
+        return Stop(Code.FAILED, f"{self._ref} was deleted meanwhile")
+
+
+def _mark(frame: Frame) -> Frame:
+    """What must differ for a frame to be shown: all but what time alone moves on."""
+    found = frame.tree
+    still = replace(found, now=_AT_NO_TIME, finish=replace(found.finish, at=None, takes=None))
+    return replace(frame, tree=still)
