@@ -16,6 +16,7 @@ from rollout.clock import VirtualClock
 from rollout.fleet.workloads import Share, Workload
 from rollout.hub.base import EmbeddedHub
 from rollout.model import names
+from rollout.model.intents import RollbackMode
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.documents import work_name
@@ -81,6 +82,8 @@ def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Set
         roster.saw(obj["metadata"]["name"], obj, 0)
     parts: list[Part] = []
     why = _beyond_agents(scenario)
+    if sight.fleet.freeze(now) is not None:
+        why = why or "the hub is frozen"
     for ref in sight.workloads():
         workload = sight.workload(ref)
         if not isinstance(workload, Workload) or workload.replicaset is None:
@@ -106,6 +109,11 @@ def _not_plain(workload: Workload, replicaset: ReplicaSet) -> str:
         return f"{workload.ref.key} is being deleted"
     if replicaset.annotations.get(names.SEMANTICS) == "ocm":
         return f"{workload.ref.key} is decided in profile ocm"
+    intents = replicaset.intents
+    if intents.gates or intents.undo or intents.aborted or intents.retry:
+        return f"people have a say in {workload.ref.key}: gates, undo, abort or retry"
+    if intents.rollback is RollbackMode.AUTOMATIC:
+        return f"{workload.ref.key} rolls back by itself"
     if workload.strays or workload.twins:
         return f"{workload.ref.key} has works to remove"
     for share in workload.shares.values():
@@ -139,6 +147,7 @@ def _parts(workload: Workload, replicaset: ReplicaSet, roster: Roster) -> Iterat
                 dict(rollout.lost),
                 rollout.hold,
                 rollout.strict_tolerance,
+                rollout.held,
             ),
             template,
             replicaset.template.rules,

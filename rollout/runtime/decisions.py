@@ -195,7 +195,7 @@ class DecisionLog:
             self._file.flush()
         except OSError as error:  # no log is worth a rollout that stands still
             self._is_broken = True
-            log.error("decisions are logged no more: %s: %s", self.path, error)
+            log.warning("decisions are logged no more: %s: %s", self.path, error)
         self._lines += 1
 
     def _open(self) -> None:
