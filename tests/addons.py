@@ -12,6 +12,7 @@ from rollout.errors import Denied
 from rollout.fleet.addons import AddOns
 from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
+from rollout.hub.base import Hub
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.instants import rfc3339
@@ -125,7 +126,7 @@ class Rig:
     def start(self) -> "Rig":
         """An engine that knows nothing yet."""
         self.engine = Engine(
-            self.hub,
+            self.seen(),
             self.clock,
             self._timers,
             planners(rolls_addons=True),
@@ -137,6 +138,10 @@ class Rig:
         self.engine.start()
         self.manager.start()
         return self.settle()
+
+    def seen(self) -> Hub:
+        """The hub as the engine sees it."""
+        return self.hub
 
     def restart(self) -> "Rig":
         self.engine.stop()

@@ -82,6 +82,7 @@ class Fleet:
         self.clusters = ClusterStore(reads_everything=has_filter_plugins)
         self.watched = (*WATCHED, LEASE) if watches_health else WATCHED
         self.trackers = tuple(make(self) for make in trackers)
+        self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
         self._beats = Heartbeats()
         self._health = HealthView(self.clusters, self._beats)
         self._strategies = strategies
@@ -129,10 +130,15 @@ class Fleet:
         """Kinds to be watched besides `watched`; they come and go."""
         return frozenset().union(*(tracker.wanted_kinds() for tracker in self.trackers))
 
+    def missed(self, kind: Kind, why: str) -> set[Ref]:
+        """A wanted kind cannot be read, or ("") can again; returns what to plan anew."""
+        return set().union(*(tracker.missed(kind, why) for tracker in self.trackers))
+
     def forget(self, kind: Kind) -> None:
         """A kind is watched no more: when it is read again, all of it is news."""
-        for ref in self.known(kind):
-            del self._versions[ref]
+        for seen in (self._versions, self._gone):
+            for ref in [ref for ref in seen if ref.kind is kind]:
+                del seen[ref]
 
     def exists(self, ref: Ref) -> bool:
         return ref in self._versions
@@ -271,6 +277,21 @@ class Fleet:
         found = [Ref(REPLICA_SET, key) for key in self.workloads()]
         return [*found, *(ref for tracker in self.trackers for ref in tracker.workloads())]
 
+    def rollout(self, workload: Ref) -> Standing | None:
+        """A workload of any kind as it was last planned; None where it is not known."""
+        if workload.kind is REPLICA_SET:
+            return self._replicasets.get(workload.key)
+        for tracker in self.trackers:
+            if workload.kind in tracker.planned:
+                return tracker.peek(workload.key)
+        return None
+
+    def is_done(self, workload: Ref) -> bool:
+        """Whether a workload of any kind says, of what it is now, that it is rolled out."""
+        if workload.kind is REPLICA_SET:
+            return self._replicasets.is_done(workload.key)
+        return any(t.is_done(workload) for t in self.trackers if workload.kind in t.planned)
+
     def revisions(self, key: str) -> Mapping[str, Revision]:
         return self._records.revisions(key)
 
@@ -294,12 +315,7 @@ class Fleet:
 
     def record(self, workload: Ref, placement: str) -> tuple[Record, Mapping[int, tuple[Obj, int]]]:
         """A record as the hub holds it, and the stored data and version of its pages."""
-        known: Standing | None = None
-        if workload.kind is REPLICA_SET:
-            known = self._replicasets.get(workload.key)
-        for tracker in self.trackers:
-            if workload.kind in tracker.planned:
-                known = tracker.peek(workload.key)
+        known = self.rollout(workload)
         raw = known.raw if known else None
         uid = raw["metadata"].get("uid", "") if raw else ""
         return self._records.read(workload, placement, uid)

@@ -5,6 +5,7 @@ from datetime import datetime
 
 from rollout.api import decode
 from rollout.fleet.workloads import Workload
+from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Ref
 from rollout.model.replicaset import ReplicaSet
@@ -29,6 +30,18 @@ class ReplicaSets:
     def keys(self) -> list[str]:
         """Keys of those that exist."""
         return sorted(k for k, w in self._workloads.items() if w.replicaset is not None)
+
+    def is_done(self, key: str) -> bool:
+        """Whether a workload says, of its present generation, that it is rolled out."""
+        workload = self._workloads.get(key)
+        replicaset = workload.replicaset if workload else None
+        if replicaset is None or replicaset.deleting:
+            return replicaset is None
+        for condition in (replicaset.raw.get("status") or {}).get("conditions") or []:
+            if condition.get("type") == names.READY:
+                is_current = condition.get("observedGeneration") == replicaset.generation
+                return is_current and bool(condition.get("status") == "True")
+        return False
 
     def follow(self, placement: str) -> set[Ref]:
         """The workloads that refer to a placement; their terms may have changed."""

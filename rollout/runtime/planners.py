@@ -1,8 +1,11 @@
-"""Who plans which kind? The one list of planners, for every process that runs an engine."""
+"""Who plans which kind, and who keeps track of it? One list, for every process that runs an engine."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from rollout.fleet.addons import AddOns
+from rollout.fleet.fleet import Fleet
+from rollout.fleet.tracker import Tracker
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
@@ -20,6 +23,9 @@ from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.plugins import plugins
+
+WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
+"""The kinds that are rolled out."""
 
 
 def planners(
@@ -53,3 +59,8 @@ def planners(
     if rolls_addons:
         found[CLUSTER_MANAGEMENT_ADDON] = AddOnPlanner()
     return found
+
+
+def trackers(*, rolls_addons: bool = False) -> tuple[Callable[[Fleet], Tracker], ...]:
+    """What the fleet needs besides itself for `planners` of the same arguments."""
+    return (AddOns,) if rolls_addons else ()
