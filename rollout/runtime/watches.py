@@ -47,6 +47,7 @@ class Watches:
         self._missing: dict[Kind, str] = {}  # referred to, and cannot be had -> why
         self._followed: frozenset[Kind] = frozenset()  # kinds that workloads refer to
         self._waits: WorkQueue[Kind] = WorkQueue(seed)  # for its backoff
+        self._started = False
 
     def start(self, now: datetime) -> None:
         """Read everything. Raises: HubError; then it can be started again."""
@@ -59,14 +60,21 @@ class Watches:
                     self._read(kind, now)
                 else:
                     self.again(kind, now)
+        self._started = True
 
     def stop(self) -> None:
+        self._started = False
         for stop in self._stops.values():
             stop()
         self._stops.clear()
 
     def follow(self, now: datetime) -> bool:
-        """Watch the kinds that workloads refer to by now. Returns whether these are others."""
+        """Watch the kinds that workloads refer to by now. Returns whether these are others.
+
+        Whoever stands by reads nothing, neither before `start` nor after `stop`.
+        """
+        if not self._started:
+            return False
         before = self._followed
         for kind in self._newly_wanted():
             self.again(kind, now)
