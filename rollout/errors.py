@@ -59,5 +59,11 @@ class Unavailable(HubError):
     """5xx, a time-out, a cut connection: retried with backoff. The outcome of a write is unknown."""
 
 
+class NotServed(Unavailable):
+    """The server does not have this kind: its definition must be installed. Asking again soon is of
+    no use.
+    """
+
+
 class Fenced(RolloutError):
     """Leadership is lost: stop writing now and exit."""

@@ -35,6 +35,11 @@ class Settings(BaseModel):
         description="Keep the sets default and global, and the status of sets and bindings. Off"
         " where OCM's registration controller does.",
     )
+    roll_addons: bool = Field(
+        True,
+        description="Install add-ons and roll their configurations out, where the hub has their"
+        " definitions. Off where OCM's add-on manager does: it has the definitions too.",
+    )
     watch_health: bool = Field(
         False,
         description="Turn silent clusters into conditions and taints. Off where OCM's registration"

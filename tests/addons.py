@@ -5,13 +5,14 @@ The test decides whom placements select, and says how works do.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
-from rollout.clock import VirtualClock
+from rollout.clock import Clock, VirtualClock
 from rollout.errors import Denied
 from rollout.fleet.addons import AddOns
 from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
+from rollout.hub.base import Hub
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.instants import rfc3339
@@ -43,6 +44,24 @@ NAME = "hello"
 CMA = Ref(CLUSTER_MANAGEMENT_ADDON, NAME)
 NO_GRACE = Policy(failure_grace=timedelta(0))
 
+TEST = "ea4e6089e8b2f584c1cd8b86e16a15df3186b30744f433ede7436091c93a4cc7"
+TEST1 = "b746cc98936955dd2168640f0011a14f2a74be306c747bc8ba829328cc772690"
+TEST2 = "3e6348b0c0f0a341ce28d0a2f99bc41fc63fb17d947eb5a45284729fbeb63b32"
+TEST3 = "9b3c6d09731ed254589fa4fc2936e6fb00537de92da5e035183da313eb98d27e"
+
+COMPLETED = ("False", "Completed", "completed with no errors.")
+NOT_READY = ("True", "Progressing", "progressing... work is not ready")
+CONFIGURED = ("True", "ConfigurationsConfigured", "Configurations configured")
+WAITING = (
+    "False",
+    "ConfigurationsNotConfigured",
+    "Configurations updated and not configured yet",
+)
+ALL_DONE = (
+    "selected clusters 4. configured addons 4/4 completed with no errors, 0 failed 0 timeout."
+)
+CLUSTERS = ["c0", "c1", "c2", "c3"]
+
 
 def config(name: str = "default", value: str = "test", namespace: str = "default") -> Obj:
     """An AddOnDeploymentConfig with one variable."""
@@ -52,6 +71,19 @@ def config(name: str = "default", value: str = "test", namespace: str = "default
         "metadata": make.meta(name, namespace),
         "spec": {"customizedVariables": [{"name": value, "value": value}]},
     }
+
+
+def typed(name: str = "default", value: str = "test") -> Obj:
+    """As OCM's typed client writes it."""
+    obj = config(name, value)
+    return {**obj, "spec": {**obj["spec"], "proxyConfig": {}}}
+
+
+def going(part: int, whole: int = 4, failed: int = 0, late: int = 0, selected: int = 4) -> str:
+    return (
+        f"selected clusters {selected}. configured addons {part}/{whole} progressing..., "
+        f"{failed} failed {late} timeout."
+    )
 
 
 def refer(name: str, resource: str = "addondeploymentconfigs", group: str = GROUP) -> Obj:
@@ -104,60 +136,15 @@ def cluster_addon(cluster: str, *configs: Obj) -> Obj:
     }
 
 
-class Rig:
-    """A hub, the engine and an add-on manager on virtual time."""
+class Desk:
+    """Whoever decides and edits, and says how works do; and what can be seen of it all on a hub."""
 
-    def __init__(
-        self, documents: Iterable[Obj] = (), policy: Policy = DEFAULT, *, checks: bool = True
-    ) -> None:
-        self.clock = VirtualClock(T0)
-        self._refused: set[str] = set()
-        self._checks = checks
-        self.hub = MemoryHub(self.clock, admit=self._admit)
-        self.touched: list[tuple[str, str]] = []  # cluster, what it was told to apply
-        self._told: dict[str, list[Any]] = {}
-        for document in documents:
-            self.add(document)
-        self.policy = policy
-        self.hub.watch(MANAGED_CLUSTER_ADDON, 0, self._hear)
-        self.start()
+    hub: Hub
+    clock: Clock
 
-    def start(self) -> "Rig":
-        """An engine that knows nothing yet."""
-        self.engine = Engine(
-            self.hub,
-            self.clock,
-            self._timers,
-            planners(rolls_addons=True),
-            Fleet(self.policy, trackers=(AddOns,)),
-            pace=Pace({}, strict=True),
-            seed=0,
-        )
-        self.manager = AddOnManager(self.hub, self.clock)
-        self.engine.start()
-        self.manager.start()
-        return self.settle()
-
-    def restart(self) -> "Rig":
-        self.engine.stop()
-        self.manager.close()
-        return self.start()
-
-    def _timers(self, wake: Any) -> VirtualTimers:
-        self.timers = VirtualTimers(self.clock, wake)
-        return self.timers
-
-    def _hear(self, event: Any) -> None:
-        refs = (event.obj.get("status") or {}).get("configReferences") or []
-        told = [(r["desiredConfig"].get("name"), r["desiredConfig"].get("specHash")) for r in refs]
-        if self._told.get(event.ref.key, []) != told:
-            self._told[event.ref.key] = told
-            self.touched.append((event.ref.namespace, ",".join(name for name, _ in told)))
-
-    def _admit(self, ref: Ref, new: Obj, old: Obj | None) -> Obj:
-        if ref.kind is MANAGED_CLUSTER_ADDON and ref.namespace in self._refused:
-            raise Denied(f"{ref}: not here")
-        return admit(ref, new, old) if self._checks else new
+    def settle(self) -> Self:
+        """Wait until what was done has had its effect, where that can be waited for."""
+        return self
 
     # -- doing ---------------------------------------------------------------------------------
 
@@ -168,30 +155,7 @@ class Rig:
             if document.get("status"):
                 self.hub.patch_status(ref, {"status": document["status"]})
 
-    def refuse(self, cluster: str) -> "Rig":
-        """From now on the hub will have no add-on there."""
-        self._refused.add(cluster)
-        return self
-
-    def settle(self) -> "Rig":
-        """Do all that is to be done at this instant."""
-        for _ in range(10_000):
-            if not (self.engine.turn() | bool(self.manager.run_due())):
-                return self
-        raise AssertionError("it never ends")
-
-    def later(self, span: timedelta) -> "Rig":
-        """Go on for so long, timer by timer."""
-        end = self.clock.now() + span
-        self.settle()
-        while (at := self.timers.next_at()) is not None and at <= end:
-            self.clock.advance(max(at - self.clock.now(), timedelta(0)))
-            self.timers.run_due()
-            self.settle()
-        self.clock.advance(end - self.clock.now())
-        return self.settle()
-
-    def decide(self, *groups: Sequence[str], placement: str = "p") -> "Rig":
+    def decide(self, *groups: Sequence[str], placement: str = "p") -> Self:
         """Another scheduler selects these clusters, group by group, and is done with it."""
         key = f"default/{placement}"
         pages = [f"{placement}-{n}" for n in range(len(groups))]
@@ -208,18 +172,18 @@ class Rig:
         self.hub.patch_status(Ref(PLACEMENT, key), {"status": told})
         return self.settle()
 
-    def edit(self, ref: Ref, changes: Obj) -> "Rig":
+    def edit(self, ref: Ref, changes: Obj) -> Self:
         self.hub.patch(ref, changes)
         return self.settle()
 
-    def set_config(self, value: str, name: str = "default") -> "Rig":
+    def set_config(self, value: str, name: str = "default") -> Self:
         spec = {"customizedVariables": [{"name": value, "value": value}]}
         return self.edit(Ref(ADDON_DEPLOYMENT_CONFIG, f"default/{name}"), {"spec": spec})
 
-    def set_addon(self, document: Obj) -> "Rig":
-        old = self.hub.get(CMA)
-        self.hub.replace(CMA, {**old, "spec": document["spec"]})
-        return self.settle()
+    def set_addon(self, document: Obj) -> Self:
+        spec = document["spec"]
+        install = {"placements": None, **spec["installStrategy"]}
+        return self.edit(CMA, {"spec": {**spec, "installStrategy": install}})
 
     def works_do(
         self,
@@ -228,7 +192,7 @@ class Rig:
         ready: bool = True,
         applied: bool = True,
         degraded: bool = False,
-    ) -> "Rig":
+    ) -> Self:
         """The work agents say Applied, Available and Degraded of what is there now."""
         for cluster in clusters:
             ref = Ref(MANIFEST_WORK, f"{cluster}/addon-{NAME}-deploy-0")
@@ -241,12 +205,6 @@ class Rig:
             ]
             self.hub.patch_status(ref, {"status": {"conditions": said}})
         return self.settle()
-
-    def take_touched(self) -> list[str]:
-        """Clusters that were told to apply something else since the last call, in order."""
-        found = [cluster for cluster, _ in self.touched]
-        self.touched.clear()
-        return found
 
     # -- looking -------------------------------------------------------------------------------
 
@@ -293,6 +251,97 @@ class Rig:
             tuple((r.get(field) or {}).get("specHash", "") for field in fields)
             for r in self.progression(placement)["configReferences"]
         ]
+
+
+class Rig(Desk):
+    """A hub, the engine and an add-on manager on virtual time."""
+
+    def __init__(
+        self, documents: Iterable[Obj] = (), policy: Policy = DEFAULT, *, checks: bool = True
+    ) -> None:
+        self.clock: VirtualClock = VirtualClock(T0)
+        self._refused: set[str] = set()
+        self._checks = checks
+        self.hub: MemoryHub = MemoryHub(self.clock, admit=self._admit)
+        self.touched: list[tuple[str, str]] = []  # cluster, what it was told to apply
+        self._told: dict[str, list[Any]] = {}
+        for document in documents:
+            self.add(document)
+        self.policy = policy
+        self.hub.watch(MANAGED_CLUSTER_ADDON, 0, self._hear)
+        self.start()
+
+    def start(self) -> Self:
+        """An engine that knows nothing yet."""
+        self.engine = Engine(
+            self.seen(),
+            self.clock,
+            self._timers,
+            planners(rolls_addons=True),
+            Fleet(self.policy, trackers=(AddOns,)),
+            pace=Pace({}, strict=True),
+            seed=0,
+        )
+        self.manager = AddOnManager(self.hub, self.clock)
+        self.engine.start()
+        self.manager.start()
+        return self.settle()
+
+    def seen(self) -> Hub:
+        """The hub as the engine sees it."""
+        return self.hub
+
+    def restart(self) -> Self:
+        self.engine.stop()
+        self.manager.close()
+        return self.start()
+
+    def _timers(self, wake: Any) -> VirtualTimers:
+        self.timers = VirtualTimers(self.clock, wake)
+        return self.timers
+
+    def _hear(self, event: Any) -> None:
+        refs = (event.obj.get("status") or {}).get("configReferences") or []
+        told = [(r["desiredConfig"].get("name"), r["desiredConfig"].get("specHash")) for r in refs]
+        if self._told.get(event.ref.key, []) != told:
+            self._told[event.ref.key] = told
+            self.touched.append((event.ref.namespace, ",".join(name for name, _ in told)))
+
+    def _admit(self, ref: Ref, new: Obj, old: Obj | None) -> Obj:
+        if ref.kind is MANAGED_CLUSTER_ADDON and ref.namespace in self._refused:
+            raise Denied(f"{ref}: not here")
+        return admit(ref, new, old) if self._checks else new
+
+    # -- doing ---------------------------------------------------------------------------------
+
+    def refuse(self, cluster: str) -> Self:
+        """From now on the hub will have no add-on there."""
+        self._refused.add(cluster)
+        return self
+
+    def settle(self) -> Self:
+        """Do all that is to be done at this instant."""
+        for _ in range(10_000):
+            if not (self.engine.turn() | bool(self.manager.run_due())):
+                return self
+        raise AssertionError("it never ends")
+
+    def later(self, span: timedelta) -> Self:
+        """Go on for so long, timer by timer."""
+        end = self.clock.now() + span
+        self.settle()
+        while (at := self.timers.next_at()) is not None and at <= end:
+            self.clock.advance(max(at - self.clock.now(), timedelta(0)))
+            self.timers.run_due()
+            self.settle()
+        self.clock.advance(end - self.clock.now())
+        return self.settle()
+
+    def take_touched(self) -> list[str]:
+        """Clusters that were told to apply something else since the last call, in order."""
+        found = [cluster for cluster, _ in self.touched]
+        self.touched.clear()
+        return found
 
 
 def said(holder: Obj, kind: str) -> tuple[str, str, str]:

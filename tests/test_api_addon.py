@@ -190,3 +190,4 @@ def test_a_kind_of_configurations_is_known_by_group_and_resource() -> None:
     made = kind_by_resource("example.org", "tunings", namespaced=True)
     assert made is kind_by_resource("example.org", "tunings", namespaced=True)
     assert (made.plural, made.group, made.namespaced) == ("tunings", "example.org", True)
+    assert made.version == "", "the server says which"

@@ -10,11 +10,20 @@ import pytest
 
 from rollout.api.crds import crd
 from rollout.cli.contention import OURS, check_leases, check_writers
-from rollout.cli.diagnosis import CRD_PATH, WRITTEN, Finding, Level, check_kinds, keeps
+from rollout.cli.diagnosis import (
+    CRD_PATH,
+    WRITTEN,
+    WRITTEN_OF_ADDONS,
+    Finding,
+    Level,
+    check_kinds,
+    keeps,
+)
 from rollout.cli.doctor import examine, report
 from rollout.errors import Denied, Gone, Unavailable
 from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
     CONFIG_MAP,
     KINDS,
     LEASE,
@@ -23,7 +32,7 @@ from rollout.model.kinds import (
     REPLICA_SET,
     Obj,
 )
-from rollout.runtime.permissions import ALWAYS, needed
+from rollout.runtime.permissions import ADDONS, ALWAYS
 from rollout.settings import settings
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -57,11 +66,12 @@ class Server:
 
     def __init__(self) -> None:
         self.answers: dict[str, Any] = {}
-        for name in WRITTEN:
+        for name in (*WRITTEN, *WRITTEN_OF_ADDONS):
             kind = KINDS[name]
             self.answers[f"{CRD_PATH}{kind.plural}.{kind.group}"] = crd(kind)
         self.answers[path_of(LEASE)] = {"items": [lease("rollout-controller", MIN / 12)]}
-        for kind, part in ((PLACEMENT_DECISION, "f:status"), (REPLICA_SET, "f:status")):
+        for kind in (PLACEMENT_DECISION, REPLICA_SET, CLUSTER_MANAGEMENT_ADDON):
+            part = "f:status"
             self.answers[path_of(kind)] = {"items": [written(OURS, part, MIN)]}
         self.answers[path_of(MANIFEST_WORK)] = {
             "items": [written(OURS, "f:spec", MIN), written("work", "f:status", MIN)]
@@ -87,11 +97,8 @@ class Server:
             raise found
         return json.dumps(found).encode()
 
-    def examine(self, account: str = "") -> list[Finding]:
-        permissions = needed(settings({}))
-        return list(
-            examine(self.send, permissions, "rollout-system", "rollout-controller", account, NOW)
-        )
+    def examine(self, account: str = "", **chosen: object) -> list[Finding]:
+        return list(examine(self.send, settings(chosen), "rollout-system", account, NOW))
 
 
 @pytest.fixture
@@ -163,11 +170,52 @@ def spoil_workloads(server: Server) -> None:
     server.answers[path_of(REPLICA_SET)]["items"].append(written("work", "f:status", MIN))
 
 
-def spoil_gate(server: Server) -> None:
-    gates = [{"feature": "ManifestWorkReplicaSet", "mode": "Enable"}]
-    manager = {"metadata": {"name": "cm"}, "spec": {"workConfiguration": {"featureGates": gates}}}
+def manage(server: Server, workloads: str, addons: str) -> None:
+    """A ClusterManager with these modes of its gates; "" where it does not say."""
+    parts = {
+        "workConfiguration": ("ManifestWorkReplicaSet", workloads),
+        "addOnManagerConfiguration": ("AddonManagement", addons),
+    }
+    spec = {
+        part: {"featureGates": [{"feature": feature, "mode": mode}] if mode else []}
+        for part, (feature, mode) in parts.items()
+    }
     path = "/apis/operator.open-cluster-management.io/v1/clustermanagers"
-    server.answers[path] = {"items": [manager]}
+    server.answers[path] = {"items": [{"metadata": {"name": "cm"}, "spec": spec}]}
+
+
+def spoil_gate(server: Server) -> None:
+    manage(server, "Enable", "Disable")
+
+
+def spoil_addon_gate(server: Server) -> None:
+    manage(server, "", "Enable")
+
+
+def spoil_addon_gate_that_is_not_set(server: Server) -> None:
+    manage(server, "Disable", "")
+
+
+def spoil_addons(server: Server) -> None:
+    page = written("addon-manager", "f:status", MIN)
+    del page["metadata"]["namespace"]
+    server.answers[path_of(CLUSTER_MANAGEMENT_ADDON)]["items"].append(page)
+
+
+def spoil_configurations(server: Server) -> None:
+    config = {"group": "example.org", "resource": "tunings"}
+    spec = {"supportedConfigs": [{**config, "defaultConfig": {"name": "t"}}]}
+    server.answers[path_of(CLUSTER_MANAGEMENT_ADDON)]["items"].append(
+        {"metadata": {"name": "a"}, "spec": spec}
+    )
+    server.refused = {("watch", "tunings")}
+
+
+def spoil_field_of_addons(server: Server) -> None:
+    path = f"{CRD_PATH}managedclusteraddons.addon.open-cluster-management.io"
+    server.answers[path] = copy.deepcopy(server.answers[path])
+    schema = server.answers[path]["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    del schema["properties"]["status"]["properties"]["configReferences"]
 
 
 def spoil_record(server: Server) -> None:
@@ -188,7 +236,12 @@ def spoil_record(server: Server) -> None:
         (spoil_decisions, "placement wrote the status of a PlacementDecision"),
         (spoil_works, "work wrote the spec of a ManifestWork"),
         (spoil_workloads, "work wrote the status of a ManifestWorkReplicaSet"),
-        (spoil_gate, "the ClusterManager cm enables"),
+        (spoil_gate, "the ClusterManager cm enables OCM's ManifestWorkReplicaSet controller"),
+        (spoil_addon_gate, "the ClusterManager cm enables OCM's add-on manager"),
+        (spoil_addon_gate_that_is_not_set, "the ClusterManager cm enables OCM's add-on manager"),
+        (spoil_addons, "addon-manager wrote the status of a ClusterManagementAddOn at"),
+        (spoil_configurations, "may not watch tunings.example.org"),
+        (spoil_field_of_addons, "prunes status.configReferences[]"),
         (spoil_record, "cannot be read: ns/r-0"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
@@ -202,6 +255,29 @@ def test_each_trouble_is_one_problem_with_a_way_out(
     assert said in problem
     assert all(f.fix for f in found if f.level is Level.PROBLEM)
     assert report(found, "text") == 1
+
+
+def test_a_hub_may_do_without_addons(server: Server) -> None:
+    for name in WRITTEN_OF_ADDONS:
+        kind = KINDS[name]
+        del server.answers[f"{CRD_PATH}{kind.plural}.{kind.group}"]
+    del server.answers[path_of(CLUSTER_MANAGEMENT_ADDON)]
+
+    found = server.examine()
+
+    assert problems(found) == []
+    assert any("no add-on is installed or configured" in f.what for f in found)
+    assert {f.check for f in found if f.level is Level.OK} >= {"second controller", "records"}
+
+
+def test_where_addons_are_left_to_ocm_they_are_nobodys_trouble(server: Server) -> None:
+    spoil_addon_gate(server)
+    spoil_addons(server)
+    spoil_configurations(server)
+    server.refused |= {(verb, p.resource) for p in ADDONS for verb in p.verbs}
+
+    assert problems(server.examine(roll_addons=False)) == []
+    assert len(problems(server.examine())) > 3
 
 
 def test_what_others_wrote_long_ago_was_taken_over(server: Server) -> None:
@@ -254,7 +330,7 @@ def test_permissions_are_those_of_who_asks_or_of_a_service_account(server: Serve
     assert {obj["spec"]["user"] for obj in server.asked} == {user}
     verbs = {(o["spec"]["resourceAttributes"]["verb"], o["spec"]["resourceAttributes"]["resource"])
              for o in server.asked}  # fmt: skip
-    for permission in ALWAYS:
+    for permission in (*ALWAYS, *ADDONS):
         for verb in permission.verbs:
             assert (verb, permission.resource.partition("/")[0]) in verbs
 

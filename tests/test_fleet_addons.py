@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rollout.errors import Unavailable
+from rollout.errors import NotServed
 from rollout.fleet.mirror import Mirror
 from rollout.model import names
 from rollout.model.addon import ClusterAddOn, Config, ConfigRef, Reference, Resource
@@ -408,7 +408,7 @@ def test_a_kind_that_the_server_does_not_have_holds_only_what_refers_to_it() -> 
 
             def listing(kind: Kind, *args: Any, **more: Any) -> Any:
                 if kind is tunings and not self.has_kind:
-                    raise Unavailable("no such resource")
+                    raise NotServed("no such resource")
                 return listed(kind, *args, **more)
 
             self.has_kind = False

@@ -16,12 +16,21 @@ from rollout.fleet.fleet import Fleet
 from rollout.model.kinds import LEASE, Obj
 from rollout.runtime.figures import Figures, WorkloadFigures
 from rollout.runtime.metrics import Metrics
-from rollout.runtime.permissions import ALWAYS, HEALTH, PLACING, SETS, Permission, grants
+from rollout.runtime.permissions import (
+    ADDONS,
+    ALWAYS,
+    HEALTH,
+    PLACING,
+    SETS,
+    Permission,
+    grants,
+)
+from rollout.runtime.planners import trackers
 from rollout.settings import Settings, settings
 
 ROOT = Path(__file__).parents[1]
 MANIFESTS = ROOT / "manifests"
-STANDALONE = (*ALWAYS, *PLACING, *SETS)
+STANDALONE = (*ALWAYS, *PLACING, *SETS, *ADDONS)
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 
 
@@ -106,7 +115,12 @@ def test_what_is_granted_is_exactly_what_is_needed(
 
 
 def test_the_components_grant_what_their_settings_need() -> None:
-    for name, permissions in (("placements", PLACING), ("sets", SETS), ("health", HEALTH)):
+    for name, permissions in (
+        ("placements", PLACING),
+        ("sets", SETS),
+        ("addons", ADDONS),
+        ("health", HEALTH),
+    ):
         roles = of_kind(documents(MANIFESTS / "components" / name / "rbac.yaml"), "ClusterRole")
         assert granted(roles) == grants(permissions), name
 
@@ -115,9 +129,10 @@ def test_whatever_is_watched_may_be_read() -> None:
     for fleet, permissions in (
         (Fleet(), ALWAYS),
         (Fleet(watches_health=True), (*ALWAYS, *HEALTH)),
+        (Fleet(trackers=trackers(rolls_addons=True)), (*ALWAYS, *ADDONS)),
     ):
         allowed = grants(p for p in permissions if not p.here)
-        for kind in fleet.watched:
+        for kind in {*fleet.watched, *fleet.wanted_kinds()}:
             for verb in ("get", "list", "watch"):
                 assert (kind.group, kind.plural, verb) in allowed, f"{verb} {kind.plural}"
     assert LEASE in Fleet(watches_health=True).watched
@@ -170,7 +185,7 @@ def test_the_settings_are_settings(folder: str, schedules: bool) -> None:
         assert name in Settings.model_fields, variable
         values[name] = value
     chosen = settings(values)
-    assert (chosen.schedule_placements, chosen.keep_sets) == (schedules, schedules)
+    assert {chosen.schedule_placements, chosen.keep_sets, chosen.roll_addons} == {schedules}
     assert chosen.watch_health is False
 
 
@@ -220,7 +235,7 @@ BY = re.compile(r"\b(?:by|on)\s*\(([^)]*)\)")
 def known() -> dict[str, set[str]]:
     """Every series that a controller can have, with its labels."""
     metrics = Metrics()
-    one = WorkloadFigures("ns", "w", {"Soaked": 1}, {"SlotsFull": 1}, 0.0, False)
+    one = WorkloadFigures("Kind", "ns", "w", {"Soaked": 1}, {"SlotsFull": 1}, 0.0, False)
     metrics.follow(lambda: Figures((one,)), lambda: True)
     for labelled in (
         metrics.scheduling, metrics.binding, metrics.plugin, metrics.cel, metrics.plan, metrics.lag,
@@ -287,7 +302,7 @@ def test_there_is_an_alert_for_each_trouble_that_needs_a_person() -> None:
         assert rule["annotations"]["description"]
         used = set(re.findall(r"\$labels\.(\w+)", json.dumps(rule["annotations"])))
         kept = {label.strip() for listed in BY.findall(rule["expr"]) for label in listed.split(",")}
-        assert used <= kept | {"namespace", "name"}, rule["alert"]
+        assert used <= kept | {"kind", "namespace", "name"}, rule["alert"]
 
 
 def test_the_dashboard_has_no_two_panels_in_one_place() -> None:

@@ -16,52 +16,31 @@ from rollout.model.kinds import (
     Ref,
 )
 from tests.addons import (
+    ALL_DONE,
+    CLUSTERS,
     CMA,
+    COMPLETED,
+    CONFIGURED,
     MIN,
     NO_GRACE,
+    NOT_READY,
     SEC,
+    TEST,
+    TEST1,
+    TEST2,
+    TEST3,
+    WAITING,
     Rig,
     addon,
     cluster_addon,
-    config,
     fleet,
+    going,
     installed_at,
     kinds_watched,
     progressive,
     refer,
+    typed,
 )
-
-TEST = "ea4e6089e8b2f584c1cd8b86e16a15df3186b30744f433ede7436091c93a4cc7"
-TEST1 = "b746cc98936955dd2168640f0011a14f2a74be306c747bc8ba829328cc772690"
-TEST2 = "3e6348b0c0f0a341ce28d0a2f99bc41fc63fb17d947eb5a45284729fbeb63b32"
-TEST3 = "9b3c6d09731ed254589fa4fc2936e6fb00537de92da5e035183da313eb98d27e"
-
-COMPLETED = ("False", "Completed", "completed with no errors.")
-NOT_READY = ("True", "Progressing", "progressing... work is not ready")
-CONFIGURED = ("True", "ConfigurationsConfigured", "Configurations configured")
-WAITING = (
-    "False",
-    "ConfigurationsNotConfigured",
-    "Configurations updated and not configured yet",
-)
-ALL_DONE = (
-    "selected clusters 4. configured addons 4/4 completed with no errors, 0 failed 0 timeout."
-)
-CLUSTERS = ["c0", "c1", "c2", "c3"]
-
-
-def typed(name: str = "default", value: str = "test") -> Obj:
-    """As OCM's typed client writes it."""
-    obj = config(name, value)
-    return {**obj, "spec": {**obj["spec"], "proxyConfig": {}}}
-
-
-def going(part: int, whole: int = 4, failed: int = 0, late: int = 0, selected: int = 4) -> str:
-    return (
-        f"selected clusters {selected}. configured addons {part}/{whole} progressing..., "
-        f"{failed} failed {late} timeout."
-    )
-
 
 # -- the upgrade table ----------------------------------------------------------------------------
 

@@ -78,14 +78,12 @@ def test_a_placement_speaks_as_ocm_does() -> None:
     ("ref", "namespace", "regarding"),
     [
         (Ref(MANAGED_CLUSTER, "eu-1"), "eu-1", "eu-1"),
-        (Ref(CLUSTER_SET, "prod"), "default", None),
+        (Ref(CLUSTER_SET, "prod"), "default", "default"),
         (WEB, "default", "default"),
     ],
     ids=["cluster", "set", "workload"],
 )
-def test_an_event_lies_where_the_server_wants_it(
-    ref: Ref, namespace: str, regarding: str | None
-) -> None:
+def test_an_event_lies_where_the_server_wants_it(ref: Ref, namespace: str, regarding: str) -> None:
     write = Chronicle("pod").add(Note(ref, "R", "m"), "", T0)
     assert isinstance(write, Create)
     assert write.obj["metadata"]["namespace"] == namespace

@@ -6,13 +6,23 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import (
+    ADDON_DEPLOYMENT_CONFIG,
+    CLUSTER_MANAGEMENT_ADDON,
+    MANIFEST_WORK,
+    PLACEMENT,
+    REPLICA_SET,
+    Obj,
+    Ref,
+)
 from rollout.planning.plan import NOTHING, Note, Patch, Plan
+from rollout.runtime.assembly import uid_of
 from rollout.runtime.figures import Figures, WorkloadFigures, figures
 from rollout.runtime.io import Outcome, Result
-from rollout.runtime.measured import MeasuredPlanner, News
+from rollout.runtime.measured import MeasuredFleet, MeasuredPlanner, News
 from rollout.runtime.metrics import Metrics
 from tests import make
+from tests.addons import addon, config, installed_at, progressive
 from tests.processes import SEC, T0, Process, World
 
 CLUSTERS = 12
@@ -66,7 +76,7 @@ def scraped(process: Process) -> bytes:
 def test_a_rollout_can_be_read_from_the_metrics(running: tuple[World, Process]) -> None:
     _, process = running
     found = parsed(scraped(process))
-    web = (("name", "web"), ("namespace", "default"))
+    web = (("kind", "ManifestWorkReplicaSet"), ("name", "web"), ("namespace", "default"))
     by_phase = {
         dict(labels)["phase"]: value
         for (name, labels), value in found.items()
@@ -216,7 +226,7 @@ def test_notes_are_counted_by_reason_and_type() -> None:
 
 def one(budget_used: float) -> Figures:
     return Figures(
-        (WorkloadFigures("ns", "w", {"Failed": 1}, {"SlotsFull": 4}, budget_used, True),)
+        (WorkloadFigures("Kind", "ns", "w", {"Failed": 1}, {"SlotsFull": 4}, budget_used, True),)
     )
 
 
@@ -224,7 +234,7 @@ def test_figures_become_gauges() -> None:
     metrics = Metrics()
     metrics.follow(lambda: one(0.5), lambda: True)
     found = parsed(metrics.text())
-    key = (("name", "w"), ("namespace", "ns"))
+    key = (("kind", "Kind"), ("name", "w"), ("namespace", "ns"))
     assert found["rollout_budget_used_ratio", key] == 0.5
     assert found["rollout_finished", key] == 1
     assert found["rollout_blocked", (*key, ("reason", "SlotsFull"))] == 4
@@ -244,6 +254,47 @@ def test_the_budget_is_counted_where_it_is_tightest(tolerated: Obj, used: float)
     process = world.start("p0")
     world.on(150)
     assert _used(process) == pytest.approx(used)
+
+
+def test_addons_are_counted_beside_workloads() -> None:
+    """Four clusters in flight, since nobody renders or applies what they are to have."""
+    placed = installed_at("p", strategy=progressive(maxConcurrency=4, maxFailures=8))
+    world = World([*make.fleet(10), make.workload(), addon("default", placements=[placed])])
+    world.hub.create(Ref(ADDON_DEPLOYMENT_CONFIG, "default/default"), config())
+    process = world.start("p0")
+    world.on(5)
+    found = parsed(scraped(process))
+
+    for kind, name, namespace in (
+        ("ClusterManagementAddOn", "hello", ""),
+        ("ManifestWorkReplicaSet", "web", "default"),
+    ):
+        key = (("kind", kind), ("name", name), ("namespace", namespace))
+        phases = {
+            dict(labels)["phase"]: value
+            for (sample, labels), value in found.items()
+            if sample == "rollout_clusters" and set(key) <= set(labels)
+        }
+        assert sum(phases.values()) == 10
+        assert found["rollout_finished", key] == 0
+    assert found["rollout_blocked", (*key_of_addon(), ("reason", "SlotsFull"))] == 6
+    assert found["rollout_plan_duration_seconds_count", (("kind", "ClusterManagementAddOn"),)] > 0
+    assert found["rollout_decision_lag_seconds_count", (("kind", "ClusterManagementAddOn"),)] > 0
+
+
+def key_of_addon() -> tuple[tuple[str, str], ...]:
+    return (("kind", "ClusterManagementAddOn"), ("name", "hello"), ("namespace", ""))
+
+
+def test_what_is_told_of_an_addon_names_its_uid() -> None:
+    world = World([*make.fleet(2), addon("default", placements=[installed_at()])])
+    process = world.start("p0")
+    world.on(5)
+    stored = world.get(CLUSTER_MANAGEMENT_ADDON, "hello")
+
+    fleet = process.controller.engine.fleet
+    assert isinstance(fleet, MeasuredFleet)
+    assert uid_of(fleet, Ref(CLUSTER_MANAGEMENT_ADDON, "hello")) == stored["metadata"]["uid"]
 
 
 def _used(process: Process) -> float:

@@ -20,6 +20,7 @@ from rollout.runtime.fence import FencedIo
 from rollout.runtime.io import perform
 from rollout.runtime.leader import Candidate, LeaseTerms, Move, Standing
 from tests import make
+from tests.addons import addon, installed_at
 from tests.processes import SEC, T0, Process, World
 
 CLUSTERS = 16
@@ -46,13 +47,13 @@ def test_a_single_process_leads_reads_and_rolls_out() -> None:
 
 
 def test_whoever_waits_neither_reads_the_fleet_nor_writes() -> None:
-    world = World(documents())
+    world = World([*documents(), addon(placements=[installed_at()])])
     world.start("p0")
     world.on(1)
     second = world.start("p1")
     world.on(30)
     assert world.by("p1") == []
-    assert second.controller.engine.fleet.workloads() == []
+    assert second.controller.engine.fleet.rolled_out() == []
     assert second.controller.readiness().ready
     assert "p0 leads" in second.controller.readiness().why
 

@@ -15,7 +15,7 @@ from rollout.model.kinds import KINDS, Kind, Obj, Ref, ref_of
 from rollout.planning.documents import difference
 from rollout.planning.plan import Planner
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.planners import ROLLED_OUT, planners
+from rollout.runtime.planners import WORKLOADS, planners
 from rollout.runtime.timers import VirtualTimers
 
 Change = Callable[[EmbeddedHub], None]
@@ -90,7 +90,7 @@ def _store(hub: EmbeddedHub, obj: Obj) -> None:
         rest = ("apiVersion", "kind", "metadata", "status")
         before, after = ({k: o[k] for k in o if k not in rest} for o in (old, obj))
         hub.patch(ref, {**difference(before, after), "metadata": asked})
-    if obj.get("status") and kind.has_status and kind not in ROLLED_OUT:
+    if obj.get("status") and kind.has_status and kind not in WORKLOADS:
         hub.patch_status(ref, {"status": obj["status"]})
 
 
@@ -100,7 +100,7 @@ def placed(hub: EmbeddedHub, clock: VirtualClock) -> Fleet:
     Returns: what an engine would then know. Raises: what a planner raises.
     """
     others: dict[Kind, Planner[Any]] = {
-        kind: planner for kind, planner in planners().items() if kind not in ROLLED_OUT
+        kind: planner for kind, planner in planners().items() if kind not in WORKLOADS
     }
     engine = Engine(
         hub,

@@ -13,7 +13,7 @@ from rollout.cli.options import F, Stop, options
 from rollout.cli.store import open_hub
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Ref
-from rollout.runtime.planners import ROLLED_OUT
+from rollout.runtime.planners import WORKLOADS
 
 output_option: Callable[[F], F] = click.option(
     "-o",
@@ -44,8 +44,8 @@ def show(value: object, output: str, lines: Iterable[str]) -> None:
 def workload_ref(words: tuple[str, ...], namespace: str, verb: str) -> Ref:
     """The one workload that the words after a verb name. Raises: UsageError."""
     named: list[Target] = targets(words) if words else []
-    if any(target.kind not in ROLLED_OUT for target in named):
-        kinds = " or a ".join(kind.name for kind in ROLLED_OUT)
+    if any(target.kind not in WORKLOADS for target in named):
+        kinds = " or a ".join(kind.name for kind in WORKLOADS)
         raise click.UsageError(f"{verb} is about a {kinds}: mwrs NAME, cma NAME")
     if len(named) != 1 or not named[0].name:
         raise click.UsageError("name one workload: mwrs NAME, cma NAME")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rollout.cli.diagnosis import Finding, Level, Send, ask
@@ -10,6 +11,7 @@ from rollout.hub.kube_objects import path_of
 from rollout.model import names
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
     CONFIG_MAP,
     LEASE,
     MANIFEST_WORK,
@@ -17,6 +19,7 @@ from rollout.model.kinds import (
     REPLICA_SET,
     Kind,
     Obj,
+    key_of,
 )
 from rollout.planning.record import CLUSTERS, HEAD
 
@@ -74,21 +77,34 @@ CONTESTED: Mapping[Kind, tuple[str, str]] = {
     ),
 }
 """Which part of a kind is ours alone, and what is to be switched off where somebody else writes it."""
+CONTESTED_OF_ADDONS: Mapping[Kind, tuple[str, str]] = {
+    CLUSTER_MANAGEMENT_ADDON: (
+        "f:status",
+        "--no-roll-addons, or OCM's add-on manager: AddonManagement of the ClusterManager",
+    ),
+}
+"""The same where add-ons are rolled out."""
 
 
-def check_writers(send: Send, now: datetime) -> Iterator[Finding]:
+def check_writers(send: Send, now: datetime, *, addons: bool = False) -> Iterator[Finding]:
     """Who has written, lately, what only we should write? Told by managedFields."""
-    for kind, (part, switch) in CONTESTED.items():
+    contested = {**CONTESTED, **(CONTESTED_OF_ADDONS if addons else {})}
+    for kind, (part, switch) in contested.items():
         writers: dict[str, tuple[datetime, str]] = {}
         query = f"?limit={SAMPLE}"
         if kind is MANIFEST_WORK:
             query += f"&labelSelector={names.WORK_OWNER_LABEL}"
-        items = ask(send, path_of(kind) + query).get("items") or ()
+        try:
+            items = ask(send, path_of(kind) + query).get("items") or ()
+        except Gone:
+            if kind in CONTESTED:
+                raise
+            continue  # a hub may do without add-ons
         for obj in items:
             for manager, at in writers_of(obj, part):
                 if manager != OURS and at >= writers.get(manager, (at, ""))[0]:
                     meta = obj["metadata"]
-                    writers[manager] = (at, f"{meta['namespace']}/{meta['name']}")
+                    writers[manager] = (at, key_of(meta.get("namespace", ""), meta["name"]))
         fresh = {m: said for m, said in writers.items() if now < said[0] + RECENT}
         yield from _writer_findings(kind, part, switch, fresh, set(writers) - set(fresh))
 
@@ -125,24 +141,51 @@ def _writer_findings(
         )
 
 
-def check_gates(send: Send) -> Iterator[Finding]:
-    """Does a ClusterManager switch OCM's controller of ManifestWorkReplicaSets on?"""
+@dataclass(frozen=True, slots=True)
+class _Gate:
+    """A feature gate of a ClusterManager that switches a controller of OCM's on."""
+
+    part: str  # of its spec
+    feature: str
+    what: str
+    by_default: bool
+
+
+_WORKLOADS = _Gate(
+    "workConfiguration",
+    "ManifestWorkReplicaSet",
+    "OCM's ManifestWorkReplicaSet controller",
+    by_default=False,
+)
+_ADDONS = _Gate(
+    "addOnManagerConfiguration", "AddonManagement", "OCM's add-on manager", by_default=True
+)
+
+
+def check_gates(send: Send, *, addons: bool = False) -> Iterator[Finding]:
+    """Does a ClusterManager switch a controller on that does what ours does?"""
     try:
         managers = ask(send, MANAGER_PATH).get("items") or ()
     except Gone:
         return
     for manager in managers:
-        work = (manager.get("spec") or {}).get("workConfiguration") or {}
-        gates = {gate.get("feature"): gate.get("mode") for gate in work.get("featureGates") or ()}
-        if gates.get("ManifestWorkReplicaSet") == "Enable":
+        for gate in (_WORKLOADS, *((_ADDONS,) if addons else ())):
+            if not _is_on(gate, manager.get("spec") or {}):
+                continue
             name = manager["metadata"]["name"]
             yield Finding(
                 "second controller",
                 Level.PROBLEM,
-                f"the ClusterManager {name} enables OCM's ManifestWorkReplicaSet controller",
-                "set the mode of that feature gate in spec.workConfiguration.featureGates to"
-                " Disable; works and statuses stay as they are, and ours goes on from them",
+                f"the ClusterManager {name} enables {gate.what}",
+                f"set the mode of the feature gate {gate.feature} in spec.{gate.part}.featureGates"
+                " to Disable; what it made stays as it is, and ours goes on from there",
             )
+
+
+def _is_on(gate: _Gate, spec: Obj) -> bool:
+    said = (spec.get(gate.part) or {}).get("featureGates") or ()
+    modes = {each.get("feature"): each.get("mode") for each in said}
+    return bool(modes.get(gate.feature, "Enable" if gate.by_default else "") == "Enable")
 
 
 # -- what we keep --------------------------------------------------------------------------------
@@ -150,10 +193,7 @@ def check_gates(send: Send) -> Iterator[Finding]:
 
 def check_records(send: Send) -> Iterator[Finding]:
     """Can every record be read, and does the workload that it is about still exist?"""
-    workloads = {
-        f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
-        for obj in ask(send, path_of(REPLICA_SET)).get("items") or ()
-    }
+    workloads = set(_keys(send, REPLICA_SET)) | set(_keys(send, CLUSTER_MANAGEMENT_ADDON))
     pages = (
         ask(send, f"{path_of(CONFIG_MAP)}?labelSelector={names.RECORD_LABEL}").get("items") or ()
     )
@@ -182,6 +222,16 @@ def check_records(send: Send) -> Iterator[Finding]:
         )
     if not bad:
         yield Finding("records", Level.OK, f"{len(pages)} pages, all readable")
+
+
+def _keys(send: Send, kind: Kind) -> Iterator[str]:
+    """Keys of all workloads of a kind; a hub may do without some."""
+    try:
+        items = ask(send, path_of(kind)).get("items") or ()
+    except Gone:
+        return
+    for obj in items:
+        yield key_of(obj["metadata"].get("namespace", ""), obj["metadata"]["name"])
 
 
 def _is_readable(data: Mapping[str, object]) -> bool:

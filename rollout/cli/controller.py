@@ -10,7 +10,7 @@ import click
 from rollout.cli.options import Stop, options, shared, was_typed
 from rollout.errors import Fenced
 from rollout.hub.kube_access import Access
-from rollout.runtime.assembly import on_kubernetes
+from rollout.runtime.kube_process import on_kubernetes
 from rollout.runtime.logs import start_logging
 from rollout.settings import Settings, settings
 

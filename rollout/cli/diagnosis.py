@@ -4,19 +4,18 @@ Every check takes `Send`, the one way to ask, so that a test can answer.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from rollout.api.crds import crd
-from rollout.errors import Denied, Gone
+from rollout.errors import Gone
 from rollout.model.kinds import (
     KINDS,
     Kind,
     Obj,
 )
-from rollout.runtime.permissions import Permission
 
 Send = Callable[[str, str, Obj | None], bytes]
 """``(method, path, body) -> answer``. Raises: HubError."""
@@ -70,33 +69,64 @@ WRITTEN: Mapping[str, tuple[str, ...]] = {
     "AddOnPlacementScore": ("status.scores[].value",),
 }
 """Fields that we write or rely on: a schema without one prunes it, without a word."""
+WRITTEN_OF_ADDONS: Mapping[str, tuple[str, ...]] = {
+    "ClusterManagementAddOn": (
+        "spec.installStrategy.placements[].rolloutStrategy",
+        "status.defaultconfigReferences[].desiredConfig.specHash",
+        "status.installProgressions[].configReferences[].lastKnownGoodConfig.specHash",
+        "status.installProgressions[].conditions[].observedGeneration",
+    ),
+    "ManagedClusterAddOn": (
+        "status.configReferences[].desiredConfig.specHash",
+        "status.configReferences[].lastObservedGeneration",
+        "status.conditions[].message",
+    ),
+}
+"""The same of add-ons, without which everything else goes on."""
 
 
-def check_kinds(send: Send) -> Iterator[Finding]:
-    """Is each CustomResourceDefinition there, and does it keep what we write?"""
+def check_kinds(send: Send, *, addons: bool = False) -> Iterator[Finding]:
+    """Is each CustomResourceDefinition there, and does it keep what we write?
+
+    ``addons``: those of add-ons too. A hub may do without them.
+    """
     missing: list[str] = []
-    for name in sorted(WRITTEN):
+    wanted = {**WRITTEN, **(WRITTEN_OF_ADDONS if addons else {})}
+    for name in sorted(wanted):
         kind = KINDS[name]
-        crd_name = f"{kind.plural}.{kind.group}"
         try:
-            found = ask(send, CRD_PATH + crd_name)
+            found = ask(send, f"{CRD_PATH}{kind.plural}.{kind.group}")
         except Gone:
-            missing.append(crd_name)
+            missing.append(name)
             continue
-        yield from _kind_findings(kind, found)
-    if missing:
+        yield from _kind_findings(kind, found, wanted[name])
+    if not missing:
+        yield Finding("kinds", Level.OK, f"all {len(wanted)} kinds are installed")
+    needed = _listed(name for name in missing if name in WRITTEN)
+    if needed:
         yield Finding(
             "kinds",
             Level.PROBLEM,
-            f"not installed: {', '.join(missing)}",
+            f"not installed: {needed}",
             "kubectl apply -k manifests/standalone on a hub of its own; on an OCM hub,"
             " `clusteradm init` or the ClusterManager installs them",
         )
-    else:
-        yield Finding("kinds", Level.OK, f"all {len(WRITTEN)} kinds are installed")
+    lacking = _listed(name for name in missing if name not in WRITTEN)
+    if lacking:
+        yield Finding(
+            "kinds",
+            Level.NOTE,
+            f"not installed: {lacking}; no add-on is installed or configured, all else goes on",
+            "to roll add-ons out, kubectl apply -k manifests/crds; the controller notices within"
+            " five minutes",
+        )
 
 
-def _kind_findings(kind: Kind, found: Obj) -> Iterator[Finding]:
+def _listed(kinds: Iterable[str]) -> str:
+    return ", ".join(f"{KINDS[name].plural}.{KINDS[name].group}" for name in kinds)
+
+
+def _kind_findings(kind: Kind, found: Obj, written: Iterable[str]) -> Iterator[Finding]:
     versions = {v["name"]: v for v in found.get("spec", {}).get("versions", ())}
     ours = versions.get(kind.version)
     name = f"{kind.plural}.{kind.group}"
@@ -117,7 +147,7 @@ def _kind_findings(kind: Kind, found: Obj) -> Iterator[Finding]:
             "install OCM's or our definition (manifests/crds)",
         )
     schema = (ours.get("schema") or {}).get("openAPIV3Schema") or {}
-    pruned = [path for path in WRITTEN[kind.name] if not keeps(schema, path)]
+    pruned = [path for path in written if not keeps(schema, path)]
     if pruned:
         yield Finding(
             "kinds",
@@ -147,69 +177,3 @@ def keeps(schema: Obj, path: str) -> bool:
         if part.endswith("[]"):
             schema = schema.get("items") or {}
     return True
-
-
-# -- permissions ---------------------------------------------------------------------------------
-
-
-def check_permissions(
-    send: Send, permissions: tuple[Permission, ...], namespace: str, account: str
-) -> Iterator[Finding]:
-    """Is everything allowed that a controller does?
-
-    Args:
-        namespace: where the lease lies.
-        account: the service account ``ns/name`` that is asked about; "" for whoever asks.
-    """
-    who = f"service account {account}" if account else "the user of this kubeconfig"
-    refused: list[str] = []
-    for permission in permissions:
-        for verb in permission.verbs:
-            try:
-                allowed = _may(send, permission, verb, namespace, account)
-            except Denied as error:
-                yield Finding(
-                    "permissions",
-                    Level.NOTE,
-                    f"cannot find out what {who} may do: {error}",
-                    "run as somebody who may create subjectaccessreviews",
-                )
-                return
-            if not allowed:
-                place = f" in namespace {namespace}" if permission.here else ""
-                target = f"{permission.resource}.{permission.group}".rstrip(".")
-                refused.append(f"{verb} {target}{place}")
-    if refused:
-        yield Finding(
-            "permissions",
-            Level.PROBLEM,
-            f"{who} may not {', '.join(refused)}",
-            "apply the ClusterRole and Role of manifests/standalone or manifests/on-ocm, and bind"
-            " them to the service account",
-        )
-    else:
-        yield Finding("permissions", Level.OK, f"{who} may do all that a controller does")
-
-
-def _may(send: Send, permission: Permission, verb: str, namespace: str, account: str) -> bool:
-    resource, _, sub = permission.resource.partition("/")
-    attributes = {
-        "group": permission.group,
-        "resource": resource,
-        "subresource": sub,
-        "verb": verb,
-        "namespace": namespace if permission.here else "",
-    }
-    kind = "SubjectAccessReview" if account else "SelfSubjectAccessReview"
-    spec: Obj = {"resourceAttributes": {k: v for k, v in attributes.items() if v}}
-    if account:
-        place, _, name = account.partition("/")
-        spec["user"] = f"system:serviceaccount:{place}:{name}"
-        spec["groups"] = [
-            "system:serviceaccounts",
-            f"system:serviceaccounts:{place}",
-            "system:authenticated",
-        ]
-    question = {"apiVersion": "authorization.k8s.io/v1", "kind": kind, "spec": spec}
-    answer = json.loads(send("POST", f"/apis/authorization.k8s.io/v1/{kind.lower()}s", question))
-    return bool((answer.get("status") or {}).get("allowed"))

@@ -7,14 +7,15 @@ from datetime import datetime
 import click
 
 from rollout.cli.contention import check_gates, check_leases, check_records, check_writers
-from rollout.cli.diagnosis import Finding, Level, Send, check_kinds, check_permissions
+from rollout.cli.diagnosis import Finding, Level, Send, check_kinds
 from rollout.cli.options import Stop, options, shared, was_typed
+from rollout.cli.rights import check_configurations, check_permissions
 from rollout.clock import SystemClock
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
-from rollout.runtime.permissions import Permission, needed
-from rollout.settings import settings
+from rollout.runtime.permissions import needed
+from rollout.settings import Settings, settings
 
 SIGNS = {Level.OK: "✔", Level.NOTE: "·", Level.PROBLEM: "✖"}
 
@@ -53,6 +54,12 @@ Exit codes:
     help="Whether the controller decides Placements.  [default: it does]",
 )
 @click.option(
+    "--roll-addons/--no-roll-addons",
+    "addons",
+    default=None,
+    help="Whether the controller rolls add-ons out.  [default: where it decides Placements]",
+)
+@click.option(
     "-o",
     "--output",
     type=click.Choice(["text", "json"]),
@@ -60,39 +67,46 @@ Exit codes:
     help="How to print it.  [default: text]",
 )
 @shared
-def doctor(namespace: str, account: str, schedules: bool, output: str) -> int:
+def doctor(namespace: str, account: str, schedules: bool, addons: bool | None, output: str) -> int:
     """Look at a hub."""
     asked = options()
     if was_typed("state"):
         raise Stop(2, "a state file has no permissions and no second controller: give --kubeconfig")
     if account and account.count("/") != 1:
         raise click.UsageError(f"--service-account {account}: write NAMESPACE/NAME")
-    chosen = settings({"schedule_placements": schedules, "keep_sets": schedules})
+    rolls = schedules if addons is None else addons
+    chosen = settings(
+        {"schedule_placements": schedules, "keep_sets": schedules, "roll_addons": rolls}
+    )
     hub = KubeHub(Access(asked.kubeconfig or None, asked.context or None), patience=1.0)
     try:
-        found = examine(
-            hub.send, needed(chosen), namespace, chosen.lease_name, account, SystemClock().now()
-        )
+        found = examine(hub.send, chosen, namespace, account, SystemClock().now())
         return report(list(found), output)
     finally:
         hub.close()
 
 
 def examine(
-    send: Send,
-    permissions: tuple[Permission, ...],
-    namespace: str,
-    lease: str,
-    account: str,
-    now: datetime,
+    send: Send, chosen: Settings, namespace: str, account: str, now: datetime
 ) -> Iterator[Finding]:
-    """All findings. A check that cannot be made is a finding too."""
+    """All findings. A check that cannot be made is a finding too.
+
+    Args:
+        chosen: the settings of the controller.
+        namespace: where the lease lies.
+        account: the service account ``ns/name`` that it runs as; "" for whoever asks.
+    """
+    addons = chosen.roll_addons
     checks: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
-        ("kinds", lambda: check_kinds(send)),
-        ("permissions", lambda: check_permissions(send, permissions, namespace, account)),
-        ("leader", lambda: check_leases(send, namespace, lease, now)),
-        ("second controller", lambda: check_writers(send, now)),
-        ("second controller", lambda: check_gates(send)),
+        ("kinds", lambda: check_kinds(send, addons=addons)),
+        ("permissions", lambda: check_permissions(send, needed(chosen), namespace, account)),
+        (
+            "permissions",
+            lambda: check_configurations(send, account) if addons else iter(()),
+        ),
+        ("leader", lambda: check_leases(send, namespace, chosen.lease_name, now)),
+        ("second controller", lambda: check_writers(send, now, addons=addons)),
+        ("second controller", lambda: check_gates(send, addons=addons)),
         ("records", lambda: check_records(send)),
     )
     for name, check in checks:

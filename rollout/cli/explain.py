@@ -22,7 +22,7 @@ from rollout.model.kinds import (
     find,
     key_of,
 )
-from rollout.runtime.planners import ROLLED_OUT
+from rollout.runtime.planners import WORKLOADS
 
 EXPLAIN_HELP = """Say why something stands where it stands, since when, and what would end that.
 
@@ -99,7 +99,7 @@ def explain(
     place = namespace or DEFAULT_NAMESPACE
     ref = Ref(kind, key_of(place if kind.namespaced else "", name))
     with sighted() as (_, sight):
-        if kind in ROLLED_OUT:
+        if kind in WORKLOADS:
             rollout = explain_rollout(sight, ref)
             if rollout is None:
                 raise missing(ref)

@@ -27,7 +27,7 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.selecting import parse_labels
 from rollout.model.kinds import REPLICA_SET, Kind, Obj, find
 from rollout.model.selectors import Selector
-from rollout.runtime.planners import ROLLED_OUT
+from rollout.runtime.planners import WORKLOADS
 
 Pause = Callable[[], bool]
 
@@ -126,7 +126,7 @@ def _is_bare(words: tuple[str, ...]) -> bool:
 
 
 def _is_one_workload(wanted: Sequence[Target]) -> bool:
-    return len(wanted) == 1 and bool(wanted[0].name) and wanted[0].kind in ROLLED_OUT
+    return len(wanted) == 1 and bool(wanted[0].name) and wanted[0].kind in WORKLOADS
 
 
 def _tree(

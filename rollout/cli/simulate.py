@@ -28,7 +28,7 @@ from rollout.cli.render_simulate import (
 from rollout.cli.scenarios import SCENARIO_STATE, Asked, asked
 from rollout.cli.store import open_hub
 from rollout.hub.base import EmbeddedHub
-from rollout.runtime.planners import ROLLED_OUT
+from rollout.runtime.planners import WORKLOADS
 from rollout.sim.scenario import Scenario
 
 SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.
@@ -152,8 +152,8 @@ def _question(
             found = question(change, scenario, hub=hub, now=clock.now())
     else:
         found = question(change, wanted.scenario())
-    if not any(ref.kind in ROLLED_OUT for ref, _ in found.objects):
-        kinds = " and no ".join(kind.name for kind in ROLLED_OUT)
+    if not any(ref.kind in WORKLOADS for ref, _ in found.objects):
+        kinds = " and no ".join(kind.name for kind in WORKLOADS)
         raise Stop(1, f"there is no {kinds} to roll out: name its file with -f")
     return found
 

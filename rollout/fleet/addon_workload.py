@@ -23,6 +23,7 @@ from rollout.model.addon import (
     ConfigRef,
     Configs,
     InstallPlacement,
+    Resource,
     by_resource,
     effective,
 )
@@ -49,11 +50,18 @@ class AddOnWorkload(Membership[Share]):
     """One ClusterManagementAddOn and everything that hangs on it."""
 
     def __init__(
-        self, name: str, known: Mapping[ConfigRef, Known], mirrored: Mirror, profile: str
+        self,
+        name: str,
+        known: Mapping[ConfigRef, Known],
+        missed: Mapping[Resource, str],
+        mirrored: Mirror,
+        profile: str,
     ) -> None:
+        """``missed``: kinds of configurations that cannot be read, and why."""
         super().__init__(Ref(CLUSTER_MANAGEMENT_ADDON, name))
         self.addon: AddOn | None = None
-        self.known, self._mirror, self._profile = known, mirrored, profile
+        self.known, self._missed = known, missed
+        self._mirror, self._profile = mirrored, profile
         self.defaults: Configs = ()
         self.strays: set[str] = set()
         self.untold: set[str] = set()
@@ -324,6 +332,8 @@ class AddOnWorkload(Membership[Share]):
         ref = lacking[0]
         if ref.resource not in addon.supported:
             message = f"{ref.resource} is not among the add-on's supportedConfigs"
+        elif ref.resource in self._missed:
+            message = f"{ref} cannot be read: {self._missed[ref.resource]}"
         else:
             message = f"{ref} does not exist, or has not been read yet; create it to go on"
         return Hold("ConfigNotFound", message)

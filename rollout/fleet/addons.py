@@ -4,7 +4,7 @@ Follows ClusterManagementAddOns, ManagedClusterAddOns, their works, the clusters
 kind of configuration object that an add-on supports and refers to.
 """
 
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -32,7 +32,6 @@ from rollout.model.spec_hash import spec_hash
 from rollout.planning.addons_configs import Known, read_addon_work
 from rollout.planning.policy import Policy
 
-_ALWAYS = frozenset({CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON})
 _NEVER = frozenset({"", "apps", "coordination.k8s.io", MANIFEST_WORK.group, MANAGED_CLUSTER.group})
 """Groups whose objects are no configurations: the fleet follows them for other ends, in part only."""
 
@@ -51,6 +50,7 @@ class AddOns:
     """All add-ons. Implements `rollout.fleet.tracker.Tracker`, and what their planner reads."""
 
     planned = (CLUSTER_MANAGEMENT_ADDON,)
+    kinds = (CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
 
     def __init__(self, fleet: Fleet) -> None:
         self.policy = fleet.policy
@@ -59,8 +59,9 @@ class AddOns:
         self._mirror = Mirror()
         self._addons: dict[str, AddOnWorkload] = {}
         self._homes: dict[str, tuple[str, str]] = {}  # work key -> add-on, cluster
-        self._wanted: frozenset[Kind] = _ALWAYS
+        self._wanted: frozenset[Kind] = frozenset(self.kinds)
         self._configs: dict[Kind, set[ConfigRef]] = {}  # watched kind -> objects that exist
+        self._missed: dict[Resource, str] = {}  # kinds that cannot be read -> why
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -83,7 +84,7 @@ class AddOns:
         workload = self._addons.get(name)
         if workload is None:
             workload = self._addons[name] = AddOnWorkload(
-                name, self.known, self._mirror, self.policy.profile
+                name, self.known, self._missed, self._mirror, self.policy.profile
             )
         return workload
 
@@ -169,14 +170,18 @@ class AddOns:
                 self.known[ref] = found
         if self.known.get(ref) == before:
             return ()
-        users = [workload for workload in self._addons.values() if ref in workload.uses]
+        return self._users(lambda used: used == ref)
+
+    def _users(self, is_meant: Callable[[ConfigRef], bool]) -> list[Ref]:
+        """The add-ons that refer to such a configuration; their terms may have changed."""
+        users = [w for w in self._addons.values() if any(map(is_meant, w.uses))]
         for workload in users:
             workload.stale = True
         return [workload.ref for workload in users]
 
     def _look_for_kinds(self) -> None:
         """Which kinds are referred to and supported? Those that no longer are, are forgotten."""
-        wanted = set(_ALWAYS)
+        wanted = set(self.kinds)
         for workload in self._addons.values():
             supported = workload.addon.supported if workload.addon else ()
             wanted |= {
@@ -186,6 +191,7 @@ class AddOns:
             }
         if wanted != self._wanted:
             for kind in self._wanted - wanted:
+                self._missed.pop(Resource(kind.group, kind.plural), None)
                 for ref in self._configs.pop(kind, ()):
                     self.known.pop(ref, None)
             self._wanted = frozenset(wanted)
@@ -194,6 +200,14 @@ class AddOns:
 
     def wanted_kinds(self) -> frozenset[Kind]:
         return self._wanted
+
+    def missed(self, kind: Kind, why: str) -> Iterable[Ref]:
+        resource = Resource(kind.group, kind.plural)
+        if why:
+            self._missed[resource] = why
+        else:
+            self._missed.pop(resource, None)
+        return self._users(lambda ref: ref.resource == resource)
 
     def follow(self, placement: str) -> Iterable[Ref]:
         found: list[Ref] = []

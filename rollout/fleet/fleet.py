@@ -90,6 +90,7 @@ class Fleet:
         self.clusters = ClusterStore(reads_everything=has_filter_plugins)
         self.watched = (*WATCHED, LEASE) if watches_health else WATCHED
         self.trackers = tuple(make(self) for make in trackers)
+        self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
         self._beats = Heartbeats()
         self._health = HealthView(self.clusters, self._beats)
         self._strategies = strategies
@@ -131,6 +132,10 @@ class Fleet:
     def wanted_kinds(self) -> frozenset[Kind]:
         """Kinds to be watched besides `watched`; they come and go."""
         return frozenset().union(*(tracker.wanted_kinds() for tracker in self.trackers))
+
+    def missed(self, kind: Kind, why: str) -> set[Ref]:
+        """A wanted kind cannot be read, or ("") can again; returns what to plan anew."""
+        return set().union(*(tracker.missed(kind, why) for tracker in self.trackers))
 
     def forget(self, kind: Kind) -> None:
         """A kind is watched no more: when it is read again, all of it is news."""

@@ -119,8 +119,17 @@ class Tracker(Protocol):
         """The kinds whose planners read this."""
         ...
 
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds that its workloads consist of; always among the wanted ones."""
+        ...
+
     def wanted_kinds(self) -> frozenset[Kind]:
         """Kinds to be watched besides those of the fleet. The same value as long as none changes."""
+        ...
+
+    def missed(self, kind: Kind, why: str) -> Iterable[Ref]:
+        """A wanted kind cannot be read, and why; "" once it can again. What is planned anew for it."""
         ...
 
     def take(self, event: Event, now: datetime) -> Iterable[Ref]:

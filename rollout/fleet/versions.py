@@ -38,5 +38,6 @@ class Versions:
 
     def forget(self, kind: Kind) -> None:
         """When the kind is read again, all of it is news."""
-        for ref in self.known(kind):
-            del self._present[ref]
+        for seen in (self._present, self._gone):
+            for ref in [ref for ref in seen if ref.kind is kind]:
+                del seen[ref]

@@ -35,7 +35,8 @@ class KubeHub:
     Args:
         only: kinds of which lists and watches of all namespaces show only what the label selector
             names.
-        patience: seconds for which a list is repeated while the server cannot answer.
+        patience: seconds for which a list is repeated while the server cannot answer; one of a kind
+            that is not ours is not, since others serve it, if anybody does.
 
     Raises: ConfigError where the configuration cannot be used. No connection is made yet.
     """
@@ -65,7 +66,8 @@ class KubeHub:
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Listing:
         calls = self.calls
-        ask = calls.patiently(lambda: calls.list(kind, namespace, labels), self._patience)
+        patience = self._patience if kind.version else 0.0
+        ask = calls.patiently(lambda: calls.list(kind, namespace, labels), patience)
         return self._wait(ask, self._patience * 4)
 
     def create(self, ref: Ref, obj: Obj) -> Obj:

@@ -9,10 +9,11 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
 from datetime import timedelta
 from typing import Any, Generic, TypeVar
 
-from rollout.errors import Expired, Gone, HubError, Throttled, Unavailable
+from rollout.errors import Expired, Gone, HubError, NotServed, Throttled, Unavailable
 from rollout.hub import kube_objects as wire
 from rollout.hub.base import Listing
 from rollout.hub.kube_answers import error_of
+from rollout.hub.kube_discovery import Discovery
 from rollout.hub.kube_session import JSON, MERGE_PATCH, Answer, Session
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.secrets import secret_texts
@@ -34,10 +35,11 @@ class Calls:
     def __init__(self, session: Session, only: Mapping[Kind, str]) -> None:
         self.session, self.reader = session, wire.Reader()
         self.only = only
+        self.discovery = Discovery(lambda path: self.send("GET", path))
         self._random = random.Random()  # noqa: S311  (jitter, not secrets)
 
     async def get(self, ref: Ref) -> Obj:
-        answer = await self._ask(f"get {ref}", "GET", wire.object_path(ref))
+        answer = await self._ask(f"get {ref}", "GET", await self._path(ref))
         return self.reader.object(ref.kind, answer.body)
 
     async def list(
@@ -56,7 +58,7 @@ class Calls:
     ) -> Listing:
         always = self.only.get(kind, "") if namespace is None else ""
         selector = wire.label_selector(labels, always)
-        path = wire.path_of(kind, namespace)
+        path = wire.path_of(kind, namespace, version=await self.discovery.version_of(kind))
         found: list[Obj] = []
         token, version = "", 0
         while True:
@@ -64,7 +66,8 @@ class Calls:
             try:
                 answer = await self._ask(f"list {kind.plural}", "GET", path + query)
             except Gone as error:  # a collection is never gone: the kind is not there
-                raise Unavailable(
+                self.discovery.forget(kind)
+                raise NotServed(
                     f"list {kind.plural}: the server does not have them; "
                     f"is the CustomResourceDefinition installed? ({error})"
                 ) from error
@@ -75,15 +78,15 @@ class Calls:
 
     async def create(self, ref: Ref, obj: Obj) -> Obj:
         body = wire.encode(wire.named(ref, obj))
-        path = wire.collection_path(ref)
+        path = wire.collection_path(ref, await self.discovery.version_of(ref.kind))
         answer = await self._ask(f"create {ref}", "POST", path, body, carries=obj)
         return self.reader.object(ref.kind, answer.body)
 
     async def patch(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
-        return await self._patch(f"patch {ref}", ref, wire.object_path(ref), changes, version)
+        return await self._patch(f"patch {ref}", ref, await self._path(ref), changes, version)
 
     async def patch_status(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
-        path = wire.object_path(ref, "status" if ref.kind.has_status else "")
+        path = await self._path(ref, "status" if ref.kind.has_status else "")
         return await self._patch(f"patch status of {ref}", ref, path, changes, version)
 
     async def _patch(
@@ -103,12 +106,15 @@ class Calls:
         if conditions:
             options["preconditions"] = conditions
         body = wire.encode(options)
-        await self._ask(f"delete {ref}", "DELETE", wire.object_path(ref), body)
+        await self._ask(f"delete {ref}", "DELETE", await self._path(ref), body)
 
     async def send(self, method: str, path: str, obj: Obj | None = None) -> bytes:
         """Any other request, such as a SubjectAccessReview. Returns: the body of the answer."""
         body = None if obj is None else wire.encode(obj)
         return (await self._ask(f"{method} {path}", method, path, body, carries=obj)).body
+
+    async def _path(self, ref: Ref, sub: str = "") -> str:
+        return wire.object_path(ref, sub, await self.discovery.version_of(ref.kind))
 
     async def _ask(
         self,
@@ -128,13 +134,15 @@ class Calls:
     async def patiently(self, ask: Callable[[], Awaitable[T]], seconds: float) -> T:
         """A read, repeated while the server cannot answer, at most for so many seconds.
 
-        Raises: the last error.
+        Raises: the last error; NotServed at once.
         """
         end = self.session.elapsed() + seconds
         attempt = 0
         while True:
             try:
                 return await ask()
+            except NotServed:
+                raise
             except (Unavailable, Throttled) as error:
                 pause = self.pause(attempt, error)
                 attempt += 1

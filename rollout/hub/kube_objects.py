@@ -14,28 +14,34 @@ import msgspec
 
 from rollout.errors import Unavailable
 from rollout.model.events import Change, Event
-from rollout.model.kinds import MANIFEST_WORK, Kind, Obj, Ref, ref_of
+from rollout.model.kinds import KINDS, MANIFEST_WORK, Kind, Obj, Ref, ref_of
 
 _KEPT_BYTES = 16 << 20
 _ABSENT = b""
 _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 
 
-def path_of(kind: Kind, namespace: str | None = None, name: str = "", sub: str = "") -> str:
-    """The path of a collection, of an object or of its subresource."""
-    parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
+def path_of(
+    kind: Kind, namespace: str | None = None, name: str = "", sub: str = "", version: str = ""
+) -> str:
+    """The path of a collection, of an object or of its subresource.
+
+    ``version`` is for kinds that have none of their own.
+    """
+    version = kind.version or version
+    parts = ["apis", kind.group, version] if kind.group else ["api", version]
     if namespace and kind.namespaced:
         parts += ["namespaces", namespace]
     parts += [kind.plural, name, sub]
     return "/" + "/".join(quote(part, safe="") for part in parts if part)
 
 
-def object_path(ref: Ref, sub: str = "") -> str:
-    return path_of(ref.kind, ref.namespace, ref.name, sub)
+def object_path(ref: Ref, sub: str = "", version: str = "") -> str:
+    return path_of(ref.kind, ref.namespace, ref.name, sub, version)
 
 
-def collection_path(ref: Ref) -> str:
-    return path_of(ref.kind, ref.namespace)
+def collection_path(ref: Ref, version: str = "") -> str:
+    return path_of(ref.kind, ref.namespace, version=version)
 
 
 def query_of(**values: str | int | bool | None) -> str:
@@ -76,7 +82,7 @@ _META_FIELDS = tuple(_Meta.__struct_fields__)
 
 
 class _Custom(msgspec.Struct, gc=False):
-    """An object of a kind whose top-level fields are just these: those of our API groups."""
+    """An object of a kind whose top-level fields are just these: our kinds of OCM's API groups."""
 
     metadata: _Meta
     spec: msgspec.Raw = msgspec.Raw(_ABSENT)
@@ -135,7 +141,7 @@ class Reader:
     def object(self, kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
         """One object. Raises: Unavailable where it is none."""
         try:
-            if kind.group.endswith("open-cluster-management.io"):
+            if kind.group.endswith("open-cluster-management.io") and kind.name in KINDS:
                 return self._custom(kind, _CUSTOM.decode(raw))
         except msgspec.ValidationError:
             pass  # an unexpected shape: read as it is
@@ -201,7 +207,8 @@ def _plain(kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
     if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
         raise Unavailable(f"read a {kind.name}: the server sent no object")
     obj["metadata"].pop("managedFields", None)
-    obj.update(apiVersion=kind.api_version, kind=kind.name)  # items of a list do not say it
+    if kind.version:
+        obj.update(apiVersion=kind.api_version, kind=kind.name)  # items of a list do not say it
     return obj
 
 

@@ -13,7 +13,7 @@ import random
 from collections.abc import AsyncIterator
 from enum import Enum
 
-from rollout.errors import Expired, HubError, Throttled, Unavailable
+from rollout.errors import Expired, Gone, HubError, NotServed, Throttled, Unavailable
 from rollout.hub import kube_objects as wire
 from rollout.hub.base import Expire, Sink
 from rollout.hub.kube_answers import watch_error
@@ -73,10 +73,10 @@ class Reflector:
         self.state = State.CONNECTING
         self.connections += 1
         try:
-            async with self._calls.session.stream(self._path()) as chunks:
+            async with self._calls.session.stream(await self._path()) as chunks:
                 self.state = State.WATCHING
                 await self._read(chunks)
-        except Expired as error:
+        except (Expired, Gone, NotServed) as error:  # gone is the kind: a list will tell
             log.info("%s; listing again", error)
             return False
         except HubError as error:
@@ -99,8 +99,9 @@ class Reflector:
         asked = problem if isinstance(problem, Throttled) else None
         return self._calls.pause(self._setbacks, asked)
 
-    def _path(self) -> str:
-        return wire.path_of(self.kind) + wire.query_of(
+    async def _path(self) -> str:
+        version = await self._calls.discovery.version_of(self.kind)
+        return wire.path_of(self.kind, version=version) + wire.query_of(
             watch=True,
             resourceVersion=self.version,
             allowWatchBookmarks=True,

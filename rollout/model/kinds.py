@@ -12,7 +12,8 @@ Obj = dict[str, Any]
 class Kind:
     """One resource of an API server: enough to build its URL and to name it to a person.
 
-    There is one value for each kind, so two are equal only where they are the same.
+    There is one value for each kind, so two are equal only where they are the same. Where ``version``
+    is "" it is for the server to say: of the kind no more is known than how objects refer to it.
     """
 
     name: str
@@ -165,10 +166,9 @@ def ref_of(kind: Kind, obj: Obj) -> Ref:
 def kind_by_resource(group: str, resource: str, *, namespaced: bool) -> Kind:
     """The kind of a resource that objects refer to; one made for it where we know none.
 
-    A kind that was made is called by its resource, and its version is a guess: whoever asks an API
-    server has to look up the one that it prefers.
+    A kind that was made is called by its resource and has no version.
     """
     for kind in KINDS.values():
         if (kind.group, kind.plural) == (group, resource):
             return kind
-    return Kind(resource, resource, group, "v1", namespaced, has_status=False)
+    return Kind(resource, resource, group, "", namespaced, has_status=False)

@@ -1,31 +1,22 @@
 """What is a controller made of? Everything wired together, once, from the settings.
 
-`assemble` takes any hub, clock and timers, so that tests run the whole of it in virtual time;
-`on_kubernetes` makes those of a real process.
+`assemble` takes any hub, clock and timers, so that tests run the whole of it in virtual time; those of
+a real process are made in `rollout.runtime.kube_process`.
 """
 
 import logging
-import os
-import socket
-import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rollout.clock import Clock, SteadyClock
-from rollout.errors import ConfigError
-from rollout.fleet.heartbeats import CLUSTER_NAME_LABEL
+from rollout.clock import Clock
 from rollout.hub.base import Hub
-from rollout.hub.kube import OURS, KubeHub
-from rollout.hub.kube_access import Access
-from rollout.hub.kube_session import Times
 from rollout.model.kinds import (
     LEASE,
     MANAGED_CLUSTER,
     PLACEMENT,
-    REPLICA_SET,
     Kind,
     Ref,
     key_of,
@@ -33,14 +24,12 @@ from rollout.model.kinds import (
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
 from rollout.planning.policy import Policy
-from rollout.runtime.debug import PREFIX, Debug
+from rollout.runtime.debug import Debug
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.events import EventWriter
 from rollout.runtime.fence import FencedIo
 from rollout.runtime.figures import Figures, figures
-from rollout.runtime.health import Address, Server, health_routes
 from rollout.runtime.io import Io
-from rollout.runtime.kube_io import KubeIo
 from rollout.runtime.leader import Candidate, LeaseTerms
 from rollout.runtime.measured import (
     MeasuredFleet,
@@ -50,11 +39,11 @@ from rollout.runtime.measured import (
     measured_plugins,
 )
 from rollout.runtime.metrics import Metrics
-from rollout.runtime.planners import planners
-from rollout.runtime.process import Controller, quiet_collector
+from rollout.runtime.planners import WORKLOADS, planners, trackers
+from rollout.runtime.process import Controller
 from rollout.runtime.reviews import Reviews
-from rollout.runtime.timers import ApsTimers, Timers, Wake
-from rollout.settings import Settings, address
+from rollout.runtime.timers import Timers, Wake
+from rollout.settings import Settings
 
 log = logging.getLogger(__name__)
 
@@ -119,45 +108,15 @@ def filters_of(settings: Settings) -> Sequence[str]:
     return [name.strip() for name in settings.filters.split(",") if name.strip()]
 
 
-def _planners(settings: Settings, metrics: Metrics, clock: Clock) -> dict[Kind, Planner[Any]]:
-    found = planners(
-        filters=filters_of(settings),
-        keeps_sets=settings.keep_sets,
-        watches_health=settings.watch_health,
-    )
-    placing = found[PLACEMENT]
-    assert isinstance(placing, PlacementPlanner), "placements are planned by their planner"
-    # Debugging needs the planner also where placements are decided elsewhere.
-    found[PLACEMENT] = PlacementPlanner(measured_plugins(placing.plugins, metrics, clock))
-    return found
-
-
 def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) -> Assembly:
     """Wire everything. Nothing is read or written yet. Raises: PluginError."""
     metrics, clock, news = Metrics(), around.clock, News()
-    made = _planners(settings, metrics, clock)
-    placing = made[PLACEMENT]
-    assert isinstance(placing, PlacementPlanner), "just made"
-    if not settings.schedule_placements:
-        del made[PLACEMENT]
-    fleet = MeasuredFleet(
-        news,
-        made,
-        policy_of(settings),
-        watches_health=settings.watch_health,
-        has_filter_plugins=bool(filters_of(settings)),
-    )
+    made, placing = _planners(settings, metrics, clock)
+    fleet = _fleet(settings, news, made)
     candidate = _candidate(settings, around, me, namespace)
     io = MeasuredIo(around.io(candidate.may_write), metrics, clock)
     fenced = FencedIo(io, candidate.check, fleet.version)
-    dropped = metrics.events_dropped
-    events = EventWriter(
-        around.side,
-        clock,
-        me,
-        lambda ref: uid_of(fleet, ref),
-        lambda why: dropped.labels(why).inc(),
-    )
+    events = _events(around, fleet, metrics, me)
     engine = Engine(
         around.hub,
         clock,
@@ -165,7 +124,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         {kind: MeasuredPlanner(each, metrics, clock, news) for kind, each in made.items()},
         fleet,
         io=fenced,
-        pace=Pace({REPLICA_SET: timedelta(seconds=settings.gather_seconds)}),
+        pace=Pace(dict.fromkeys(WORKLOADS, timedelta(seconds=settings.gather_seconds))),
         notes=_teller(metrics, events if settings.events else None),
     )
     controller = Controller(
@@ -184,6 +143,48 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
     debug = Debug(Reviews(around.side, clock), fleet, placing, clock, controller.ask, leads)
     metrics.follow(lambda: _figures(controller, fenced), leads)
     return Assembly(controller, metrics, events, debug)
+
+
+def _planners(
+    settings: Settings, metrics: Metrics, clock: Clock
+) -> tuple[dict[Kind, Planner[Any]], PlacementPlanner]:
+    """Who plans, and who would place: debugging needs that also where others decide placements."""
+    found = planners(
+        filters=filters_of(settings),
+        keeps_sets=settings.keep_sets,
+        watches_health=settings.watch_health,
+        rolls_addons=settings.roll_addons,
+    )
+    placing = found[PLACEMENT]
+    assert isinstance(placing, PlacementPlanner), "placements are planned by their planner"
+    placing = PlacementPlanner(measured_plugins(placing.plugins, metrics, clock))
+    if settings.schedule_placements:
+        found[PLACEMENT] = placing
+    else:
+        del found[PLACEMENT]
+    return found, placing
+
+
+def _fleet(settings: Settings, news: News, planned: Collection[Kind]) -> MeasuredFleet:
+    return MeasuredFleet(
+        news,
+        planned,
+        policy_of(settings),
+        watches_health=settings.watch_health,
+        has_filter_plugins=bool(filters_of(settings)),
+        trackers=trackers(rolls_addons=settings.roll_addons),
+    )
+
+
+def _events(around: Surroundings, fleet: MeasuredFleet, metrics: Metrics, me: str) -> EventWriter:
+    dropped = metrics.events_dropped
+    return EventWriter(
+        around.side,
+        around.clock,
+        me,
+        lambda ref: uid_of(fleet, ref),
+        lambda why: dropped.labels(why).inc(),
+    )
 
 
 def _candidate(settings: Settings, around: Surroundings, me: str, namespace: str) -> Candidate:
@@ -205,16 +206,15 @@ def _teller(metrics: Metrics, events: EventWriter | None) -> Callable[[Note, dat
 
 def uid_of(fleet: MeasuredFleet, ref: Ref) -> str:
     """The uid of what a note is about, "" where it is not known."""
-    if ref.kind is REPLICA_SET:
-        workload = fleet.peek(ref.key)
-        return workload.replicaset.uid if workload and workload.replicaset else ""
     if ref.kind is PLACEMENT:
         placement = fleet.placement(ref.key)
         return placement.uid if placement else ""
     if ref.kind is MANAGED_CLUSTER:
         cluster = fleet.clusters.cluster(ref.key)
         return str(cluster.raw.get("metadata", {}).get("uid") or "") if cluster else ""
-    return ""
+    workload = fleet.rollout(ref)
+    raw = workload.raw if workload else None
+    return str(raw["metadata"].get("uid") or "") if raw else ""
 
 
 def _figures(controller: Controller, fenced: FencedIo) -> Figures | None:
@@ -228,122 +228,3 @@ def _figures(controller: Controller, fenced: FencedIo) -> Figures | None:
         )
     except TimeoutError:
         return None
-
-
-def identity() -> str:
-    """One that no other process has, nor a later one in the same pod."""
-    place = os.environ.get("POD_NAME") or socket.gethostname()
-    return f"{place}_{uuid.uuid4().hex[:8]}"
-
-
-def own_namespace() -> str:
-    """The pod's namespace; ``default`` outside of one."""
-    said = os.environ.get("POD_NAMESPACE")
-    if said:
-        return said
-    try:
-        return _NAMESPACE_FILE.read_text().strip() or "default"
-    except OSError:
-        return "default"
-
-
-def serve(settings: Settings, parts: Assembly) -> list[Server]:
-    """Begin to answer. Raises: ConfigError where an address cannot be had."""
-    controller = parts.controller
-    routes = health_routes(controller.is_alive, controller.readiness, parts.metrics.text)
-    tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
-    wanted = (
-        (settings.listen, routes, None),
-        (settings.debug_listen, {PREFIX: parts.debug}, tls),
-    )
-    servers: list[Server] = []
-    for text, mounted, secured in wanted:
-        place = address(text)
-        if place is None:
-            continue
-        try:
-            servers.append(Server(Address(*place), mounted, secured))
-        except OSError as error:
-            for server in servers:
-                server.close()
-            raise ConfigError(f"listen on {text}: {error}") from error
-    return servers
-
-
-class _Alarms:
-    """The timers of a real process: two, so that looking after the lease never waits."""
-
-    def __init__(self, clock: Clock) -> None:
-        self._clock = clock
-        self._engine: ApsTimers | None = None
-        self._lease: ApsTimers | None = None
-
-    def engine(self, wake: Wake) -> Timers:
-        self._engine = ApsTimers(wake, clock=self._clock)
-        return self._engine
-
-    def lease(self, wake: Wake) -> Timers:
-        self._lease = ApsTimers(wake, clock=self._clock)
-        return self._lease
-
-    def sweep(self) -> None:
-        """Wake what a step of the wall clock has delayed; the lease only where it really is late,
-        since it is then looked after on the caller's thread.
-        """
-        if self._engine is not None:
-            self._engine.sweep()
-        due = self._lease.next_at() if self._lease is not None else None
-        if self._lease is not None and due is not None and self._clock.now() > due + LATE:
-            self._lease.sweep()
-
-    def close(self) -> None:
-        for each in (self._engine, self._lease):
-            if each is not None:
-                each.scheduler.shutdown(wait=False)
-
-
-def on_kubernetes(
-    settings: Settings, access: Access, until: Callable[[Callable[[], None]], None]
-) -> None:
-    """Run a controller on an API server.
-
-    Args:
-        until: called with the function that ends the run in good order.
-    Raises: Fenced where the lead is lost; ConfigError.
-    """
-    seconds = settings.write_timeout_seconds
-    hub = KubeHub(
-        access,
-        only={**OURS, LEASE: CLUSTER_NAME_LABEL},
-        times=Times(connect=min(5.0, seconds), write=seconds),
-    )
-    side = KubeHub(access, times=Times(min(5.0, seconds), seconds, seconds), patience=0.0)
-    clock = SteadyClock()
-    alarms = _Alarms(clock)
-    around = Surroundings(
-        hub,
-        side,
-        lambda allowed: KubeIo(hub, allowed),
-        clock,
-        alarms.engine,
-        alarms.lease,
-        hub.is_watching,
-        alarms.sweep,
-        quiet_collector,
-    )
-    servers: list[Server] = []
-    try:
-        parts = assemble(settings, around, identity(), own_namespace())
-        servers = serve(settings, parts)
-        parts.events.start()
-        until(parts.controller.stop)
-        try:
-            parts.controller.run(timedelta(seconds=settings.stop_within_seconds))
-        finally:
-            parts.events.stop()
-    finally:
-        for server in servers:
-            server.close()
-        alarms.close()
-        side.close()
-        hub.close()

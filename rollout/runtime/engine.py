@@ -19,11 +19,12 @@ from rollout.errors import Gone, HubError
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
 from rollout.model.events import Change, Event
-from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref, ref_of
+from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref
 from rollout.planning.plan import NOTHING, Note, Planner, Write, concerns_one_cluster
 from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
 from rollout.runtime.messages import Answered, Ask, Broken, Flight, Message, Woken
 from rollout.runtime.timers import Timers, Wake
+from rollout.runtime.watches import Watches, last_seen, version_of
 from rollout.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
@@ -70,13 +71,12 @@ class Engine:
         self._pace, self._notes = pace, notes
         self._queue: WorkQueue[Ref] = WorkQueue(seed)
         self._order = {kind: place for place, kind in enumerate(planners)}
-        self._broken: dict[Kind, datetime] = {}  # watches that are out of sync -> since when
-        self._relists: WorkQueue[Kind] = WorkQueue(seed)  # for its backoff
         self._last_pass: dict[Ref, datetime] = {}
         self._gathering: set[Ref] = set()
         self._first: Message | None = None  # taken out of the inbox by `wait`
-        self._stops: dict[Kind, Callable[[], None]] = {}
-        self._followed: frozenset[Kind] = frozenset()  # kinds that workloads refer to
+        self._watches = Watches(
+            hub, self.fleet, self.timers, self.inbox.put, self._see, self._want, seed
+        )
 
     def _woken(self, key: Hashable) -> None:
         """Called by timers, on whatever thread: post, and do nothing else."""
@@ -86,73 +86,18 @@ class Engine:
     # -- news ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Read everything, then watch. Nothing is planned before all kinds have been read."""
-        now = self.clock.now()
-        for kind in self.fleet.watched:
-            self._list(kind, now)
-        while self._follow_kinds(now):
-            pass  # what is read can refer to further kinds
+        """Read everything, then watch. Nothing is planned before all kinds have been read.
+
+        Raises: HubError; then it can be started again.
+        """
+        self._watches.start(self.clock.now())
         for kind in self._planners:
             for ref in sorted(self.fleet.known(kind) | self.fleet.standing(kind), key=str):
                 self._queue.add(ref)
 
     def stop(self) -> None:
         """End the watches. Writes that are out still come back."""
-        for stop in self._stops.values():
-            stop()
-        self._stops.clear()
-
-    def _list(self, kind: Kind, now: datetime) -> None:
-        listing = self.hub.list(kind)
-        gone = self.fleet.known(kind)
-        for obj in listing.items:
-            ref = ref_of(kind, obj)
-            gone.discard(ref)
-            self._see(Event(ref, Change.ADDED, obj, _version(obj)), now)
-        for ref in sorted(gone, key=str):
-            self._see(Event(ref, Change.DELETED, _last_seen(ref), listing.version), now)
-        if kind in self._stops:
-            self._stops.pop(kind)()
-        self._stops[kind] = self.hub.watch(
-            kind, listing.version, self.inbox.put, lambda: self.inbox.put(Broken(kind))
-        )
-
-    def _follow_kinds(self, now: datetime) -> bool:
-        """Watch the kinds that workloads refer to, and no longer those that none does."""
-        wanted = self.fleet.wanted_kinds()
-        if wanted == self._followed:
-            return False
-        before, self._followed = self._followed, wanted
-        for kind in sorted(before - wanted, key=repr):
-            self._stops.pop(kind, lambda: None)()
-            self._broken.pop(kind, None)
-            self.timers.cancel(("list", kind))
-            self.fleet.forget(kind)
-        for kind in sorted(wanted - before, key=repr):
-            self._relist(kind, now)
-        return True
-
-    def _relist(self, kind: Kind, now: datetime) -> None:
-        """List again what a broken watch was about. Deadlines do not run while that fails (row 20).
-
-        A kind that workloads refer to may well not exist: that stops no deadline, until it was read.
-        """
-        was_read = kind in self.fleet.watched or kind in self._stops
-        if not was_read and kind not in self._followed:
-            return
-        since = self._broken.setdefault(kind, now)
-        try:
-            self._list(kind, now)
-        except HubError as error:
-            log.warning("listing %s failed, it is tried again: %s", kind.plural, error)
-            self.timers.arm(("list", kind), now + self._relists.backoff(kind))
-            return
-        self._relists.forget(kind)
-        del self._broken[kind]
-        if now > since and was_read:
-            self.fleet.out_of_touch(since, now)
-            for ref in self.fleet.rolled_out():
-                self._want(ref, now)
+        self._watches.stop()
 
     def _see(self, event: Event, now: datetime) -> None:
         found = [ref for ref in self.fleet.apply(event, now) if ref.kind in self._order]
@@ -183,7 +128,7 @@ class Engine:
         while (message := self._next_message()) is not None:
             busy = True
             self._take(message, now)
-        busy = self._follow_kinds(now) or busy
+        busy = self._watches.follow(now) or busy
         ref = self._queue.get()
         if ref is None:
             return busy
@@ -225,7 +170,7 @@ class Engine:
             case Answered(flight, write, outcome):
                 self._answer(flight, write, outcome, now)
             case Broken(kind):
-                self._relist(kind, now)
+                self._watches.again(kind, now)
             case Ask(job):
                 job()
 
@@ -277,7 +222,7 @@ class Engine:
             case Result.LANDED:
                 self.fleet.landed(write, now)
                 if outcome.obj is not None:
-                    event = Event(write.ref, Change.MODIFIED, outcome.obj, _version(outcome.obj))
+                    event = Event(write.ref, Change.MODIFIED, outcome.obj, version_of(outcome.obj))
                     self._see(event, now)
             case Result.STALE:
                 flight.wait = flight.wait or self._queue.backoff(flight.ref)
@@ -323,10 +268,10 @@ class Engine:
     def _found(self, ref: Ref, obj: Obj | None, now: datetime) -> None:
         """Take in what a read showed; None: nothing is there."""
         if obj is not None:
-            self._see(Event(ref, Change.MODIFIED, obj, _version(obj)), now)
+            self._see(Event(ref, Change.MODIFIED, obj, version_of(obj)), now)
         elif self.fleet.exists(ref):
             version = self.fleet.version(ref) + 1
-            self._see(Event(ref, Change.DELETED, _last_seen(ref), version), now)
+            self._see(Event(ref, Change.DELETED, last_seen(ref), version), now)
 
     def _landed(self, flight: Flight, now: datetime) -> None:
         """All writes are back: let the key go, and say when to look at it again."""
@@ -343,15 +288,3 @@ class Engine:
         else:
             self.timers.cancel(("recheck", ref))
         self._queue.done(ref)
-
-
-def _version(obj: Obj) -> int:
-    return int(obj["metadata"]["resourceVersion"])
-
-
-def _last_seen(ref: Ref) -> Obj:
-    """What is left of an object that is gone: enough to find what to forget."""
-    meta: Obj = {"name": ref.name, "resourceVersion": "0"}
-    if ref.kind.namespaced:
-        meta["namespace"] = ref.namespace
-    return {"metadata": meta}

@@ -171,11 +171,13 @@ def event_object(ref: Ref, note: Note, uid: str, instance: str, now: datetime) -
 
 
 def _pointer(ref: Ref, uid: str = "") -> Obj:
-    namespace = ref.namespace or (ref.name if ref.kind is MANAGED_CLUSTER else "")
+    """An object, always with a namespace: up to Kubernetes 1.20 an Event in ``default`` may not be
+    about one that has none.
+    """
     said = {
         "apiVersion": ref.kind.api_version,
         "kind": ref.kind.name,
-        "namespace": namespace,
+        "namespace": _namespace(ref),
         "name": ref.name,
         "uid": uid,
     }

@@ -5,16 +5,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rollout.fleet.fleet import Fleet
-from rollout.fleet.workloads import Workload
-from rollout.model import names
+from rollout.fleet.tracker import Standing
 from rollout.model.kinds import MANAGED_CLUSTER
 from rollout.strategies.base import Phase
 
 
 @dataclass(frozen=True, slots=True)
 class WorkloadFigures:
-    """One ManifestWorkReplicaSet. ``blocked`` counts waiting clusters by reason."""
+    """One workload of any kind. ``blocked`` counts waiting clusters by reason."""
 
+    kind: str
     namespace: str
     name: str
     phases: Mapping[str, int]
@@ -35,12 +35,12 @@ class Figures:
 
 def figures(fleet: Fleet, queued: int, in_flight: int) -> Figures:
     """Count. Cost: O(workloads x stages) and one pass over the known clusters."""
-    found = [w for key in fleet.workloads() if (w := fleet.peek(key)) is not None]
-    clusters = len(fleet.known(MANAGED_CLUSTER))
-    return Figures(tuple(_workload(w) for w in found), queued, in_flight, clusters)
+    found = [w for ref in fleet.rolled_out() if (w := fleet.rollout(ref)) is not None]
+    workloads = tuple(_workload(w, fleet.is_done(w.ref)) for w in found)
+    return Figures(workloads, queued, in_flight, len(fleet.known(MANAGED_CLUSTER)))
 
 
-def _workload(workload: Workload) -> WorkloadFigures:
+def _workload(workload: Standing, is_done: bool) -> WorkloadFigures:
     phases = {phase.value: 0 for phase in Phase}  # every phase, so that no series comes and goes
     blocked: Counter[str] = Counter()
     used = 0.0
@@ -58,22 +58,11 @@ def _workload(workload: Workload) -> WorkloadFigures:
         scopes.append((failures, budget.of(members) if budget else None))
         used = max(used, *(_used(*scope) for scope in scopes))
     ref = workload.ref
-    return WorkloadFigures(ref.namespace, ref.name, phases, blocked, used, _finished(workload))
+    kind = ref.kind.name
+    return WorkloadFigures(kind, ref.namespace, ref.name, phases, blocked, used, is_done)
 
 
 def _used(failures: int, budget: int | None) -> float:
     if budget is None:
         return 0.0
     return failures / budget if budget else float(failures)
-
-
-def _finished(workload: Workload) -> bool:
-    replicaset = workload.replicaset
-    status = (replicaset.raw.get("status") or {}) if replicaset else {}
-    return any(
-        c.get("type") == names.READY
-        and c.get("status") == "True"
-        and replicaset is not None
-        and c.get("observedGeneration") == replicaset.generation
-        for c in status.get("conditions") or ()
-    )

@@ -9,6 +9,7 @@ from typing import Any
 
 from rollout.clock import Clock
 from rollout.fleet.fleet import Fleet
+from rollout.fleet.tracker import Tracker
 from rollout.model.cluster import Cluster
 from rollout.model.events import Event
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Kind, Ref
@@ -47,10 +48,14 @@ class MeasuredFleet(Fleet):
         *,
         watches_health: bool = False,
         has_filter_plugins: bool = False,
+        trackers: Sequence[Callable[[Fleet], Tracker]] = (),
     ) -> None:
         """``kinds``: those that are planned."""
         super().__init__(
-            policy, watches_health=watches_health, has_filter_plugins=has_filter_plugins
+            policy,
+            watches_health=watches_health,
+            has_filter_plugins=has_filter_plugins,
+            trackers=trackers,
         )
         self._news, self._kinds = news, frozenset(kinds)
 

@@ -162,7 +162,7 @@ class Metrics:
 
 
 def _families(figures: Figures) -> Iterator[Metric]:
-    workload = ["namespace", "name"]
+    workload = ["kind", "namespace", "name"]
     clusters = GaugeMetricFamily(
         "rollout_clusters", "Clusters of a workload by phase.", labels=[*workload, "phase"]
     )
@@ -181,7 +181,7 @@ def _families(figures: Figures) -> Iterator[Metric]:
         "rollout_finished", "1 where the workload is rolled out.", labels=workload
     )
     for each in figures.workloads:
-        key = [each.namespace, each.name]
+        key = [each.kind, each.namespace, each.name]
         for phase, number in each.phases.items():
             clusters.add_metric([*key, phase], number)
         for reason, number in each.blocked.items():

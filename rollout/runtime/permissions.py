@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from rollout.settings import Settings
 
 CLUSTER, WORK = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
-OURS = "rollout-engine.io"
+ADDON, OURS = "addon.open-cluster-management.io", "rollout-engine.io"
 READ = ("get", "list", "watch")
 
 
@@ -76,6 +76,27 @@ SETS = (
     Permission(CLUSTER, "managedclustersets/status", ("patch",), "whether sets are empty"),
     Permission(CLUSTER, "managedclustersetbindings/status", ("patch",), "whether sets are bound"),
 )
+ADDONS = (
+    Permission(ADDON, "clustermanagementaddons", READ, "which add-ons go where"),
+    Permission(ADDON, "clustermanagementaddons/status", ("patch",), "how their rollouts stand"),
+    Permission(
+        ADDON,
+        "clustermanagementaddons/finalizers",
+        ("update",),
+        "what is installed is owned by its add-on, and holds up its deletion",
+    ),
+    Permission(
+        ADDON,
+        "managedclusteraddons",
+        (*READ, "create", "patch", "delete"),
+        "installing; owners and mirrored annotations",
+    ),
+    Permission(
+        ADDON, "managedclusteraddons/status", ("patch",), "which configurations a cluster gets"
+    ),
+    Permission(ADDON, "addondeploymentconfigs", READ, "configurations of add-ons"),
+    Permission(ADDON, "addontemplates", READ, "configurations of add-ons"),
+)
 HEALTH = (
     Permission("coordination.k8s.io", "leases", READ, "which clusters are silent"),
     Permission(CLUSTER, "managedclusters", ("patch",), "taints of silent clusters"),
@@ -90,6 +111,8 @@ def needed(settings: Settings) -> tuple[Permission, ...]:
         found += PLACING
     if settings.keep_sets:
         found += SETS
+    if settings.roll_addons:
+        found += ADDONS
     if settings.watch_health:
         found += HEALTH
     return tuple(found)

@@ -27,13 +27,8 @@ from rollout.planning.plan import Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.plugins import plugins
 
-ROLLED_OUT = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
-"""The kinds of workloads."""
-
-
-def trackers(*, rolls_addons: bool = False) -> tuple[Callable[[Fleet], Tracker], ...]:
-    """Who keeps track of what `planners` of the same choice plan, besides the fleet itself."""
-    return (AddOns,) if rolls_addons else ()
+WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
+"""The kinds that are rolled out."""
 
 
 def planners(
@@ -67,3 +62,8 @@ def planners(
     if rolls_addons:
         found[CLUSTER_MANAGEMENT_ADDON] = AddOnPlanner()
     return found
+
+
+def trackers(*, rolls_addons: bool = False) -> tuple[Callable[[Fleet], Tracker], ...]:
+    """What the fleet needs besides itself for `planners` of the same arguments."""
+    return (AddOns,) if rolls_addons else ()

@@ -17,7 +17,6 @@ from typing import TypeVar
 
 from rollout.clock import Clock
 from rollout.errors import Fenced, HubError
-from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.runtime.engine import Engine
 from rollout.runtime.fence import FencedIo
 from rollout.runtime.leader import Candidate, Standing
@@ -230,5 +229,5 @@ class Controller:
         log.warning("out of touch for %.1f s; deadlines did not run", (end - begin).total_seconds())
         fleet = self.engine.fleet
         fleet.out_of_touch(begin, end)
-        for key in fleet.workloads():
-            self.engine.inbox.put(Woken(Ref(REPLICA_SET, key)))
+        for ref in fleet.rolled_out():
+            self.engine.inbox.put(Woken(ref))

@@ -14,14 +14,12 @@ from rollout.clock import Clock, VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.witness import Witness
 from rollout.hub.base import EmbeddedHub
-from rollout.model import names
 from rollout.model.instants import parse_instant, rfc3339_micro
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET
 from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
 from rollout.planning.policy import Policy
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.planners import planners, trackers
+from rollout.runtime.planners import WORKLOADS, planners, trackers
 from rollout.runtime.snapshots import FleetSnapshot, NoteSnapshot, snapshot
 from rollout.sim.addon_agents import AddOnManager
 from rollout.sim.agents import Agents
@@ -91,9 +89,7 @@ class LocalRun:
             self._drive.timers,
             planners(profile=profile, rolls_addons=True),
             Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True)),
-            pace=Pace(
-                {REPLICA_SET: gather, CLUSTER_MANAGEMENT_ADDON: gather}, strict=mode.speed is None
-            ),
+            pace=Pace(dict.fromkeys(WORKLOADS, gather), strict=mode.speed is None),
             notes=self._note,
             seed=0,
         )
@@ -179,25 +175,12 @@ class LocalRun:
 
     def _is_done(self) -> bool:
         """Every workload says, of its present generation, that it is rolled out."""
-        keys = self.engine.fleet.workloads()
-        addons = [(t, ref) for t in self.engine.fleet.trackers for ref in t.workloads()]
-        if not (keys or addons) or not all(self._is_rolled_out(key) for key in keys):
+        fleet = self.engine.fleet
+        found = fleet.rolled_out()
+        if not found or not all(map(fleet.is_done, found)):
             return False
-        # A configuration is edited without the add-on being: what is still to happen may be that.
-        return not addons or (
-            all(t.is_done(ref) for t, ref in addons) and not self.agents.awaits_events()
-        )
-
-    def _is_rolled_out(self, key: str) -> bool:
-        workload = self.engine.fleet.peek(key)
-        replicaset = workload.replicaset if workload else None
-        if replicaset is None or replicaset.deleting:
-            return replicaset is None
-        for condition in (replicaset.raw.get("status") or {}).get("conditions") or []:
-            if condition["type"] == names.READY:
-                is_current = condition.get("observedGeneration") == replicaset.generation
-                return is_current and bool(condition["status"] == "True")
-        return False
+        # A configuration is edited without its workload being: what is still to happen may be that.
+        return not any(t.workloads() for t in fleet.trackers) or not self.agents.awaits_events()
 
     def _note(self, note: Note, now: datetime) -> None:
         key = note.ref.key

@@ -16,6 +16,7 @@ CRDS = ROOT / "manifests" / "crds"
 RBAC = (
     ROOT / "manifests" / "base" / "rbac.yaml",
     ROOT / "manifests" / "components" / "placements" / "rbac.yaml",
+    ROOT / "manifests" / "components" / "addons" / "rbac.yaml",
 )
 CRD = Kind(
     "CustomResourceDefinition", "customresourcedefinitions", "apiextensions.k8s.io", "v1", False

@@ -136,8 +136,8 @@ def test_what_the_manifests_install_rolls_out_and_tells_of_it(hub: KubeHub, star
 
     code, metrics = process.fetch("/metrics")
     assert code == 200
-    wanted = f'rollout_clusters{{name="web",namespace="default",phase="Soaked"}} {float(CLUSTERS)}'
-    assert wanted in metrics
+    web = 'kind="ManifestWorkReplicaSet",name="web",namespace="default"'
+    assert f'rollout_clusters{{{web},phase="Soaked"}} {float(CLUSTERS)}' in metrics
     assert "rollout_leader 1.0" in metrics
     assert process.fetch("/healthz") == (200, "ok\n")
     assert "Traceback" not in process.log()

@@ -1,0 +1,155 @@
+"""How does a controller run as a process of its own, on an API server?
+
+Who it is, what it answers on, its clock and alarms. What it does is put together in
+`rollout.runtime.assembly`.
+"""
+
+import os
+import socket
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from rollout.clock import Clock, SteadyClock
+from rollout.errors import ConfigError
+from rollout.fleet.heartbeats import CLUSTER_NAME_LABEL
+from rollout.hub.kube import OURS, KubeHub
+from rollout.hub.kube_access import Access
+from rollout.hub.kube_session import Times
+from rollout.model.kinds import LEASE
+from rollout.runtime.assembly import Assembly, Surroundings, assemble
+from rollout.runtime.debug import PREFIX
+from rollout.runtime.health import Address, Server, health_routes
+from rollout.runtime.kube_io import KubeIo
+from rollout.runtime.process import quiet_collector
+from rollout.runtime.timers import ApsTimers, Timers, Wake
+from rollout.settings import Settings, address
+
+LATE = timedelta(seconds=1)
+_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+
+def identity() -> str:
+    """One that no other process has, nor a later one in the same pod."""
+    place = os.environ.get("POD_NAME") or socket.gethostname()
+    return f"{place}_{uuid.uuid4().hex[:8]}"
+
+
+def own_namespace() -> str:
+    """The pod's namespace; ``default`` outside of one."""
+    said = os.environ.get("POD_NAMESPACE")
+    if said:
+        return said
+    try:
+        return _NAMESPACE_FILE.read_text().strip() or "default"
+    except OSError:
+        return "default"
+
+
+def serve(settings: Settings, parts: Assembly) -> list[Server]:
+    """Begin to answer. Raises: ConfigError where an address cannot be had."""
+    controller = parts.controller
+    routes = health_routes(controller.is_alive, controller.readiness, parts.metrics.text)
+    tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
+    wanted = (
+        (settings.listen, routes, None),
+        (settings.debug_listen, {PREFIX: parts.debug}, tls),
+    )
+    servers: list[Server] = []
+    for text, mounted, secured in wanted:
+        place = address(text)
+        if place is None:
+            continue
+        try:
+            servers.append(Server(Address(*place), mounted, secured))
+        except OSError as error:
+            for server in servers:
+                server.close()
+            raise ConfigError(f"listen on {text}: {error}") from error
+    return servers
+
+
+class _Alarms:
+    """The timers of a real process: two, so that looking after the lease never waits."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._engine: ApsTimers | None = None
+        self._lease: ApsTimers | None = None
+
+    def engine(self, wake: Wake) -> Timers:
+        self._engine = ApsTimers(wake, clock=self._clock)
+        return self._engine
+
+    def lease(self, wake: Wake) -> Timers:
+        self._lease = ApsTimers(wake, clock=self._clock)
+        return self._lease
+
+    def sweep(self) -> None:
+        """Wake what a step of the wall clock has delayed; the lease only where it really is late,
+        since it is then looked after on the caller's thread.
+        """
+        if self._engine is not None:
+            self._engine.sweep()
+        due = self._lease.next_at() if self._lease is not None else None
+        if self._lease is not None and due is not None and self._clock.now() > due + LATE:
+            self._lease.sweep()
+
+    def close(self) -> None:
+        for each in (self._engine, self._lease):
+            if each is not None:
+                each.scheduler.shutdown(wait=False)
+
+
+@contextmanager
+def _surroundings(settings: Settings, access: Access) -> Iterator[Surroundings]:
+    """The connections, clock and alarms of this process, closed at the end. Raises: ConfigError."""
+    seconds = settings.write_timeout_seconds
+    times = Times(connect=min(5.0, seconds), write=seconds)
+    hub = KubeHub(access, only={**OURS, LEASE: CLUSTER_NAME_LABEL}, times=times)
+    side = KubeHub(access, times=Times(min(5.0, seconds), seconds, seconds), patience=0.0)
+    clock = SteadyClock()
+    alarms = _Alarms(clock)
+    try:
+        yield Surroundings(
+            hub,
+            side,
+            lambda allowed: KubeIo(hub, allowed),
+            clock,
+            alarms.engine,
+            alarms.lease,
+            hub.is_watching,
+            alarms.sweep,
+            quiet_collector,
+        )
+    finally:
+        alarms.close()
+        side.close()
+        hub.close()
+
+
+def on_kubernetes(
+    settings: Settings, access: Access, until: Callable[[Callable[[], None]], None]
+) -> None:
+    """Run a controller on an API server.
+
+    Args:
+        until: called with the function that ends the run in good order.
+    Raises: Fenced where the lead is lost; ConfigError.
+    """
+    servers: list[Server] = []
+    with _surroundings(settings, access) as around:
+        try:
+            parts = assemble(settings, around, identity(), own_namespace())
+            servers = serve(settings, parts)
+            parts.events.start()
+            until(parts.controller.stop)
+            try:
+                parts.controller.run(timedelta(seconds=settings.stop_within_seconds))
+            finally:
+                parts.events.stop()
+        finally:
+            for server in servers:
+                server.close()

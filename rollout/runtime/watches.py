@@ -1,0 +1,189 @@
+"""Which kinds are listed and watched, and what if that cannot be done?
+
+The fleet's own kinds are all read before anything is planned, those of its trackers where the server
+has them. Kinds that workloads refer to come and go: each is watched from the first reference to the
+last, and one that cannot be had stops no other.
+"""
+
+import logging
+from collections.abc import Callable
+from datetime import datetime
+
+from rollout.errors import Denied, HubError, NotServed
+from rollout.fleet.fleet import Fleet
+from rollout.hub.base import Hub
+from rollout.model.events import Change, Event
+from rollout.model.kinds import Kind, Obj, Ref, ref_of
+from rollout.runtime.messages import Broken, Message
+from rollout.runtime.timers import Timers
+from rollout.runtime.workqueue import WorkQueue
+
+log = logging.getLogger(__name__)
+
+
+class Watches:
+    """The lists and watches of one engine. Used by its thread alone.
+
+    Args:
+        post: puts a message into the engine's inbox, from any thread.
+        see: takes in what a list shows.
+        want: has an object planned anew.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        fleet: Fleet,
+        timers: Timers,
+        post: Callable[[Message], None],
+        see: Callable[[Event, datetime], None],
+        want: Callable[[Ref, datetime], None],
+        seed: int | None = None,
+    ) -> None:
+        self._hub, self._fleet, self._timers = hub, fleet, timers
+        self._post, self._see, self._want = post, see, want
+        self._stops: dict[Kind, Callable[[], None]] = {}  # of the kinds that are watched
+        self._broken: dict[Kind, datetime] = {}  # out of sync after they were read -> since when
+        self._missing: dict[Kind, str] = {}  # referred to, and cannot be had -> why
+        self._followed: frozenset[Kind] = frozenset()  # kinds that workloads refer to
+        self._waits: WorkQueue[Kind] = WorkQueue(seed)  # for its backoff
+        self._started = False
+
+    def start(self, now: datetime) -> None:
+        """Read everything. Raises: HubError; then it can be started again."""
+        for kind in self._fleet.watched:
+            self._list(kind, now)
+        self._followed = frozenset()
+        while wanted := self._newly_wanted():  # what is read can refer to further kinds
+            for kind in wanted:
+                if kind in self._fleet.tracked:
+                    self._read(kind, now)
+                else:
+                    self.again(kind, now)
+        self._started = True
+
+    def stop(self) -> None:
+        self._started = False
+        for stop in self._stops.values():
+            stop()
+        self._stops.clear()
+
+    def follow(self, now: datetime) -> bool:
+        """Watch the kinds that workloads refer to by now. Returns whether these are others.
+
+        Whoever stands by reads nothing, neither before `start` nor after `stop`.
+        """
+        if not self._started:
+            return False
+        before = self._followed
+        for kind in self._newly_wanted():
+            self.again(kind, now)
+        return self._followed != before
+
+    def again(self, kind: Kind, now: datetime) -> None:
+        """List a kind again: its watch is broken, or it could not be had before.
+
+        Deadlines do not run while that fails (row 20). A kind that workloads refer to may well not
+        exist: that stops no deadline, until it was read.
+        """
+        if kind not in self._fleet.watched and kind not in self._followed:
+            return
+        if kind in self._fleet.watched or kind in self._stops:
+            self._broken.setdefault(kind, now)
+        try:
+            self._read(kind, now)
+        except HubError as error:
+            log.warning("listing %s failed, it is tried again: %s", kind.plural, error)
+            self._later(kind, now)
+            return
+        if kind in self._missing:
+            return
+        since = self._broken.pop(kind, now)
+        if now > since:
+            self._fleet.out_of_touch(since, now)
+            for ref in self._fleet.rolled_out():
+                self._want(ref, now)
+
+    # -- one kind ------------------------------------------------------------------------------
+
+    def _read(self, kind: Kind, now: datetime) -> None:
+        """List and watch; one that is not the fleet's own may be missing. Raises: HubError."""
+        try:
+            self._list(kind, now)
+        except (NotServed, Denied) as error:
+            if kind in self._fleet.watched:
+                raise
+            self._miss(kind, error, now)
+            return
+        self._waits.forget(kind)
+        if self._missing.pop(kind, None) is not None:
+            log.info("%s can be read now", kind.plural)
+            self._tell(kind, "", now)
+
+    def _list(self, kind: Kind, now: datetime) -> None:
+        listing = self._hub.list(kind)
+        gone = self._fleet.known(kind)
+        for obj in listing.items:
+            ref = ref_of(kind, obj)
+            gone.discard(ref)
+            self._see(Event(ref, Change.ADDED, obj, version_of(obj)), now)
+        for ref in sorted(gone, key=str):
+            self._see(Event(ref, Change.DELETED, last_seen(ref), listing.version), now)
+        if kind in self._stops:
+            self._stops.pop(kind)()
+        self._stops[kind] = self._hub.watch(
+            kind, listing.version, self._post, lambda: self._post(Broken(kind))
+        )
+
+    def _miss(self, kind: Kind, error: HubError, now: datetime) -> None:
+        """It cannot be had for now. Where the server does not have it (any more) it has no objects."""
+        if isinstance(error, NotServed):
+            self._unwatch(kind)
+            for ref in sorted(self._fleet.known(kind), key=str):
+                version = self._fleet.version(ref) + 1
+                self._see(Event(ref, Change.DELETED, last_seen(ref), version), now)
+            self._fleet.forget(kind)
+        why = str(error)
+        if self._missing.get(kind) != why:
+            self._missing[kind] = why
+            log.warning("%s; it is tried again now and then", why)
+            self._tell(kind, why, now)
+        self._later(kind, now)
+
+    def _tell(self, kind: Kind, why: str, now: datetime) -> None:
+        for ref in self._fleet.missed(kind, why):
+            self._want(ref, now)
+
+    def _later(self, kind: Kind, now: datetime) -> None:
+        self._timers.arm(("list", kind), now + self._waits.backoff(kind))
+
+    # -- kinds that come and go ----------------------------------------------------------------
+
+    def _newly_wanted(self) -> list[Kind]:
+        """Kinds that are referred to by now. What nobody refers to any more is watched no more."""
+        wanted = self._fleet.wanted_kinds()
+        if wanted == self._followed:
+            return []
+        before, self._followed = self._followed, wanted
+        for kind in sorted(before - wanted, key=repr):
+            self._unwatch(kind)
+            self._missing.pop(kind, None)
+            self._timers.cancel(("list", kind))
+            self._fleet.forget(kind)
+        return sorted(wanted - before, key=repr)
+
+    def _unwatch(self, kind: Kind) -> None:
+        self._stops.pop(kind, lambda: None)()
+        self._broken.pop(kind, None)
+
+
+def version_of(obj: Obj) -> int:
+    return int(obj["metadata"]["resourceVersion"])
+
+
+def last_seen(ref: Ref) -> Obj:
+    """What is left of an object that is gone: enough to find what to forget."""
+    meta: Obj = {"name": ref.name, "resourceVersion": "0"}
+    if ref.kind.namespaced:
+        meta["namespace"] = ref.namespace
+    return {"metadata": meta}
