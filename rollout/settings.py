@@ -115,6 +115,14 @@ class Settings(BaseModel):
     log_level: Literal["debug", "info", "warning", "error"] = Field(
         "info", description="The least that is logged."
     )
+    decision_log: str = Field(
+        "",
+        description="File in which every decision is written down, with all that it was made from;"
+        " `rollout replay` makes them again.",
+    )
+    decision_log_lines: int = Field(
+        50_000, ge=1_000, description="So many lines long; then the file is renamed to FILE.1."
+    )
     events: bool = Field(True, description="Write Kubernetes Events.")
 
     @model_validator(mode="after")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
-from rollout.errors import Gone
+from rollout.errors import Gone, NotServed
 from rollout.fleet.fleet import WATCHED, Fleet
 from rollout.hub.base import Hub, Listing
 from rollout.model.events import Change, Event
@@ -32,7 +32,7 @@ def stored(hub: Lists, kind: Kind) -> tuple[Obj, ...]:
     """All objects of a kind; none where the hub does not know the kind."""
     try:
         return hub.list(kind).items
-    except Gone:
+    except (Gone, NotServed):
         return ()
 
 

@@ -16,6 +16,7 @@ from rollout.fleet.live import LiveRollout
 from rollout.fleet.outages import Outages, Spans
 from rollout.fleet.records import Records
 from rollout.fleet.replicasets import ReplicaSets
+from rollout.fleet.selections import named_in, selects
 from rollout.fleet.tracker import Standing, Tracker
 from rollout.fleet.versions import Versions
 from rollout.fleet.witness import Witness
@@ -196,7 +197,7 @@ class Fleet:
         placement = None if gone else decode(PLACEMENT, event.obj, before)
         found = self._store(event, placement)
         after = self.clusters.placement(key)
-        if before is None or after is None or _selects(before) != _selects(after):
+        if before is None or after is None or selects(before) != selects(after):
             self._changed_at[key] = now
             found |= self._follow(key)
         if after is None:
@@ -208,7 +209,7 @@ class Fleet:
         gone = event.change is Change.DELETED
         found = self._store(event, None if gone else decode(PLACEMENT_DECISION, event.obj))
         after = self.clusters.decision(event.ref.key)
-        if before is not None and after is not None and _names(before) == _names(after):
+        if before is not None and after is not None and named_in(before) == named_in(after):
             return found  # scores alone
         for touched in {d.placement for d in (before, after) if d is not None} - {""}:
             key = f"{event.ref.namespace}/{touched}"
@@ -337,10 +338,7 @@ class Fleet:
         return self._records.read(workload, placement, uid)
 
     def abandoned(self, key: str, kept: Container[str] | None = None) -> list[tuple[Ref, str]]:
-        """Record pages (ref, uid) of placements that a workload no longer has.
-
-        ``kept`` are those that it has; by default those of a ManifestWorkReplicaSet.
-        """
+        """Record pages (ref, uid) of placements other than those ``kept`` (those of a replica set)."""
         if kept is None:
             workload = self._replicasets.get(key)
             if workload is None or workload.replicaset is None:
@@ -400,13 +398,3 @@ class Fleet:
         if touch is None:
             return None, None
         return touch, self._live(touch.workload.key, touch.placement)
-
-
-def _names(decision: Decision) -> tuple[object, ...]:
-    """The parts of a decision that a workload's selection depends on."""
-    return (decision.placement, decision.group_index, decision.group_name, decision.clusters)
-
-
-def _selects(placement: Placement) -> tuple[object, ...]:
-    """The parts of a placement that a workload's selection depends on."""
-    return (placement.generation, placement.uid, placement.status_groups, placement.annotations)

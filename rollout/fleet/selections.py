@@ -104,3 +104,13 @@ def _contradiction(placement: Placement, decisions: Sequence[Decision]) -> str:
         if has != should:
             return f"{title} has {has[0]} clusters on {len(has[1])} pages, its status says {should[0]} on {len(should[1])}"
     return ""
+
+
+def named_in(decision: Decision) -> tuple[object, ...]:
+    """The parts of a decision that a workload's selection depends on."""
+    return (decision.placement, decision.group_index, decision.group_name, decision.clusters)
+
+
+def selects(placement: Placement) -> tuple[object, ...]:
+    """The parts of a placement that a workload's selection depends on."""
+    return (placement.generation, placement.uid, placement.status_groups, placement.annotations)

@@ -25,6 +25,7 @@ from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
 from rollout.planning.policy import Policy
 from rollout.runtime.debug import Debug
+from rollout.runtime.decisions import DecisionLog
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.events import EventWriter
 from rollout.runtime.fence import FencedIo
@@ -166,7 +167,7 @@ def _planners(
 
 
 def _fleet(settings: Settings, news: News, planned: Collection[Kind]) -> MeasuredFleet:
-    return MeasuredFleet(
+    fleet = MeasuredFleet(
         news,
         planned,
         policy_of(settings),
@@ -174,6 +175,9 @@ def _fleet(settings: Settings, news: News, planned: Collection[Kind]) -> Measure
         has_filter_plugins=bool(filters_of(settings)),
         trackers=trackers(rolls_addons=settings.roll_addons),
     )
+    if settings.decision_log:
+        fleet.witness = DecisionLog(Path(settings.decision_log), settings.decision_log_lines)
+    return fleet
 
 
 def _events(around: Surroundings, fleet: MeasuredFleet, metrics: Metrics, me: str) -> EventWriter:
