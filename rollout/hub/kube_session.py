@@ -7,6 +7,7 @@ Every request has a time-out. Nothing is retried here but a 401 with credentials
 import asyncio
 import concurrent.futures
 import logging
+import selectors
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -28,7 +29,7 @@ JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 _UNAUTHORIZED = 401
 _CLOSING_SECONDS = 5.0
-_LINGER_SECONDS = 0.02  # connections are closed by the turns of the loop after they are told to
+_TURN_SECONDS = 0.005  # connections are closed by the turns of the loop after they are told to
 _PLUGIN_SECONDS = 60.0  # a credential plugin may ask a person
 
 
@@ -61,7 +62,9 @@ class Session:
 
     def __init__(self, access: Access | None = None, times: Times | None = None) -> None:
         self.times = times or Times()
-        self._loop = asyncio.new_event_loop()
+        self._selector = selectors.DefaultSelector()
+        self._loop = asyncio.SelectorEventLoop(self._selector)
+        self._idle = len(self._selector.get_map())  # what the loop itself listens to
         self._thread = threading.Thread(target=self._serve, name="kube", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -138,10 +141,13 @@ class Session:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        # Before the tasks have their turn: they would take leave of the server, and wait for it.
         await self._http.close()
+        await asyncio.gather(*tasks, return_exceptions=True)
         await self._credentials.close()
-        await asyncio.sleep(_LINGER_SECONDS)
+        while len(self._selector.get_map()) > self._idle:
+            await asyncio.sleep(_TURN_SECONDS)
+        await asyncio.sleep(_TURN_SECONDS)
 
     def _end_loop(self) -> None:
         self._closed = True
@@ -237,7 +243,10 @@ class Session:
                         await self._credentials.renew(self.elapsed())
                     what = f"watch {_short(path)}"
                     raise error_of(what, response.status, await response.read(), response.headers)
-                yield response.content.iter_any()
+                try:
+                    yield response.content.iter_any()
+                finally:
+                    _hang_up(response)
         except _BROKEN as error:
             raise Unavailable(f"watch {_short(path)}: {_said(error)}") from error
 
@@ -257,6 +266,12 @@ class Session:
 
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 """What a connection can raise: ValueError for a line or a header beyond all limits."""
+
+
+def _hang_up(response: aiohttp.ClientResponse) -> None:
+    """End a connection that nobody reads on, without TLS's goodbye: a frozen server returns none."""
+    if response.connection is not None and response.connection.transport is not None:
+        response.connection.transport.abort()
 
 
 def _short(path: str) -> str:
