@@ -61,7 +61,7 @@ def quick(workload: Obj) -> Obj:
     """The workload of the example with a soak that a test can wait for."""
     workload = copy.deepcopy(workload)
     for ref in workload["spec"]["placementRefs"]:
-        ref["rolloutStrategy"]["progressive"].update(minSuccessTime="1s", progressDeadline="10m")
+        ref["rolloutStrategy"]["progressive"].update(minSuccessTime="300ms", progressDeadline="10m")
     return workload
 
 
