@@ -7,8 +7,8 @@ Every request has a time-out. Nothing is retried here but a 401 with credentials
 import asyncio
 import concurrent.futures
 import logging
-import selectors
 import threading
+import weakref
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -57,14 +57,31 @@ class Answer:
     headers: Mapping[str, str]
 
 
+class _Loop(asyncio.SelectorEventLoop):
+    """Knows its connections: those that are being closed are in nobody else's hands any more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._connections: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
+
+    async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        transport, protocol = await super().create_connection(*args, **kwargs)
+        self._connections.add(transport)
+        return transport, protocol
+
+    def hang_up(self) -> None:
+        """Cut them off, without TLS's goodbye: a server that stands still would never return it."""
+        for transport in tuple(self._connections):
+            if isinstance(transport, asyncio.WriteTransport):
+                transport.abort()
+
+
 class Session:
     """A way to one API server. Raises ConfigError where its configuration cannot be used."""
 
     def __init__(self, access: Access | None = None, times: Times | None = None) -> None:
         self.times = times or Times()
-        self._selector = selectors.DefaultSelector()
-        self._loop = asyncio.SelectorEventLoop(self._selector)
-        self._idle = len(self._selector.get_map())  # what the loop itself listens to
+        self._loop = _Loop()
         self._thread = threading.Thread(target=self._serve, name="kube", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -141,12 +158,10 @@ class Session:
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
             task.cancel()
-        # Before the tasks have their turn: they would take leave of the server, and wait for it.
-        await self._http.close()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await self._http.close()
         await self._credentials.close()
-        while len(self._selector.get_map()) > self._idle:
-            await asyncio.sleep(_TURN_SECONDS)
+        self._loop.hang_up()
         await asyncio.sleep(_TURN_SECONDS)
 
     def _end_loop(self) -> None:
@@ -243,10 +258,7 @@ class Session:
                         await self._credentials.renew(self.elapsed())
                     what = f"watch {_short(path)}"
                     raise error_of(what, response.status, await response.read(), response.headers)
-                try:
-                    yield response.content.iter_any()
-                finally:
-                    _hang_up(response)
+                yield response.content.iter_any()
         except _BROKEN as error:
             raise Unavailable(f"watch {_short(path)}: {_said(error)}") from error
 
@@ -266,12 +278,6 @@ class Session:
 
 _BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 """What a connection can raise: ValueError for a line or a header beyond all limits."""
-
-
-def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """End a connection that nobody reads on, without TLS's goodbye: a frozen server returns none."""
-    if response.connection is not None and response.connection.transport is not None:
-        response.connection.transport.abort()
 
 
 def _short(path: str) -> str:
