@@ -95,6 +95,14 @@ def _is_served(hub: KubeHub, path: str) -> bool:
     return True
 
 
+def is_gone(hub: KubeHub, ref: Ref) -> bool:
+    try:
+        hub.get(ref)
+    except Gone:
+        return True
+    return False
+
+
 def namespace(hub: KubeHub, *names: str) -> None:
     for name in names:
         try:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rollout.api.load import load
-from rollout.errors import Denied, Gone
+from rollout.errors import Denied
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import (
@@ -22,7 +22,7 @@ from rollout.model.kinds import (
 )
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK, Running
-from tests.kube.setting import ROOT, eventually, grant, managed_cluster, namespace, put
+from tests.kube.setting import ROOT, eventually, grant, is_gone, managed_cluster, namespace, put
 
 pytestmark = pytest.mark.kube
 
@@ -178,12 +178,8 @@ def test_a_deleted_workload_takes_its_works_along(canary: KubeHub, run: Run) -> 
 
     canary.delete(STOREFRONT)
 
-    def gone() -> None:
-        assert canary.list(MANIFEST_WORK).items == ()
-        with pytest.raises(Gone):
-            canary.get(STOREFRONT)
-
-    eventually("nothing is left", gone, 60)
+    eventually("its works are gone", lambda: canary.list(MANIFEST_WORK).items == (), 60)
+    eventually("and it, too", lambda: is_gone(canary, STOREFRONT), 60)
 
 
 def test_a_cluster_that_leaves_the_placement_loses_its_work_and_one_that_joins_gets_it(
