@@ -1,15 +1,14 @@
 """Timed wake-ups: `Timers` puts keys back on a queue at an instant.
 
-A timer never runs work. It only calls ``wake(key)``, which must be cheap,
-thread-safe and must not arm timers itself: APScheduler removes a finished job
-*after* its inline callback returns, so re-arming the same key from inside the
-callback would be silently undone.
+A timer never runs work. It only calls ``wake(key)``, which must be thread-safe and, where timers
+are shared, cheap. It may arm timers, also the one that has just fired.
 """
 
 import heapq
 import logging
 import threading
 from collections.abc import Callable, Hashable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
 
@@ -93,6 +92,14 @@ class SteppedScheduler(BaseScheduler):  # type: ignore[misc]  # apscheduler has 
         self._process_jobs()
 
 
+@dataclass(frozen=True, slots=True)
+class _Alarm:
+    """One arming of a key, and the name of its job."""
+
+    at: datetime
+    job: str
+
+
 class ApsTimers:
     """Alarms on APScheduler; each armed key is a visible one-shot job.
 
@@ -110,7 +117,8 @@ class ApsTimers:
         self._wake = wake
         self._wall = SystemClock()
         self._clock: Clock = clock or self._wall
-        self._due: dict[Hashable, datetime] = {}
+        self._due: dict[Hashable, _Alarm] = {}
+        self._number = 0
         self._lock = threading.Lock()  # jobs fire on APScheduler's thread
         self.scheduler = scheduler(
             timezone=UTC,
@@ -122,39 +130,49 @@ class ApsTimers:
 
     def arm(self, key: Hashable, at: datetime) -> None:
         with self._lock:
-            self._due[key] = at
+            before = self._due.get(key)
+            self._number += 1
+            # APScheduler removes a job after it has run, by its name: one that was armed meanwhile
+            # under the same name would go, too.
+            alarm = self._due[key] = _Alarm(at, f"{key!r} #{self._number}")
         self.scheduler.add_job(
             self._fire,
             DateTrigger(self._wall.now() + (at - self._clock.now()), timezone=UTC),
-            args=(key,),
-            id=repr(key),
-            replace_existing=True,
+            args=(key, alarm),
+            id=alarm.job,
         )
+        self._discard(before)
 
     def cancel(self, key: Hashable) -> None:
         with self._lock:
-            self._due.pop(key, None)
+            before = self._due.pop(key, None)
+        self._discard(before)
+
+    def _discard(self, alarm: _Alarm | None) -> None:
+        if alarm is None:
+            return
         try:
-            self.scheduler.remove_job(repr(key))
+            self.scheduler.remove_job(alarm.job)
         except JobLookupError:
-            log.debug("timer %r was not armed", key)
+            log.debug("timer %s has fired just now", alarm.job)
 
     def next_at(self) -> datetime | None:
         """The earliest armed instant."""
         with self._lock:
-            return min(self._due.values(), default=None)
+            return min((alarm.at for alarm in self._due.values()), default=None)
 
     def sweep(self) -> None:
         """Wake every key that is due on the clock, in order of instant and then of key."""
         now = self._clock.now()
         with self._lock:
-            late = sorted((at, repr(key), key) for key, at in self._due.items() if at <= now)
+            late = sorted((a.at, repr(key), key) for key, a in self._due.items() if a.at <= now)
         for _, _, key in late:
             self.cancel(key)
             self._wake(key)
 
-    def _fire(self, key: Hashable) -> None:
+    def _fire(self, key: Hashable, alarm: _Alarm) -> None:
         with self._lock:
-            known = self._due.pop(key, None)
-        if known is not None:
-            self._wake(key)
+            if self._due.get(key) is not alarm:
+                return  # armed anew, cancelled, or swept a moment ago
+            del self._due[key]
+        self._wake(key)

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -10,6 +12,7 @@ from rollout.errors import AlreadyExists, Gone, HubError
 from rollout.hub.kube import KubeHub
 from rollout.model.kinds import KINDS, MANAGED_CLUSTER, Kind, Obj, Ref, key_of, ref_of
 from rollout.model.names import CLUSTER_AVAILABLE, CLUSTER_SET_LABEL
+from rollout.runtime.events import EVENT
 
 ROOT = Path(__file__).parents[2]
 CRDS = ROOT / "manifests" / "crds"
@@ -26,7 +29,12 @@ CLUSTER_ROLE = Kind("ClusterRole", "clusterroles", "rbac.authorization.k8s.io", 
 CLUSTER_ROLE_BINDING = Kind(
     "ClusterRoleBinding", "clusterrolebindings", "rbac.authorization.k8s.io", "v1", False
 )
-KEPT_NAMESPACES = {"default", "kube-system", "kube-public", "kube-node-lease"}
+ROLE = Kind("Role", "roles", "rbac.authorization.k8s.io", "v1", True)
+ROLE_BINDING = Kind("RoleBinding", "rolebindings", "rbac.authorization.k8s.io", "v1", True)
+SERVICE_ACCOUNT = Kind("ServiceAccount", "serviceaccounts", "", "v1", True, has_status=False)
+BOOTSTRAPPED = "kubernetes.io/bootstrapping"
+"""The label of the rights that an API server makes for itself."""
+WIPERS = 16
 
 
 def eventually(what: str, check: Callable[[], object], seconds: float = 30.0) -> None:
@@ -43,8 +51,9 @@ def eventually(what: str, check: Callable[[], object], seconds: float = 30.0) ->
         time.sleep(0.05)  # noqa: TID251
 
 
-def crd_objects() -> list[Obj]:
-    return [yaml.safe_load(path.read_text()) for path in sorted(CRDS.rglob("*.io_*.yaml"))]
+@cache
+def crd_objects() -> tuple[Obj, ...]:
+    return tuple(yaml.safe_load(path.read_text()) for path in sorted(CRDS.rglob("*.io_*.yaml")))
 
 
 def install_crds(hub: KubeHub) -> None:
@@ -59,21 +68,24 @@ def install_crds(hub: KubeHub) -> None:
 
 
 def grant(hub: KubeHub, user: str) -> None:
-    """Let a user do what the manifests let the controller do in all namespaces, and no more."""
+    """Let a user do what the manifests let the controller do in all namespaces, and no more.
+
+    Under names of its own: what `tests.kube.processes.install` brings is something else.
+    """
     subject = {"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user}
     for path in RBAC:
         for obj in yaml.safe_load_all(path.read_text()):
-            kind = {"ClusterRole": CLUSTER_ROLE, "ClusterRoleBinding": CLUSTER_ROLE_BINDING}.get(
+            kind = {kind.name: kind for kind in (CLUSTER_ROLE, CLUSTER_ROLE_BINDING)}.get(
                 obj["kind"]
             )
             if kind is None:
                 continue
+            name = f"{user}:{obj['metadata']['name']}"
+            mine = {**obj, "metadata": {"name": name}}
             if kind is CLUSTER_ROLE_BINDING:
-                obj = {**obj, "subjects": [subject]}  # noqa: PLW2901  the same for another subject
-            try:
-                hub.create(Ref(kind, obj["metadata"]["name"]), obj)
-            except AlreadyExists:
-                continue
+                role = f"{user}:{obj['roleRef']['name']}"
+                mine |= {"subjects": [subject], "roleRef": {**obj["roleRef"], "name": role}}
+            hub.create(Ref(kind, name), mine)
 
 
 def _is_served(hub: KubeHub, path: str) -> bool:
@@ -82,6 +94,14 @@ def _is_served(hub: KubeHub, path: str) -> bool:
     except HubError:
         return False
     return True
+
+
+def is_gone(hub: KubeHub, ref: Ref) -> bool:
+    try:
+        hub.get(ref)
+    except Gone:
+        return True
+    return False
 
 
 def namespace(hub: KubeHub, *names: str) -> None:
@@ -124,28 +144,36 @@ def managed_cluster(name: str, group: str = "", **labels: str) -> Obj:
 
 
 def wipe(hub: KubeHub) -> None:
-    """Remove every object of our kinds, finalizers or not, and our namespaces' contents."""
-    for _ in range(3):
-        left = [(kind, o) for kind in _wiped(hub) for o in hub.list(kind).items]
-        left = [(k, o) for k, o in left if not _is_the_servers(o)]
-        for kind, obj in left:
-            _remove(hub, ref_of(kind, obj), obj)
-        if not left:
-            return
+    """Remove every object of our kinds, accounts and their rights, events; finalizers or not.
+
+    Namespaces stay: nobody here could end them.
+    """
+    with ThreadPoolExecutor(WIPERS) as pool:
+        for _ in range(3):
+            listed = pool.map(lambda kind: (kind, hub.list(kind).items), _wiped())
+            left = [
+                (kind, obj) for kind, found in listed for obj in found if not _is_the_servers(obj)
+            ]
+            list(pool.map(lambda pair: _remove(hub, *pair), left))
+            if not left:
+                return
 
 
-def _wiped(hub: KubeHub) -> Iterable[Kind]:
+def _wiped() -> Iterable[Kind]:
     served = {obj["spec"]["names"]["kind"] for obj in crd_objects()}
     for kind in KINDS.values():
         if kind.name in served or not kind.group.endswith("open-cluster-management.io"):
             yield kind
+    yield from (SERVICE_ACCOUNT, ROLE, ROLE_BINDING, CLUSTER_ROLE, CLUSTER_ROLE_BINDING, EVENT)
 
 
 def _is_the_servers(obj: Obj) -> bool:
-    return str(obj["metadata"].get("namespace")) == "kube-system"
+    meta = obj["metadata"]
+    return meta.get("namespace") == "kube-system" or BOOTSTRAPPED in (meta.get("labels") or {})
 
 
-def _remove(hub: KubeHub, ref: Ref, obj: Obj) -> None:
+def _remove(hub: KubeHub, kind: Kind, obj: Obj) -> None:
+    ref = ref_of(kind, obj)
     try:
         if obj["metadata"].get("finalizers"):
             hub.patch(ref, {"metadata": {"finalizers": None}})

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rollout.api.load import load
-from rollout.errors import Denied, Gone
+from rollout.errors import Denied
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import (
@@ -23,7 +23,7 @@ from rollout.model.kinds import (
 from tests.cli.shapes import run as typed
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK, Running
-from tests.kube.setting import ROOT, eventually, grant, managed_cluster, namespace, put
+from tests.kube.setting import ROOT, eventually, grant, is_gone, managed_cluster, namespace, put
 
 pytestmark = pytest.mark.kube
 
@@ -62,7 +62,7 @@ def quick(workload: Obj) -> Obj:
     """The workload of the example with a soak that a test can wait for."""
     workload = copy.deepcopy(workload)
     for ref in workload["spec"]["placementRefs"]:
-        ref["rolloutStrategy"]["progressive"].update(minSuccessTime="1s", progressDeadline="10m")
+        ref["rolloutStrategy"]["progressive"].update(minSuccessTime="300ms", progressDeadline="10m")
     return workload
 
 
@@ -194,12 +194,8 @@ def test_a_deleted_workload_takes_its_works_along(canary: KubeHub, run: Run) -> 
 
     canary.delete(STOREFRONT)
 
-    def gone() -> None:
-        assert canary.list(MANIFEST_WORK).items == ()
-        with pytest.raises(Gone):
-            canary.get(STOREFRONT)
-
-    eventually("nothing is left", gone, 60)
+    eventually("its works are gone", lambda: canary.list(MANIFEST_WORK).items == (), 60)
+    eventually("and it, too", lambda: is_gone(canary, STOREFRONT), 60)
 
 
 def test_a_cluster_that_leaves_the_placement_loses_its_work_and_one_that_joins_gets_it(

@@ -66,7 +66,7 @@ def hub(admin: KubeHub) -> KubeHub:
 def workload(version: str = "1", **fields: Any) -> Obj:
     strategy = make.progressive(
         mandatoryDecisionGroups=[{"groupName": "canary"}], maxConcurrency="25%",
-        minSuccessTime="1s", progressDeadline="1m", **fields,
+        minSuccessTime="300ms", progressDeadline="1m", **fields,
     )  # fmt: skip
     template = make.template(version)
     template["workload"]["manifests"].append(secret())
@@ -158,23 +158,23 @@ def test_the_debug_endpoint_answers_whom_the_server_allows(hub: KubeHub, start: 
     path = "/debug/placements/default/p"
     assert process.fetch(path)[0] == 401
     assert process.fetch(path, token="nonsense")[0] == 401
-    account = Ref(kind_of({"apiVersion": "v1", "kind": "ServiceAccount"}), "default/curious")
-    hub.create(account, {})
-    try:
-        token = token_of(hub, "default/curious")
-        code, words = process.fetch(path, token=token)
-        assert (code, "does not have permission" in words) == (403, True)
-        _allow_debugging(hub, "curious")
-        eventually("it is allowed", lambda: process.fetch(path, token=token)[0] == 200)
-        answer = json.loads(process.fetch(path, token=token)[1])
-        assert len(answer["selected"]) == CLUSTERS
-        assert process.fetch("/debug/placements/default/none", token=token)[0] == 404
-        body = json.dumps(make.placement("x", only={make.GROUP: "canary"})).encode()
-        code, words = process.fetch("/debug/placements/", token=token, body=body)
-        assert code == 200
-        assert len(json.loads(words)["selected"]) == 3
-    finally:
-        hub.delete(account)
+    curious, trusted = (_account(hub, name) for name in ("curious", "trusted"))
+    _allow_debugging(hub, "trusted")
+    code, words = process.fetch(path, token=curious)
+    assert (code, "does not have permission" in words) == (403, True)
+    answer = json.loads(process.fetch(path, token=trusted)[1])
+    assert len(answer["selected"]) == CLUSTERS
+    assert process.fetch("/debug/placements/default/none", token=trusted)[0] == 404
+    body = json.dumps(make.placement("x", only={make.GROUP: "canary"})).encode()
+    code, words = process.fetch("/debug/placements/", token=trusted, body=body)
+    assert code == 200
+    assert len(json.loads(words)["selected"]) == 3
+
+
+def _account(hub: KubeHub, name: str) -> str:
+    """A service account. Returns: its token."""
+    hub.create(Ref(kind_of({"apiVersion": "v1", "kind": "ServiceAccount"}), f"default/{name}"), {})
+    return token_of(hub, f"default/{name}")
 
 
 def _allow_debugging(hub: KubeHub, name: str) -> None:
