@@ -39,7 +39,6 @@ from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import All, had_members
 
 UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
-
 UNTIL_THEN = timedelta(days=36_500)
 """A soak and a grace that end before nobody's eyes."""
 
@@ -205,7 +204,9 @@ class LiveRollout:
         if known is not None and known.revision != self.revision:
             # What came of an older revision stays: later trouble there takes no slot again.
             known = concluded(known, self.ledger.rollout.timing, now)
-        after = stand(cluster, known, seen, self.revision, now)
+        # What was taken back is not taken over again: it is drift.
+        wanted = "" if before is not None and self.is_back(before) else self.revision
+        after = stand(cluster, known, seen, wanted, now)
         if after is not None and before is None:
             self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
         if after is not None and after != before:
@@ -242,7 +243,7 @@ class LiveRollout:
             self._write(cluster)
 
     def landed(self, cluster: str) -> None:
-        """The write to this cluster was accepted."""
+        """The write was accepted."""
         self.rejections.pop(cluster, None)
 
     # -- decisions -----------------------------------------------------------------------------

@@ -85,6 +85,27 @@ def test_a_rollback_does_not_roll_forward_again_by_itself_not_even_after_a_resta
     assert story.reason == "RolledBack"
 
 
+def test_a_report_that_comes_before_the_rollback_has_landed_rolls_nothing_forward() -> None:
+    """The write is refused for a while; the agent goes on reporting on the bad revision."""
+    story = rolled_out(clusters=2)
+    story.template(make.template("3"))
+    story.end()
+    story.denied["c00"] = Invalid("not now")
+    story.annotate(names.UNDO, revision(story))
+    story.settle()
+    well = {"Applied": "True", "Available": "True", "Progressing": "False", "Degraded": "False"}
+    for _ in range(3):
+        story.report("c00", **well, Extra="True")
+        story.on(10 * SEC)
+    story.restart()
+    story.report("c00", **well)
+    del story.denied["c00"]
+    story.end()
+
+    assert set(story.versions().values()) == {"1"}
+    assert story.reason == "RolledBack"
+
+
 def test_after_a_rollback_a_fixed_template_is_rolled_out() -> None:
     story = rolled_out(annotations={names.ROLLBACK: "Automatic"})
     story.template(make.template("2"))
