@@ -141,9 +141,10 @@ def test_however_the_bytes_are_cut_into_chunks_the_lines_are_the_same(size: int)
     [
         pytest.param(stream(added("a", 11), ERROR_410), id="in the stream"),
         pytest.param(refuse(410, "Expired"), id="at once"),
+        pytest.param(say(b"404 page not found", 404), id="the kind is gone"),
     ],
 )
-def test_a_version_that_is_too_old_expires_the_watch_once_and_for_all(
+def test_a_version_that_is_too_old_or_a_kind_that_is_gone_expires_the_watch_for_good(
     facade: Facade, hub: KubeHub, act: Act
 ) -> None:
     times: list[int] = []
@@ -172,7 +173,6 @@ GARBAGE = b'{"type": "ADDED", "object": 17}\n'
         pytest.param(refuse(503), id="503"),
         pytest.param(refuse(403, "Forbidden"), id="403"),
         pytest.param(say(b"<html>Bad Gateway</html>", 502), id="a proxy's page"),
-        pytest.param(say(b"404 page not found", 404), id="404"),
         pytest.param(cut, id="reset"),
         pytest.param(stream(), id="ends at once"),
         pytest.param(stream(ERROR_500), id="an error in the stream"),

@@ -116,6 +116,7 @@ def test_what_is_no_log_is_said_to_be_none(tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_written_stops_no_rollout(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level("WARNING")
     log = DecisionLog(tmp_path / "no" / "such" / "folder" / "log")
     story = lived(log, {})
 
