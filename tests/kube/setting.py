@@ -68,10 +68,12 @@ def grant(hub: KubeHub, user: str) -> None:
             )
             if kind is None:
                 continue
-            if kind is CLUSTER_ROLE_BINDING:
-                obj = {**obj, "subjects": [subject]}  # noqa: PLW2901  the same for another subject
+            name = obj["metadata"]["name"]
+            if kind is CLUSTER_ROLE_BINDING:  # the same for another subject
+                name = f"{name}:{user}"
+                obj = {**obj, "metadata": {"name": name}, "subjects": [subject]}  # noqa: PLW2901
             try:
-                hub.create(Ref(kind, obj["metadata"]["name"]), obj)
+                hub.create(Ref(kind, name), obj)
             except AlreadyExists:
                 continue
 
