@@ -37,8 +37,9 @@ def binaries() -> Path:
 
 @pytest.fixture(scope="session")
 def server(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """An API server that has our kinds."""
-    cluster = Cluster(tmp_path_factory.mktemp("kube"), binaries)
+    """An API server that has our kinds, and lets only those set owners who may look after these."""
+    enforce = ("--enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
+    cluster = Cluster(tmp_path_factory.mktemp("kube"), binaries, enforce)
     try:
         cluster.start()
         hub = KubeHub(Access(str(cluster.kubeconfig)))
