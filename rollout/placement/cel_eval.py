@@ -22,8 +22,8 @@ from rollout.placement.cel_values import (
     no_overload,
 )
 
-BUDGET = 100_000
-"""Loop steps that one evaluation may take."""
+BUDGET = 25_000
+"""Loop steps that one evaluation may take: at most a tenth of a second."""
 
 STEP_NODES = 32
 """What a loop repeats costs a step, and another one for so many nodes of it."""
