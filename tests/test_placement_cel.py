@@ -9,7 +9,7 @@ from cel_expr_python.ext import ext_optional
 from rollout.model.cluster import Cluster, Score
 from rollout.model.placement import Placement, Predicate
 from rollout.model.selectors import EVERYTHING
-from rollout.placement import cel
+from rollout.placement import cel, cel_eval
 from rollout.placement.cel_eval import BUDGET
 from rollout.placement.filters import predicate
 from rollout.placement.framework import Code, Cycle
@@ -250,6 +250,26 @@ def nested(levels: int) -> str:
 def test_an_evaluation_is_bounded_in_steps_and_no_operator_hides_that() -> None:
     assert cel.Judge(no_scores, T0).verdict(nested(4), ALPHA) == (True, 11_110)
     assert f"more than {BUDGET} steps" in str(verdict(f"{nested(7)} || true"))
+
+
+def test_a_loop_that_repeats_much_pays_for_it() -> None:
+    little, much = (f"{TEN}.all(v, {' || '.join(['v > 0'] * n)})" for n in (1, 400))
+
+    assert cel.Judge(no_scores, T0).verdict(little, ALPHA) == (True, 10)
+    answer, steps = cel.Judge(no_scores, T0).verdict(much, ALPHA)
+    assert answer is True
+    assert 300 < steps < 600
+
+
+@pytest.mark.parametrize(
+    "use", ["s.matches('x+b')", "s + 'x' == ''", "'x' in s.split('b')", "s.split('b') == []"]
+)
+def test_what_goes_through_a_long_value_pays_for_its_length(use: str) -> None:
+    long = f"['{'ab' * 2_000}'.replace('a', 'cccccccccc')].all(s, {TEN}.all(v, !({use})))"
+
+    answer, steps = cel.Judge(no_scores, T0).verdict(long, ALPHA)
+    assert answer is True
+    assert steps > 11 + 10 * (22_000 // cel_eval.STEP_LENGTH[str])
 
 
 def test_values_cannot_grow_without_bound() -> None:

@@ -22,9 +22,14 @@ from rollout.placement.cel_values import (
     no_overload,
 )
 
-BUDGET = 100_000
-"""Loop steps that one evaluation may take."""
+BUDGET = 25_000
+"""Loop steps that one evaluation may take: at most a tenth of a second."""
 
+STEP_NODES = 32
+"""What a loop repeats costs a step, and another one for so many nodes of it."""
+
+STEP_LENGTH: Mapping[type, int] = {str: 2048, bytes: 2048, list: 32, dict: 32}
+"""Whatever goes through a value takes a step for each so many elements of a longer one."""
 
 ScoresOf = Callable[[Any, Any], list[Any]]
 """``<cluster>.scores(<name>)``: reads what no expression can see by itself."""
@@ -39,6 +44,18 @@ class Frame:
         self.variables = variables
         self.left = BUDGET
         self.scores = scores
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps
+        if self.left < 0:
+            raise Exhausted(f"it takes more than {BUDGET} steps")
+
+    def paid(self, value: Any) -> Any:
+        """The value, for whatever goes through all of it."""
+        length = STEP_LENGTH.get(value.__class__)
+        if length is not None and len(value) > length:
+            self.spend(len(value) // length)
+        return value
 
 
 Run = Callable[[Frame], Any]
@@ -195,14 +212,18 @@ def _call(function: str, args: Sequence[Run], table: Table) -> Run:
         one, other = args
         if function == "_==_":
             return _equality(one, other)
-        return lambda frame: binary(one(frame), other(frame))
+        if function in ("_[_]", "_?._", "_[?_]"):  # one element, however many there are
+            return lambda frame: binary(one(frame), other(frame))
+        return lambda frame: binary(frame.paid(one(frame)), frame.paid(other(frame)))
     return _function(function, args, table)
 
 
 def _equality(one: Run, other: Run) -> Run:
     def run(frame: Frame) -> bool:
         a, b = one(frame), other(frame)
-        return bool(a == b) if a.__class__ is str and b.__class__ is str else equal(a, b)
+        if a.__class__ is str and b.__class__ is str:
+            return bool(a == b)
+        return equal(frame.paid(a), frame.paid(b))
 
     return run
 
@@ -276,7 +297,7 @@ def _function(name: str, args: Sequence[Run], table: Table) -> Run:
         only = args[0]
 
         def run_one(frame: Frame) -> Any:
-            value = only(frame)
+            value = frame.paid(only(frame))
             found = overloads.get((value.__class__,)) or anything
             if found is None:
                 raise no_overload(name, value)
@@ -285,7 +306,7 @@ def _function(name: str, args: Sequence[Run], table: Table) -> Run:
         return run_one
 
     def run(frame: Frame) -> Any:
-        values = [arg(frame) for arg in args]
+        values = [frame.paid(arg(frame)) for arg in args]
         found = overloads.get(tuple([v.__class__ for v in values])) or anything
         if found is None:
             raise no_overload(name, *values)
@@ -340,10 +361,18 @@ def _mapping(entries: Sequence[tuple[Run, Run, bool]]) -> Run:
 _KEYS = (bool, int, str, *(kind for kind, name in TYPES.items() if name == "uint"))
 
 
+def _repeated(node: tree.Node) -> int:
+    """The nodes evaluated each time; what an inner loop repeats is paid for there."""
+    if isinstance(node, tree.Comprehension):
+        return 1 + sum(map(_repeated, (node.over, node.start, node.result)))
+    return 1 + sum(map(_repeated, tree.children(node)))
+
+
 def _comprehension(node: tree.Comprehension, table: Table) -> Run:
     over, start = build(node.over, table), build(node.start, table)
     condition, step = build(node.condition, table), build(node.step, table)
     result, variable, accumulator = build(node.result, table), node.variable, node.accumulator
+    price = 1 + (_repeated(node.condition) + _repeated(node.step)) // STEP_NODES
 
     def run(frame: Frame) -> Any:
         items = over(frame)
@@ -354,9 +383,7 @@ def _comprehension(node: tree.Comprehension, table: Table) -> Run:
         try:
             variables[accumulator] = start(frame)
             for item in items:
-                frame.left -= 1
-                if frame.left < 0:
-                    raise Exhausted(f"it takes more than {BUDGET} steps")
+                frame.spend(price)
                 variables[variable] = item
                 if not condition(frame):
                     break

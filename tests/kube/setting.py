@@ -1,7 +1,7 @@
 """What do tests on a real API server begin with? Our kinds, namespaces, clusters; and how it all ends."""
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
@@ -56,9 +56,9 @@ def crd_objects() -> tuple[Obj, ...]:
     return tuple(yaml.safe_load(path.read_text()) for path in sorted(CRDS.rglob("*.io_*.yaml")))
 
 
-def install_crds(hub: KubeHub) -> None:
-    """Install all of manifests/crds and wait until each is served."""
-    wanted = crd_objects()
+def install_crds(hub: KubeHub, crds: Sequence[Obj] | None = None) -> None:
+    """Install all of manifests/crds, or others in their place, and wait until each is served."""
+    wanted = crd_objects() if crds is None else crds
     for obj in wanted:
         hub.create(Ref(CRD, obj["metadata"]["name"]), obj)
     for obj in wanted:

@@ -84,8 +84,8 @@ def _said(key: str, have: object) -> str:
     return f"{key} is absent" if value is None else f"{key} is {value!r}"
 
 
-PASS_BUDGET = 4_000_000
-"""Loop steps that one expression may take over all clusters of one pass."""
+PASS_BUDGET = 1_000_000
+"""Loop steps that one expression may take over all clusters of one pass: some seconds at most."""
 
 
 class TooMuch(Exception):  # ends an evaluation; the scheduler makes a status of it

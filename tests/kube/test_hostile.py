@@ -1,0 +1,234 @@
+"""More than a hundred malformed or hostile objects on a real server, and good rollouts beside them.
+
+The server has schemas that refuse nothing (`tests.kube.hostile`): whatever it lets in, the controller
+must cope with. What our own schemas refuse is in test_crds.py.
+"""
+
+import signal
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from rollout.errors import Gone, HubError
+from rollout.hub.kube import KubeHub
+from rollout.hub.kube_access import Access
+from rollout.model import names
+from rollout.model.kinds import (
+    CLUSTER_SET,
+    CONFIG_MAP,
+    KINDS,
+    MANIFEST_WORK,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    Kind,
+    Obj,
+    Ref,
+    ref_of,
+)
+from tests import make
+from tests.kube.cluster import Cluster
+from tests.kube.driving import QUICK as AGENTS
+from tests.kube.hostile import refused, shapeless, strange
+from tests.kube.processes import QUICK, FieldAgents, Process, install, kubeconfig_of
+from tests.kube.setting import crd_objects, eventually, install_crds, is_gone, put
+from tests.kube.tenants import Tenant
+
+pytestmark = pytest.mark.kube
+
+WATCHED = (PLACEMENT, PLACEMENT_DECISION, REPLICA_SET, MANIFEST_WORK, CLUSTER_SET, CONFIG_MAP)
+
+
+@dataclass
+class Bedlam:
+    """A server, what it let in, and the controller that has to live with it."""
+
+    server: Cluster
+    hub: KubeHub
+    folder: Path
+    admitted: list[Ref] = field(default_factory=list)
+    turned_away: list[str] = field(default_factory=list)
+    clusters: dict[str, list[str]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.good, self.beset = Tenant(self.hub, "good"), Tenant(self.hub, "beset")
+        # Leases are as people have them: that a process is busy for some seconds costs it no lead.
+        kubeconfig = kubeconfig_of(self.server, self.hub)
+        self.process = Process(kubeconfig, self.folder, "pod-0", dict(QUICK))
+
+    def admit(self, obj: Obj) -> None:
+        try:
+            self.admitted.append(ref_of(KINDS[obj["kind"]], put(self.hub, obj)))
+        except HubError as error:
+            self.turned_away.append(f"{obj['metadata']['name']}: {error}")
+
+    def settle(self) -> None:
+        """Good objects in two namespaces, bad ones in one of them and in the whole fleet."""
+        for tenant in (self.good, self.beset):
+            self.clusters[tenant.name] = tenant.fleet(6)
+            tenant.place(predicates=[{"requiredClusterSelector": {"labelSelector": {
+                "matchExpressions": [{"key": make.GROUP, "operator": "DoesNotExist"}]}}}])  # fmt: skip
+        bad = [*refused("beset"), *strange("beset", self.clusters["good"][:2])]
+        with ThreadPoolExecutor(8) as pool:
+            list(pool.map(self.admit, bad))
+        for tenant in (self.good, self.beset):
+            tenant.deploy(strategy=make.progressive(maxConcurrency="50%"))
+
+    def release(self, version: str) -> None:
+        for tenant in (self.good, self.beset):
+            changes = {"spec": {"manifestWorkTemplate": make.template(version)}}
+            self.hub.patch(tenant.ref(REPLICA_SET, "web"), changes)
+
+    def all_run(self, version: str) -> None:
+        """Wait until both good rollouts are done."""
+        for tenant in (self.good, self.beset):
+            tenant.is_rolled_out(self.clusters[tenant.name])
+            works = tenant.works().values()
+            found = {w["spec"]["workload"]["manifests"][0]["data"]["version"] for w in works}
+            assert found == {version}
+
+    def remove(self, ref: Ref) -> None:
+        try:
+            self.hub.delete(ref)
+        except Gone:
+            return  # a forgery that was found out
+
+    def is_well(self) -> None:
+        assert self.process.process.poll() is None
+        assert "Traceback" not in self.process.log()
+
+    def versions(self) -> dict[Ref, str]:
+        """Of everything that the controller writes or that lies in its way."""
+        return {
+            ref_of(kind, obj): obj["metadata"]["resourceVersion"]
+            for kind in WATCHED
+            for obj in self.hub.list(kind).items
+        }
+
+
+@pytest.fixture(scope="module")
+def bedlam(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bedlam]:
+    server = Cluster(tmp_path_factory.mktemp("bedlam"), binaries)
+    with ExitStack() as ends:
+        ends.callback(server.stop)
+        server.start()
+        hub = KubeHub(Access(str(server.kubeconfig)))
+        ends.callback(hub.close)
+        install_crds(hub, [shapeless(crd) for crd in crd_objects()])
+        install(hub)
+        ends.callback(FieldAgents(server.kubeconfig, AGENTS).stop)
+        bedlam = Bedlam(server, hub, tmp_path_factory.mktemp("pods"))
+        ends.callback(bedlam.process.start().stop)
+        bedlam.process.wait_until_it_leads()
+        bedlam.settle()
+        yield bedlam
+
+
+def conditions(obj: Obj) -> dict[str, Obj]:
+    return {c["type"]: c for c in (obj.get("status") or {}).get("conditions") or []}
+
+
+def silent(bedlam: Bedlam, kind: Kind, good: Obj) -> list[str]:
+    """Objects that cannot be followed and that do not say, with words, that something is not so.
+
+    ``good``: condition types and the status that each has where all is well.
+    """
+    refused_names = {ref.name for ref in bedlam.admitted if ref.kind is kind}
+    found = []
+    for obj in bedlam.hub.list(kind, "beset").items:
+        name, said = obj["metadata"]["name"], conditions(obj)
+        if name not in refused_names or not name.startswith(("p-", "w-")):
+            continue
+        bad = [
+            c["message"] and c.get("observedGeneration") == obj["metadata"]["generation"]
+            for c in said.values()
+            if c["type"] in good and c["status"] != good[c["type"]]
+        ]
+        if not any(bad):
+            found.append(f"{name}: {said}")
+    return found
+
+
+def test_more_than_a_hundred_bad_objects_got_in(bedlam: Bedlam) -> None:
+    assert bedlam.turned_away == []
+    assert len(bedlam.admitted) > 100
+
+
+def test_good_rollouts_beside_them_come_to_their_end(bedlam: Bedlam) -> None:
+    bedlam.all_run("1")
+    bedlam.release("2")
+    bedlam.all_run("2")
+    bedlam.is_well()
+
+
+def test_every_placement_that_cannot_be_followed_says_so(bedlam: Bedlam) -> None:
+    good = {names.PLACEMENT_MISCONFIGURED: "False", names.PLACEMENT_SATISFIED: "True"}
+
+    eventually("each says so", lambda: silent(bedlam, PLACEMENT, good) == [])
+
+
+def test_every_workload_that_cannot_be_followed_says_so(bedlam: Bedlam) -> None:
+    eventually("each says so", lambda: silent(bedlam, REPLICA_SET, {names.READY: "True"}) == [])
+
+
+def test_forged_decisions_works_and_records_change_nothing(bedlam: Bedlam) -> None:
+    beset = bedlam.beset
+    beset.decides(bedlam.clusters["beset"])
+    beset.runs_on(bedlam.clusters["beset"])
+
+    forged = [
+        obj["metadata"]["name"]
+        for kind in (PLACEMENT_DECISION, MANIFEST_WORK)
+        for obj in bedlam.hub.list(kind).items
+        if obj["metadata"]["name"].startswith("forged-")
+    ]
+    assert forged == []
+
+
+def test_nothing_is_written_over_and_over(bedlam: Bedlam) -> None:
+    def still() -> None:
+        before = bedlam.versions()
+        threading.Event().wait(2)
+        after = bedlam.versions()
+        assert {ref for ref in {**before, **after} if before.get(ref) != after.get(ref)} == set()
+
+    eventually("all stands still", still, 60)
+
+
+def test_a_controller_that_starts_among_them_goes_on(bedlam: Bedlam) -> None:
+    before = bedlam.versions()
+    bedlam.process.signal(signal.SIGTERM)
+    assert bedlam.process.ended() == 0
+    bedlam.process.stop()
+    bedlam.process.start().wait_until_it_leads()
+
+    bedlam.release("3")
+
+    bedlam.all_run("3")
+    bedlam.is_well()
+    after = bedlam.versions()
+    mine = {
+        ref
+        for ref in bedlam.admitted
+        if ref.name.startswith(("p-", "w-")) and before[ref] != after[ref]
+    }
+    assert mine == set()
+
+
+def test_what_is_deleted_goes(bedlam: Bedlam) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(bedlam.remove, bedlam.admitted))
+
+    eventually(
+        "all are gone",
+        lambda: [ref for ref in bedlam.admitted if not is_gone(bedlam.hub, ref)] == [],
+        60,
+    )
+    bedlam.release("4")
+    bedlam.all_run("4")
+    bedlam.is_well()
