@@ -115,7 +115,7 @@ class Facade:
 
     async def lose(self, request: Request) -> web.StreamResponse:
         """Do what is asked, and close the connection without an answer."""
-        kind, namespace, name, sub = _parts(request.path)
+        kind, namespace, name, sub = parts_of(request.path)
         assert kind is not None
         self._do(request, kind, key_of(namespace, name), sub, json.loads(await request.read()))
         return await cut(request)
@@ -137,7 +137,7 @@ class Facade:
     # -- answering -----------------------------------------------------------------------------
 
     async def _handle(self, request: Request) -> web.StreamResponse:
-        kind, namespace, name, sub = _parts(request.path)
+        kind, namespace, name, sub = parts_of(request.path)
         verb = _verb(request, name)
         body = json.loads(await request.read() or b"null")
         self.asked.append(
@@ -222,11 +222,15 @@ class Facade:
             end()
 
 
-def _parts(path: str) -> tuple[Kind | None, str, str, str]:
+def parts_of(path: str) -> tuple[Kind | None, str, str, str]:
     """Kind, namespace, name and subresource of a path."""
     words = path.strip("/").split("/")
+    if len(words) < 3:
+        return None, "", "", ""
     group, version = ("", words[1]) if words[0] == "api" else (words[1], words[2])
     rest = words[2:] if words[0] == "api" else words[3:]
+    if not rest:
+        return None, "", "", ""
     namespace = ""
     if rest[0] == "namespaces" and len(rest) > 2:
         namespace, rest = rest[1], rest[2:]

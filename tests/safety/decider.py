@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from random import Random
 
 from rollout.errors import Conflict, Gone
-from rollout.hub.memory import MemoryHub
+from rollout.hub.base import Hub
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.names import GROUP_INDEX_LABEL, GROUP_NAME_LABEL, PLACEMENT_LABEL
 from tests.safety import objects
@@ -20,7 +20,7 @@ PAGE = 4
 class Decider:
     """Keeps the decisions of one placement. ``told``: it writes status.decisionGroups too."""
 
-    def __init__(self, hub: MemoryHub, ref: str, dice: Random, *, told: bool) -> None:
+    def __init__(self, hub: Hub, ref: str, dice: Random, *, told: bool) -> None:
         self._hub, self._ref, self._dice, self._told = hub, ref, dice, told
         self._todo: list[tuple[datetime, Ref, Obj | None]] = []
 

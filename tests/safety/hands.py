@@ -7,7 +7,7 @@ from functools import partial
 from random import Random
 
 from rollout.errors import Conflict, Gone
-from rollout.hub.memory import MemoryHub
+from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import (
@@ -38,7 +38,7 @@ class Hands:
     def __init__(
         self,
         setting: Setting,
-        hub: MemoryHub,
+        hub: Hub,
         now: Callable[[], datetime],
         later: Callable[[timedelta, Callable[[], None]], None],
         flying: Callable[[], list[str]],

@@ -21,7 +21,7 @@ from rollout.runtime.messages import Broken
 from rollout.strategies import base, judge, ledger, stages, states, step
 from rollout.strategies.base import Phase, Verdict
 from rollout.strategies.judge import Judgement
-from tests.safety.pairs import lossy_watch
+from tests.safety.pairs import Make, lossy_watch
 from tests.safety.setting import draw
 from tests.safety.sizes import measure
 from tests.safety.world import History
@@ -221,13 +221,13 @@ def hunt(mutant: Mutant, most: int = 80) -> int | None:
     return None
 
 
-def broken_by(seed: int, kind: str) -> set[str]:
+def broken_by(seed: int, kind: str, make: Make = History) -> set[str]:
     """The promises that this history breaks."""
     if kind == "lossy":
         found: set[str] = set()
         lossy_watch(seed, Counter(), lambda promise, _: found.add(promise))
         return found
-    history = History(draw(seed))
+    history = make(draw(seed))
     history.judge.plans.asking = 1.0
     history.run()
     return {violation.promise for violation in history.violations}

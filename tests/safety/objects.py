@@ -149,5 +149,7 @@ def instant_of(obj: Obj, annotation: str) -> datetime | None:
 
 
 def duration(text: str) -> timedelta:
-    """Of the few forms that settings use: "90s", "3m"."""
+    """Of the few forms that settings use: "90s", "3m"; "0" is what an API server puts for none."""
+    if text == "0":
+        return timedelta(0)
     return timedelta(seconds=int(text[:-1]) * {"s": 1, "m": 60, "h": 3600}[text[-1]])

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rollout.fleet.fleet import Fleet
-from rollout.hub.memory import MemoryHub
+from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
@@ -39,7 +39,7 @@ class Violation(AssertionError):
 class Judge:
     """Sees every plan, attempt and write of one history. Collects violations, counts guards."""
 
-    def __init__(self, hub: MemoryHub, now: Callable[[], datetime], counts: Counter[str]) -> None:
+    def __init__(self, hub: Hub, now: Callable[[], datetime], counts: Counter[str]) -> None:
         self.hub, self.now, self.counts = hub, now, counts
         self.violations: list[Violation] = []
         self.is_ours = False  # the engine is writing just now

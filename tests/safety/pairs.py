@@ -11,30 +11,34 @@ from tests.safety.setting import Act, Setting, draw
 from tests.safety.world import History
 
 Blame = Callable[[str, str], None]
+Make = Callable[..., History]
+"""As `History`: a setting, and perhaps ``die_after``."""
 
 
-def crash_everywhere(seed: int, counts: Counter[str], blame: Blame, most: int = 12) -> None:
+def crash_everywhere(
+    seed: int, counts: Counter[str], blame: Blame, most: int = 12, make: Make = History
+) -> None:
     """R1: the engine dies after its k-th write, for many k; the end is as if it had not."""
     setting = _plain(seed)
-    whole = History(setting).run()
+    whole = make(setting).run()
     for violation in whole.violations:
         blame(violation.promise, str(violation))
     if whole.violations or whole.door is None:
         return
-    total = whole.door.writes
+    total, wanted, written = whole.door.writes, whole.carried(), _generations(whole)
     dice = Random(f"crashes:{seed}")
     for k in sorted(dice.sample(range(total), min(most, total))):
-        run = History(setting, die_after=k)
+        run = make(setting, die_after=k)
         run.run()
         counts["R1.crash_after_write_k"] += 1
         for violation in run.violations:
             blame(violation.promise, f"dying after write {k} of {total}: {violation}")
         if run.violations:
             return
-        if run.carried() != whole.carried():
+        if run.carried() != wanted:
             blame("R1", f"dying after write {k}, works end as {run.carried()}")
         for cluster, generations in _generations(run).items():
-            if generations > _generations(whole).get(cluster, 0):
+            if generations > written.get(cluster, 0):
                 blame("R1", f"dying after write {k}, {cluster} was written once more than needed")
 
 

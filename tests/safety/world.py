@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
+from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.faults import FaultyHub, RandomFaults
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import PLACEMENT, REPLICA_SET, Kind, Obj, Ref
@@ -17,7 +18,6 @@ from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Plan, Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.io import InlineIo
 from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.sim.agents import Agents
 from tests.safety import objects
@@ -69,15 +69,22 @@ class WatchedFleet(Fleet):
 
 
 class History:
-    """One run of one setting. ``die_after``: the engine dies after so many writes (repeatedly)."""
+    """One run of one setting.
 
-    def __init__(self, setting: Setting, *, die_after: int | None = None) -> None:
+    ``die_after``: the engine dies after so many writes (repeatedly). ``hub``: where it happens; a
+    write to it has been told to all watchers when it returns.
+    """
+
+    def __init__(
+        self, setting: Setting, *, die_after: int | None = None, hub: Hub | None = None
+    ) -> None:
         self.setting = setting
         self.clock = VirtualClock(T0)
-        self.hub = MemoryHub(self.clock, history=5_000)
+        self.hub: Hub = hub or MemoryHub(self.clock, history=5_000)
         self.dice = Random(f"world:{setting.seed}")
         self.faults = StartsSucceed(Random(f"faults:{setting.seed}"), setting.faults)
-        self.faulty = FaultyHub(self.hub, self.faults)
+        # A history needs neither the batches nor the states of embedded hubs.
+        self.faulty = FaultyHub(cast(EmbeddedHub, self.hub), self.faults)
         self.counts: Counter[str] = Counter()
         self.judge = Judge(self.hub, self.clock.now, self.counts)
         self.judge.plans.calm = setting.calm and die_after is None
@@ -102,9 +109,12 @@ class History:
 
     # -- the engine's life -------------------------------------------------------------------------
 
+    def make_door(self) -> Door:
+        return Door(self.faulty, self.judge, self.hands.refusing)
+
     def start_engine(self) -> None:
         now, setting = self.clock.now(), self.setting
-        self.door = Door(self.faulty, self.judge, self.hands.refusing)
+        self.door = self.make_door()
         self.door.writes_left = self._die_after
         self._die_after = None
         if setting.latency:
@@ -119,7 +129,7 @@ class History:
             self._make_timers,
             planners,
             WatchedFleet(self.judge.told),
-            io=self.slow or InlineIo(self.door),
+            io=self.slow or self.door.io(),
             pace=Pace({REPLICA_SET: timedelta(0)}, strict=True),
             seed=0,
         )
