@@ -46,7 +46,7 @@ class Tenant:
     def fleet(self, count: int, **labels: str) -> list[str]:
         """That many clusters, a set of them all, and its binding. Returns: the clusters."""
         namespace(self.hub, self.name)
-        clusters = [f"{self.name}-{n:02d}" for n in range(count)]
+        clusters = [f"{self.name}-{n:03d}" for n in range(count)]
         self.join(*clusters, **labels)
         self.offer(self.name)
         return clusters
