@@ -5,6 +5,7 @@ The connections are those of the official client, as the engine's own are.
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,9 +59,12 @@ class Client:
         url = URL(f"{self._host}{path}?watch=true&resourceVersion={since}", encoded=True)
         tail = b""
         async with self._http.get(url, timeout=_FOREVER) as answer:
-            async for chunk in answer.content.iter_any():
-                lines, tail = lines_of(tail, chunk)
-                yield lines
+            if answer.status >= 300:
+                raise Refused(f"watch {path}: {answer.status}")
+            with suppress(aiohttp.ClientPayloadError):  # it was cut: what is missing comes again
+                async for chunk in answer.content.iter_any():
+                    lines, tail = lines_of(tail, chunk)
+                    yield lines
 
     async def close(self) -> None:
         await self._http.close()

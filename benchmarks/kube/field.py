@@ -20,6 +20,7 @@ from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, PLACEMENT_DECISION, REPLICA_SET, Kind
 
 Key = tuple[str, str]
+_AGAIN_SECONDS = 0.1
 
 
 class _Meta(msgspec.Struct):
@@ -149,12 +150,18 @@ class Field:
     # -- seeing --------------------------------------------------------------------------------
 
     async def _follow(self, kind: Kind, since: int, take: Callable[[str, _Object], None]) -> None:
-        async for lines in self.client.watch(path_of(kind), since):
-            for line in lines:
-                event = _EVENT.decode(line)
-                take(event.type, event.object)
-            self._news.set()
-        raise Refused(f"the watch of {kind.plural} ended")
+        """Until it is cancelled: a server under load ends the watches of slow readers."""
+        while True:
+            async for lines in self.client.watch(path_of(kind), since):
+                for line in lines:
+                    try:
+                        event = _EVENT.decode(line)
+                    except msgspec.ValidationError as error:  # a Status: the watch has expired
+                        raise Refused(f"watch {kind.plural}: {line[:300]!r}") from error
+                    take(event.type, event.object)
+                    since = int(event.object.metadata.resourceVersion)
+                self._news.set()
+            await asyncio.sleep(_AGAIN_SECONDS)
 
     def _work(self, change: str, obj: _Object) -> None:
         meta = obj.metadata

@@ -170,9 +170,7 @@ class Bench:
             self.seen.let_agents(False)
             began, cpu = await self._begin()
             await self._apply(fleet.EVERYWHERE, "1")
-            created = (
-                await self.seen.until("all works", self._has_all_works, self.patience) - began
-            )
+            created = await self.seen.until("all works", self._has_all_works, self.patience) - began
             await self._quiet()
             reached = rate(self._count(), *_WORK_CREATES)
             cpu = self.controller.look() - cpu
