@@ -43,6 +43,8 @@ PLACEMENTS = 100
 BARE_AT_ONCE = 64
 """As many as the engine has in flight at most."""
 IDLE_SECONDS = 30.0
+REST_SECONDS = 35.0
+"""Longer than scores of decisions are held back (30 s, as OCM has it)."""
 _WORK_CREATES = ("create", MANIFEST_WORK.plural)
 
 
@@ -312,7 +314,7 @@ class Bench:
     # -- at rest, and again --------------------------------------------------------------------
 
     async def _idle(self) -> AsyncIterator[Figure]:
-        await self._quiet()
+        await self._at_rest()
         self.say(f"idle for {self.idle_seconds:.0f} s")
         before = self.controller.look()
         await asyncio.sleep(self.idle_seconds)
@@ -348,6 +350,16 @@ class Bench:
             before, used = used, self.controller.look()
             if used - before <= 0.03:
                 return
+
+    async def _at_rest(self) -> None:
+        """Wait until nothing was decided for so long that nothing put off can be left."""
+        self.say(f"waiting for {REST_SECONDS:.0f} s without a decision")
+        self._count()
+        last, end = time.perf_counter(), time.perf_counter() + self.patience
+        while last + REST_SECONDS > time.perf_counter() < end:
+            await asyncio.sleep(1.0)
+            if any(request.decides for request in self._count()):
+                last = time.perf_counter()
 
     def _count(self) -> list[Request]:
         """What the controller asked for since the last time."""
