@@ -9,7 +9,7 @@ VECTORS ?= tests/vectors
 ARGS ?=
 N ?= 300
 
-.PHONY: help setup demo test lint format conformance bench safety kube-assets crds kube-test clean
+.PHONY: help setup demo test lint format conformance bench safety kube-assets crds kube-test kube-bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ crds: $(READY) ## write manifests/crds from the models
 
 kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS)
 	$(BIN)/pytest -q -m kube tests/kube $(ARGS)
+
+kube-bench: $(READY) ## measure against a real kube-apiserver (CONTROLLER='cmd': another controller)
+	@$(BIN)/python -m benchmarks.kube $(ARGS)
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

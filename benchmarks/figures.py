@@ -8,16 +8,24 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured value. ``target`` None: shown for comparison only."""
+    """A measured value. ``target`` None: shown for comparison only.
+
+    ``target`` is the most it may be; where ``rising``, the least. ``reference``: what something
+    else reached, to be read beside it.
+    """
 
     name: str
     value: float
     unit: str
     target: float | None = None
+    reference: float | None = None
+    rising: bool = False
 
     @property
     def met(self) -> bool | None:
-        return None if self.target is None else self.value <= self.target
+        if self.target is None:
+            return None
+        return self.value >= self.target if self.rising else self.value <= self.target
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "met": self.met}

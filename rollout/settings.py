@@ -73,8 +73,8 @@ class Settings(BaseModel):
         1,
         ge=0,
         le=60,
-        description="News of a workload are gathered for this long after a pass: it bounds status"
-        " writes to one in that time.",
+        description="The status of an object is written at most once in this time, and news of it"
+        " are gathered for as long, unless clusters wait for nothing but other clusters.",
     )
 
     # Who leads.

@@ -1,5 +1,6 @@
 """What a ManifestWorkReplicaSet's plan consists of, wave by wave."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer
+from rollout.planning.policy import DEFAULT
 from tests import make
 from tests.sim.desk import MIN, SEC, T0, WEB, Desk, decided, kinds, redecide, verbs
 
@@ -444,6 +446,37 @@ def test_the_status_has_a_precondition_but_where_the_finalizer_goes_before_it() 
 
     assert first.version is None
     assert second.version == int(d.hub.get(WEB)["metadata"]["resourceVersion"])
+
+
+def test_a_status_is_held_back_until_the_last_one_is_old_enough() -> None:
+    policy = replace(DEFAULT, tell_every=SEC)
+    d = Desk([*decided("c1", "c2"), make.workload()], policy).converge()
+    for name, at in (("c1", 0), ("c2", 999)):
+        d.report(name, **DONE)
+        held = d.later(at * SEC / 1000).plan()
+        d.do(*(w for w in held.writes if w.ref.kind is CONFIG_MAP))
+
+        assert {w.ref.kind for w in held.writes} == {CONFIG_MAP}, name
+        assert held.recheck_at == T0 + SEC
+
+    (told,) = d.later(SEC / 1000).plan().writes
+    assert isinstance(told, PatchStatus)
+    assert told.status["summary"]["applied"] == 2
+
+
+@pytest.mark.parametrize(
+    ("strategy", "pressing"),
+    [
+        (make.everywhere(), False),
+        (make.progressive(maxConcurrency=1), True),
+        (make.progressive(maxConcurrency="0%"), False),
+    ],
+    ids=["nobody waits", "for a slot", "for a person"],
+)
+def test_a_plan_is_pressing_where_clusters_wait_for_clusters(
+    strategy: Obj, *, pressing: bool
+) -> None:
+    assert desk("c1", "c2", strategy=strategy).converge().plan().pressing is pressing
 
 
 def test_every_condition_says_which_generation_it_is_about() -> None:

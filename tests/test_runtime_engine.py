@@ -29,7 +29,7 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.planning.plan import NOTHING, Create, Patch, PatchStatus, Plan, Touch, Write
-from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.engine import LEISURE, Engine, Pace
 from rollout.runtime.io import Done, InlineIo, Outcome, Result, perform
 from rollout.runtime.messages import Woken
 from rollout.runtime.timers import VirtualTimers
@@ -111,6 +111,7 @@ class Rig:
         holding: bool = False,
         strict: bool = True,
         gather: timedelta = 0 * SEC,
+        hurry: timedelta | None = None,
     ) -> None:
         self.clock = VirtualClock(T0)
         self.store = MemoryHub(self.clock)
@@ -124,7 +125,7 @@ class Rig:
             {REPLICA_SET: self.script},
             self.fleet,
             io=self.io if holding else InlineIo(self.hub),
-            pace=Pace({REPLICA_SET: gather}, strict=strict),
+            pace=Pace({REPLICA_SET: gather}, hurry, strict=strict),
             seed=0,
         )
 
@@ -232,6 +233,34 @@ def test_news_within_the_interval_are_gathered_and_planned_at_its_end() -> None:
     assert rig.to(999 * MS).asked() == [(0 * SEC, "a")]
     assert rig.to(1 * SEC).asked() == [(0 * SEC, "a"), (1 * SEC, "a")]
     assert rig.to(MIN).asked() == [(0 * SEC, "a"), (1 * SEC, "a")]
+
+
+def test_a_key_in_a_hurry_is_planned_sooner_and_only_while_it_is() -> None:
+    rig = Rig(gather=1 * SEC, hurry=100 * MS)
+    rig.script.answers["default/a"] = lambda: Plan(pressing=True)
+    rig.start(A)
+    rig.poke(A)
+    assert rig.to(999 * MS).asked(1) == [(100 * MS, "a")]
+
+    rig.script.answers.clear()
+    rig.poke(A, "y")
+    assert rig.run().asked(2) == [(999 * MS, "a")]
+    rig.poke(A, "z")
+    assert rig.to(MIN).asked(3) == [(1999 * MS, "a")]
+
+
+def test_who_plans_for_long_hurries_less() -> None:
+    rig = Rig(gather=1 * SEC, hurry=100 * MS)
+
+    def slowly() -> Plan:
+        rig.clock.advance(50 * MS)
+        return Plan(pressing=True)
+
+    rig.script.answers["default/a"] = slowly
+    rig.start(A)
+    rig.poke(A)
+
+    assert rig.to(500 * MS).asked() == [(0 * SEC, "a"), (LEISURE * 50 * MS, "a")]
 
 
 def test_news_after_a_quiet_interval_are_planned_at_once() -> None:

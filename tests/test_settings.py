@@ -1,5 +1,7 @@
 """Does every setting say what it is, and is a combination that is not safe refused?"""
 
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,7 +14,9 @@ from rollout.settings import Settings, address, settings
 
 
 def test_the_defaults_are_what_the_semantics_promise() -> None:
-    assert policy_of(settings({})) == DEFAULT
+    kept = policy_of(settings({}))
+    assert kept.tell_every == timedelta(seconds=1)  # where nothing is gathered, all is told
+    assert replace(kept, tell_every=DEFAULT.tell_every) == DEFAULT
     assert lease_terms(settings({})) == LeaseTerms()
 
 

@@ -368,6 +368,7 @@ class Fleet:
 
     def attempted(self, write: Write, now: datetime) -> None:
         """The write is about to go out."""
+        self._replicasets.told(write, now)
         touch, live = self._touched(write)
         if live is not None and touch is not None and touch.first:
             live.attempt(touch.cluster, touch.cause, now, touch.revision)
@@ -382,6 +383,7 @@ class Fleet:
 
     def landed(self, write: Write, now: datetime) -> None:
         """The write was accepted."""
+        self._replicasets.told(write, now)
         if isinstance(write, Delete) and write.removed_from is not None:
             workload = self._replicasets.get(write.removed_from.key)
             if workload is not None:

@@ -10,6 +10,7 @@ from rollout.model.events import Change, Event
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
+from rollout.planning.plan import PatchStatus, Write
 
 
 class ReplicaSets:
@@ -42,6 +43,13 @@ class ReplicaSets:
                 is_current = condition.get("observedGeneration") == replicaset.generation
                 return is_current and bool(condition.get("status") == "True")
         return False
+
+    def told(self, write: Write, now: datetime) -> None:
+        """The status of a workload is being written, or was."""
+        if isinstance(write, PatchStatus) and write.ref.kind is REPLICA_SET:
+            workload = self._workloads.get(write.ref.key)
+            if workload is not None:
+                workload.told_at = now
 
     def follow(self, placement: str) -> set[Ref]:
         """The workloads that refer to a placement; their terms may have changed."""

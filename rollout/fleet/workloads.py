@@ -78,6 +78,7 @@ class Workload(Membership[Share]):
         self._rules: dict[str, frozenset[str]] = {}  # content -> what its rules can set
         self.twins: set[str] = set()  # clusters with more than one work
         self.strays: set[str] = set()  # clusters with a work, selected by nobody
+        self.told_at: datetime | None = None  # when this process last wrote its status
         self.mislabelled: set[str] = set()  # clusters whose work lacks labels it should have
 
     @property

@@ -1,12 +1,14 @@
 """How do objects look on the way to and from an API server? URLs, pages, events of a watch.
 
 Bytes become `Obj` here. A fleet carries few different payloads: the spec of a ManifestWork that was
-seen lately is the same object again, so it is parsed, hashed and kept once. ``managedFields``, which
+seen lately is the same object again, so it is parsed, hashed and kept once; so is an entry of a
+PlacementDecision, which a hundred placements have in common. ``managedFields``, which
 can be half of an object, is left out. ResourceVersions are numbers (they are, and from Kubernetes 1.35
 on officially so); a server where they are not is refused.
 """
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -14,11 +16,17 @@ import msgspec
 
 from rollout.errors import Unavailable
 from rollout.model.events import Change, Event
-from rollout.model.kinds import KINDS, MANIFEST_WORK, Kind, Obj, Ref, ref_of
+from rollout.model.kinds import KINDS, MANIFEST_WORK, PLACEMENT_DECISION, Kind, Obj, Ref, ref_of
 
 _KEPT_BYTES = 16 << 20
+_KEPT_ENTRIES = 1 << 20  # bytes of JSON: of about 20,000
 _ABSENT = b""
 _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError)
+
+
+@lru_cache(maxsize=16_384)
+def _quoted(part: str) -> str:
+    return quote(part, safe="")
 
 
 def path_of(
@@ -33,7 +41,7 @@ def path_of(
     if namespace and kind.namespaced:
         parts += ["namespaces", namespace]
     parts += [kind.plural, name, sub]
-    return "/" + "/".join(quote(part, safe="") for part in parts if part)
+    return "/" + "/".join([_quoted(part) for part in parts if part])
 
 
 def object_path(ref: Ref, sub: str = "", version: str = "") -> str:
@@ -89,12 +97,25 @@ class _Custom(msgspec.Struct, gc=False):
     status: dict[str, Any] | None = None
 
 
+class _Decided(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """The whole status of a PlacementDecision, as far as anybody knows."""
+
+    decisions: list[msgspec.Raw]
+
+
+class _Page(msgspec.Struct, gc=False):
+    """A PlacementDecision that names clusters."""
+
+    metadata: _Meta
+    status: _Decided
+
+
 class _ListMeta(msgspec.Struct, gc=False):
     resourceVersion: str = ""  # noqa: N815
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class _Page(msgspec.Struct, gc=False):
+class _Listed(msgspec.Struct, gc=False):
     metadata: _ListMeta = msgspec.field(default_factory=_ListMeta)
     items: list[msgspec.Raw] | None = None
 
@@ -106,6 +127,7 @@ class _Line(msgspec.Struct, gc=False):
 
 _CUSTOM = msgspec.json.Decoder(_Custom)
 _PAGE = msgspec.json.Decoder(_Page)
+_LISTED = msgspec.json.Decoder(_Listed)
 _LINE = msgspec.json.Decoder(_Line)
 _ANY = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
@@ -137,10 +159,13 @@ class Reader:
 
     def __init__(self) -> None:
         self._payloads = Payloads()
+        self._entries = Payloads(_KEPT_ENTRIES)
 
     def object(self, kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
         """One object. Raises: Unavailable where it is none."""
         try:
+            if kind is PLACEMENT_DECISION and (page := self._page(kind, raw)) is not None:
+                return page
             if kind.group.endswith("open-cluster-management.io") and kind.name in KINDS:
                 return self._custom(kind, _CUSTOM.decode(raw))
         except msgspec.ValidationError:
@@ -149,15 +174,17 @@ class Reader:
             raise Unavailable(f"read a {kind.name}: the server sent no JSON: {error}") from error
         return _plain(kind, raw)
 
+    def _page(self, kind: Kind, raw: bytes | msgspec.Raw) -> Obj | None:
+        """A PlacementDecision that names clusters; None for any other."""
+        try:
+            found = _PAGE.decode(raw)
+        except msgspec.ValidationError:
+            return None
+        entries = [self._entries.of(bytes(entry)) for entry in found.status.decisions]
+        return {**_headed(kind, found.metadata), "status": {"decisions": entries}}
+
     def _custom(self, kind: Kind, found: _Custom) -> Obj:
-        meta = found.metadata
-        obj: Obj = {
-            "apiVersion": kind.api_version,
-            "kind": kind.name,
-            "metadata": {
-                name: value for name in _META_FIELDS if (value := getattr(meta, name)) is not None
-            },
-        }
+        obj = _headed(kind, found.metadata)
         raw = bytes(found.spec)
         if raw != _ABSENT:
             obj["spec"] = self._payloads.of(raw) if kind is MANIFEST_WORK else _ANY.decode(raw)
@@ -171,7 +198,7 @@ class Reader:
         Raises: Unavailable where it is no list.
         """
         try:
-            page = _PAGE.decode(raw)
+            page = _LISTED.decode(raw)
         except _NO_JSON as error:
             raise Unavailable(f"list {kind.plural}: the server sent no list: {error}") from error
         items = [self.object(kind, item) for item in page.items or ()]
@@ -197,6 +224,16 @@ class Reader:
             return Event(ref_of(kind, obj), change, obj, version)
         except (ValueError, KeyError) as error:
             raise Unavailable(f"watch {kind.plural}: no such event: {error}") from error
+
+
+def _headed(kind: Kind, meta: _Meta) -> Obj:
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {
+            name: value for name in _META_FIELDS if (value := getattr(meta, name)) is not None
+        },
+    }
 
 
 def _plain(kind: Kind, raw: bytes | msgspec.Raw) -> Obj:

@@ -10,6 +10,7 @@ are kept and the owner reference is repaired, one ScoreUpdate per pass, scores i
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from rollout.model.conditions import Condition, merge
 from rollout.model.instants import parse_instant, rfc3339
@@ -183,6 +184,13 @@ def _trouble(placement: Placement, outcome: Outcome) -> tuple[Note, ...]:
     return (Note(ref, "PlacementMisconfigured", text, warning=True, action="DecisionsKept"),)
 
 
+@lru_cache(maxsize=16_384)
+def entry(cluster: str, score: int) -> Obj:
+    """A cluster as a page names it: one object, however many pages name it so."""
+    said = {"clusterName": cluster, "reason": ""}
+    return {**said, "score": score} if score else said
+
+
 class _Pages:
     """The difference between the pages wanted and the pages there."""
 
@@ -240,12 +248,7 @@ class _Pages:
 
     def _entries(self, clusters: Sequence[str]) -> list[Obj]:
         scores = self.scores
-        return [
-            {"clusterName": name, "reason": "", "score": score}
-            if (score := scores.get(name, 0))
-            else {"clusterName": name, "reason": ""}
-            for name in clusters
-        ]
+        return [entry(name, scores.get(name, 0)) for name in clusters]
 
     def waves(self) -> tuple[tuple[Write, ...], ...]:
         meta: list[Write] = []

@@ -120,12 +120,14 @@ class Plan:
 
     The next wave goes out only if all before it have landed, but for those that concern one
     cluster only (`concerns_one_cluster`). ``braked``: why removals that would be due are held.
+    ``pressing``: clusters wait for others, so that news can let more be done at once.
     """
 
     waves: tuple[tuple[Write, ...], ...] = ()
     recheck_at: datetime | None = None
     notes: tuple[Note, ...] = field(default=())
     braked: Hold | None = None
+    pressing: bool = False
 
     @property
     def writes(self) -> tuple[Write, ...]:

@@ -28,6 +28,8 @@ class Policy:
     """... and more than this many going ..."""
     brake_window: timedelta = timedelta(minutes=10)
     """... within this time, with no change of spec, holds the removals (row 16)."""
+    tell_every: timedelta = timedelta(0)
+    """The status of a ManifestWorkReplicaSet is written at most once in such a span."""
     schedules_here: bool = True
     """Whether placements are decided by this engine, or by others (row 15)."""
 

@@ -16,7 +16,7 @@ from rollout.model.work import Work
 from rollout.planning.documents import difference, new_work, work_annotations
 from rollout.planning.holds import workload_hold
 from rollout.planning.notes import rollout_notes
-from rollout.planning.plan import NOTHING, Create, Delete, Patch, Plan, Touch, Write
+from rollout.planning.plan import NOTHING, Create, Delete, Patch, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import Removals, cleanup, removals
 from rollout.planning.revisions import Revision, revision_object
 from rollout.planning.status import ShareReport, status_of
@@ -39,6 +39,10 @@ class ReplicaSetPlanner:
         if workload.replicaset.deleting:
             return cleanup(workload, workload.replicaset)
         return _Pass(workload, workload.replicaset, view, now).plan()
+
+
+_PRESSING = frozenset({"SlotsFull", "WaitingForStage", "FailureTolerance"})
+"""What keeps clusters waiting for nothing but other clusters."""
 
 
 class _Pass:
@@ -74,7 +78,7 @@ class _Pass:
             ShareReport(share, steps[name], sum(1 for t in steps[name].touch))
             for name, share in workload.shares.items()
         ]
-        status = status_of(replicaset, reports, hold, gone.hold, now)
+        status = self._due(status_of(replicaset, reports, hold, gone.hold, now))
         finalizer = self._finalizer()
         if finalizer and status is not None:
             status = replace(status, version=None)  # the finalizer's write makes it another one
@@ -97,7 +101,17 @@ class _Pass:
             min(self.rechecks, default=None),
             rollout_notes(workload.ref, replicaset, steps, status),
             gone.hold,
+            any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
         )
+
+    def _due(self, status: PatchStatus | None) -> PatchStatus | None:
+        """What is to be said now; what is said too often is looked at again later."""
+        told_at = self.workload.told_at
+        if status is None or told_at is None:
+            return status
+        due_at = told_at + self.view.policy.tell_every
+        self._recheck(due_at)
+        return status if due_at <= self.now else None
 
     def _recheck(self, at: datetime | None) -> None:
         if at is not None and at > self.now:

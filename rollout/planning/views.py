@@ -121,6 +121,8 @@ class Workload(Protocol):
     strays: set[str]
     twins: set[str]
     mislabelled: set[str]
+    told_at: datetime | None
+    """When its status was last written by this process."""
     removed: dict[str, datetime]
 
     @property

@@ -50,6 +50,8 @@ log = logging.getLogger(__name__)
 
 FIGURES_SECONDS = 2.0
 LATE = timedelta(seconds=1)
+HURRY = timedelta(milliseconds=100)
+"""News are gathered for no longer where clusters wait for nothing but other clusters."""
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -93,6 +95,7 @@ def policy_of(settings: Settings) -> Policy:
         settings.brake_share_percent,
         settings.brake_least_clusters,
         timedelta(seconds=settings.brake_window_seconds),
+        timedelta(seconds=settings.gather_seconds),
         settings.schedule_placements,
     )
 
@@ -117,6 +120,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
     candidate = _candidate(settings, around, me, namespace)
     io = MeasuredIo(around.io(candidate.may_write), metrics, clock)
     fenced = FencedIo(io, candidate.check, fleet.version)
+    gather = timedelta(seconds=settings.gather_seconds)
     events = _events(around, fleet, metrics, me)
     engine = Engine(
         around.hub,
@@ -125,7 +129,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         {kind: MeasuredPlanner(each, metrics, clock, news) for kind, each in made.items()},
         fleet,
         io=fenced,
-        pace=Pace(dict.fromkeys(WORKLOADS, timedelta(seconds=settings.gather_seconds))),
+        pace=Pace(dict.fromkeys((*WORKLOADS, PLACEMENT), gather), HURRY),
         notes=_teller(metrics, events if settings.events else None),
     )
     controller = Controller(

@@ -29,6 +29,8 @@ from rollout.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)
 
+LEISURE = 9
+"""Of the time of the engine's thread, one object in a hurry takes no more than a tenth."""
 SHORTEST = timedelta(milliseconds=100)
 """A server that asks to come back at once is asked again no sooner than this."""
 
@@ -40,7 +42,12 @@ class Pace:
     least_interval: Mapping[Kind, timedelta] = field(
         default_factory=lambda: {REPLICA_SET: timedelta(seconds=1)}
     )
-    """News of an object is planned at once; then news and due timers are gathered for this long."""
+    """News of an object is planned at once; then news and due timers are gathered for this long.
+
+    Each plan writes the object's status at most once, so this bounds those writes too."""
+    hurry: timedelta | None = None
+    """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
+    and for at least `LEISURE` times as long as the plan took to make. None: as all others."""
     strict: bool = False
     """Raise what a planner raises (tests, simulation) instead of logging, counting and backing off."""
 
@@ -72,6 +79,7 @@ class Engine:
         self._queue: WorkQueue[Ref] = WorkQueue(seed)
         self._order = {kind: place for place, kind in enumerate(planners)}
         self._last_pass: dict[Ref, datetime] = {}
+        self._intervals: dict[Ref, timedelta] = {}  # of objects in a hurry
         self._gathering: set[Ref] = set()
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._watches = Watches(
@@ -110,7 +118,7 @@ class Engine:
 
     def _want(self, ref: Ref, now: datetime) -> None:
         """Queue the key now, or as soon as its interval is over."""
-        interval = self._pace.least_interval.get(ref.kind)
+        interval = self._interval(ref)
         last = self._last_pass.get(ref)
         if interval and last is not None and now < last + interval:
             if ref not in self._gathering:
@@ -118,6 +126,10 @@ class Engine:
                 self.timers.arm(("gathered", ref), last + interval)
         else:
             self._queue.add(ref)
+
+    def _interval(self, ref: Ref) -> timedelta:
+        usual = self._pace.least_interval.get(ref.kind, timedelta(0))
+        return min(usual, self._intervals.get(ref, usual))
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -189,6 +201,11 @@ class Engine:
             return
         for note in plan.notes:
             self._tell(note, now)
+        if plan.pressing and self._pace.hurry is not None:
+            took = self.clock.now() - now
+            self._intervals[ref] = max(self._pace.hurry, LEISURE * took)
+        else:
+            self._intervals.pop(ref, None)
         if plan is NOTHING and not self.fleet.exists(ref):
             self._last_pass.pop(ref, None)
         self._next_wave(Flight(ref, plan), now)
@@ -283,8 +300,7 @@ class Engine:
             self._queue.forget(ref)
         recheck = min((at for at in rechecks if at is not None), default=None)
         if recheck is not None:
-            interval = self._pace.least_interval.get(ref.kind, timedelta(0))
-            self.timers.arm(("recheck", ref), max(recheck, now + interval))
+            self.timers.arm(("recheck", ref), max(recheck, now + self._interval(ref)))
         else:
             self.timers.cancel(("recheck", ref))
         self._queue.done(ref)

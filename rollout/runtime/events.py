@@ -6,6 +6,7 @@ Reasons and texts are the planners'; those of placements are OCM's (placement sp
 """
 
 import hashlib
+import heapq
 import logging
 import queue
 import threading
@@ -73,6 +74,7 @@ class Chronicle:
         self._series: OrderedDict[Note, _Series] = OrderedDict()
         self._latest: OrderedDict[tuple[Ref, str], Note] = OrderedDict()
         self._allowances: OrderedDict[Ref, _Allowance] = OrderedDict()
+        self._due: list[tuple[datetime, int, Note]] = []  # heap of counts to be written
         self._number = 0
         self.dropped = 0
 
@@ -99,9 +101,11 @@ class Chronicle:
     def due(self, now: datetime, *, all_of_them: bool = False) -> list[Patch]:
         """Counts that have changed and are to be written now."""
         found: list[Patch] = []
-        for note, series in list(self._series.items()):
-            if series.count == series.written_count:
-                continue
+        while self._due and (all_of_them or self._due[0][0] <= now):
+            note = heapq.heappop(self._due)[2]
+            series = self._series.get(note)
+            if series is None or series.count == series.written_count:
+                continue  # forgotten, or written meanwhile
             if all_of_them or now >= series.written_at + COUNT_EVERY:
                 found.append(self._written(note, series, now))
         return found
@@ -113,8 +117,12 @@ class Chronicle:
 
     def _counted(self, note: Note, now: datetime) -> Patch | None:
         series = self._series[note]
+        due_at = series.written_at + COUNT_EVERY
+        if series.count == series.written_count and now < due_at:
+            self._number += 1
+            heapq.heappush(self._due, (due_at, self._number, note))
         series = self._series[note] = replace(series, count=series.count + 1, last=now)
-        return self._written(note, series, now) if now >= series.written_at + COUNT_EVERY else None
+        return self._written(note, series, now) if now >= due_at else None
 
     def _written(self, note: Note, series: _Series, now: datetime) -> Patch:
         self._series[note] = replace(series, written_at=now, written_count=series.count)

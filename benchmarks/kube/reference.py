@@ -1,0 +1,53 @@
+"""What is measured beside it? OCM's own controllers on such a machine, and what is asked of this one.
+
+OCM's figures were taken with the limit of its client lifted (2 cores, kube-apiserver on the same
+machine). Every target is against them: a share of their CPU, less than their time.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+CREATES_OF_BARE = 0.95
+CPU_OF_CREATES, CPU_OF_OTHERS = 1.5, 0.3
+MEMORY_MB, IDLE_PERCENT, STATUS_WRITES = 160.0, 1.0, 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """What OCM takes (None: not measured), and what may be taken."""
+
+    ocm: float | None
+    target: float
+    rising: bool = False
+
+
+def _faster_than(seconds: float) -> Reference:
+    return Reference(seconds, seconds)
+
+
+_SECONDS: Mapping[str, Mapping[int, float]] = {
+    "works.seconds": {1_000: 2.35, 3_000: 7.3},
+    "progressive.seconds": {1_000: 4.7, 3_000: 12.8},
+    "change.seconds": {1_000: 5.2, 3_000: 16.4},
+    "placements.seconds": {1_000: 13.7, 3_000: 45.0},
+    "relabel.seconds": {1_000: 11.7, 3_000: 36.0},
+}
+_CPU: Mapping[tuple[str, int], Reference] = {
+    ("works.cpu", 3_000): Reference(1.7, 1.7 * CPU_OF_CREATES),
+    ("status.cpu", 3_000): Reference(7.7, 7.7 * CPU_OF_OTHERS),
+    ("placements.cpu", 1_000): Reference(11.0, 11.0 * CPU_OF_OTHERS),
+}
+_ALWAYS: Mapping[str, Reference] = {
+    "works.of-bare": Reference(None, CREATES_OF_BARE, rising=True),
+    "memory": Reference(128.0, MEMORY_MB),
+    "idle.cpu": Reference(None, IDLE_PERCENT),
+    "status-writes": Reference(None, STATUS_WRITES),
+}
+
+
+def reference(line: str, clusters: int) -> Reference | None:
+    """What a line is held against; None where nothing is known of it at this size."""
+    seconds = _SECONDS.get(line, {}).get(clusters)
+    if seconds is not None:
+        return _faster_than(seconds)
+    return _CPU.get((line, clusters)) or _ALWAYS.get(line)
