@@ -86,6 +86,7 @@ class AddOnWorkload(Membership[Share]):
         self.strays: set[str] = set()
         self.untold: set[str] = set()
         self.unowned: set[str] = set()
+        self._lacking: set[str] = set()  # members where nothing is installed
         self._installed: dict[str, ClusterAddOn] = {}
         self._works: dict[str, dict[str, AddOnWork]] = {}  # cluster -> key -> work
         self._revisions: dict[str, Configs] = {}  # content -> configurations
@@ -133,9 +134,9 @@ class AddOnWorkload(Membership[Share]):
     def _place(self, cluster: str) -> None:
         installed = self._installed.get(cluster)
         is_ours = installed is not None and names.INSTALLED_BY in installed.annotations
-        (self.strays.add if is_ours and cluster not in self.members else self.strays.discard)(
-            cluster
-        )
+        is_member = cluster in self.members
+        (self.strays.add if is_ours and not is_member else self.strays.discard)(cluster)
+        (self._lacking.add if is_member and installed is None else self._lacking.discard)(cluster)
 
     def _remember(self, configs: Configs) -> str:
         content = content_of(configs)
@@ -172,8 +173,7 @@ class AddOnWorkload(Membership[Share]):
         return [held[key] for key in sorted(held)]
 
     def to_install(self) -> list[str]:
-        lacking = self.members.keys() - self._installed.keys()
-        return sorted(cluster for cluster in lacking if self._mirror.has(cluster))
+        return sorted(cluster for cluster in self._lacking if self._mirror.has(cluster))
 
     def mirrored(self, cluster: str) -> Mapping[str, str | None]:
         """Manual add-ons mirror nothing."""
@@ -279,7 +279,7 @@ class AddOnWorkload(Membership[Share]):
         self.shares = {p.key: shares[p.key] for p in addon.placements or ()}
         for share in self.shares.values():
             self._agree(share, addon, around, now)
-        for cluster in self._installed.keys() | members.keys():
+        for cluster in self._installed.keys() | members.keys() | self._lacking:
             self._place(cluster)
         self.untold.update(self._installed)
         self.note_basis(addon.generation, list(self.shares), around, first, now)
