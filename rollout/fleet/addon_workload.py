@@ -188,8 +188,7 @@ class AddOnWorkload(Membership[Share]):
         carried = in_order(installed.desired)
         share = self.shares.get(self.members.get(cluster, ""))
         if share is not None:
-            newest = self._content(cluster, installed, share) == share.live.revision
-            return Told(carried, newest and not _is_missing(share.hold))
+            return Told(carried, configured=carried == self.meant_for(cluster))
         if cluster in self.strays or any(s.hold is not None for s in self.shares.values()):
             return Told(carried, configured=not carried or self._is_configured(installed))
         wanted = self._for(installed, self.defaults)
@@ -201,6 +200,17 @@ class AddOnWorkload(Membership[Share]):
     def _is_configured(installed: ClusterAddOn) -> bool:
         condition = installed.conditions.get(names.CONFIGURED)
         return condition is not None and condition.is_true
+
+    def meant_for(self, cluster: str) -> Configs | None:
+        """By the placement's configurations as they are: an in-place edit counts at once, whether or
+        not the strategy can be read that is to roll it out.
+        """
+        share = self.shares.get(self.members.get(cluster, ""))
+        installed = self._installed.get(cluster)
+        if share is None or installed is None or _is_missing(share.hold):
+            return None
+        configs = self._for(installed, share.configs)
+        return None if configs is None else in_order(configs)
 
     def configs_of(self, cluster: str, revision: str) -> Configs | None:
         configs = self._revisions.get(revision)
