@@ -1,7 +1,8 @@
-"""How long does a change of one configuration take over 5,000 add-ons, in virtual time, and how much memory?
+"""How long does a change take over 5,000 add-ons, in virtual time, and how much memory? And over 5,000 works?
 
-A whole rollout, 10 % at a time, add-on manager and agents included. It runs in a process of its own,
-so that its peak memory is its own; `virtual` has the same for ManifestWorkReplicaSets.
+A whole rollout of a second configuration, 10 % at a time, add-on manager and agents included; beside it
+that of a second template of a ManifestWorkReplicaSet over the same fleet. Each runs in a process of its
+own, so that its peak memory is its own. ``growth`` is the time of 5,000 add-ons by that of 500.
 """
 
 import gc
@@ -19,9 +20,10 @@ from benchmarks.virtual import SCENARIO, documents
 from rollout.sim.scenario_file import parse_scenario
 from rollout.sim.simulate import Simulation
 
-SIZE = 5_000
+SIZE, SMALL = 5_000, 500
 GROUP = "addon.open-cluster-management.io"
-EDIT = """
+EDITS = {
+    "addons": """
   fleetEvents:
   - at: 6h
     patch:
@@ -29,7 +31,22 @@ EDIT = """
       namespace: default
       name: deploy-config
       patch: {spec: {customizedVariables: [{name: IMAGE, value: "example.com/agent:2"}]}}
-"""
+""",
+    "works": """
+  fleetEvents:
+  - at: 6h
+    patch:
+      kind: ManifestWorkReplicaSet
+      namespace: default
+      name: web
+      patch:
+        spec:
+          manifestWorkTemplate:
+            workload:
+              manifests:
+              - {apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: default}, data: {page: new}}
+""",
+}
 
 
 def addons() -> Iterator[dict[str, Any]]:
@@ -67,12 +84,25 @@ def addons() -> Iterator[dict[str, Any]]:
     }
 
 
-def once(size: int) -> dict[str, float]:
-    """Install on ``size`` clusters and roll a second configuration out; the second is measured."""
+def by_hand() -> dict[str, Any]:
+    """An add-on that goes nowhere: a run with one waits for edits that are still to come."""
+    return {
+        "apiVersion": f"{GROUP}/v1alpha1",
+        "kind": "ClusterManagementAddOn",
+        "metadata": {"name": "by-hand"},
+        "spec": {"installStrategy": {"type": "Manual"}},
+    }
+
+
+def once(subject: str, size: int) -> dict[str, float]:
+    """Install on ``size`` clusters, then roll the edit out; times of both, and the peak memory."""
     gc.set_threshold(50_000, 20, 100)
-    fleet = [d for d in documents(size) if d["kind"] != "ManifestWorkReplicaSet"]
-    gather = timedelta(seconds=1)
-    simulation = Simulation([*fleet, *addons()], parse_scenario(SCENARIO + EDIT), gather=gather)
+    fleet = documents(size)
+    if subject == "addons":
+        fleet = (d for d in fleet if d["kind"] != "ManifestWorkReplicaSet")
+    more = addons() if subject == "addons" else [by_hand()]
+    scenario = parse_scenario(SCENARIO + EDITS[subject])
+    simulation = Simulation([*fleet, *more], scenario, gather=timedelta(seconds=1))
     began = [time.perf_counter()]
 
     def look(snapshot: Any) -> None:
@@ -88,13 +118,23 @@ def once(size: int) -> dict[str, float]:
     return {"install": began[1] - began[0], "seconds": ended - began[1], "memory": memory}
 
 
+def _apart(subject: str, size: int) -> dict[str, float]:
+    """`once`, in a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.addons", subject, str(size)]
+    found: dict[str, float] = json.loads(
+        subprocess.run(command, check=True, capture_output=True).stdout
+    )
+    return found
+
+
 def run() -> Iterator[Figure]:
-    command = [sys.executable, "-m", "benchmarks.addons", str(SIZE)]
-    found = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
-    yield Figure("addons.5k.install", found["install"], "s")
-    yield Figure("addons.5k", found["seconds"], "s")
-    yield Figure("addons.5k.memory", found["memory"], "MB")
+    found = {subject: _apart(subject, SIZE) for subject in EDITS}
+    for name, unit in (("install", "s"), ("seconds", "s"), ("memory", "MB")):
+        for subject in EDITS:
+            yield Figure(f"change.5k.{subject}.{name}", found[subject][name], unit)
+    small = _apart("addons", SMALL)["seconds"]
+    yield Figure("change.5k.addons.growth", found["addons"]["seconds"] / small, "x", 13.0)
 
 
 if __name__ == "__main__":
-    print(json.dumps(once(int(sys.argv[1]))))
+    print(json.dumps(once(sys.argv[1], int(sys.argv[2]))))

@@ -318,6 +318,23 @@ def test_one_bad_addon_stops_no_other() -> None:
     ]
 
 
+def test_what_is_edited_under_a_strategy_that_cannot_be_read_is_rendered_nowhere() -> None:
+    """Whoever carries what is meant stays configured; nobody is told of an edit (row 26)."""
+    rig = Rig([*fleet("c0", "c1"), typed(), addon("default", placements=[installed_at()])])
+    rig._checks = False
+    rig.decide(["c0", "c1"]).works_do(["c0", "c1"]).take_touched()
+    bad = installed_at(strategy=progressive(maxFailures="many"))
+
+    rig.set_addon(addon("default", placements=[bad]))
+    assert [rig.says(c, names.CONFIGURED) for c in ("c0", "c1")] == [CONFIGURED] * 2
+    rig.set_config("test1").restart()
+    assert [rig.says(c, names.CONFIGURED) for c in ("c0", "c1")] == [WAITING] * 2
+    assert rig.take_touched() == []
+
+    rig.set_addon(addon("default", placements=[installed_at()]))
+    assert rig.take_touched() == ["c0", "c1"]
+
+
 def test_a_managed_addon_of_somebody_else_is_left_alone() -> None:
     other = {names.ADDON_LIFECYCLE: "self"}
     documents = [typed(), addon("default", placements=[installed_at()], annotations=other)]

@@ -66,6 +66,7 @@ class AddOnWorkload(Membership[Share]):
         self.strays: set[str] = set()
         self.untold: set[str] = set()
         self.unowned: set[str] = set()
+        self._lacking: set[str] = set()  # members where nothing is installed
         self._installed: dict[str, ClusterAddOn] = {}
         self._works: dict[str, dict[str, AddOnWork]] = {}  # cluster -> key -> work
         self._revisions: dict[str, Configs] = {}  # content -> configurations
@@ -113,9 +114,9 @@ class AddOnWorkload(Membership[Share]):
     def _place(self, cluster: str) -> None:
         installed = self._installed.get(cluster)
         is_ours = installed is not None and names.INSTALLED_BY in installed.annotations
-        (self.strays.add if is_ours and cluster not in self.members else self.strays.discard)(
-            cluster
-        )
+        is_member = cluster in self.members
+        (self.strays.add if is_ours and not is_member else self.strays.discard)(cluster)
+        (self._lacking.add if is_member and installed is None else self._lacking.discard)(cluster)
 
     def _remember(self, configs: Configs) -> str:
         content = content_of(configs)
@@ -187,8 +188,7 @@ class AddOnWorkload(Membership[Share]):
         return [held[key] for key in sorted(held)]
 
     def to_install(self) -> list[str]:
-        lacking = self.members.keys() - self._installed.keys()
-        return sorted(cluster for cluster in lacking if self._mirror.has(cluster))
+        return sorted(cluster for cluster in self._lacking if self._mirror.has(cluster))
 
     def mirrored(self, cluster: str) -> Mapping[str, str | None]:
         """Manual add-ons mirror nothing."""
@@ -203,8 +203,7 @@ class AddOnWorkload(Membership[Share]):
         carried = in_order(installed.desired)
         share = self.shares.get(self.members.get(cluster, ""))
         if share is not None:
-            newest = self._content(cluster, installed, share) == share.live.revision
-            return Told(carried, newest and not share.is_missing)
+            return Told(carried, configured=carried == self.meant_for(cluster))
         if cluster in self.strays or any(s.hold is not None for s in self.shares.values()):
             return Told(carried, configured=not carried or self._is_configured(installed))
         wanted = self._for(installed, self.defaults)
@@ -216,6 +215,17 @@ class AddOnWorkload(Membership[Share]):
     def _is_configured(installed: ClusterAddOn) -> bool:
         condition = installed.conditions.get(names.CONFIGURED)
         return condition is not None and condition.is_true
+
+    def meant_for(self, cluster: str) -> Configs | None:
+        """By the placement's configurations as they are: an in-place edit counts at once, whether or
+        not the strategy can be read that is to roll it out.
+        """
+        share = self.shares.get(self.members.get(cluster, ""))
+        installed = self._installed.get(cluster)
+        if share is None or installed is None or share.is_missing:
+            return None
+        configs = self._for(installed, share.configs)
+        return None if configs is None else in_order(configs)
 
     def configs_of(self, cluster: str, revision: str) -> Configs | None:
         configs = self._revisions.get(revision)
@@ -294,7 +304,7 @@ class AddOnWorkload(Membership[Share]):
         self.shares = {p.key: shares[p.key] for p in addon.placements or ()}
         for share in self.shares.values():
             self._agree(share, addon, around, now)
-        for cluster in self._installed.keys() | members.keys():
+        for cluster in self._installed.keys() | members.keys() | self._lacking:
             self._place(cluster)
         self.untold.update(self._installed)
         self.note_basis(addon.generation, list(self.shares), around, first, now)

@@ -129,14 +129,10 @@ class _Pass:
         configs = self.workload.configs_of(cluster, revision)
         if configs is None:
             return []  # a revision that nobody remembers, or a configuration that is missing
-        is_newest = revision == self._newest(cluster)
+        is_newest = configs == self.workload.meant_for(cluster)
         write = self._status(installed, configs, configured=is_newest, touch=touch)
         self._touched.add(cluster)
         return [write] if write else []
-
-    def _newest(self, cluster: str) -> str:
-        share = self.workload.shares.get(self.workload.members.get(cluster, ""))
-        return share.live.ledger.rollout.revision if share else ""
 
     def _installs(self) -> list[Write]:
         """Installing is not throttled; where a configuration is missing it waits for that."""

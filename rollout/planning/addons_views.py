@@ -77,6 +77,10 @@ class Workload(Protocol):
         """What it carries, or is to carry where no placement rolls it out; None: leave it alone."""
         ...
 
+    def meant_for(self, cluster: str) -> Configs | None:
+        """What a placement has it carry in the end; None where that is not known."""
+        ...
+
     def configs_of(self, cluster: str, revision: str) -> Configs | None:
         """What a revision means for this cluster; None where that is not known (any more)."""
         ...
