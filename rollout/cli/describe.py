@@ -51,7 +51,7 @@ class Description:
     history: History
 
 
-@click.command()
+@click.command(short_help="Show all there is to know of a workload (mwrs, cma).")
 @click.argument("words", metavar="mwrs|cma NAME", nargs=-1, shell_complete=complete_kind)
 @namespace_option
 @output_option

@@ -29,8 +29,9 @@ from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.instants import parse_instant
 from rollout.model.intents import Intents
-from rollout.model.kinds import MANAGED_CLUSTER, Ref
+from rollout.model.kinds import FREEZE, MANAGED_CLUSTER, Ref
 from rollout.operate import Told, Who
+from rollout.runtime.planners import ROLLED_OUT
 
 Doing = Callable[[EmbeddedHub, Who], Iterable[Told]]
 OfWorkload = Callable[[EmbeddedHub, Ref, Who], Told]
@@ -80,9 +81,8 @@ def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None)
         except Gone:
             if ref is None:
                 raise
-            raise Stop(
-                1, f"{not_found(ref)}; `rollout list` shows which workloads there are"
-            ) from None
+            shown = "list" if ref.kind in ROLLED_OUT else f"get {ref.kind.plural}"
+            raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
     if output == "json":
         click.echo(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))
         return
@@ -238,9 +238,9 @@ def approve_command(
 def reject_command(
     words: tuple[str, ...], revision: str, namespace: str, reason: str, by: str, output: str
 ) -> None:
-    """Reject the revision that is being rolled out: it goes no further.
+    """Reject the revision that is being rolled out.
 
-    Writes an Approval that refuses it; delete that to take the refusal back. Where the workload asks
+    It goes no further. Writes an Approval that refuses it; delete that to take the refusal back. Where the workload asks
     for automatic rollback, its clusters get back what they had.
     """
     ref = only_workload(words, namespace)
@@ -367,4 +367,5 @@ def unfreeze_command(name: str, reason: str, by: str, output: str) -> None:
 
     NAME says which, where there are several. The Freeze stays, as a record of who ended it and when.
     """
-    _do(by, reason, output, lambda hub, who: [operate.unfreeze(hub, who, name)])
+    ref = Ref(FREEZE, name)
+    _do(by, reason, output, lambda hub, who: [operate.unfreeze(hub, who, name)], ref)

@@ -87,7 +87,8 @@ def _beginning(incomplete: str, words: Iterable[str]) -> Completion:
 
 def complete_gate(ctx: click.Context, _: click.Parameter, incomplete: str) -> Completion:
     """Complete the gates of the workload that was named before."""
-    intents = _intents(ctx, ctx.params.get("words") or ())
+    words = ctx.params.get("words") or tuple(ctx.args)  # an option without its value ends the parse
+    intents = _intents(ctx, words)
     return _beginning(incomplete, map(str, intents.gates) if intents is not None else ())
 
 

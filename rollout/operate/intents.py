@@ -93,7 +93,9 @@ def undo(hub: Hub, ref: Ref, who: Who, to: int | None = None) -> Told:
         (present,) = revisions(hub, ref, obj)
         kept = _kept(hub, ref)
         if not set(kept.values()) - {present}:
-            raise ConfigError(f"{ref}: there is no earlier revision to go back to")
+            raise ConfigError(
+                f"{ref}: there is no earlier revision to go back to; abort this one, or roll out a fix"
+            )
         target = _numbered(ref, kept, to) if to is not None else None
         if target == present:
             raise ConfigError(f"{ref}: revision {to} is the present one; name an earlier one")
