@@ -31,7 +31,7 @@ from rollout.model.instants import parse_instant
 from rollout.model.intents import Intents
 from rollout.model.kinds import FREEZE, MANAGED_CLUSTER, Ref
 from rollout.operate import Told, Who
-from rollout.runtime.planners import ROLLED_OUT
+from rollout.runtime.planners import WORKLOADS
 
 Doing = Callable[[EmbeddedHub, Who], Iterable[Told]]
 OfWorkload = Callable[[EmbeddedHub, Ref, Who], Told]
@@ -81,7 +81,7 @@ def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None)
         except Gone:
             if ref is None:
                 raise
-            shown = "list" if ref.kind in ROLLED_OUT else f"get {ref.kind.plural}"
+            shown = "list" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
             raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
     if output == "json":
         click.echo(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))

@@ -13,7 +13,7 @@ from rollout.cli.store import open_hub
 from rollout.errors import RolloutError
 from rollout.model.intents import Intents, read_intents
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref, find
-from rollout.runtime.planners import ROLLED_OUT
+from rollout.runtime.planners import WORKLOADS
 
 Completion = list[CompletionItem[Any]]
 
@@ -22,7 +22,7 @@ def workload_of(words: tuple[str, ...], namespace: str) -> tuple[Ref, tuple[str,
     """The workload that the first words name, and the words after it. Raises: UsageError."""
     cut = _length(words)
     named: list[Target] = targets(words[:cut]) if words else []
-    if len(named) != 1 or not named[0].name or named[0].kind not in ROLLED_OUT:
+    if len(named) != 1 or not named[0].name or named[0].kind not in WORKLOADS:
         raise click.UsageError("name one workload: mwrs NAME, or cma NAME")
     return named[0].ref(namespace), words[cut:]
 
@@ -72,9 +72,9 @@ def _complete_workload(ctx: click.Context, before: tuple[str, ...], incomplete: 
     """``mw`` to ``mwrs``, ``mwrs we`` to ``web``, ``mwrs/we`` to ``mwrs/web``."""
     word, slash, begun = incomplete.partition("/")
     if not before and not slash:
-        return _beginning(incomplete, (w for k in ROLLED_OUT for w in (*k.short, k.plural)))
+        return _beginning(incomplete, (w for k in WORKLOADS for w in (*k.short, k.plural)))
     kind = find(before[0] if before else word)
-    if kind not in ROLLED_OUT or kind is None:
+    if kind not in WORKLOADS or kind is None:
         return []
     if before:
         return complete_names(ctx, kind, incomplete)
