@@ -39,7 +39,7 @@ def rollout_lines(account: RolloutAccount) -> Iterator[str]:
             ("Clusters", str(account.total)),
             *waiting(account.wait, account.now),
             ("Message", account.message),
-            *(("Asked", str(wish)) for wish in account.wishes),
+            *(("Asked", text) for text in map(str, account.wishes) if text not in account.message),
             *(("Gate", _gate(gate, account)) for gate in account.gates),
             *(("Rollback", _rollback(each, account.now)) for each in account.rollbacks),
         ]
