@@ -369,6 +369,22 @@ def test_a_template_without_a_progressing_rule(
 
 # Rollouts ----------------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("gates", "before:rest"), ("hold", "c1"), ("skip", "c1"), ("failure-tolerance", "Strict")],
+)
+def test_what_profile_ocm_does_not_look_at_is_warned_of(name: str, value: str) -> None:
+    key = f"rollout-engine.io/{name}"
+    asked = {key: value, "rollout-engine.io/semantics": "ocm"}
+
+    found = the_one(*SURROUNDINGS, placement(), workload(annotations=asked))
+
+    assert (found.severity, found.path) == (Severity.WARNING, f"metadata.annotations[{key}]")
+    assert "does nothing with" in found.message
+    alone = findings(*SURROUNDINGS, placement(), workload(annotations={key: value}))
+    assert alone == []
+
 REF = "spec.placementRefs[0]"
 PROGRESSIVE = f"{REF}.rolloutStrategy.progressive"
 

@@ -33,7 +33,7 @@ Name:       default/web
 Revision:   1 (845b837f637ed182)
 Clusters:   6
 Reason:     MaxFailuresExceeded for 24s
-Ends when:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (annotation rollout-engine.io/skip: a,b)
+Ends when:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
 Message:    placement fleet: 2 failed in the whole fleet, 1 tolerated; roll out a fix, raise maxFailures, or skip the failed clusters
 
 STAGE      STATUS     CLUSTERS   AT ONCE        MAY FAIL   NOW
@@ -42,7 +42,7 @@ the rest   ✖ halted   6          50% of 6 = 3   1          ✔ 2 soaked  ✖ 2
 CLUSTER   PHASE      REASON        SINCE
 c2        ✖ Failed   Unreachable   10m
 c3        ✖ Failed   Unreachable   10m
-  until it recovers and soaks, a fix is rolled out, or somebody skips it
+  until it recovers and soaks, a fix is rolled out, or somebody skips it (`rollout skip`) or has it tried again (`rollout retry`)
 """
     )
 
@@ -58,7 +58,7 @@ ManifestWorkReplicaSet default/web
   Stage:        the rest, number 2 in line
   Phase:        • Waiting
   Reason:       MaxFailuresExceeded
-  Ends when:    a fix is rolled out, maxFailures is raised, or failed clusters are skipped (annotation rollout-engine.io/skip: a,b)
+  Ends when:    a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
   Work:         none
 """
     )

@@ -259,6 +259,7 @@ def stage(**more: object) -> StagePlan:
         "at_once": (),
         "passed": True,
         "blocked": "",
+        "gates": (),
     }
     return StagePlan(**{**given, **more})  # type: ignore[arg-type]  # as the fields say
 

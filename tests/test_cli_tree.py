@@ -63,7 +63,7 @@ Strategy:   Progressive, maxConcurrency 50%, minSuccessTime 5m, progressDeadline
 Revision:   1 (845b837f637ed182)
 Progress:   ██████░░░░░░░░░░░░░░  2/6  ✔ 2 soaked  ✖ 2 failed  • 2 waiting
 Budget:     2 of 1 failure used (the rest)
-Ends when:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (annotation rollout-engine.io/skip: a,b)
+Ends when:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
 
 NAME           STATUS                 CLUSTERS  INFO
 ⟳ default/web  ✖ MaxFailuresExceeded  2/6

@@ -3,9 +3,12 @@
 from dataclasses import dataclass
 
 from rollout.analysis.waits import remedy
+from rollout.analysis.wishes import intents_of
+from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
 from rollout.model import names
-from rollout.strategies.base import Hold, StageReport
+from rollout.model.intents import RollbackMode
+from rollout.strategies.base import Hold, Phase, StageReport, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,9 @@ def cautions(workload: Standing) -> list[Caution]:
             for stage in share.live.last.stages
             if (text := _overrun(share, stage))
         ]
+        stranded = _stranded(workload, share)
+        if stranded:
+            found.append(Caution(subject, f"placement {name}: {stranded}", _NOT_KEPT))
     return found
 
 
@@ -41,6 +47,36 @@ def _until(hold: Hold) -> str:
 
 
 _STRICT = f"set annotation {names.FAILURE_TOLERANCE}: Strict, or lower maxConcurrency"
+
+
+_NOT_KEPT = "if the release is bad, roll out a fix"
+
+
+def _stranded(workload: Standing, share: Share) -> str:
+    """That automatic rollback would leave clusters with a bad release; "" where it would not."""
+    if intents_of(workload).rollback is not RollbackMode.AUTOMATIC:
+        return ""
+    live = share.live
+    members = [
+        cluster
+        for stage in live.ledger.rollout.staging.stages
+        for group in stage.groups
+        for cluster in group.clusters
+        if live.ledger.judgement(cluster).phase in (Phase.WAITING, Phase.OUTDATED)
+    ]
+    bare = sum(not _has_soaked(live, cluster) for cluster in members)
+    if not bare:
+        return ""
+    return (
+        f"rollback is Automatic, but on {bare} of the {len(members)} clusters to be touched no earlier "
+        "revision has soaked: they have nothing to go back to, and would keep a bad release"
+    )
+
+
+def _has_soaked(live: LiveRollout, cluster: str) -> bool:
+    standing = live.ledger.standings.get(cluster)
+    soaks = standing is not None and standing.verdict is Verdict.SOAKED
+    return soaks or bool(live.soaked.of(cluster))
 
 
 def _overrun(share: Share, report: StageReport) -> str:

@@ -7,6 +7,7 @@ from datetime import datetime
 from rollout.analysis.placements import why_not
 from rollout.analysis.sight import Sight
 from rollout.analysis.waits import Wait, cluster_wait
+from rollout.analysis.wishes import Wish, wish_for
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Carried, Standing
 from rollout.model.kinds import Obj, Ref
@@ -45,7 +46,8 @@ class ShareAccount:
 
     ``placement`` is the placementRef that owns it, "" where none selects it: then ``refused`` says
     why, by placement. ``place`` is where it stands among those waiting in its stage, from 1; 0 where
-    it is not waiting. ``cause`` is why it was touched, as the record has it.
+    it is not waiting. ``cause`` is why it was touched, as the record has it. ``wish`` is what somebody
+    asked of this cluster alone.
     """
 
     kind: str
@@ -59,6 +61,7 @@ class ShareAccount:
     wait: Wait | None = None
     cause: str = ""
     work: WorkAccount | None = None
+    wish: Wish | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +109,7 @@ def _share(sight: Sight, ref: Ref, cluster: str) -> ShareAccount:
         cluster_wait(live, cluster, report) if cluster in live.ledger else None,
         live.causes.get(cluster, ""),
         work,
+        wish_for(sight, workload, cluster),
     )
 
 

@@ -16,6 +16,8 @@ from rollout.analysis.copies import Change, changed, holding, placed
 from rollout.analysis.differences import manifest_diff
 from rollout.analysis.finish import Finish, finish_of
 from rollout.analysis.sight import Sight
+from rollout.analysis.wishes import gates_at, intents_of
+from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
 from rollout.hub.base import Hub
 from rollout.model.kinds import Obj, Ref
@@ -33,7 +35,8 @@ class StagePlan:
 
     ``limit`` and ``budget`` are clusters; ``asked_*`` what the strategy says of them ("": nothing).
     ``at_once`` of ``added`` and ``updated`` together are touched right away. ``unchanged`` clusters
-    carry the revision already. ``blocked`` is why not all are touched at once.
+    carry the revision already. ``blocked`` is why not all are touched at once. ``gates`` are those at
+    the stage that nobody has opened for this revision, as they are asked for.
     """
 
     title: str
@@ -48,6 +51,7 @@ class StagePlan:
     at_once: tuple[str, ...]
     passed: bool
     blocked: str
+    gates: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,6 +294,14 @@ def _stage(
         tuple(cluster for cluster in live.last.touch if cluster in members & first),
         report.passed,
         report.blocked,
+        _gates(workload, live, stage),
+    )
+
+
+def _gates(workload: Standing, live: LiveRollout, stage: Stage) -> tuple[str, ...]:
+    asked = gates_at(intents_of(workload).gates, live.placement, stage)
+    return tuple(
+        str(gate) for gate in asked if f"{gate.side.value}:{stage.key}" not in live.head.opened
     )
 
 

@@ -7,6 +7,7 @@ from enum import Enum
 
 from rollout.analysis.sight import Sight
 from rollout.analysis.standings import DONE
+from rollout.analysis.wishes import rollbacks
 from rollout.fleet.tracker import Standing
 from rollout.hub.base import Hub
 from rollout.model.instants import parse_instant
@@ -20,6 +21,7 @@ class Role(Enum):
 
     ROLLING = "rolling"  # what the template is now, on its way
     CURRENT = "current"  # what the fleet is on: rolled out, or the one that is being replaced
+    BARRED = "barred"  # what the template is now, taken back: no cluster gets it
     PAST = ""
 
 
@@ -79,7 +81,8 @@ def history(hub: Hub, sight: Sight, ref: Ref) -> History | None:
         )
         for revision in known
     ]
-    accounts.sort(key=lambda each: (each.role is not Role.ROLLING, each.role is Role.PAST))
+    present = (Role.ROLLING, Role.BARRED)
+    accounts.sort(key=lambda each: (each.role not in present, each.role is Role.PAST))
     accounts.sort(key=lambda each: each.created or sight.now, reverse=True)
     accounts.sort(key=lambda each: (each.number is not None, -(each.number or 0)))
     unknown = sum(n for revision, n in total.items() if revision not in known)
@@ -120,11 +123,12 @@ def _roles(
         numbers: of the known revisions, 0 where they have none.
     """
     roles: dict[str, Role] = {}
+    barred = {each.revision for each in rollbacks(workload)}
     for asked in workload.revisions:
         if _is_done(sight, workload, asked):
             roles.setdefault(asked, Role.CURRENT)
             continue
-        roles[asked] = Role.ROLLING
+        roles[asked] = Role.BARRED if asked in barred else Role.ROLLING
         counts = carried[asked]
         older = [r for r in numbers if r != asked and counts[r]]
         last = max(older, key=lambda r: (numbers[r], counts[r]), default=None)

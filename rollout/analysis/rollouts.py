@@ -7,6 +7,14 @@ from datetime import datetime
 from rollout.analysis.sight import Sight
 from rollout.analysis.standings import DONE, conditions_of
 from rollout.analysis.waits import Wait, block_wait, cluster_wait, recovers, remedy
+from rollout.analysis.wishes import (
+    GateAccount,
+    RollbackAccount,
+    Wish,
+    gates,
+    rollbacks,
+    wishes,
+)
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
 from rollout.model.amounts import Amount
@@ -51,7 +59,8 @@ class Trouble:
 class RolloutAccount:
     """One workload: the one reason now, and all stages.
 
-    ``number`` is that of the revision where it is kept, ``total`` counts selected clusters. ``troubled`` are at most `MOST_TROUBLED` of ``failing``.
+    ``number`` is that of the revision where it is kept, ``total`` counts selected clusters.
+    ``troubled`` are at most `MOST_TROUBLED` of ``failing``.
     """
 
     kind: str
@@ -67,6 +76,9 @@ class RolloutAccount:
     stages: tuple[StageAccount, ...]
     failing: int
     troubled: tuple[Trouble, ...]
+    wishes: tuple[Wish, ...]
+    gates: tuple[GateAccount, ...]
+    rollbacks: tuple[RollbackAccount, ...]
 
 
 def explain_rollout(sight: Sight, ref: Ref) -> RolloutAccount | None:
@@ -92,6 +104,9 @@ def explain_rollout(sight: Sight, ref: Ref) -> RolloutAccount | None:
         stages,
         len(troubled),
         tuple(troubled[:MOST_TROUBLED]),
+        wishes(sight, workload),
+        gates(sight, workload),
+        rollbacks(workload),
     )
 
 

@@ -29,20 +29,26 @@ class Wait:
 
 
 _REMEDIES: Mapping[str, str] = {
-    "Paused": f'somebody resumes it: annotation {names.PAUSED}: "false"',
-    "Frozen": "the Freeze is deleted, or ends (`rollout unfreeze`)",
-    "Aborted": "another revision is rolled out, or somebody retries (`rollout retry`)",
-    "Rejected": "another revision is rolled out, or the Approval that rejects this one is deleted",
-    "Undone": f"annotation {names.UNDO} is removed (`rollout retry`), or another revision comes",
-    "RollingBack": "all clusters are back; then the template changes, or somebody retries",
-    "RolledBack": "the template changes, or somebody retries (`rollout retry`)",
-    "RollbackHalted": "a fix is rolled out, failed clusters are skipped, or annotation "
-    f"{names.ROLLBACK_FAILURES} is raised",
-    "ApprovalNeeded": "somebody approves it (`rollout approve`), or takes the gate away",
+    "Paused": f'somebody resumes it: `rollout resume`, or annotation {names.PAUSED}: "false"',
+    "Frozen": "the freeze ends, by itself or with `rollout unfreeze` (its Freeze is deleted)",
+    "Aborted": "another revision is rolled out, or somebody retries: `rollout retry`, or annotation "
+    f"{names.ABORT} is removed",
+    "Rejected": "another revision is rolled out, or the Approval that rejects this one is deleted: "
+    "`rollout delete approval`",
+    "Undone": "another revision is rolled out, or somebody retries: `rollout retry`, or annotation "
+    f"{names.UNDO} is removed",
+    "RollingBack": "all clusters are back; then a fix is rolled out, or somebody retries: "
+    f"`rollout retry` (annotation {names.RETRY})",
+    "RolledBack": "a fix is rolled out, or somebody retries: `rollout retry` (annotation "
+    f"{names.RETRY})",
+    "RollbackHalted": "a fix is rolled out, failed clusters are skipped (`rollout skip`, annotation "
+    f"{names.SKIP}), or annotation {names.ROLLBACK_FAILURES} is raised",
+    "ApprovalNeeded": "somebody approves it: `rollout approve` (an Approval); or the gate is taken "
+    f"out of annotation {names.GATES}",
     "UnknownApprovalGroup": f"annotation {names.GATES} names a group that is a stage of its own",
-    "Held": f"somebody releases it (`rollout release`): annotation {names.HOLD}",
+    "Held": f"somebody releases it: `rollout release`, or annotation {names.HOLD} no longer names it",
     "MaxFailuresExceeded": "a fix is rolled out, maxFailures is raised, or failed clusters are "
-    f"skipped (annotation {names.SKIP}: a,b)",
+    f"skipped (`rollout skip`, annotation {names.SKIP}) or tried again (`rollout retry`)",
     "Misconfigured": "the fields named are corrected",
     "UnknownDecisionGroup": "mandatoryDecisionGroups names a group that the Placement has",
     "MandatoryGroupEmptied": "clusters are selected for the group, or it is no longer mandatory",
@@ -70,11 +76,16 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
     """
     judged = live.ledger.judgement(cluster)
     standing = live.ledger.standings.get(cluster)
+    if judged.phase is Phase.SKIPPED:
+        return None
+    if judged.phase is Phase.HELD:
+        return Wait("Held", None, remedy("Held"))
+    taken_back = _taken_back(live, cluster, standing, judged)
+    if taken_back is not None:
+        return taken_back
     match judged.phase:
-        case Phase.SOAKED | Phase.SKIPPED:
+        case Phase.SOAKED:
             return None
-        case Phase.HELD:
-            return Wait("Held", None, remedy("Held"))
         case Phase.WAITING | Phase.OUTDATED:
             return _in_line(live, cluster, standing, judged, stage)
     assert standing is not None, "only touched clusters are in these phases"
@@ -83,6 +94,31 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
         ends = f"the server accepts the write; it is tried again then. It said: {rejection.message}"
         return Wait("WriteRejected", standing.since, ends, rejection.retry_at)
     return _touched(standing, judged)
+
+
+def _taken_back(
+    live: LiveRollout, cluster: str, standing: Standing | None, judged: Judgement
+) -> Wait | None:
+    """What a cluster waits for while the revision is taken back; None where that is not its wait."""
+    step = live.retreat
+    if step is None or standing is None or cluster in live.ledger.rollout.held:
+        return None
+    if live.is_back(standing):
+        ends = f"it has soaked on revision {standing.revision}, which it was given back"
+        under_way = judged.phase is Phase.OUTDATED
+        return Wait("GoingBack", standing.touched, ends, judged.until) if under_way else None
+    if standing.revision != live.revision:
+        return None
+    if cluster in step.stuck:
+        ends = "a fix is rolled out: no earlier revision soaked there that it could be given back"
+        return Wait("NothingToGoBackTo", standing.since, ends)
+    target = dict(step.touch).get(cluster)
+    if target is not None:
+        return Wait("Due", standing.since, f"the engine gives it back revision {target}")
+    if step.hold is not None:
+        return Wait(step.hold.reason, standing.since, remedy(step.hold.reason, step.hold.message))
+    ends = f"its turn comes to go back: at most {step.limit} are on their way at once"
+    return Wait(judged.reason or "RollingBack", standing.since, ends)
 
 
 def _in_line(
@@ -161,7 +197,10 @@ def _touched(standing: Standing, judged: Judgement) -> Wait:
                 judged.reason, since, "it is well again, and has been for long enough", until
             )
         case Phase.FAILED:
-            ends = "it recovers and soaks, a fix is rolled out, or somebody skips it"
+            ends = (
+                "it recovers and soaks, a fix is rolled out, or somebody skips it (`rollout skip`) "
+                "or has it tried again (`rollout retry`)"
+            )
             return Wait(judged.reason, since, ends)
     if judged.reason:
         ends = "it recovers; else it counts as a failure, against the budget, from then on"

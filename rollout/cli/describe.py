@@ -8,6 +8,7 @@ import click
 from rollout.analysis.histories import History, history
 from rollout.analysis.rollouts import RolloutAccount, explain_rollout
 from rollout.analysis.standings import conditions_of
+from rollout.analysis.wishes import Wish, remembered
 from rollout.api.fields import mapping, text
 from rollout.cli.asking import missing, output_option, show, sighted, workload_ref
 from rollout.cli.hiding import veil
@@ -19,6 +20,7 @@ from rollout.cli.tables import Table, lines, widths
 from rollout.cli.wording import facts, hanging, since
 from rollout.model.conditions import read_condition
 from rollout.model.kinds import Obj, key_of
+from rollout.model.names import ASKED
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +41,7 @@ class ConfigAccount:
 class Description:
     """All of it: what was asked for, how it stands, and what it has been.
 
-    ``conditions`` of an add-on are those of its placements, each with the ``placement`` it is of.
+    ``asked`` is what people asked and is over; ``conditions`` of an add-on are those of its placements, each with the ``placement`` it is of.
     """
 
     labels: dict[str, str]
@@ -49,9 +51,14 @@ class Description:
     conditions: list[Obj]
     rollout: RolloutAccount
     history: History
+    asked: tuple[Wish, ...]
 
 
-@click.command()
+_TOLD_ELSEWHERE = ("/last-applied", "-configuration", ASKED)
+"""Annotations that are copies of the object, or told in words."""
+
+
+@click.command(short_help="Show all there is to know of a workload (mwrs, cma).")
 @click.argument("words", metavar="mwrs|cma NAME", nargs=-1, shell_complete=complete_kind)
 @namespace_option
 @output_option
@@ -61,7 +68,8 @@ def describe(words: tuple[str, ...], namespace: str, output: str) -> None:
     ref = workload_ref(words, namespace, "describe")
     with sighted() as (hub, sight):
         account, past = explain_rollout(sight, ref), history(hub, sight, ref)
-        if account is None or past is None:
+        workload = sight.workload(ref)
+        if account is None or past is None or workload is None:
             raise missing(ref)
         obj = sight.now_says(ref)
         meta = obj["metadata"]
@@ -71,7 +79,7 @@ def describe(words: tuple[str, ...], namespace: str, output: str) -> None:
             {
                 key: value
                 for key, value in (shown.get("annotations") or {}).items()
-                if not key.endswith("/last-applied") and not key.endswith("-configuration")
+                if not key.endswith(_TOLD_ELSEWHERE)
             },
             strategy_line(obj),
             list(_configurations(obj)),
@@ -81,6 +89,7 @@ def describe(words: tuple[str, ...], namespace: str, output: str) -> None:
             ],
             account,
             past,
+            remembered(workload),
         )
         show(described, output, describe_lines(described))
 
@@ -108,6 +117,7 @@ def describe_lines(found: Description) -> Iterator[str]:
     yield from facts(
         [
             ("Strategy", found.strategy),
+            *(("Before", str(wish)) for wish in found.asked),
             ("Labels", ", ".join(f"{k}={v}" for k, v in sorted(found.labels.items()))),
             ("Annotations", ", ".join(f"{k}={v}" for k, v in sorted(found.annotations.items()))),
         ]

@@ -70,7 +70,10 @@ def _named(workload: str, namespace: str) -> Ref:
     return workload_ref(words, namespace, "--workload")
 
 
-@click.command(help=EXPLAIN_HELP)
+@click.command(
+    help=EXPLAIN_HELP,
+    short_help="Say why something stands where it stands, and what would end that.",
+)
 @click.argument(
     "kind", metavar="|".join(_SUBJECTS), callback=_kind, shell_complete=_complete_subject
 )

@@ -1,5 +1,5 @@
-"""What does a person do to a rollout while it runs? `rollout pause`, `resume`, `abort`, `retry`, `skip`,
-`hold`, `release`, `undo`, `approve`, `reject`, `freeze`, `unfreeze`.
+"""What does a person do to a rollout while it runs? `rollout pause`, `resume`, `abort`, `retry`, `undo`,
+`approve`, `reject`, `skip`, `hold`, `release`, `freeze`, `unfreeze`.
 
 Each is an annotation or an object on the hub, and is recorded with who says to have asked, when and why.
 """
@@ -12,109 +12,83 @@ from typing import Any
 
 import click
 
-from rollout.cli.naming import Target, not_found, targets
-from rollout.cli.options import F, Stop, complete_kind, namespace_option, options, shared
+from rollout import operate
+from rollout.cli.naming import not_found
+from rollout.cli.options import F, Stop, decorated, namespace_option, options, shared
 from rollout.cli.store import open_hub
 from rollout.cli.tables import full_name
+from rollout.cli.workloads import (
+    clusters_of,
+    complete_gate,
+    only_workload,
+    workload_argument,
+    workload_of,
+)
 from rollout.errors import Gone
 from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER, REPLICA_SET, Ref
-from rollout.operate import (
-    Told,
-    Who,
-    abort,
-    approve,
-    freeze,
-    hold,
-    pause,
-    reject,
-    release,
-    resume,
-    retry,
-    skip,
-    undo,
-    unfreeze,
-    unskip,
-)
+from rollout.model.intents import Intents
+from rollout.model.kinds import FREEZE, MANAGED_CLUSTER, Ref
+from rollout.operate import Told, Who
+from rollout.runtime.planners import WORKLOADS
 
-_SHORT = {
-    "pause": "Touch and remove nothing until it is resumed.",
-    "resume": "Let a paused workload go on.",
-    "abort": "Bring the present revision to no further cluster.",
-    "retry": "Give what failed another attempt.",
-    "skip": "Waive clusters of a workload.",
-    "hold": "Keep hands off clusters for now.",
-    "release": "Let held clusters take part again.",
-}
 Doing = Callable[[EmbeddedHub, Who], Iterable[Told]]
-WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
+OfWorkload = Callable[[EmbeddedHub, Ref, Who], Told]
+OfClusters = Callable[[EmbeddedHub, Ref, Iterable[str], Who], Told]
+
+_OPERATED = (
+    click.option("--reason", metavar="TEXT", default="", help="Why, for those who read it later."),
+    click.option(
+        "--by",
+        metavar="NAME",
+        default="",
+        help="Who asks: a claim, and shown as one.  [default: the user of this machine]",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        help="How to print the answer.  [default: text]",
+    ),
+    shared,
+)
+"""The options of every verb."""
+
+_revision_option = click.option(
+    "--revision",
+    metavar="HASH",
+    default="",
+    help="The revision that you looked at; refused where it is another one by now.",
+)
 
 
 def _operated(command: F) -> F:
-    """The options that every verb has."""
-    for decorate in (
-        shared,
-        click.option(
-            "-o",
-            "--output",
-            type=click.Choice(["text", "json"]),
-            default="text",
-            help="How to print the answer.  [default: text]",
-        ),
-        click.option(
-            "--by",
-            metavar="NAME",
-            default="",
-            help="Who asks; a claim, shown as one.  [default: the user of this machine]",
-        ),
-        click.option("--reason", metavar="TEXT", default="", help="Why, for those who read later."),
-    ):
-        command = decorate(command)
-    return command
+    return decorated(command, *_OPERATED)
 
 
 def _of_workload(command: F) -> F:
     """The arguments and options of a verb on one workload."""
-    words = click.argument("words", metavar="KIND NAME", nargs=-1, shell_complete=complete_kind)
-    return words(namespace_option(_operated(command)))
+    return decorated(command, workload_argument("mwrs|cma NAME"), namespace_option, *_OPERATED)
 
 
-def _workload(words: tuple[str, ...], namespace: str) -> tuple[Ref, tuple[str, ...]]:
-    """The workload that the first words name, and the words after it. Raises: UsageError."""
-    cut = 1 if words and "/" in words[0] else 2
-    named: list[Target] = targets(words[:cut]) if words else []
-    if len(named) != 1 or not named[0].name or named[0].kind not in WORKLOADS:
-        raise click.UsageError("name one workload: mwrs NAME, or cma NAME")
-    return named[0].ref(namespace), words[cut:]
-
-
-def _only(words: tuple[str, ...], namespace: str) -> Ref:
-    ref, more = _workload(words, namespace)
-    if more:
-        raise click.UsageError(f"name one workload, and nothing after it: {' '.join(more)}")
-    return ref
-
-
-def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None) -> int:
+def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None) -> None:
     """Do it, and say what came of it."""
     with open_hub(options()) as (hub, clock):
         try:
-            who = Who(by or getpass.getuser(), clock.now(), reason)
-            told = list(doing(hub, who))
+            told = list(doing(hub, Who(by or getpass.getuser(), clock.now(), reason)))
         except Gone:
             if ref is None:
                 raise
-            raise Stop(
-                1, f"{not_found(ref)}; `rollout list` shows which workloads there are"
-            ) from None
+            shown = "list" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
+            raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
     if output == "json":
         click.echo(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))
-        return 0
+        return
     for each in told:
-        click.echo(f"{full_name(each.ref.kind, each.ref.name)} {each.message}")
-    return 0
+        unchanged = "" if each.changed else "unchanged: "
+        click.echo(f"{full_name(each.ref.kind, each.ref.name)} {unchanged}{each.message}")
 
 
 def _wire(told: Told) -> dict[str, Any]:
@@ -144,76 +118,184 @@ def _until(text: str, now: datetime, option: str) -> datetime | None:
     return instant
 
 
-def _plain(name: str, verb: Callable[[EmbeddedHub, Ref, Who], Told], text: str) -> click.Command:
+# -- of a workload -----------------------------------------------------------------------------
+
+
+def _plain(name: str, verb: OfWorkload, text: str) -> click.Command:
     """A verb that takes a workload and nothing else."""
 
-    @click.command(name=name, help=text, short_help=_SHORT[name])
+    @click.command(name=name, help=text)
     @_of_workload
-    def command(words: tuple[str, ...], namespace: str, reason: str, by: str, output: str) -> int:
-        ref = _only(words, namespace)
-        return _do(by, reason, output, lambda hub, who: [verb(hub, ref, who)], ref)
+    def command(words: tuple[str, ...], namespace: str, reason: str, by: str, output: str) -> None:
+        ref = only_workload(words, namespace)
+        _do(by, reason, output, lambda hub, who: [verb(hub, ref, who)], ref)
 
     return command
 
 
 pause_command = _plain(
     "pause",
-    pause,
-    "Touch and remove nothing of a workload (mwrs, cma) until it is resumed.\n\n"
-    "What is in flight goes on; its deadlines and soaks run on.",
+    operate.pause,
+    """Touch and remove nothing of a workload until it is resumed.
+
+    What is in flight goes on; its deadlines and soaks run on.
+    """,
 )
-resume_command = _plain("resume", resume, "Let a paused workload (mwrs, cma) go on.")
+resume_command = _plain(
+    "resume",
+    operate.resume,
+    """Let a paused workload go on.
+
+    Nothing is skipped or repeated: what soaked meanwhile has soaked.
+    """,
+)
 abort_command = _plain(
     "abort",
-    abort,
-    "Bring the present revision of a workload (mwrs, cma) to no further cluster.\n\n"
-    "It goes on with `rollout retry`, or with another revision. With rollback Automatic its "
-    "clusters get back what soaked there.",
+    operate.abort,
+    """Bring the present revision to no further cluster.
+
+    What has it keeps it, unless the workload asks for automatic rollback. The rollout goes on with
+    `rollout retry`, or with another revision.
+    """,
 )
 retry_command = _plain(
     "retry",
-    retry,
-    "Give what failed another attempt, within all limits (mwrs, cma).\n\n"
-    "Takes back an abort and an undo, and lifts the bar that a rollback left.",
+    operate.retry,
+    """Give what failed another attempt, within all limits.
+
+    Takes an abort and an undo back, and lifts the bar on a revision that was rolled back.
+    """,
 )
 
 
-def _clusters(
-    name: str,
-    verb: Callable[[EmbeddedHub, Ref, Iterable[str], Who], Told],
-    text: str,
-    *,
-    needs_one: bool = True,
-    back: Callable[[EmbeddedHub, Ref, Iterable[str], Who], Told] | None = None,
-) -> click.Command:
-    """A verb that takes a workload and clusters; ``back`` is what --remove does instead."""
+@click.command(name="undo")
+@click.option(
+    "--to-revision",
+    "number",
+    metavar="N",
+    type=int,
+    help="Give back this revision, where it has soaked; `rollout history` shows the numbers.",
+)
+@_of_workload
+def undo_command(
+    words: tuple[str, ...], number: int | None, namespace: str, reason: str, by: str, output: str
+) -> None:
+    """Take the present revision back from the clusters that got it.
 
-    @click.command(name=name, help=text, short_help=_SHORT[name])
-    @click.argument("words", metavar="KIND NAME CLUSTER...", nargs=-1, shell_complete=complete_kind)
-    @namespace_option
-    @_operated
-    def command(
-        words: tuple[str, ...],
-        namespace: str,
-        reason: str,
-        by: str,
-        output: str,
-        remove: bool = False,
-    ) -> int:
-        ref, clusters = _workload(words, namespace)
-        if needs_one and not clusters:
-            raise click.UsageError("name the clusters after the workload")
-        chosen = back if remove and back is not None else verb
+    Each gets back the revision that soaked there last, the newest touched first, within the limits of
+    rollbacks. The spec is not edited: the revision is barred until the template changes, or until
+    `rollout retry`. Configurations of add-ons are kept nowhere and cannot be undone.
+    """
+    ref = only_workload(words, namespace)
+    _do(by, reason, output, lambda hub, who: [operate.undo(hub, ref, who, number)], ref)
 
-        def doing(hub: EmbeddedHub, who: Who) -> list[Told]:
-            _warn_of_strangers(hub, clusters)
-            return [chosen(hub, ref, clusters, who)]
 
-        return _do(by, reason, output, doing, ref)
+# -- of a revision -----------------------------------------------------------------------------
 
-    if back is not None:
-        click.option("--remove", is_flag=True, help="Take it back for these clusters.")(command)
+
+@click.command(name="approve")
+@click.option(
+    "--gate",
+    metavar="GATE",
+    default="",
+    shell_complete=complete_gate,
+    help="Which gate, where there are several; * for all of them.",
+)
+@_revision_option
+@click.option(
+    "--expires",
+    metavar="WHEN",
+    default="",
+    help="An instant, or a span such as 2h: a gate that is reached later stays shut.",
+)
+@_of_workload
+def approve_command(
+    words: tuple[str, ...],
+    gate: str,
+    revision: str,
+    expires: str,
+    namespace: str,
+    reason: str,
+    by: str,
+    output: str,
+) -> None:
+    """Approve a gate of the revision that is being rolled out.
+
+    Writes an Approval. It is void once the template changes; a gate that has opened stays open.
+    """
+    ref = only_workload(words, namespace)
+
+    def doing(hub: EmbeddedHub, who: Who) -> Iterable[Told]:
+        end = _until(expires, who.at, "--expires")
+        return operate.approve(hub, ref, who, gate, revision=revision, expires=end)
+
+    _do(by, reason, output, doing, ref)
+
+
+@click.command(name="reject")
+@_revision_option
+@_of_workload
+def reject_command(
+    words: tuple[str, ...], revision: str, namespace: str, reason: str, by: str, output: str
+) -> None:
+    """Reject the revision that is being rolled out.
+
+    It goes no further. Writes an Approval that refuses it; delete that to take the refusal back. Where the workload asks
+    for automatic rollback, its clusters get back what they had.
+    """
+    ref = only_workload(words, namespace)
+    _do(by, reason, output, lambda hub, who: operate.reject(hub, ref, who, revision=revision), ref)
+
+
+# -- of clusters -------------------------------------------------------------------------------
+
+
+def _of_clusters(takes_back: bool) -> Callable[[F], F]:
+    """The arguments and options of a verb on clusters of a workload."""
+    metavar = "mwrs|cma NAME [CLUSTER]..." if takes_back else "mwrs|cma NAME CLUSTER..."
+    among = _held if takes_back else None
+    words = workload_argument(metavar, clusters=True, among=among)
+
+    def decorate(command: F) -> F:
+        return decorated(command, words, namespace_option, *_OPERATED)
+
+    return decorate
+
+
+def _held(intents: Intents) -> Iterable[str]:
+    return intents.held
+
+
+def _clusters(name: str, verb: OfClusters, text: str, *, takes_back: bool = False) -> click.Command:
+    """A verb that takes a workload and clusters; to take back, none named are all of them."""
+
+    @click.command(name=name, help=text)
+    @_of_clusters(takes_back)
+    def command(words: tuple[str, ...], namespace: str, reason: str, by: str, output: str) -> None:
+        _do_to_clusters(verb, words, namespace, (by, reason, output), takes_back=takes_back)
+
     return command
+
+
+def _do_to_clusters(
+    verb: OfClusters,
+    words: tuple[str, ...],
+    namespace: str,
+    asked: tuple[str, str, str],
+    *,
+    takes_back: bool,
+) -> None:
+    ref, more = workload_of(words, namespace)
+    clusters = clusters_of(more)
+    if not clusters and not takes_back:
+        raise click.UsageError(f"name the clusters, after {' '.join(words)}")
+
+    def doing(hub: EmbeddedHub, who: Who) -> list[Told]:
+        if not takes_back:
+            _warn_of_strangers(hub, clusters)
+        return [verb(hub, ref, clusters, who)]
+
+    _do(*asked, doing, ref)
 
 
 def _warn_of_strangers(hub: EmbeddedHub, clusters: Iterable[str]) -> None:
@@ -224,112 +306,66 @@ def _warn_of_strangers(hub: EmbeddedHub, clusters: Iterable[str]) -> None:
             click.echo(f"warning: there is no managed cluster {cluster!r} (any more)", err=True)
 
 
-skip_command = _clusters(
-    "skip",
-    skip,
-    "Waive clusters of a workload (mwrs, cma).\n\n"
-    "They are no members of their stages any more, and no failures; what they carry stays.",
-    back=unskip,
-)
+@click.command(name="skip")
+@click.option("--remove", is_flag=True, help="Skip them no longer; none named are all of them.")
+@_of_clusters(False)
+def skip_command(
+    words: tuple[str, ...], remove: bool, namespace: str, reason: str, by: str, output: str
+) -> None:
+    """Waive clusters of a workload.
+
+    They are members of no stage and no failures any more. What they carry stays.
+    """
+    verb = operate.unskip if remove else operate.skip
+    _do_to_clusters(verb, words, namespace, (by, reason, output), takes_back=remove)
+
+
 hold_command = _clusters(
     "hold",
-    hold,
-    "Keep hands off clusters of a workload (mwrs, cma) for now.\n\n"
-    "Nothing is written to them or removed from them; their stage waits for them.",
+    operate.hold,
+    """Keep hands off clusters of a workload for now.
+
+    Nothing is written to them or removed from them, and their stage waits for them.
+    """,
 )
 release_command = _clusters(
     "release",
-    release,
-    "Let held clusters of a workload (mwrs, cma) take part again; none named are all of them.",
-    needs_one=False,
+    operate.release,
+    """Let held clusters of a workload take part again.
+
+    Where none is named, all of them do.
+    """,
+    takes_back=True,
 )
 
 
-@click.command(name="undo", short_help="Take the present revision back.")
-@click.option(
-    "--to-revision", "number", metavar="N", type=int, help="Give back this one, where it soaked."
-)
-@_of_workload
-def undo_command(
-    words: tuple[str, ...],
-    namespace: str,
-    number: int | None,
-    reason: str,
-    by: str,
-    output: str,
-) -> int:
-    """Take the present revision of a workload (mwrs) back from the clusters that got it.
-
-    Each gets back the last revision that soaked there, newest touched first, within the limits of
-    rollbacks. The spec is not edited: the revision is barred until the template changes, or
-    `rollout retry`. `rollout history` shows the numbers.
-    """
-    ref = _only(words, namespace)
-    return _do(by, reason, output, lambda hub, who: [undo(hub, ref, who, number)], ref)
+# -- of the hub --------------------------------------------------------------------------------
 
 
-@click.command(name="approve", short_help="Approve a gate of a rollout.")
-@click.option("--gate", metavar="GATE", default="", help="Which gate; * for all of them.")
-@click.option("--revision", metavar="HASH", default="", help="Only if this is still the revision.")
-@click.option("--expires", metavar="SPAN", default="", help="Reached later, it counts no more.")
-@_of_workload
-def approve_command(
-    words: tuple[str, ...],
-    namespace: str,
-    gate: str,
-    revision: str,
-    expires: str,
-    reason: str,
-    by: str,
-    output: str,
-) -> int:
-    """Approve a gate of a workload (mwrs, cma), for the revision that is being rolled out.
-
-    Writes an Approval. Another template makes it void; a gate that has opened stays open.
-    """
-    ref = _only(words, namespace)
-
-    def doing(hub: EmbeddedHub, who: Who) -> Iterable[Told]:
-        end = _until(expires, who.at, "--expires")
-        return approve(hub, ref, who, gate, revision=revision, expires=end)
-
-    return _do(by, reason, output, doing, ref)
-
-
-@click.command(name="reject", short_help="Reject the revision that is rolled out.")
-@click.option("--revision", metavar="HASH", default="", help="Only if this is still the revision.")
-@_of_workload
-def reject_command(
-    words: tuple[str, ...], namespace: str, revision: str, reason: str, by: str, output: str
-) -> int:
-    """Reject the revision of a workload (mwrs, cma) that is being rolled out.
-
-    Writes an Approval that refuses it; deleting that takes the refusal back. With rollback Automatic
-    its clusters get back what soaked there.
-    """
-    ref = _only(words, namespace)
-    return _do(by, reason, output, lambda hub, who: reject(hub, ref, who, revision=revision), ref)
-
-
-@click.command(name="freeze", short_help="Stop the line: the whole hub.")
-@click.argument("name", default="stop-the-line")
+@click.command(name="freeze")
+@click.argument("name", default=operate.FREEZE_NAME)
 @click.option("--until", metavar="WHEN", default="", help="An instant, or a span such as 2h.")
 @_operated
-def freeze_command(name: str, until: str, reason: str, by: str, output: str) -> int:
+def freeze_command(name: str, until: str, reason: str, by: str, output: str) -> None:
     """Stop the line: touch and remove nothing on the whole hub.
 
-    Writes a Freeze; it ends with --until, or with `rollout unfreeze`.
+    Writes a Freeze, called stop-the-line where no NAME is given. It ends with --until, or with
+    `rollout unfreeze`.
     """
 
     def doing(hub: EmbeddedHub, who: Who) -> Iterable[Told]:
-        return [freeze(hub, who, until=_until(until, who.at, "--until"), name=name)]
+        return [operate.freeze(hub, who, until=_until(until, who.at, "--until"), name=name)]
 
-    return _do(by, reason, output, doing)
+    _do(by, reason, output, doing)
 
 
-@click.command(name="unfreeze", short_help="Let the line run again.")
+@click.command(name="unfreeze")
 @click.argument("name", default="")
 @_operated
-def unfreeze_command(name: str, reason: str, by: str, output: str) -> int:
-    """Let the line run again; NAME where there are several freezes."""
-    return _do(by, reason, output, lambda hub, _: unfreeze(hub, name))
+def unfreeze_command(name: str, reason: str, by: str, output: str) -> None:
+    """End a freeze: let the line run again.
+
+    NAME says which, where there are several. The Freeze stays, as a record of who ended it and when.
+    """
+    ref = Ref(FREEZE, name)
+    _do(by, reason, output, lambda hub, who: [operate.unfreeze(hub, who, name)], ref)

@@ -130,6 +130,13 @@ def shared(command: F) -> F:
     return command
 
 
+def decorated(command: F, *decorators: Callable[[F], F]) -> F:
+    """The command with these arguments and options; --help shows them in this order."""
+    for decorate in reversed(decorators):
+        command = decorate(command)
+    return command
+
+
 def start_logging() -> None:
     """Log to stderr as loudly as ``-v`` says; without it errors alone.
 

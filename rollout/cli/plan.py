@@ -41,7 +41,7 @@ Exit codes:
 """
 
 
-@click.command(help=PLAN_HELP)
+@click.command(help=PLAN_HELP, short_help="Say what would happen if files were applied now.")
 @files_option()
 @namespace_option
 @click.option("--all", "whole", is_flag=True, help="Name every cluster and every object.")

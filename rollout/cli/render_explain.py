@@ -7,6 +7,7 @@ from rollout.analysis.clusters import ClusterAccount, ConditionAccount, ShareAcc
 from rollout.analysis.placements import Candidate, PlacementAccount
 from rollout.analysis.rollouts import RolloutAccount, StageAccount
 from rollout.analysis.waits import Wait
+from rollout.analysis.wishes import GateAccount, RollbackAccount
 from rollout.cli.ages import age
 from rollout.cli.figures import HALTED, SIGNS
 from rollout.cli.tables import Table, lines, widths
@@ -38,6 +39,9 @@ def rollout_lines(account: RolloutAccount) -> Iterator[str]:
             ("Clusters", str(account.total)),
             *waiting(account.wait, account.now),
             ("Message", account.message),
+            *(("Asked", text) for text in map(str, account.wishes) if text not in account.message),
+            *(("Gate", _gate(gate, account)) for gate in account.gates),
+            *(("Rollback", _rollback(each, account.now)) for each in account.rollbacks),
         ]
     )
     if account.stages:
@@ -46,6 +50,35 @@ def rollout_lines(account: RolloutAccount) -> Iterator[str]:
     if account.troubled:
         yield ""
         yield from _troubled(account)
+
+
+def _gate(gate: GateAccount, account: RolloutAccount) -> str:
+    """``before:rest, at the rest: shut``."""
+    several = len({each.placement for each in account.gates}) > 1
+    where = f"{gate.placement} {gate.stage}" if several else gate.stage
+    by = f" by {gate.by} (as they say)" if gate.by else ""
+    state = {
+        "open": f"open, approved{by}" if by else "open",
+        "approved": f"approved{by}; it opens when the rollout gets there",
+        "passed": "the rollout had passed it before it was asked for",
+        "shut": "shut, nobody has approved it",
+    }[gate.state]
+    return f"{gate.gate} ({where}): {state}"
+
+
+def _rollback(back: RollbackAccount, now: datetime) -> str:
+    began = f"began {age(now - back.began)} ago"
+    if back.total is None:
+        return f"{began}; nothing moves now"
+    counts = [
+        f"{back.back} of {back.total} back",
+        f"{back.in_flight} on their way (at most {back.limit} at once)",
+        f"{back.waiting} to go",
+        f"{back.failed} failed on the way",
+        f"{len(back.stuck)} have nothing to go back to",
+    ]
+    shown = [counts[0], *(each for each in counts[1:] if not each.startswith("0 "))]
+    return f"{began}: {', '.join(shown)}"
 
 
 def _troubled(account: RolloutAccount) -> Iterator[str]:
@@ -141,7 +174,9 @@ def _share_facts(share: ShareAccount, now: datetime) -> list[tuple[str, str]]:
     if share.wait is not None:
         told += waiting(share.wait, now)
     elif share.phase is Phase.SKIPPED:
-        told.append(("Reason", "somebody skipped it"))
+        told.append(("Reason", "Skipped"))
+    if share.wish is not None:
+        told.append(("Asked", f"{share.wish.what}{share.wish.asked}"))
     told.append(("Touched for", share.cause))
     label = "Add-on" if share.kind == CLUSTER_MANAGEMENT_ADDON.name else "Work"
     if share.work is None:

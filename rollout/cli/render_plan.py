@@ -88,6 +88,8 @@ def _placement(plan: PlacementPlan, whole: bool) -> Iterator[str]:
         for verb, clusters in (("add", stage.added), ("update", stage.updated)):
             if clusters:
                 yield f"    {stage.title}: {verb} {row_of(clusters, whole=whole)}"
+        for gate in stage.gates:
+            yield f"    {stage.title}: gate {gate}, to be approved for this revision"
 
 
 def _row(stage: StagePlan) -> tuple[str, ...]:
@@ -122,9 +124,12 @@ def _finish(plan: WorkloadPlan, now: datetime) -> str:
     finish = plan.finish
     if finish.at is None:
         return f"no end in sight: {finish.why}"
+    provided = "if every agent succeeds at once"
+    if any(stage.gates for placement in plan.placements for stage in placement.stages):
+        provided += " and no gate waits for its approval"
     if finish.at == now:
-        return "done right away, if every agent succeeds at once"
-    return f"done at the earliest {at_and_in(finish.at, now)}, if every agent succeeds at once"
+        return f"done right away, {provided}"
+    return f"done at the earliest {at_and_in(finish.at, now)}, {provided}"
 
 
 def _summed(found: Forecast) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from rollout.cli.verdict import Code, overall, verdict
 from rollout.cli.views import ClockMode, Result, Run
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
+from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET
 from rollout.placement.grouping import Profile
 from rollout.runtime.decisions import DecisionLog
@@ -62,6 +64,15 @@ def _mode(ctx: click.Context, param: click.Parameter, value: str) -> ClockMode:
     return found
 
 
+def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
+    if value is None:
+        return None
+    found = parse_duration(value)
+    if not found:
+        raise click.BadParameter(f"{value!r} is no span of time: {DURATION_ACCEPTED}", ctx, param)
+    return found
+
+
 @click.command(help=RUN_HELP)
 @files_option(required=False)
 @namespace_option
@@ -79,6 +90,13 @@ def _mode(ctx: click.Context, param: click.Parameter, value: str) -> ClockMode:
     metavar="real|virtual|xN",
     callback=_mode,
     help="How fast time goes; virtual jumps from event to event.  [default: real]",
+)
+@click.option(
+    "--for",
+    "lasts",
+    metavar="SPAN",
+    callback=_span,
+    help="Stop after so much of its time (10m), done or not; run it again to go on.",
 )
 @click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
 @click.option(
@@ -101,6 +119,7 @@ def run(
     namespace: str,
     agents: Path | None,
     mode: ClockMode,
+    lasts: timedelta | None,
     seed: int | None,
     semantics: Profile,
     log: Path | None,
@@ -110,7 +129,7 @@ def run(
         raise click.UsageError("give -f PATH, or --state FILE to go on with an earlier run")
     wanted = asked(agents, paths, seed)
     decisions = DecisionLog(log) if log is not None else None
-    engine = partial(_engine(options(), semantics), witness=decisions)
+    engine = partial(_engine(options(), semantics), lasts=lasts, witness=decisions)
     try:
         return execute(options(), read_documents(paths, namespace), mode, wanted, engine)
     finally:

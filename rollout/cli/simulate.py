@@ -43,7 +43,11 @@ The exit code is 0 however it ends.
 """
 
 
-@click.command(name="simulate", help=SIMULATE_HELP)
+@click.command(
+    name="simulate",
+    help=SIMULATE_HELP,
+    short_help="Roll files out in virtual time, once or a thousand times.",
+)
 @files_option(required=False)
 @namespace_option
 @click.option(

@@ -5,11 +5,12 @@ and GitOps can do it too, and so that it outlives every process. Each verb is re
 have asked, when and why.
 """
 
-from rollout.operate.consents import approve, freeze, reject, unfreeze
+from rollout.operate.consents import FREEZE_NAME, approve, freeze, reject, unfreeze
 from rollout.operate.intents import abort, hold, pause, release, resume, retry, skip, undo, unskip
 from rollout.operate.told import Told, Who
 
 __all__ = [
+    "FREEZE_NAME",
     "Told",
     "Who",
     "abort",

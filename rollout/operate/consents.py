@@ -1,19 +1,22 @@
 """How is a gate approved, a revision rejected, and the line stopped?"""
 
 import hashlib
+from collections.abc import Mapping
 from datetime import datetime
 
+from rollout.api.consent import decode_freeze
 from rollout.errors import AlreadyExists, ConfigError
 from rollout.hub.base import Hub
 from rollout.model import names
-from rollout.model.approvals import EVERY_STAGE, Decision
+from rollout.model.approvals import EVERY_STAGE, Decision, Freeze
 from rollout.model.instants import rfc3339
-from rollout.model.intents import read_intents
+from rollout.model.intents import Asked, asked_text, read_asked, read_intents
 from rollout.model.kinds import APPROVAL, FREEZE, Obj, Ref
 from rollout.operate.revisions import places
-from rollout.operate.told import Told, Who
+from rollout.operate.told import Told, Who, refuse_ocm
 
 FREEZE_NAME = "stop-the-line"
+NO_WORD: Mapping[str, Asked] = {}
 
 
 def approve(
@@ -36,15 +39,20 @@ def approve(
     Raises: ConfigError, Gone, HubError.
     """
     obj = hub.get(ref)
-    asked = read_intents(obj["metadata"].get("annotations") or {}).gates
-    gates = [str(each) for each in asked]
+    known = obj["metadata"].get("annotations") or {}
+    refuse_ocm(ref, known, "a gate")
+    gates = [str(each) for each in read_intents(known).gates]
     if not gates:
-        raise ConfigError(f"{ref} asks for no approval: annotation {names.GATES} names no gate")
+        raise ConfigError(
+            f"{ref} asks for no approval; annotation {names.GATES} would, such as before:rest"
+        )
     if not gate and len(gates) > 1:
-        raise ConfigError(f"{ref} has {len(gates)} gates: name one of {', '.join(gates)}, or *")
+        raise ConfigError(f"{ref} has {len(gates)} gates: choose {', '.join(gates)}, or * for all")
     gate = gate or gates[0]
     if gate != EVERY_STAGE and gate not in gates:
         raise ConfigError(f"{ref} has no gate {gate}; it has {', '.join(gates)}")
+    if expires is not None and expires <= who.at:
+        raise ConfigError(f"an approval that expired at {rfc3339(expires)} opens no gate")
     return _consent(hub, ref, obj, who, Decision.APPROVE, gate, revision, expires)
 
 
@@ -69,9 +77,11 @@ def _consent(
     present = sorted(places(hub, ref, obj))
     if revision and revision not in {each for _, each in present}:
         listed = ", ".join(sorted({each for _, each in present}))
-        raise ConfigError(f"{ref}: revision {revision} is not rolled out (any more); {listed} is")
+        raise ConfigError(
+            f"{ref}: revision {revision} is not rolled out (any more); {listed or 'none'} is"
+        )
     if not present:
-        raise ConfigError(f"{ref}: nothing is rolled out yet")
+        raise ConfigError(f"{ref}: nothing is rolled out yet that could be approved or rejected")
     told: list[Told] = []
     for namespace, each in present:
         if revision and each != revision:
@@ -105,53 +115,87 @@ def _create(hub: Hub, namespace: str, name: str, spec: Obj) -> Told:
         "metadata": {"namespace": namespace, "name": name},
         "spec": spec,
     }
-    words = "approved" if spec["decision"] == Decision.APPROVE.value else "rejected"
-    what = f"gate {spec['gate']} of revision {spec['revision']}"
-    if words == "rejected":
-        what = f"revision {spec['revision']}"
+    what = f"revision {spec['revision']} is rejected"
+    if spec["decision"] == Decision.APPROVE.value:
+        gate = "every gate" if spec["gate"] == EVERY_STAGE else f"gate {spec['gate']}"
+        what = f"{gate} of revision {spec['revision']} is approved"
     try:
         hub.create(ref, obj)
     except AlreadyExists:
-        return Told(ref, False, f"{what} was {words} just now")
-    return Told(ref, True, f"{words} {what}")
+        return Told(ref, False, what)
+    return Told(ref, True, f"created: {what}")
 
 
 def freeze(hub: Hub, who: Who, *, until: datetime | None = None, name: str = FREEZE_NAME) -> Told:
     """Stop the line: nothing on the hub is touched or removed until the Freeze ends or is deleted.
 
-    Raises: HubError.
+    One of this name that stands already until the same instant stays as it is.
+    Raises: ConfigError where ``until`` has passed, HubError.
     """
+    if until is not None and until <= who.at:
+        raise ConfigError(f"a freeze until {rfc3339(until)} would be over already")
+    ref = Ref(FREEZE, name)
     spec: Obj = {"reason": who.reason, "actor": who.by}
     if until is not None:
         spec["until"] = rfc3339(until)
-    ref = Ref(FREEZE, name)
     obj = {
         "apiVersion": FREEZE.api_version,
         "kind": FREEZE.name,
-        "metadata": {"name": name},
+        "metadata": {"name": name, "annotations": _word("freeze", who)},
         "spec": spec,
     }
+    words = "nothing is touched or removed on this hub from now on"
+    if until is not None:
+        words += f", until {rfc3339(until)}"
     try:
         hub.create(ref, obj)
     except AlreadyExists:
-        known = hub.get(ref).get("spec") or {}
-        if known.get("until") == spec.get("until"):
-            return Told(ref, False, f"is frozen already by {known.get('actor') or 'somebody'}")
-        hub.patch(ref, {"spec": {"until": spec.get("until"), "reason": who.reason}})
-        return Told(ref, True, "the freeze was changed")
-    return Told(ref, True, "nothing is touched or removed on this hub from now on")
+        return _freeze_again(hub, ref, obj, until, words)
+    return Told(ref, True, f"created: {words}")
 
 
-def unfreeze(hub: Hub, name: str = "") -> tuple[Told, ...]:
-    """End a freeze; "" ends the one that there is.
+def _freeze_again(hub: Hub, ref: Ref, obj: Obj, until: datetime | None, words: str) -> Told:
+    known = decode_freeze(hub.get(ref))
+    if known.until == until:
+        return Told(ref, False, f"the hub is frozen already{_by(known)}")
+    spec = {"until": None, **obj["spec"]}  # None takes an end away that it had
+    annotations = obj["metadata"]["annotations"]
+    hub.patch(ref, {"metadata": {"annotations": annotations}, "spec": spec})
+    return Told(ref, True, f"configured: {words}")
 
-    Raises: ConfigError where there are several and none was named, Gone, HubError.
+
+def unfreeze(hub: Hub, who: Who, name: str = "") -> Told:
+    """End a freeze; "" ends the one that stands. It stays as a record of who ended it, and when.
+
+    Raises: ConfigError where several stand and none was named, Gone, HubError.
     """
-    standing = [obj["metadata"]["name"] for obj in hub.list(FREEZE).items]
+    freezes = {obj["metadata"]["name"]: decode_freeze(obj) for obj in hub.list(FREEZE).items}
+    standing = sorted(n for n, freeze in freezes.items() if freeze.stands(who.at))
     if not name and len(standing) > 1:
         raise ConfigError(f"there are {len(standing)} freezes: name one of {', '.join(standing)}")
+    ref = Ref(FREEZE, name or next(iter(standing), FREEZE_NAME))
     if not name and not standing:
-        return (Told(Ref(FREEZE, FREEZE_NAME), False, "the hub is not frozen"),)
-    ref = Ref(FREEZE, name or standing[0])
-    hub.delete(ref)
-    return (Told(ref, True, "the freeze has ended"),)
+        return Told(ref, False, "the hub is not frozen")
+    if name and name not in standing:
+        found = freezes.get(name) or decode_freeze(hub.get(ref))  # raises where it is not there
+        assert found.until is not None, "else it would stand"
+        return Told(ref, False, f"it ended at {rfc3339(found.until)}")
+    others = [each for each in standing if each != ref.name]
+    known = read_asked(hub.get(ref)["metadata"].get("annotations") or {})
+    asked = _word("unfreeze", who, known)
+    ended = {"metadata": {"annotations": asked}, "spec": {"until": rfc3339(who.at)}}
+    hub.patch(ref, ended)
+    words = f"the hub stays frozen by {', '.join(others)}" if others else "the line runs again"
+    return Told(ref, True, f"ended: {words}")
+
+
+def _word(verb: str, who: Who, known: Mapping[str, Asked] = NO_WORD) -> dict[str, str]:
+    """The annotation that remembers who asked."""
+    asked = {**known, verb: who.asked}
+    return {names.ASKED: asked_text(asked, asked)}
+
+
+def _by(freeze: Freeze) -> str:
+    by = f" by {freeze.actor} (as they say)" if freeze.actor else ""
+    until = f" until {rfc3339(freeze.until)}" if freeze.until else ""
+    return f"{by}{until}{': ' if freeze.reason else ''}{freeze.reason}"

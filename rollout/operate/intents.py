@@ -1,14 +1,16 @@
 """How is a rollout paused, aborted, retried, undone, and how are clusters left out of it?"""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from rollout.errors import ConfigError
 from rollout.hub.base import Hub
 from rollout.model import names
+from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import RollbackMode, read_intents
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, CONTROLLER_REVISION, Obj, Ref
 from rollout.operate.revisions import revisions
-from rollout.operate.told import Annotations, Edit, Told, Who, annotate
+from rollout.operate.told import Annotations, Edit, Told, Who, annotate, refuse_ocm
 from rollout.planning.revisions import read_revision
 
 
@@ -20,7 +22,7 @@ def pause(hub: Hub, ref: Ref, who: Who) -> Told:
 
     def decide(_: Obj, known: Annotations) -> Edit | str:
         if known.get(names.PAUSED) == "true":
-            return f"is paused already{read_intents(known).who('pause')}"
+            return f"paused already{read_intents(known).who('pause')}"
         return Edit({names.PAUSED: "true"}, "paused", "pause", ("resume",))
 
     return annotate(hub, ref, who, decide)
@@ -31,7 +33,7 @@ def resume(hub: Hub, ref: Ref, who: Who) -> Told:
 
     def decide(_: Obj, known: Annotations) -> Edit | str:
         if names.PAUSED not in known or known[names.PAUSED] == "false":
-            return "is not paused"
+            return "it is not paused"
         return Edit({names.PAUSED: None}, "resumed", "resume", ("pause",))
 
     return annotate(hub, ref, who, decide)
@@ -49,9 +51,10 @@ def abort(hub: Hub, ref: Ref, who: Who) -> Told:
         if not present:
             raise ConfigError(f"{ref}: nothing is rolled out yet that could be aborted")
         if present <= read_intents(known).aborted:
-            return f"is aborted already{read_intents(known).who('abort')}"
+            return f"aborted already{read_intents(known).who('abort')}"
         listed = ",".join(sorted(present))
-        return Edit({names.ABORT: listed}, f"aborted: revision {listed}", "abort", ("retry",))
+        words = f"aborted: revision {listed} goes to no further cluster"
+        return Edit({names.ABORT: listed}, words, "abort", ("retry",))
 
     return annotate(hub, ref, who, decide)
 
@@ -62,11 +65,12 @@ def retry(hub: Hub, ref: Ref, who: Who) -> Told:
     """
 
     def decide(_: Obj, known: Annotations) -> Edit | str:
-        token = who.at.isoformat().replace("+00:00", "Z")
+        token = rfc3339_micro(who.at)
+        if known.get(names.RETRY) == token:
+            return "retried already at this very instant"
         stale = {n: None for n in (names.ABORT, names.UNDO, names.UNDO_TO) if n in known}
-        return Edit(
-            {names.RETRY: token, **stale}, "what failed is tried again", "retry", ("abort", "undo")
-        )
+        words = "retried: what failed gets another attempt"
+        return Edit({names.RETRY: token, **stale}, words, "retry", ("abort", "undo"))
 
     return annotate(hub, ref, who, decide)
 
@@ -87,26 +91,35 @@ def undo(hub: Hub, ref: Ref, who: Who, to: int | None = None) -> Told:
         if read_intents(known).rollback is RollbackMode.NONE:
             raise ConfigError(f"{ref}: annotation {names.ROLLBACK} is None; set it to Manual first")
         (present,) = revisions(hub, ref, obj)
-        target = _numbered(hub, ref, to) if to is not None else None
+        kept = _kept(hub, ref)
+        if not set(kept.values()) - {present}:
+            raise ConfigError(
+                f"{ref}: there is no earlier revision to go back to; abort this one, or roll out a fix"
+            )
+        target = _numbered(ref, kept, to) if to is not None else None
         if target == present:
             raise ConfigError(f"{ref}: revision {to} is the present one; name an earlier one")
         if (known.get(names.UNDO), known.get(names.UNDO_TO)) == (present, target):
-            return f"is being undone already{read_intents(known).who('undo')}"
-        words = f"revision {present} is taken back" + (f", to {target}" if target else "")
+            return f"undone already{read_intents(known).who('undo')}"
+        words = f"undone: revision {present} is taken back" + (f", to {target}" if target else "")
         return Edit({names.UNDO: present, names.UNDO_TO: target}, words, "undo", ("retry",))
 
     return annotate(hub, ref, who, decide)
 
 
-def _numbered(hub: Hub, ref: Ref, number: int) -> str:
-    """The revision of this number. Raises: ConfigError where it is not kept."""
-    kept = {
+def _kept(hub: Hub, ref: Ref) -> dict[int, str]:
+    """The revisions that are kept, by number."""
+    return {
         found.number: found.content
         for obj in hub.list(CONTROLLER_REVISION, ref.namespace).items
         if (found := read_revision(obj)) is not None and found.owner == ref.key
     }
+
+
+def _numbered(ref: Ref, kept: Mapping[int, str], number: int) -> str:
+    """The revision of this number. Raises: ConfigError where it is not kept."""
     if number not in kept:
-        listed = ", ".join(map(str, sorted(kept))) or "none"
+        listed = ", ".join(map(str, sorted(kept)))
         raise ConfigError(f"{ref}: there is no revision {number}; kept are {listed}")
     return kept[number]
 
@@ -114,70 +127,83 @@ def _numbered(hub: Hub, ref: Ref, number: int) -> str:
 def skip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
     """Waive clusters: they are no members of their stages any more, and no failures.
 
-    Raises: Gone, HubError.
+    Raises: ConfigError where profile ``ocm`` decides, Gone, HubError.
     """
-    return _include(hub, ref, names.SKIP, "skip", frozenset(clusters), who, "skipped")
+    return _include(hub, ref, _SKIP, frozenset(clusters), who)
 
 
 def unskip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
-    """Make waived clusters members again. Raises: Gone, HubError."""
-    return _exclude(hub, ref, names.SKIP, "skip", frozenset(clusters), who, "no longer skipped")
+    """Make waived clusters members again; none named are all of them. Raises: Gone, HubError."""
+    return _exclude(hub, ref, _SKIP, frozenset(clusters), who)
 
 
 def hold(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
     """Hands off these clusters for now: nothing is written to or removed from them; their stage waits.
 
-    Raises: Gone, HubError.
+    Raises: ConfigError where profile ``ocm`` decides, Gone, HubError.
     """
-    return _include(hub, ref, names.HOLD, "hold", frozenset(clusters), who, "held")
+    return _include(hub, ref, _HOLD, frozenset(clusters), who)
 
 
 def release(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
     """Let held clusters take part again; none named are all of them. Raises: Gone, HubError."""
-    return _exclude(hub, ref, names.HOLD, "hold", frozenset(clusters), who, "released")
+    return _exclude(hub, ref, _HOLD, frozenset(clusters), who)
 
 
-def _include(
-    hub: Hub, ref: Ref, name: str, verb: str, clusters: frozenset[str], who: Who, words: str
-) -> Told:
+@dataclass(frozen=True, slots=True)
+class _List:
+    """An annotation that lists clusters, and what is said of those on it and of those taken off.
+
+    ``verb`` and ``back`` are the keys under which it is kept who asked.
+    """
+
+    annotation: str
+    verb: str
+    on: str
+    back: str
+    off: str
+
+    def members(self, known: Annotations) -> frozenset[str]:
+        intents = read_intents({self.annotation: known.get(self.annotation, "")})
+        return intents.skipped if self.annotation == names.SKIP else intents.held
+
+
+_SKIP = _List(names.SKIP, "skip", "skipped", "unskip", "no longer skipped")
+_HOLD = _List(names.HOLD, "hold", "held", "release", "released")
+
+
+def _include(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who) -> Told:
     def decide(_: Obj, known: Annotations) -> Edit | str:
-        listed = _members(known, name)
+        refuse_ocm(ref, known, f"annotation {asked.annotation}")
+        listed = asked.members(known)
         added = clusters - listed
         if not added:
-            return f"{_names(clusters)} {words} already"
-        keys = ",".join(f"{verb}/{cluster}" for cluster in sorted(added))
-        return Edit({name: _joined(listed | added)}, f"{_names(added)} {words}", keys)
+            return f"{asked.on} already: {_joined(clusters, ', ')}"
+        keys = ",".join(f"{asked.verb}/{cluster}" for cluster in sorted(added))
+        words = f"{asked.on}: {_joined(added, ', ')}"
+        return Edit({asked.annotation: _joined(listed | added)}, words, keys, (asked.back,))
 
     return annotate(hub, ref, who, decide)
 
 
-def _exclude(
-    hub: Hub, ref: Ref, name: str, verb: str, clusters: frozenset[str], who: Who, words: str
-) -> Told:
+def _exclude(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who) -> Told:
     def decide(_: Obj, known: Annotations) -> Edit | str:
-        listed = _members(known, name)
+        listed = asked.members(known)
         gone = (clusters or listed) & listed
         if not gone:
-            return f"{_names(clusters) or 'no cluster'}: nothing to take back"
+            return (
+                f"not {asked.on}: {_joined(clusters, ', ')}" if clusters else f"none is {asked.on}"
+            )
         left = listed - gone
         return Edit(
-            {name: _joined(left) if left else None},
-            f"{_names(gone)} {words}",
-            f"un{verb}",
-            tuple(f"{verb}/{cluster}" for cluster in gone),
+            {asked.annotation: _joined(left) if left else None},
+            f"{asked.off}: {_joined(gone, ', ')}",
+            asked.back,
+            tuple(f"{asked.verb}/{cluster}" for cluster in gone),
         )
 
     return annotate(hub, ref, who, decide)
 
 
-def _members(known: Annotations, name: str) -> frozenset[str]:
-    intents = read_intents({name: known.get(name, "")})
-    return intents.skipped if name == names.SKIP else intents.held
-
-
-def _joined(clusters: Iterable[str]) -> str:
-    return ",".join(sorted(clusters))
-
-
-def _names(clusters: Iterable[str]) -> str:
-    return ", ".join(sorted(clusters))
+def _joined(clusters: Iterable[str], comma: str = ",") -> str:
+    return comma.join(sorted(clusters))

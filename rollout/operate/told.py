@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from rollout.errors import Conflict
+from rollout.errors import ConfigError, Conflict
 from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.intents import Asked, asked_text, read_asked
@@ -79,6 +79,18 @@ def annotate(
             continue
         return Told(ref, True, edit.message)
     raise AssertionError("the last try returns or raises")
+
+
+def refuse_ocm(ref: Ref, known: Annotations, what: str) -> None:
+    """Nobody shall believe to have stopped what goes on: profile ``ocm`` knows nothing of ``what``.
+
+    Raises: ConfigError where the workload asks for that profile.
+    """
+    if known.get(names.SEMANTICS) == "ocm":
+        raise ConfigError(
+            f"{ref} is rolled out as OCM does (annotation {names.SEMANTICS}: ocm), where {what} does "
+            "nothing; pause it, or take that annotation away"
+        )
 
 
 def _remembered(known: Annotations, edit: Edit, who: Who) -> str:

@@ -106,5 +106,6 @@ def going_back(rollback: Rollback, found: Retreat) -> Hold:
     counts = f"{found.back} of {found.total} clusters are back"
     if found.failed:
         counts += f", {found.failed} failed on the way"
-    head = f"revision {rollback.revision} is taken back, because {why}: {counts}"
+    was = "was" if found.is_done else "is"
+    head = f"revision {rollback.revision} {was} taken back, because {why}: {counts}"
     return Hold("RolledBack" if found.is_done else "RollingBack", f"{head}{stuck}{tail}")

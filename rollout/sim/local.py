@@ -62,8 +62,8 @@ class LocalRun:
 
     ``gather`` is how long news of a workload are gathered before it is planned again; where state is
     kept it must be zero, so that nothing is known that is not kept. ``drive`` moves time, in place
-    of what ``mode`` says. ``profile`` decides where an object does not say. ``witness`` is told
-    of every decision.
+    of what ``mode`` says. ``profile`` decides where an object does not say. ``lasts`` is after how
+    much of its time the run stops in good order, done or not. ``witness`` is told of every decision.
     """
 
     def __init__(
@@ -78,6 +78,7 @@ class LocalRun:
         gather: timedelta = timedelta(0),
         drive: Drive | None = None,
         profile: Profile = "strict",
+        lasts: timedelta | None = None,
         witness: Witness | None = None,
     ) -> None:
         self._hub, self._clock, self._mode, self._keep = hub, clock, mode, keep
@@ -97,6 +98,7 @@ class LocalRun:
         self.agents = Agents(hub, clock, scenario, seed)
         self.addons = AddOnManager(hub, clock)
         self._started = self._beaten = clock.now()
+        self._stops = None if lasts is None else clock.now() + lasts
 
     def run(self, on_change: Callable[[FleetSnapshot], None] = lambda _: None) -> Result:
         """Run to the end. KeyboardInterrupt ends the run in good order."""
@@ -126,8 +128,19 @@ class LocalRun:
                     return
             nexts = (self.agents.next_at(), self.addons.next_at(), self._drive.next_at())
             at = min((n for n in nexts if n is not None), default=None)
+            if self._stops is not None:
+                if self._clock.now() >= self._stops:
+                    self._stop_here()
+                    return
+                at = min(at, self._stops) if at is not None else None
             if (at is not None and at > end) or not self._drive.go(at, self.engine.wait):
                 return
+
+    def _stop_here(self) -> None:
+        """Keep where time stands, though nothing else happened at this instant."""
+        if self._keep:
+            with self._hub.batch():
+                self._save()
 
     # -- one instant ---------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rollout.api.fields import listed, mapping, text
 from rollout.api.preflight.findings import Finding, Item, World
 from rollout.model.kinds import Obj
-from rollout.model.names import PROGRESSING, SEMANTICS
+from rollout.model.names import FAILURE_TOLERANCE, GATES, HOLD, PROGRESSING, SEMANTICS, SKIP
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
 
 _MEMBERS = {
@@ -21,6 +21,7 @@ def rollout_findings(world: World) -> Iterator[Finding]:
     for item, workload in world.replicasets:
         yield from _owner_label(item)
         yield from _rules_wanted(item, workload)
+        yield from _without_effect(item, workload)
         seen: set[str] = set()
         for path, raw, ref in _refs(item, workload):
             if ref.name in seen:
@@ -82,6 +83,19 @@ def _rules_wanted(item: Item, workload: ReplicaSet) -> Iterator[Finding]:
             "complete",
             remedy,
         )
+
+
+def _without_effect(item: Item, workload: ReplicaSet) -> Iterator[Finding]:
+    """What profile ``ocm`` does not look at, and somebody seems to rely on."""
+    if workload.annotations.get(SEMANTICS) != "ocm":
+        return
+    for name in (GATES, HOLD, SKIP, FAILURE_TOLERANCE):
+        if name in workload.annotations:
+            yield item.warning(
+                f"metadata.annotations[{name}]",
+                f"does nothing with {SEMANTICS}: ocm",
+                "remove one of the two; pausing works with both",
+            )
 
 
 def _placement(world: World, item: Item, name: str, path: str) -> Iterator[Finding]:

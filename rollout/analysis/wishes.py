@@ -1,0 +1,255 @@
+"""What have people asked of this workload, and what came of it? Wishes, gates, revisions taken back.
+
+Who asked is what the annotations and objects say: a claim, and told as one.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.analysis.sight import Sight
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.tracker import Standing
+from rollout.model.approvals import EVERY_STAGE, Approval, Decision, GateRef, Side
+from rollout.model.intents import Asked, Intents, read_intents
+from rollout.model.kinds import Ref
+from rollout.planning.holds import CAUSES
+from rollout.strategies.base import Stage
+from rollout.strategies.gates import stands_at
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One thing that somebody asks for now: a word for it (``paused``), and of what, where of a part.
+
+    ``by``, ``at`` and ``reason`` are what is said of who asked; "" and None where nothing is.
+    """
+
+    what: str
+    about: tuple[str, ...] = ()
+    by: str = ""
+    at: datetime | None = None
+    reason: str = ""
+
+    @property
+    def asked(self) -> Asked:
+        return Asked(self.by, self.at, self.reason)
+
+    def __str__(self) -> str:
+        about = f" {', '.join(self.about)}" if self.about else ""
+        return f"{self.what}{about}{self.asked}"
+
+
+@dataclass(frozen=True, slots=True)
+class GateAccount:
+    """A gate as it is asked for, at one stage. ``state`` is ``open``, ``approved``, ``shut``, or
+    ``passed`` (the rollout was beyond it when it was asked for).
+
+    ``by`` and ``approval`` are who approved it for this revision, in which Approval; "" is nobody.
+    """
+
+    gate: str
+    placement: str
+    stage: str
+    state: str
+    by: str = ""
+    approval: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RollbackAccount:
+    """A revision that is being taken back from its clusters, or was.
+
+    ``limit`` is how many go back at once. ``stuck`` have nothing to go back to, and keep it. The counts
+    are None where nobody moves now, since something else holds the workload.
+    """
+
+    placement: str
+    revision: str
+    cause: str
+    began: datetime
+    total: int | None = None
+    back: int = 0
+    in_flight: int = 0
+    failed: int = 0
+    waiting: int = 0
+    limit: int = 0
+    stuck: tuple[str, ...] = ()
+
+
+def intents_of(workload: Standing) -> Intents:
+    """What its annotations ask for."""
+    raw = workload.raw or {"metadata": {}}
+    return read_intents(raw["metadata"].get("annotations") or {})
+
+
+def wishes(sight: Sight, workload: Standing) -> tuple[Wish, ...]:
+    """Everything that people ask of a workload now."""
+    intents = intents_of(workload)
+    found = [
+        *_of_all(sight, intents),
+        *_of_revisions(workload.revisions, intents),
+        *_of_clusters("skipped", intents.skipped, lambda name: intents.who(f"skip/{name}")),
+        *_of_clusters("held", intents.held, lambda name: intents.who(f"hold/{name}")),
+    ]
+    for approval in _approvals(sight, workload):
+        if approval.decision is Decision.REJECT and approval.revision in workload.revisions:
+            said = f"in Approval {approval.name}"
+            found.append(
+                Wish("rejected", (approval.revision, said), approval.actor, None, approval.reason)
+            )
+    return tuple(found)
+
+
+def _of_all(sight: Sight, intents: Intents) -> Iterator[Wish]:
+    freeze = sight.fleet.freeze(sight.now)
+    if freeze is not None:
+        yield Wish("the hub frozen", (), freeze.actor, None, freeze.reason)
+    if intents.paused:
+        yield _wish("paused", (), intents.who("pause"))
+
+
+def _of_revisions(revisions: Collection[str], intents: Intents) -> Iterator[Wish]:
+    aborted = tuple(each for each in revisions if each in intents.aborted)
+    if aborted:
+        yield _wish("aborted", aborted, intents.who("abort"))
+    if intents.undo in revisions:
+        yield _wish("undone", (intents.undo,), intents.who("undo"))
+
+
+def _of_clusters(
+    what: str, clusters: Collection[str], who: Callable[[str], Asked]
+) -> Iterator[Wish]:
+    """One wish for all clusters that were asked for together."""
+    together: dict[Asked, list[str]] = {}
+    for cluster in sorted(clusters):
+        together.setdefault(who(cluster), []).append(cluster)
+    for asked, names in together.items():
+        yield _wish(what, tuple(names), asked)
+
+
+def _wish(what: str, about: tuple[str, ...], asked: Asked) -> Wish:
+    return Wish(what, about, asked.by, asked.at, asked.reason)
+
+
+def remembered(workload: Standing) -> tuple[Wish, ...]:
+    """What was asked and is over: pauses resumed, clusters released, failures tried again."""
+    intents = intents_of(workload)
+    return tuple(
+        _wish(words, (), intents.asked[verb])
+        for verb, words in _OVER.items()
+        if verb in intents.asked
+    )
+
+
+_OVER: Mapping[str, str] = {
+    "resume": "resumed",
+    "retry": "retried",
+    "release": "released clusters",
+    "unskip": "skipped clusters no longer",
+}
+"""Verbs that leave nothing to be asked for but word of who asked."""
+
+
+def wish_for(sight: Sight, workload: Standing, cluster: str) -> Wish | None:
+    """What is asked of this cluster alone: that it is skipped, or held."""
+    for wish in wishes(sight, workload):
+        if wish.what in ("skipped", "held") and cluster in wish.about:
+            return wish
+    return None
+
+
+# -- gates -------------------------------------------------------------------------------------
+
+
+def gates(sight: Sight, workload: Standing) -> tuple[GateAccount, ...]:
+    """Every gate that the workload asks for, at every stage at which it stands."""
+    asked = intents_of(workload).gates
+    found: list[GateAccount] = []
+    for share in workload.shares.values():
+        live = share.live
+        approvals = sight.fleet.approvals(workload.ref, _namespace(workload.ref, live))
+        for stage in live.ledger.rollout.staging.stages:
+            for gate in gates_at(asked, live.placement, stage):
+                given = _given(approvals, gate, live.revision, sight.now)
+                by = given.actor or "somebody" if given else ""
+                state = _state(live, gate, stage, approved=given is not None)
+                name = given.name if given else ""
+                found.append(GateAccount(str(gate), live.placement, stage.title, state, by, name))
+    return tuple(found)
+
+
+def gates_at(asked: Collection[GateRef], placement: str, stage: Stage) -> list[GateRef]:
+    """Those of the gates that stand at this stage of this placement's rollout."""
+    name = placement.rpartition("/")[2]
+    return [gate for gate in asked if gate.placement in ("", name) and stands_at(gate, stage)]
+
+
+def _state(live: LiveRollout, gate: GateRef, stage: Stage, *, approved: bool) -> str:
+    reports: Mapping[str, bool] = {report.key: report.passed for report in live.last.stages}
+    if f"{gate.side.value}:{stage.key}" in live.head.opened:
+        return "open"
+    if reports.get(stage.key) or (gate.side is Side.BEFORE and stage.key in live.head.passed):
+        return "passed"
+    return "approved" if approved else "shut"
+
+
+def _given(
+    approvals: Collection[Approval], gate: GateRef, revision: str, now: datetime
+) -> Approval | None:
+    """The approval that opens, or opened, the gate; the last by name of several."""
+    mine = [
+        each
+        for each in approvals
+        if each.decision is Decision.APPROVE
+        and each.gate in (EVERY_STAGE, str(gate))
+        and each.counts(revision, now)
+    ]
+    return mine[-1] if mine else None
+
+
+def _approvals(sight: Sight, workload: Standing) -> list[Approval]:
+    spaces = {_namespace(workload.ref, share.live) for share in workload.shares.values()}
+    return [
+        each
+        for space in sorted(spaces)
+        for each in sight.fleet.approvals(workload.ref, space)
+        if each.expires is None or sight.now < each.expires
+    ]
+
+
+def _namespace(workload: Ref, live: LiveRollout) -> str:
+    """Where the approvals of a rollout lie: beside the workload, else beside the placement."""
+    return workload.namespace or live.placement.partition("/")[0]
+
+
+# -- rollbacks ---------------------------------------------------------------------------------
+
+
+def rollbacks(workload: Standing) -> tuple[RollbackAccount, ...]:
+    """The present revisions that are taken back, placement by placement."""
+    return tuple(
+        found for share in workload.shares.values() if (found := _rollback(share.live)) is not None
+    )
+
+
+def _rollback(live: LiveRollout) -> RollbackAccount | None:
+    back, step = live.head.rollback, live.retreat
+    if back is None:
+        return None
+    cause = CAUSES.get(back.cause, back.cause)
+    if step is None:
+        return RollbackAccount(live.placement, back.revision, cause, back.began)
+    return RollbackAccount(
+        live.placement,
+        back.revision,
+        cause,
+        back.began,
+        step.total,
+        step.back,
+        step.in_flight,
+        step.failed,
+        step.waiting,
+        step.limit,
+        step.stuck,
+    )

@@ -1,0 +1,103 @@
+"""Which workload does a verb mean, which clusters of it, and how does the shell complete them?"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from rollout.api.fields import mapping
+from rollout.cli.naming import Target, targets
+from rollout.cli.options import F, Options, complete_names
+from rollout.cli.store import open_hub
+from rollout.errors import RolloutError
+from rollout.model.intents import Intents, read_intents
+from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref, find
+from rollout.runtime.planners import WORKLOADS
+
+Completion = list[CompletionItem[Any]]
+
+
+def workload_of(words: tuple[str, ...], namespace: str) -> tuple[Ref, tuple[str, ...]]:
+    """The workload that the first words name, and the words after it. Raises: UsageError."""
+    cut = _length(words)
+    named: list[Target] = targets(words[:cut]) if words else []
+    if len(named) != 1 or not named[0].name or named[0].kind not in WORKLOADS:
+        raise click.UsageError("name one workload: mwrs NAME, or cma NAME")
+    return named[0].ref(namespace), words[cut:]
+
+
+def only_workload(words: tuple[str, ...], namespace: str) -> Ref:
+    """The workload that the words name, where they name nothing else. Raises: UsageError."""
+    ref, more = workload_of(words, namespace)
+    if more:
+        raise click.UsageError(f"name one workload, and nothing after it: not {' '.join(more)}")
+    return ref
+
+
+def clusters_of(words: Iterable[str]) -> tuple[str, ...]:
+    """The clusters that the words name; several may stand in one, with commas, as in annotations."""
+    return tuple(name for word in words for name in word.split(",") if name)
+
+
+def _length(words: tuple[str, ...]) -> int:
+    """How many words name the workload: ``mwrs/web`` is one, ``mwrs web`` are two."""
+    return 1 if words and "/" in words[0] else 2
+
+
+# -- completion ----------------------------------------------------------------------------------
+
+
+def workload_argument(
+    metavar: str, *, clusters: bool = False, among: Callable[[Intents], Iterable[str]] | None = None
+) -> Callable[[F], F]:
+    """The words that name a workload and (``clusters``) some of its clusters.
+
+    ``among`` says which clusters alone are meant, given what is asked of the workload.
+    """
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Completion:
+        before: tuple[str, ...] = ctx.params.get(str(param.name)) or ()
+        if len(before) < _length((*before, incomplete)):
+            return _complete_workload(ctx, before, incomplete)
+        if among is not None:
+            intents = _intents(ctx, before)
+            return _beginning(incomplete, sorted(among(intents)) if intents else ())
+        return complete_names(ctx, MANAGED_CLUSTER, incomplete) if clusters else []
+
+    return click.argument("words", metavar=metavar, nargs=-1, shell_complete=complete)
+
+
+def _complete_workload(ctx: click.Context, before: tuple[str, ...], incomplete: str) -> Completion:
+    """``mw`` to ``mwrs``, ``mwrs we`` to ``web``, ``mwrs/we`` to ``mwrs/web``."""
+    word, slash, begun = incomplete.partition("/")
+    if not before and not slash:
+        return _beginning(incomplete, (w for k in WORKLOADS for w in (*k.short, k.plural)))
+    kind = find(before[0] if before else word)
+    if kind not in WORKLOADS or kind is None:
+        return []
+    if before:
+        return complete_names(ctx, kind, incomplete)
+    return [CompletionItem(f"{word}/{item.value}") for item in complete_names(ctx, kind, begun)]
+
+
+def _beginning(incomplete: str, words: Iterable[str]) -> Completion:
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+def complete_gate(ctx: click.Context, _: click.Parameter, incomplete: str) -> Completion:
+    """Complete the gates of the workload that was named before."""
+    words = ctx.params.get("words") or tuple(ctx.args)  # an option without its value ends the parse
+    intents = _intents(ctx, words)
+    return _beginning(incomplete, map(str, intents.gates) if intents is not None else ())
+
+
+def _intents(ctx: click.Context, words: tuple[str, ...]) -> Intents | None:
+    """What is asked of the workload that the words name; None where that cannot be read."""
+    try:
+        ref, _ = workload_of(words, ctx.params.get("namespace") or "")
+        with open_hub(ctx.ensure_object(Options)) as (hub, _):
+            obj: Obj = hub.get(ref)
+    except (RolloutError, click.UsageError):
+        return None
+    return read_intents(mapping(obj["metadata"].get("annotations")))
