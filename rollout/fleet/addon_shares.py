@@ -1,10 +1,11 @@
 """What do we know of one placement of an add-on's install strategy?"""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.selections import Reading
-from rollout.model.addon import Configs, InstallPlacement
+from rollout.model.addon import AddOn, Configs, InstallPlacement, Resource
 from rollout.planning.addons_configs import content_of
 from rollout.strategies.base import Hold
 
@@ -55,3 +56,21 @@ class Share:
     def is_missing(self) -> bool:
         """Whether a configuration is missing: then it is not known what to roll out."""
         return self.hold is not None and self.hold.reason == "ConfigNotFound"
+
+
+def hold_of(addon: AddOn, configs: Configs, missed: Mapping[Resource, str]) -> Hold | None:
+    """Why these configurations cannot be rolled out; None where all of them are there.
+
+    ``missed``: kinds of configurations that cannot be read, and why.
+    """
+    lacking = [config.ref for config in configs if not config.spec_hash]
+    if not lacking:
+        return None
+    ref = lacking[0]
+    if ref.resource not in addon.supported:
+        message = f"{ref.resource} is not among the add-on's supportedConfigs"
+    elif ref.resource in missed:
+        message = f"{ref} cannot be read: {missed[ref.resource]}"
+    else:
+        message = f"{ref} does not exist, or has not been read yet; create it to go on"
+    return Hold("ConfigNotFound", message)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rollout.fleet.addon_shares import Share
+from rollout.fleet.addon_shares import Share, hold_of
 from rollout.fleet.membership import Membership, Surroundings, read_placement, without
 from rollout.fleet.mirror import Mirror
 from rollout.fleet.observations import Observation
@@ -201,8 +201,7 @@ class AddOnWorkload(Membership[Share]):
         if installed is None or self.addon is None:
             return None
         carried = in_order(installed.desired)
-        share = self.shares.get(self.members.get(cluster, ""))
-        if share is not None:
+        if self.members.get(cluster) in self.shares:
             return Told(carried, configured=carried == self.meant_for(cluster))
         if cluster in self.strays or any(s.hold is not None for s in self.shares.values()):
             return Told(carried, configured=not carried or self._is_configured(installed))
@@ -217,15 +216,12 @@ class AddOnWorkload(Membership[Share]):
         return condition is not None and condition.is_true
 
     def meant_for(self, cluster: str) -> Configs | None:
-        """By the placement's configurations as they are: an in-place edit counts at once, whether or
-        not the strategy can be read that is to roll it out.
-        """
+        """As they are: an edit in place counts at once, though its strategy cannot be read."""
         share = self.shares.get(self.members.get(cluster, ""))
         installed = self._installed.get(cluster)
         if share is None or installed is None or share.is_missing:
             return None
-        configs = self._for(installed, share.configs)
-        return None if configs is None else in_order(configs)
+        return self._for(installed, share.configs)
 
     def configs_of(self, cluster: str, revision: str) -> Configs | None:
         configs = self._revisions.get(revision)
@@ -332,21 +328,8 @@ class AddOnWorkload(Membership[Share]):
         total = reading.selection.total
         reading = without(reading, taken)
         configs = self._configs(effective(addon.defaults, placement.configs))
-        hold = reading.hold or self._missing(addon, configs)
+        hold = reading.hold or hold_of(addon, configs, self._missed)
         return Share(placement, live, reading, hold, configs, total)
-
-    def _missing(self, addon: AddOn, configs: Configs) -> Hold | None:
-        lacking = [config.ref for config in configs if not config.spec_hash]
-        if not lacking:
-            return None
-        ref = lacking[0]
-        if ref.resource not in addon.supported:
-            message = f"{ref.resource} is not among the add-on's supportedConfigs"
-        elif ref.resource in self._missed:
-            message = f"{ref} cannot be read: {self._missed[ref.resource]}"
-        else:
-            message = f"{ref} does not exist, or has not been read yet; create it to go on"
-        return Hold("ConfigNotFound", message)
 
     def _agree(self, share: Share, addon: AddOn, around: Surroundings, now: datetime) -> None:
         live, placement = share.live, share.placement
