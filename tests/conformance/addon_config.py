@@ -141,6 +141,16 @@ def said_by_ocm(expected: Json, given: Json) -> Json:
     return _normalised(clusters, expected["installProgressions"] or [])
 
 
+def carried(given: Json) -> dict[str, list[list[str]]]:
+    """What each cluster carries before the pass, in the same normal form."""
+    return {
+        addon["metadata"]["namespace"]: _configs(
+            (addon.get("status") or {}).get("configReferences") or []
+        )
+        for addon in given["managedClusterAddOns"]
+    }
+
+
 def _normalised(clusters: dict[str, tuple[list[Obj], list[Obj]]], progressions: list[Obj]) -> Json:
     return {
         "configs": {c: _configs(references) for c, (references, _) in clusters.items()},
