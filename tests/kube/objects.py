@@ -4,9 +4,12 @@ import copy
 from typing import Any
 
 from rollout.model.kinds import (
+    ADDON_DEPLOYMENT_CONFIG,
+    CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     MANAGED_CLUSTER,
+    MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
@@ -35,6 +38,11 @@ _PROGRESSIVE = {
         "maxFailures": 2,
     },
 }
+_RESOURCE = {
+    "group": "addon.open-cluster-management.io",
+    "resource": "addondeploymentconfigs",
+}
+_REFERENCE = {**_RESOURCE, "namespace": "default", "name": "x"}
 GOOD: dict[str, Obj] = {
     kind.name: _object(kind, **fields)
     for kind, fields in (
@@ -113,6 +121,40 @@ GOOD: dict[str, Obj] = {
                 }
             },
         ),
+        (
+            CLUSTER_MANAGEMENT_ADDON,
+            {
+                "spec": {
+                    "addOnMeta": {"displayName": "X"},
+                    "supportedConfigs": [
+                        {**_RESOURCE, "defaultConfig": {"namespace": "default", "name": "x"}}
+                    ],
+                    "installStrategy": {
+                        "type": "Placements",
+                        "placements": [
+                            {
+                                "namespace": "default",
+                                "name": "p",
+                                "configs": [_REFERENCE],
+                                "rolloutStrategy": _PROGRESSIVE,
+                            }
+                        ],
+                    },
+                }
+            },
+        ),
+        (MANAGED_CLUSTER_ADDON, {"spec": {"configs": [_REFERENCE]}}),
+        (
+            ADDON_DEPLOYMENT_CONFIG,
+            {
+                "spec": {
+                    "customizedVariables": [{"name": "IMAGE", "value": "x:1"}],
+                    "nodePlacement": {"nodeSelector": {"a": "b"}},
+                    "registries": [{"source": "a", "mirror": "b"}],
+                    "resourceRequirements": [{"containerID": "deployments:x:y", "resources": {}}],
+                }
+            },
+        ),
     )
 }
 """One object of each kind in which most fields are set."""
@@ -125,6 +167,9 @@ _TOLERATION: Path = ("spec", "tolerations", 0)
 _TEMPLATE: Path = ("spec", "manifestWorkTemplate", "workload", "manifests")
 _WORKLOAD: Path = ("spec", "workload", "manifests")
 _CONFIG: Path = ("spec", "manifestConfigs", 0)
+_INSTALL: Path = ("spec", "installStrategy")
+_PLACED: Path = (*_INSTALL, "placements", 0)
+_PLACED_PROGRESS: Path = (*_PLACED, "rolloutStrategy", "progressive")
 
 BAD: list[tuple[Kind, Path, Any]] = [
     (PLACEMENT, ("spec",), None),
@@ -215,14 +260,33 @@ BAD: list[tuple[Kind, Path, Any]] = [
     (REPLICA_SET, (*_PROGRESS, "mandatoryDecisionGroups", 0, "groupIndex"), -1),
     (REPLICA_SET, (*_PROGRESS, "mandatoryDecisionGroups"), "canary"),
     (REPLICA_SET, _TEMPLATE, [7]),
+    (CLUSTER_MANAGEMENT_ADDON, (*_INSTALL, "type"), "Automatic"),
+    (CLUSTER_MANAGEMENT_ADDON, (*_INSTALL, "placements"), "p"),
+    (CLUSTER_MANAGEMENT_ADDON, (*_PLACED, "name"), ""),
+    (CLUSTER_MANAGEMENT_ADDON, (*_PLACED, "configs", 0, "resource"), ""),
+    (CLUSTER_MANAGEMENT_ADDON, (*_PLACED, "configs", 0), _RESOURCE),
+    (CLUSTER_MANAGEMENT_ADDON, (*_PLACED, "rolloutStrategy", "type"), "BlueGreen"),
+    (CLUSTER_MANAGEMENT_ADDON, (*_PLACED_PROGRESS, "maxConcurrency"), "101%"),
+    (CLUSTER_MANAGEMENT_ADDON, (*_PLACED_PROGRESS, "minSuccessTime"), "5"),
+    (CLUSTER_MANAGEMENT_ADDON, (*_PLACED_PROGRESS, "maxFailures"), "-1"),
+    (CLUSTER_MANAGEMENT_ADDON, ("spec", "supportedConfigs", 0, "resource"), ""),
+    (CLUSTER_MANAGEMENT_ADDON, ("spec", "supportedConfigs", 0, "defaultConfig"), {}),
+    (MANAGED_CLUSTER_ADDON, ("spec", "configs"), {}),
+    (MANAGED_CLUSTER_ADDON, ("spec", "configs", 0, "name"), ""),
+    (ADDON_DEPLOYMENT_CONFIG, ("spec", "customizedVariables", 0, "name"), "1X"),
+    (ADDON_DEPLOYMENT_CONFIG, ("spec", "customizedVariables", 0, "value"), "x" * 1025),
+    (ADDON_DEPLOYMENT_CONFIG, ("spec", "agentInstallNamespace"), "x" * 64),
+    (ADDON_DEPLOYMENT_CONFIG, ("spec", "registries", 0), {"source": "a"}),
+    (ADDON_DEPLOYMENT_CONFIG, ("spec", "resourceRequirements", 0, "containerID"), "x"),
 ]
 """Refused by the API server and by our own checks alike: a kind, a field, and what is in it."""
 
 SERVER_ALONE: list[tuple[Kind, Path, Any]] = [
     (MANIFEST_WORK, (*_WORKLOAD, 0), {"metadata": {"name": "x"}}),
     (MANIFEST_WORK, (*_WORKLOAD, 0, "metadata", "labels"), {"a": 1}),
+    (CLUSTER_MANAGEMENT_ADDON, ("spec", "supportedConfigs"), [_RESOURCE, _RESOURCE]),
 ]
-"""Refused by the API server alone: what is inside an embedded object."""
+"""Refused by the API server alone: what is inside an embedded object, and twins in a list that is a map."""
 
 OURS_ALONE: list[tuple[Kind, Path, Any]] = [
     (PLACEMENT, ("spec", "numberOfClusters"), 2**31),
