@@ -385,6 +385,7 @@ def test_what_profile_ocm_does_not_look_at_is_warned_of(name: str, value: str) -
     alone = findings(*SURROUNDINGS, placement(), workload(annotations={key: value}))
     assert alone == []
 
+
 REF = "spec.placementRefs[0]"
 PROGRESSIVE = f"{REF}.rolloutStrategy.progressive"
 

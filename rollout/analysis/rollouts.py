@@ -29,7 +29,8 @@ _TROUBLE = (Phase.FAILED, Phase.FAILING)
 class StageAccount:
     """One stage. ``limit`` and ``budget`` are clusters; ``asked_*`` what the strategy says ("": nothing).
 
-    ``began`` is when its first cluster was touched with this revision.
+    ``halted``: more failed than tolerated, and some of them here. ``began`` is when its first cluster
+    was touched with this revision.
     """
 
     placement: str
@@ -41,6 +42,7 @@ class StageAccount:
     budget: int | None
     asked_budget: str
     passed: bool
+    halted: bool
     began: datetime | None
     wait: Wait | None
 
@@ -183,9 +185,15 @@ def _stage(
         fleet_budget.of(total) if whole and fleet_budget else report.budget,
         str((fleet_budget if whole else budget) or "") if stage else "",
         report.passed,
+        _is_halted(live, report),
         _began(live, stage),
         _stage_wait(live, report),
     )
+
+
+def _is_halted(live: LiveRollout, report: StageReport) -> bool:
+    failed = any(count for phase, count in report.phases.items() if phase.is_failure)
+    return live.last.halt is not None and failed and not report.passed
 
 
 def _began(live: LiveRollout, stage: Stage | None) -> datetime | None:

@@ -129,7 +129,7 @@ def stage_lines(stages: tuple[StageAccount, ...], now: datetime, whole: Wait) ->
 def _standing(stage: StageAccount) -> str:
     if stage.passed:
         return "✔ passed"
-    if stage.wait is not None and stage.wait.reason == HALTED:
+    if stage.halted or (stage.wait is not None and stage.wait.reason == HALTED):
         return "✖ halted"
     if stage.wait is not None and stage.wait.reason not in _USUAL:
         return "॥ held"
