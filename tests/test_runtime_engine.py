@@ -112,6 +112,7 @@ class Rig:
         strict: bool = True,
         gather: timedelta = 0 * SEC,
         hurry: timedelta | None = None,
+        most_out: int = 99,
     ) -> None:
         self.clock = VirtualClock(T0)
         self.store = MemoryHub(self.clock)
@@ -125,7 +126,7 @@ class Rig:
             {REPLICA_SET: self.script},
             self.fleet,
             io=self.io if holding else InlineIo(self.hub),
-            pace=Pace({REPLICA_SET: gather}, hurry, strict=strict),
+            pace=Pace({REPLICA_SET: gather}, hurry, {REPLICA_SET: most_out}, strict=strict),
             seed=0,
         )
 
@@ -223,6 +224,21 @@ def test_other_keys_go_on_while_one_is_busy() -> None:
     rig.poke(B)
 
     assert rig.run().script.keys == ["a", "b", "b"]
+
+
+def test_no_plan_is_made_while_too_many_are_carried_out() -> None:
+    rig = Rig(holding=True, most_out=1)
+    for ref in (A, B):
+        rig.script.once(ref, [note(ref.name)])
+    rig.start(A, B)
+    rig.poke(B)
+    rig.run()
+    assert (rig.script.keys, rig.engine.waiting) == (["a"], 1)
+
+    rig.io.release()
+    assert (rig.run().script.keys, rig.engine.waiting) == (["a", "b"], 0)
+    rig.io.release()
+    assert rig.run().script.keys == ["a", "b"]
 
 
 def test_news_within_the_interval_are_gathered_and_planned_at_its_end() -> None:

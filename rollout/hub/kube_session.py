@@ -9,6 +9,7 @@ import concurrent.futures
 import logging
 import threading
 import weakref
+from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -31,6 +32,8 @@ _UNAUTHORIZED = 401
 _CLOSING_SECONDS = 5.0
 _TURN_SECONDS = 0.005  # connections are closed by the turns of the loop after they are told to
 _PLUGIN_SECONDS = 60.0  # a credential plugin may ask a person
+
+SSLProtocol.max_size = 64 << 10  # a buffer of asyncio's 256 KB for each connection would be 20 MB
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,8 @@ FIGURES_SECONDS = 2.0
 LATE = timedelta(seconds=1)
 HURRY = timedelta(milliseconds=100)
 """News are gathered for no longer where clusters wait for nothing but other clusters."""
+PLACING = 16
+"""Placements whose decisions are written at once; each can have a hundred pages."""
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -129,7 +131,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         {kind: MeasuredPlanner(each, metrics, clock, news) for kind, each in made.items()},
         fleet,
         io=fenced,
-        pace=Pace(dict.fromkeys((*WORKLOADS, PLACEMENT), gather), HURRY),
+        pace=Pace(dict.fromkeys((*WORKLOADS, PLACEMENT), gather), HURRY, {PLACEMENT: PLACING}),
         notes=_teller(metrics, events if settings.events else None),
     )
     controller = Controller(

@@ -9,6 +9,7 @@ frozen time; only the hub, the clock, the timers and the I/O differ.
 import contextlib
 import logging
 import queue
+from collections import Counter, deque
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -48,6 +49,9 @@ class Pace:
     hurry: timedelta | None = None
     """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
     and for at least `LEISURE` times as long as the plan took to make. None: as all others."""
+    most_out: Mapping[Kind, int] = field(default_factory=dict)
+    """Of these kinds so many plans are carried out at once; the others are made when their turn
+    comes. A plan whose writes wait for long rests on old news, and is held in memory meanwhile."""
     strict: bool = False
     """Raise what a planner raises (tests, simulation) instead of logging, counting and backing off."""
 
@@ -79,6 +83,8 @@ class Engine:
         self._queue: WorkQueue[Ref] = WorkQueue(seed)
         self._order = {kind: place for place, kind in enumerate(planners)}
         self._last_pass: dict[Ref, datetime] = {}
+        self._out: Counter[Kind] = Counter()  # plans that are being carried out
+        self._parked: dict[Kind, deque[Ref]] = {}  # keys that wait for one of those to end
         self._intervals: dict[Ref, timedelta] = {}  # of objects in a hurry
         self._gathering: set[Ref] = set()
         self._first: Message | None = None  # taken out of the inbox by `wait`
@@ -144,7 +150,11 @@ class Engine:
         ref = self._queue.get()
         if ref is None:
             return busy
-        self._plan(ref, now)
+        most = self._pace.most_out.get(ref.kind)
+        if most is not None and self._out[ref.kind] >= most:
+            self._parked.setdefault(ref.kind, deque()).append(ref)
+        else:
+            self._plan(ref, now)
         return True
 
     def wait(self, seconds: float) -> bool:
@@ -157,7 +167,7 @@ class Engine:
     @property
     def waiting(self) -> int:
         """How many objects wait to be planned."""
-        return len(self._queue)
+        return len(self._queue) + sum(map(len, self._parked.values()))
 
     def run_until_idle(self) -> None:
         while self.turn():
@@ -208,6 +218,7 @@ class Engine:
             self._intervals.pop(ref, None)
         if plan is NOTHING and not self.fleet.exists(ref):
             self._last_pass.pop(ref, None)
+        self._out[ref.kind] += 1
         self._next_wave(Flight(ref, plan), now)
 
     def _tell(self, note: Note, now: datetime) -> None:
@@ -293,6 +304,9 @@ class Engine:
     def _landed(self, flight: Flight, now: datetime) -> None:
         """All writes are back: let the key go, and say when to look at it again."""
         ref = flight.ref
+        self._out[ref.kind] -= 1
+        if parked := self._parked.get(ref.kind):
+            self._queue.back(parked.popleft())
         rechecks = [flight.plan.recheck_at, flight.retry_at]
         if flight.wait is not None:
             rechecks.append(now + flight.wait)

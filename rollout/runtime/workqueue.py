@@ -56,6 +56,11 @@ class WorkQueue(Generic[K]):
         if key in self._wanted:
             self._ready.append(key)
 
+    def back(self, key: K) -> None:
+        """A key that is out was not looked at: it is ready again."""
+        self._wanted.add(key)
+        self.done(key)
+
     def backoff(self, key: K) -> timedelta:
         """Count a failure; returns how long to wait: 0.5 s, 1 s, 2 s ... 5 min, less up to a fifth."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
