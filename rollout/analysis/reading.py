@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Protocol
 
 from rollout.errors import Gone, NotServed
-from rollout.fleet.fleet import WATCHED, Fleet
+from rollout.fleet.fleet import Fleet
+from rollout.fleet.watched import WATCHED
 from rollout.hub.base import Hub, Listing
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (

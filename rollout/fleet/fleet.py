@@ -19,6 +19,7 @@ from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.selections import named_in, selects
 from rollout.fleet.tracker import Standing, Tracker
 from rollout.fleet.versions import Versions
+from rollout.fleet.watched import PLACING, WATCHED
 from rollout.fleet.witness import Witness
 from rollout.fleet.workloads import Workload
 from rollout.model.approvals import Approval, Freeze
@@ -27,7 +28,6 @@ from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     APPROVAL,
     CLUSTER_SET,
-    CLUSTER_SET_BINDING,
     CONFIG_MAP,
     CONTROLLER_REVISION,
     FREEZE,
@@ -37,7 +37,6 @@ from rollout.model.kinds import (
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
-    SCORE,
     Kind,
     Obj,
     Ref,
@@ -51,25 +50,6 @@ from rollout.planning.record import Record
 from rollout.planning.revisions import Revision
 from rollout.strategies.base import Strategy
 from rollout.strategies.stages import BUILT_IN
-
-WATCHED: tuple[Kind, ...] = (
-    MANAGED_CLUSTER,
-    CLUSTER_SET,
-    CLUSTER_SET_BINDING,
-    SCORE,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
-    APPROVAL,
-    FREEZE,
-    MANIFEST_WORK,
-    REPLICA_SET,
-)
-"""Every kind that a fleet is told about, in the order in which they are best listed."""
-
-PLACING = frozenset({PLACEMENT, CLUSTER_SET, CLUSTER_SET_BINDING})
-"""Kinds whose planners read the placement side alone."""
 
 _DEPARTED_KEPT = 10_000
 

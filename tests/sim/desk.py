@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from rollout.clock import VirtualClock
-from rollout.fleet.fleet import WATCHED, Fleet
+from rollout.fleet.fleet import Fleet
+from rollout.fleet.watched import WATCHED
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, MANIFEST_WORK, REPLICA_SET, Kind, Obj, Ref, ref_of

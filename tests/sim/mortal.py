@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from rollout.clock import VirtualClock
-from rollout.fleet.fleet import WATCHED
+from rollout.fleet.watched import WATCHED
 from rollout.hub.admission import admit
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.events import Event

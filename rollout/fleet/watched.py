@@ -1,0 +1,36 @@
+"""Which kinds is a fleet told about, and which of them belong to placing?"""
+
+from rollout.model.kinds import (
+    APPROVAL,
+    CLUSTER_SET,
+    CLUSTER_SET_BINDING,
+    CONFIG_MAP,
+    CONTROLLER_REVISION,
+    FREEZE,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    SCORE,
+    Kind,
+)
+
+WATCHED: tuple[Kind, ...] = (
+    MANAGED_CLUSTER,
+    CLUSTER_SET,
+    CLUSTER_SET_BINDING,
+    SCORE,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    CONFIG_MAP,
+    CONTROLLER_REVISION,
+    APPROVAL,
+    FREEZE,
+    MANIFEST_WORK,
+    REPLICA_SET,
+)
+"""Every kind that a fleet is told about, in the order in which they are best listed."""
+
+PLACING = frozenset({PLACEMENT, CLUSTER_SET, CLUSTER_SET_BINDING})
+"""Kinds whose planners read the placement side alone."""
