@@ -217,11 +217,8 @@ class Fleet:
         return ()
 
     def _live(self, owner: str, placement: str) -> LiveRollout | None:
-        workload = self._replicasets.get(owner)
-        share = workload.shares.get(placement) if workload else None
-        if share is not None:
-            return share.live
-        found = (tracker.live(owner, placement) for tracker in self.trackers)
+        found = [self._replicasets.live(owner, placement)]
+        found += [tracker.live(owner, placement) for tracker in self.trackers]
         return next((live for live in found if live is not None), None)
 
     def _on_revision(self, event: Event, now: datetime) -> Iterable[Ref]:
@@ -365,11 +362,11 @@ class Fleet:
         """The write was accepted."""
         self._replicasets.told(write, now)
         if isinstance(write, Delete) and write.removed_from is not None:
+            window = self.policy.brake_window
             workload = self._replicasets.get(write.removed_from.key)
             if workload is not None:
-                workload.note_removal(write.cluster, self.policy.brake_window, now)
+                workload.note_removal(write.cluster, window, now)
             for tracker in self.trackers:
-                window = self.policy.brake_window
                 tracker.removed(write.removed_from, write.cluster, window, now)
         touch, live = self._touched(write)
         if live is not None and touch is not None:

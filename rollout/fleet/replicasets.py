@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 
 from rollout.api import decode
+from rollout.fleet.live import LiveRollout
 from rollout.fleet.workloads import Workload
 from rollout.model import names
 from rollout.model.events import Change, Event
@@ -31,6 +32,11 @@ class ReplicaSets:
     def keys(self) -> list[str]:
         """Keys of those that exist."""
         return sorted(k for k, w in self._workloads.items() if w.replicaset is not None)
+
+    def live(self, key: str, placement: str) -> LiveRollout | None:
+        workload = self._workloads.get(key)
+        share = workload.shares.get(placement) if workload else None
+        return share.live if share else None
 
     def is_done(self, key: str) -> bool:
         """Whether a workload says, of its present generation, that it is rolled out."""
