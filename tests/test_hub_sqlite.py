@@ -179,7 +179,7 @@ def test_a_kill_at_any_moment_loses_nothing_acknowledged_and_leaves_no_half_writ
             assert hub.get(Ref(MANIFEST_WORK, "ns/a"))["spec"]["n"] == count
         hub.close()
 
-    assert sum(lives) > 50, "the writers hardly wrote"
+    assert sum(lives) > 10, "the writers hardly wrote"
 
 
 # Who may open it

@@ -62,16 +62,7 @@ class _Pass:
             name: share.live.step(hold or share.hold, now, self.revisions)
             for name, share in workload.shares.items()
         }
-        works: list[Write] = []
-        if hold is None:
-            for name, share in workload.shares.items():
-                works += self._touches(share, name, steps[name])
-                back = self._taken_back(share, name)
-                works += back
-                gone_back = frozenset(write.touch.cluster for write in back if write.touch)
-                works += self._restored(share, name, gone_back.union(steps[name].touch))
-            written = {write.ref for write in works}
-            works += [write for write in self._relabelled() if write.ref not in written]
+        works = self._works(steps) if hold is None else []
         gone = self._removals(hold)
         records = [w for share in workload.shares.values() for w in share.live.book.writes()]
         reports = [
@@ -82,13 +73,10 @@ class _Pass:
         finalizer = self._finalizer()
         if finalizer and status is not None:
             status = replace(status, version=None)  # the finalizer's write makes it another one
-        for step in steps.values():
-            self._recheck(step.recheck_at)
-        for share in workload.shares.values():
-            if share.live.retreat is not None:
-                self._recheck(share.live.retreat.recheck_at)
+        retreats = (share.live.retreat for share in workload.shares.values())
+        for found in (*steps.values(), *retreats, gone):
+            self._recheck(found.recheck_at if found is not None else None)
         self._recheck(workload.next_quiet())
-        self._recheck(gone.recheck_at)
         waves = (
             finalizer,
             self._history() + records,
@@ -103,6 +91,18 @@ class _Pass:
             gone.hold,
             any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
         )
+
+    def _works(self, steps: Mapping[str, Step]) -> list[Write]:
+        """The works that are written now."""
+        works: list[Write] = []
+        for name, share in self.workload.shares.items():
+            works += self._touches(share, name, steps[name])
+            back = self._taken_back(share, name)
+            works += back
+            gone_back = frozenset(write.touch.cluster for write in back if write.touch)
+            works += self._restored(share, name, gone_back.union(steps[name].touch))
+        written = {write.ref for write in works}
+        return works + [write for write in self._relabelled() if write.ref not in written]
 
     def _due(self, status: PatchStatus | None) -> PatchStatus | None:
         """What is to be said now; what is said too often is looked at again later."""

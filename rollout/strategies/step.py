@@ -105,18 +105,20 @@ def _count(
             if phase is Phase.OUTDATED:
                 census.in_flight_before.append(cluster)
             phases[phase] = phases.get(phase, 0) + 1
-    waiting = len(census.untouched)
-    if rollout.held:
-        census.untouched = [c for c in census.untouched if c not in rollout.held]
-    free = len(census.untouched)
-    for phase, n in (
-        (Phase.WAITING, free),
-        (Phase.HELD, waiting - free),
-        (Phase.SOAKED, soaked),
-    ):
-        if n:
-            phases[phase] = phases.get(phase, 0) + n
+    _tally(census, rollout.held, soaked)
     return census
+
+
+def _tally(census: PlainCensus, held: frozenset[str], soaked: int) -> None:
+    """Count those that wait, those of them that a person holds, and the soaked."""
+    waiting = len(census.untouched)
+    if held:
+        census.untouched = [cluster for cluster in census.untouched if cluster not in held]
+    free = len(census.untouched)
+    found = ((Phase.WAITING, free), (Phase.HELD, waiting - free), (Phase.SOAKED, soaked))
+    for phase, n in found:
+        if n:
+            census.phases[phase] = census.phases.get(phase, 0) + n
 
 
 def _unskipped(
@@ -213,17 +215,7 @@ def choose(
             blocked = blocked or found.gate.reason
         found.reports.append(_report(stage, census, size, limit, scope, passes, blocked))
         is_open = is_open and passes
-    return Step(
-        tuple(found.touch),
-        settled,
-        tuple(found.passed),
-        halt,
-        hold,
-        tuple(found.reports),
-        recheck_at,
-        tuple(found.opened),
-        found.gate,
-    )
+    return found.step(settled, halt, hold, recheck_at)
 
 
 class _Doors:
@@ -252,6 +244,25 @@ class _Found:
     opened: list[str] = field(default_factory=list)
     reports: list[StageReport] = field(default_factory=list)
     gate: Hold | None = None
+
+    def step(
+        self,
+        settled: tuple[Settled, ...],
+        halt: Hold | None,
+        hold: Hold | None,
+        recheck_at: datetime | None,
+    ) -> Step:
+        return Step(
+            tuple(self.touch),
+            settled,
+            tuple(self.passed),
+            halt,
+            hold,
+            tuple(self.reports),
+            recheck_at,
+            tuple(self.opened),
+            self.gate,
+        )
 
     def go_through(self, doors: _Doors, is_done: bool) -> bool:
         """Whether the stage passes, given that its members are done or not. Notes what opens."""
