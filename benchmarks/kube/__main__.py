@@ -19,6 +19,7 @@ from benchmarks.kube.client import Client
 from benchmarks.kube.controller import OURS, Controller, Ended
 from benchmarks.kube.field import Field, TooLong
 from benchmarks.kube.lines import IDLE_SECONDS, LINES, Bench
+from benchmarks.kube.probe import Probe
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from tests.kube.cluster import Cluster, Missing
@@ -64,6 +65,8 @@ def main(words: list[str]) -> int:
     except (Ended, TooLong) as error:
         print(error, file=sys.stderr)
         return 1
+    except KeyboardInterrupt:
+        return 130
     finally:
         found = {"figures": [f.as_json() for f in figures], "requests": requests}
         said.results.write_text(json.dumps(found, indent=1) + "\n")
@@ -91,8 +94,10 @@ async def _size(
 ) -> AsyncIterator[Figure]:
     """One size, on a server of its own."""
     with tempfile.TemporaryDirectory(prefix="rollout-bench-") as made:
-        folder = said.keep / str(size) if said.keep else Path(made)
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = Path(made)
+        if said.keep:
+            said.keep.mkdir(parents=True, exist_ok=True)
+            folder = Path(tempfile.mkdtemp(prefix=f"{size}-", dir=said.keep))
         audit = Audit(folder)
         server = Cluster(folder, flags=audit.flags())
         kubeconfig = server.user(CONTROLLER, "system:masters")
@@ -110,7 +115,7 @@ async def _size(
                 client,
                 field,
                 controller,
-                audit,
+                Probe(controller, audit, server.pids),
                 kubeconfig,
                 said.repeat,
                 said.patience,
@@ -119,7 +124,7 @@ async def _size(
             )
             async for figure in bench.run():
                 yield figure
-            for (verb, what), number in sorted(bench.requests.items()):
+            for (verb, what), number in sorted(bench.probe.requests.items()):
                 counts[f"{verb} {what}"] = number
             await field.stop()
             await client.close()

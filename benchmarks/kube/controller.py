@@ -69,20 +69,30 @@ class Controller:
         if process is None or process.poll() is not None:
             tail = self.log.read_text(errors="replace")[-2000:] if self.log.exists() else ""
             raise Ended(f"the controller has ended:\n{tail}")
-        ticks, kilobytes = 0, 0
+        cpu, kilobytes = 0.0, 0
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
                 continue
             try:
-                fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                if int(fields[3]) != process.pid:  # its session
+                if int(_fields(entry)[3]) != process.pid:  # its session
                     continue
-                ticks += sum(int(fields[place]) for place in (11, 12, 13, 14))
+                cpu += cpu_of(entry)
                 kilobytes += _peak(entry / "status")
             except (OSError, ValueError):
                 continue  # it has just ended
         self.peak_mb = max(self.peak_mb, kilobytes / 1024)
-        return ticks / _TICKS
+        return cpu
+
+
+def cpu_of(process: Path) -> float:
+    """CPU seconds of a process, and of its children that have ended. Raises: OSError."""
+    fields = _fields(process)
+    return sum(int(fields[place]) for place in (11, 12, 13, 14)) / _TICKS
+
+
+def _fields(process: Path) -> list[str]:
+    """Those of ``/proc/PID/stat`` after the name, the third of proc(5) first."""
+    return (process / "stat").read_text().rpartition(")")[2].split()
 
 
 def _peak(status: Path) -> int:

@@ -9,19 +9,19 @@ import json
 import statistics
 import sys
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.kube import fleet
-from benchmarks.kube.audit import Audit, Request, counted, rate, status_writes
+from benchmarks.kube.audit import Request, rate, status_writes
 from benchmarks.kube.client import MERGE_PATCH, Client, Refused, each
 from benchmarks.kube.controller import Controller
 from benchmarks.kube.field import Field
+from benchmarks.kube.probe import REST_SECONDS, Probe
 from benchmarks.kube.reference import reference
 from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
@@ -43,8 +43,6 @@ PLACEMENTS = 100
 BARE_AT_ONCE = 64
 """As many as the engine has in flight at most."""
 IDLE_SECONDS = 30.0
-REST_SECONDS = 35.0
-"""Longer than scores of decisions are held back (30 s, as OCM has it)."""
 _WORK_CREATES = ("create", MANIFEST_WORK.plural)
 
 
@@ -57,14 +55,12 @@ class Bench:
     client: Client
     seen: Field
     controller: Controller
-    audit: Audit
+    probe: Probe
     kubeconfig: Path  # the controller's
     repeat: int = 3
     patience: float = 600.0
     idle_seconds: float = IDLE_SECONDS
     say: Callable[[str], None] = lambda _: None
-    requests: Counter[tuple[str, str]] = field(default_factory=Counter)
-    _most: int = 0  # status writes of one object in one second
     _probes: int = 0
 
     async def run(self) -> AsyncIterator[Figure]:
@@ -84,9 +80,9 @@ class Bench:
                 async for figure in take():
                     yield figure
         self.controller.stop()
-        self._count()
+        self.probe.count()
         yield self._figure("memory", self.controller.peak_mb, "MB")
-        yield self._figure("status-writes", self._most, "/s")
+        yield self._figure("status-writes", self.probe.most_status_writes, "/s")
 
     def _figure(self, line: str, value: float, unit: str) -> Figure:
         known = reference(line, self.clusters)
@@ -142,24 +138,29 @@ class Bench:
         body = fleet.placement(name, sided=sided)
         await self.client.send("POST", path_of(PLACEMENT, fleet.NAMESPACE), body)
 
-    async def _bare_loop(self) -> tuple[float, float]:
-        """The same creates without a controller. Returns: creates a second, and CPU seconds."""
+    async def _bare_loop(self) -> tuple[float, float, float]:
+        """The same creates without a controller.
+
+        Returns: creates a second, CPU seconds of the loop, and of all.
+        """
         self.controller.stop()
-        self._count()
+        self.probe.count()
+        before = self.probe.all_cpu()
         run = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "benchmarks.kube.bare", str(self.kubeconfig)),
             *(str(self.clusters), str(BARE_AT_ONCE)),
             stdout=asyncio.subprocess.PIPE,
         )
         said, _ = await run.communicate()
-        reached, cpu = rate(self.audit.read(), *_WORK_CREATES), json.loads(said)["cpu"]
+        reached, cpu = rate(self.probe.audit.read(), *_WORK_CREATES), json.loads(said)["cpu"]
+        all_cpu = self.probe.all_cpu() - before + cpu
         self.say(f"bare loop: {reached:.0f}/s, {cpu:.2f} s CPU")
 
         async def remove(name: str) -> None:
             await self.client.send("DELETE", path_of(MANIFEST_WORK, name, fleet.BARE))
 
         await each(fleet.cluster_names(self.clusters), remove)
-        return reached, cpu
+        return reached, cpu, all_cpu
 
     # -- works ---------------------------------------------------------------------------------
 
@@ -167,34 +168,29 @@ class Bench:
         """The bare loop, then one workload, All, agents silent; then the agents report; repeatedly."""
         taken: dict[str, list[float]] = {line: [] for line in _WORKS}
         for _ in range(self.repeat):
-            bare, bare_cpu = await self._bare_loop()
+            bare, bare_cpu, bare_all = await self._bare_loop()
             await self._run_controller()
             self.seen.let_agents(False)
-            began, cpu = await self._begin()
-            await self._apply(fleet.EVERYWHERE, "1")
-            created = await self.seen.until("all works", self._has_all_works, self.patience) - began
-            await self._quiet()
-            reached = rate(self._count(), *_WORK_CREATES)
-            cpu = self.controller.look() - cpu
-            self.say(f"works: {created:.2f} s, {reached:.0f}/s, {cpu:.2f} s CPU")
-            began, report_cpu = await self._begin()
-            self.seen.let_agents(True)
-            reported = await self._rolled_out("1") - began
-            await self._quiet()
-            report_cpu = self.controller.look() - report_cpu
-            self.say(f"status: {reported:.2f} s, {report_cpu:.2f} s CPU")
+            works = await self.probe.take(
+                lambda: self._apply(fleet.EVERYWHERE, "1"),
+                lambda: self.seen.until("all works", self._has_all_works, self.patience),
+            )
+            reached = rate(works.requests, *_WORK_CREATES)
+            self.say(f"works: {works.seconds:.2f} s, {reached:.0f}/s, {works.cpu:.2f} s CPU")
+            status = await self.probe.take(self._let_agents, lambda: self._rolled_out("1"))
+            self.say(f"status: {status.seconds:.2f} s, {status.cpu:.2f} s CPU")
             await self._remove_workload()
-            values = (bare, bare_cpu, reached, reached / bare, created, cpu, reported, report_cpu)
+            values = (
+                *(bare, bare_cpu, bare_all, reached, reached / bare, bare_all / works.all_cpu),
+                *(works.seconds, works.cpu, status.seconds, status.cpu),
+            )
             for line, value in zip(_WORKS, values, strict=True):
                 taken[line].append(value)
         for line, unit in _WORKS.items():
             yield self._figure(line, statistics.median(taken[line]), unit)
 
-    async def _begin(self) -> tuple[float, float]:
-        """Wait until all is quiet. Returns: the instant, and the controller's CPU seconds so far."""
-        await self._quiet()
-        self._count()
-        return time.perf_counter(), self.controller.look()
+    async def _let_agents(self) -> None:
+        self.seen.let_agents(True)
 
     def _has_all_works(self) -> bool:
         return self.seen.versions["1"] == self.clusters
@@ -215,7 +211,7 @@ class Bench:
         await self.client.send("DELETE", path)
         await self.seen.until("the works are gone", lambda: not self.seen.works, self.patience)
         await self._gone(path)
-        await self._quiet()
+        await self.probe.quiet()
 
     async def _gone(self, path: str) -> None:
         """The workload itself goes after its works, and what it owned after that."""
@@ -268,15 +264,14 @@ class Bench:
     async def _measured(
         self, line: str, act: Callable[[], Awaitable[None]], done: Callable[[], Awaitable[float]]
     ) -> AsyncIterator[Figure]:
-        began, before = await self._begin()
-        await act()
-        seconds = await done() - began
-        await self._quiet()
-        cpu = self.controller.look() - before
-        most = status_writes(self._count())
-        self.say(f"{line}: {seconds:.2f} s, {cpu:.2f} s CPU, at most {most} status writes/s")
-        yield self._figure(f"{line}.seconds", seconds, "s")
-        yield self._figure(f"{line}.cpu", cpu, "s")
+        taken = await self.probe.take(act, done)
+        most = status_writes(taken.requests)
+        self.say(
+            f"{line}: {taken.seconds:.2f} s, {taken.cpu:.2f} s CPU, at most {most} status writes/s"
+        )
+        yield self._figure(f"{line}.seconds", taken.seconds, "s")
+        yield self._figure(f"{line}.cpu", taken.cpu, "s")
+        yield self._figure(f"{line}.all-cpu", taken.all_cpu, "s")
 
     # -- placements ----------------------------------------------------------------------------
 
@@ -314,7 +309,8 @@ class Bench:
     # -- at rest, and again --------------------------------------------------------------------
 
     async def _idle(self) -> AsyncIterator[Figure]:
-        await self._at_rest()
+        self.say(f"waiting for {REST_SECONDS:.0f} s without a decision")
+        await self.probe.rest(self.patience)
         self.say(f"idle for {self.idle_seconds:.0f} s")
         before = self.controller.look()
         await asyncio.sleep(self.idle_seconds)
@@ -324,7 +320,7 @@ class Bench:
     async def _restart(self) -> AsyncIterator[Figure]:
         """A placement is made while nobody is there to decide it."""
         self.controller.stop()
-        self._count()
+        self.probe.count()
         await self._place("late")
         wall, began = time.time(), time.perf_counter()
         self.controller.start()
@@ -333,44 +329,16 @@ class Bench:
             lambda: self.seen.is_decided("late", self.clusters),
             self.patience,
         )
-        await self._quiet()
+        await self.probe.quiet()
         cpu = self.controller.look()
-        yield self._figure("restart.caches", _caches(self._count()) - wall, "s")
+        yield self._figure("restart.caches", _caches(self.probe.count()) - wall, "s")
         yield self._figure("restart.decided", decided - began, "s")
         yield self._figure("restart.cpu", cpu, "s")
 
-    # -- looking -------------------------------------------------------------------------------
-
-    async def _quiet(self, seconds: float = 30.0) -> None:
-        """Wait until the controller does next to nothing, at most for so long."""
-        end = time.perf_counter() + seconds
-        used = self.controller.look()
-        while time.perf_counter() < end:
-            await asyncio.sleep(1.0)
-            before, used = used, self.controller.look()
-            if used - before <= 0.03:
-                return
-
-    async def _at_rest(self) -> None:
-        """Wait until nothing was decided for so long that nothing put off can be left."""
-        self.say(f"waiting for {REST_SECONDS:.0f} s without a decision")
-        self._count()
-        last, end = time.perf_counter(), time.perf_counter() + self.patience
-        while last + REST_SECONDS > time.perf_counter() < end:
-            await asyncio.sleep(1.0)
-            if any(request.decides for request in self._count()):
-                last = time.perf_counter()
-
-    def _count(self) -> list[Request]:
-        """What the controller asked for since the last time."""
-        found = self.audit.read()
-        self.requests.update(counted(found))
-        self._most = max(self._most, status_writes(found))
-        return found
-
 
 _WORKS = {
-    "bare.creates": "/s", "bare.cpu": "s", "works.creates": "/s", "works.of-bare": "",
+    "bare.creates": "/s", "bare.cpu": "s", "bare.all-cpu": "s", "works.creates": "/s",
+    "works.of-bare": "", "works.of-bare-cpu": "",
     "works.seconds": "s", "works.cpu": "s", "status.seconds": "s", "status.cpu": "s",
 }  # fmt: skip
 """Line -> unit, as they are taken together."""

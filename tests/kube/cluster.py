@@ -199,6 +199,11 @@ class Cluster:
         log = (self.folder / "kube-apiserver.log").read_text(errors="replace")
         raise RuntimeError(f"kube-apiserver did not become ready:\n{log[-3000:]}")
 
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes that run."""
+        return [process.pid for process in self._processes.values()]
+
     def signal(self, program: str, number: signal.Signals) -> None:
         """Send a signal to ``etcd`` or ``kube-apiserver``: SIGSTOP and SIGCONT pause it."""
         self._processes[program].send_signal(number)
