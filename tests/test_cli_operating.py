@@ -339,3 +339,39 @@ def test_what_was_asked_beside_a_run_is_done_by_the_next(state: Path) -> None:
     assert found.exit_code == 0, found.output
     assert "✔ done" in found.stdout
     assert "4 clusters succeeded, 2 skipped" in said("status", "mwrs", "web", state=state)
+
+
+# -- what is told of it ------------------------------------------------------------------------
+
+
+def test_explain_and_describe_tell_who_asked_for_what(state: Path) -> None:
+    for words in ("hold mwrs web c5 --reason rack", "pause mwrs web", "resume mwrs web"):
+        said(*words.split(), "--by", "ann", state=state)
+
+    by_ann = "by ann (as they say) at 2026-01-01T00:10:24Z"
+    described = said("describe", "mwrs", "web", state=state)
+    assert f"Asked:      held c5 {by_ann}: rack" in described
+    assert f"Before:       resumed {by_ann}" in described
+    assert names.ASKED not in described
+    told = said("explain", "cluster", "c5", state=state)
+    assert "  Reason:       Held" in told
+    assert f"  Asked:        held {by_ann}: rack" in told
+    assert "Asked" not in said("explain", "cluster", "c6", state=state)
+    account = json.loads(said("describe", "mwrs", "web", "-o", "json", state=state))
+    assert account["rollout"]["wishes"] == [
+        {
+            "what": "held",
+            "about": ["c5"],
+            "by": "ann",
+            "at": "2026-01-01T00:10:24Z",
+            "reason": "rack",
+        }
+    ]
+
+
+def test_a_skipped_cluster_says_so_and_who_waived_it(state: Path) -> None:
+    said("skip", "mwrs", "web", "c2", "--by", "ann", state=state)
+
+    told = said("explain", "cluster", "c2", state=state)
+    assert "  Reason:       Skipped" in told
+    assert "  Asked:        skipped by ann" in told

@@ -400,6 +400,58 @@ def test_a_scenario_error_names_no_traceback(tmp_path: Path) -> None:
     assert result.stderr.startswith("error: cannot use the scenario")
 
 
+def test_a_run_stops_after_the_time_it_was_given_and_goes_on_from_there(tmp_path: Path) -> None:
+    """The same instants, in one run or in three: nothing is lost between them."""
+    path = fleet(tmp_path / "a.yaml", strategy=PROGRESSIVE)
+    words = ("run", "-f", path, "--clock", "virtual")
+    whole, parts = tmp_path / "whole.db", tmp_path / "parts.db"
+    assert run(*words, state=whole).exit_code == 0
+
+    first = run(*words, "--for", "2m", state=parts)
+    assert first.exit_code == 3, first.output
+    assert "◌ not done: RollingOut" in first.stdout
+    assert stored(parts, "mwrs", "web")["status"]["summary"]["applied"] == 1
+    second = run("run", "--clock", "virtual", "--for", "90s", state=parts)
+    assert second.exit_code == 3
+    third = run("run", "--clock", "virtual", "--for", "1h", state=parts)
+
+    assert third.exit_code == 0
+    assert stored(parts, "mwrs", "web")["status"] == stored(whole, "mwrs", "web")["status"]
+
+
+def test_time_stands_where_a_run_was_stopped_though_nothing_happened_then(tmp_path: Path) -> None:
+    state = tmp_path / "a.db"
+    run("run", "-f", fleet(tmp_path / "a.yaml", strategy=PROGRESSIVE), "--clock", "virtual",
+        "--for", "2m34s", state=state)  # fmt: skip
+
+    assert "  2m34s" in run("list", state=state).stdout
+
+
+def test_a_run_that_ends_before_its_time_does_not_wait_for_it(tmp_path: Path) -> None:
+    path = fleet(tmp_path / "a.yaml", strategy=PROGRESSIVE)
+
+    result = run("run", "-f", path, "--clock", "x1000000", "--for", "999h")
+
+    assert result.exit_code == 0
+
+
+def test_a_run_on_fast_time_is_stopped_too(tmp_path: Path) -> None:
+    path = fleet(tmp_path / "a.yaml", strategy=PROGRESSIVE)
+
+    result = run("run", "-f", path, "--clock", "x100", "--for", "30s")
+
+    assert result.exit_code == 3
+    assert "◌ not done: RollingOut" in result.stdout
+
+
+@pytest.mark.parametrize("span", ["0", "0s", "soon", "-1m", "10"])
+def test_a_span_to_run_for_is_a_duration_above_zero(span: str, tmp_path: Path) -> None:
+    result = run("run", "-f", fleet(tmp_path / "a.yaml"), "--for", span)
+
+    assert result.exit_code == 2
+    assert "'10m'" in result.stderr or '"10m"' in result.stderr
+
+
 def test_stop_carries_its_code_and_lines() -> None:
     stop = Stop(4, "one", "two")
 
