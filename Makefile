@@ -58,7 +58,7 @@ crds: $(READY) ## write manifests/crds from the models
 	@$(BIN)/python -m rollout.api.crds
 
 kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS)
-	$(BIN)/pytest -q -m kube tests/kube $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist loadfile -m kube tests/kube $(ARGS)
 
 kube-bench: $(READY) ## measure against a real kube-apiserver (CONTROLLER='cmd': another controller)
 	@$(BIN)/python -m benchmarks.kube $(ARGS)
