@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 import rollout.strategies.ledger as ledger_module
+from rollout.model.approvals import Side
 from rollout.model.placement import Group
 from rollout.strategies.base import (
+    Checkpoint,
     Health,
     Hold,
     Phase,
@@ -37,6 +39,7 @@ REVISIONS = ["r1", "r2"]
 KINDS = sorted(BUILT_IN)
 HOLDS = [None, Hold("Paused", "paused")]
 KEYS = ["all", "rest", "m/0", "/0", "/1"]
+SHUT = Hold("ApprovalNeeded", "somebody has to approve")
 TIMINGS = [
     TIMING,
     Timing(),
@@ -44,6 +47,16 @@ TIMINGS = [
     Timing(2 * MIN, 3 * MIN, SEC, ((T0 + MIN, T0 + 4 * MIN), (T0 + 6 * MIN, T0 + 7 * MIN))),
 ]
 PACES = [timedelta(0), SEC, 30 * SEC, MIN, 2 * MIN, 5 * MIN, 3600 * SEC]
+
+
+def gates(rng: random.Random) -> tuple[Checkpoint, ...]:
+    """Gates at a few stages, at some that there are not, and several at one."""
+    stood = [(key, side, n) for key in KEYS for side in Side for n in range(2)]
+    return tuple(
+        Checkpoint(f"{side.value}:{key}/{n}", key, side, rng.choice([None, SHUT]))
+        for key, side, n in stood
+        if rng.random() < 0.25
+    )
 
 
 def terms(rng: random.Random, standings: dict[str, Standing]) -> Rollout:
@@ -73,6 +86,8 @@ def terms(rng: random.Random, standings: dict[str, Standing]) -> Rollout:
         {c: rng.choice(KEYS) for c in gone if rng.random() < 0.5},
         rng.choice(HOLDS),
         rng.random() < 0.3,
+        frozenset(c for c in CLUSTERS if rng.random() < 0.15),
+        gates(rng),
     )
 
 
@@ -98,6 +113,12 @@ class Both:
     def touch(self, cluster: str, revision: str) -> None:
         self.put(Standing(cluster, revision, self.now, Health.SILENT, self.now))
 
+    def retry(self, cluster: str) -> None:
+        """The attempt that the cluster is on is void."""
+        known = self.standings.get(cluster)
+        if known is not None:
+            self.put(replace(known, verdict=Verdict.RETRY))
+
     def put(self, known: Standing) -> None:
         self.standings[known.cluster] = known
         self.ledger.put(known, self.now)
@@ -113,8 +134,9 @@ class Both:
     def admit(self) -> None:
         passed = frozenset(k for k in KEYS if self.rng.random() < 0.5)
         hold = self.rng.choice(HOLDS)
-        self.plain = replace(self.plain, passed=passed, hold=hold)
-        self.ledger.admit(passed, hold)
+        checkpoints = gates(self.rng)
+        self.plain = replace(self.plain, passed=passed, hold=hold, checkpoints=checkpoints)
+        self.ledger.admit(passed, hold, checkpoints)
 
     def follow(self, step: Step) -> None:
         """Do what the step says."""
@@ -123,8 +145,9 @@ class Both:
         for settled in step.settled:
             self.settle(settled)
         passed = self.plain.passed | set(step.passed)
-        self.plain = replace(self.plain, passed=passed)
-        self.ledger.admit(passed, self.plain.hold)
+        left = tuple(c for c in self.plain.checkpoints if c.key not in step.opened)
+        self.plain = replace(self.plain, passed=passed, checkpoints=left)
+        self.ledger.admit(passed, self.plain.hold, left)
 
     def settle(self, settled: Settled) -> None:
         known = self.standings[settled.cluster]
@@ -149,9 +172,12 @@ class Both:
         if cluster in self.plain.skipped:
             return Judgement(Phase.SKIPPED)
         known = self.standings.get(cluster)
-        if known is None:
-            return Judgement(Phase.WAITING)
-        return judge(known, self.plain.revision, self.plain.timing, self.now)
+        judged = Judgement(Phase.WAITING)
+        if known is not None:
+            judged = judge(known, self.plain.revision, self.plain.timing, self.now)
+        if judged.phase is Phase.WAITING and cluster in self.plain.held:
+            return Judgement(Phase.HELD)
+        return judged
 
 
 class History(RuleBasedStateMachine):
@@ -178,6 +204,10 @@ class History(RuleBasedStateMachine):
     @rule(cluster=st.sampled_from([*CLUSTERS, STRANGER]), revision=st.sampled_from(REVISIONS))
     def a_cluster_is_touched(self, cluster: str, revision: str) -> None:
         self.both.touch(cluster, revision)
+
+    @rule(cluster=st.sampled_from([*CLUSTERS, STRANGER]))
+    def an_attempt_is_void(self, cluster: str) -> None:
+        self.both.retry(cluster)
 
     @rule(cluster=st.sampled_from([*CLUSTERS, STRANGER]))
     def a_cluster_is_forgotten(self, cluster: str) -> None:
@@ -208,7 +238,7 @@ def walk(seed: int, met: Counter[str]) -> None:
     """One long random history; counts in how many of its steps each thing was met."""
     both, rng = Both(seed), random.Random(seed)
     for _ in range(250):
-        match rng.choices("rtfdTag", [8, 2, 4, 1, 5, 1, 1])[0]:
+        match rng.choices("rtfdTagv", [8, 2, 4, 1, 5, 1, 1, 1])[0]:
             case "r":
                 both.report(rng.choice(CLUSTERS), rng.choice(list(Health)))
             case "t":
@@ -223,12 +253,25 @@ def walk(seed: int, met: Counter[str]) -> None:
                 both.admit()
             case "g":
                 both.reset()
+            case "v":
+                both.retry(rng.choice(CLUSTERS))
         step = both.agree()
         met.update({phase.value for stage in step.stages for phase in stage.phases})
         met["halt"] += step.halt is not None
         met["recheck"] += step.recheck_at is not None
         met["touch"] += bool(step.touch)
         met["settled"] += bool(step.settled)
+        met["opened"] += bool(step.opened)
+        met["gate"] += step.gate is not None
+        met["held in flight"] += any(
+            both.ledger.judgement(c).phase is Phase.OUTDATED
+            for c in both.plain.held
+            if c in both.ledger and c not in both.plain.skipped
+        )
+        again = both.plain.revision
+        met["tried again"] += any(
+            s.verdict is Verdict.RETRY and s.revision == again for s in both.standings.values()
+        )
         met["FailureTolerance"] += "FailureTolerance" in [stage.blocked for stage in step.stages]
 
 
@@ -238,7 +281,8 @@ def test_ledger_and_plain_step_agree_on_long_walks() -> None:
         walk(seed, met)
 
     wanted = {phase.value for phase in Phase} | {"halt", "recheck", "touch", "settled"}
-    assert {name for name in wanted | {"FailureTolerance"} if met[name] < 50} == set(), met
+    wanted |= {"FailureTolerance", "opened", "gate", "held in flight", "tried again"}
+    assert {name for name in wanted if met[name] < 50} == set(), met
 
 
 def test_a_lost_cluster_counts_in_both() -> None:

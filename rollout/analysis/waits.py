@@ -42,7 +42,8 @@ _REMEDIES: Mapping[str, str] = {
     "RolledBack": "a fix is rolled out, or somebody retries: `rollout retry` (annotation "
     f"{names.RETRY})",
     "RollbackHalted": "a fix is rolled out, failed clusters are skipped (`rollout skip`, annotation "
-    f"{names.SKIP}), or annotation {names.ROLLBACK_FAILURES} is raised",
+    f"{names.SKIP}), or annotation {names.ROLLBACK_FAILURES} is raised (or "
+    f"{names.ROLLBACK_CONCURRENCY}, where it is zero)",
     "ApprovalNeeded": "somebody approves it: `rollout approve` (an Approval); or the gate is taken "
     f"out of annotation {names.GATES}",
     "UnknownApprovalGroup": f"annotation {names.GATES} names a group that is a stage of its own",

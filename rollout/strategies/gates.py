@@ -72,7 +72,7 @@ def checkpoints(
         for stage in staging.stages:
             if not stands_at(ref, stage):
                 continue
-            key = f"{ref.side.value}:{stage.key}"
+            key = f"{ref} at {stage.key}"  # of several gates at one place each opens for itself
             if key not in opened:
                 shut = gate.check(ref, stage, revision, now)
                 found.append(Checkpoint(key, stage.key, ref.side, shut))

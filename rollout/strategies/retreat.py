@@ -83,7 +83,7 @@ def retreat(
     failed = sum(n for phase, n in counted.items() if phase.is_failure)
     total = len(waiting) + sum(counted.values())
     limit = limits.limit.of(total)
-    hold = _hold(failed, limits.budget.of(total)) if waiting else None
+    hold = _hold(failed, limits.budget.of(total), limits) if waiting else None
     waiting.sort(key=lambda standing: standing.cluster)
     waiting.sort(key=lambda standing: standing.touched, reverse=True)
     free = 0 if hold else max(0, limit - in_flight)
@@ -101,9 +101,12 @@ def retreat(
     )
 
 
-def _hold(failed: int, budget: int) -> Hold | None:
-    if failed <= budget:
+def _hold(failed: int, budget: int, limits: RetreatLimits) -> Hold | None:
+    if failed <= budget and limits.limit.value:
         return None
+    if failed <= budget:
+        text = "the rollback's max-concurrency is zero; raise it to go on"
+        return Hold("RollbackHalted", text)
     return Hold(
         "RollbackHalted",
         f"{failed} clusters failed on what they were given back, {budget} tolerated; look at them, "
