@@ -4,6 +4,7 @@ A fleet in short is one letter a cluster, named ``a``, ``b``, ... in that order 
 """
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
@@ -57,6 +58,7 @@ LETTERS = {
     "D": Phase.SOAKED,
     "O": Phase.OUTDATED,
     "K": Phase.SKIPPED,
+    "H": Phase.HELD,
 }
 FAILURES = "IFT"
 
@@ -125,6 +127,7 @@ def rollout_in(
     strict_tolerance: bool = False,
     grace: timedelta = GRACE,
     named: Iterable[str] = (),
+    held: Iterable[str] = (),
 ) -> Rollout:
     return Rollout(
         NEW,
@@ -136,6 +139,7 @@ def rollout_in(
         dict(lost or {}),
         None,
         strict_tolerance,
+        frozenset(held),
     )
 
 
@@ -154,6 +158,7 @@ def fleet(
         groups if groups is not None else [Group(0, "", tuple(names))],
         [s for s in found if s is not None],
         skipped=[name for letter, name in zip(letters, names, strict=True) if letter == "K"],
+        held=[name for letter, name in zip(letters, names, strict=True) if letter == "H"],
         strict_tolerance=strict_tolerance,
     )
 
@@ -163,25 +168,13 @@ def applied(rollout: Rollout, step: Step, now: datetime) -> Rollout:
     standings = dict(rollout.standings)
     for settled in step.settled:
         before = standings[settled.cluster]
-        standings[settled.cluster] = Standing(
-            before.cluster,
-            before.revision,
-            before.touched,
-            before.health,
-            before.since,
-            settled.verdict,
-            settled.reason,
-        )
+        verdict, reason = settled.verdict, settled.reason
+        standings[settled.cluster] = replace(before, verdict=verdict, reason=reason)
     for cluster in step.touch:
         standings[cluster] = standing(cluster, SILENT, now, revision=rollout.revision)
-    return Rollout(
-        rollout.revision,
-        rollout.staging,
-        standings,
-        rollout.timing,
-        rollout.passed | set(step.passed),
-        rollout.skipped,
-        rollout.lost,
-        rollout.hold,
-        rollout.strict_tolerance,
+    return replace(
+        rollout,
+        standings=standings,
+        passed=rollout.passed | set(step.passed),
+        checkpoints=tuple(c for c in rollout.checkpoints if c.key not in step.opened),
     )

@@ -10,6 +10,7 @@ import pytest
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.observations import Observation
 from rollout.fleet.terms import Terms
+from rollout.model.intents import Intents
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
 from rollout.strategies.base import Health, Phase, Selection, Standing, Timing, Verdict, select
@@ -57,6 +58,10 @@ def moves(state: State, phase: Phase) -> Iterator[tuple[Cause, State]]:
             found = Standing("c", revision, now, health, now, Verdict.SOAKED if done else None)
             yield Cause.FOUND, (found, second)
         return
+    if known.revision == NEW:
+        yield Cause.ROLLBACK, (Standing("c", OLD, now, Health.SILENT, now), second)
+    if phase.is_failure:
+        yield Cause.RETRY, (replace(known, verdict=Verdict.RETRY), second)
     other = OLD if known.revision == NEW else NEW
     yield Cause.REVISION, (replace(known, revision=other), second)
     if known.verdict is not Verdict.SOAKED:
@@ -109,6 +114,20 @@ def test_the_table_is_exactly_what_exploration_shows() -> None:
     assert told - shown == set()
 
 
+@pytest.mark.parametrize("letter", [letter for letter in LETTERS if letter not in "KH"])
+def test_a_cluster_is_held_where_it_would_be_waiting_and_nowhere_else(letter: str) -> None:
+    rollout = fleet(letter, spec_of())
+    phase = LETTERS[letter]
+    kept = Phase.HELD if phase is Phase.WAITING else phase
+
+    assert decide(replace(rollout, held=frozenset("a")), T0).count(kept) == 1
+    known = lettered(letter, "a")
+    if known is not None and phase.is_failure:
+        again = replace(rollout, standings={"a": replace(known, verdict=Verdict.RETRY)})
+        assert decide(again, T0).count(Phase.WAITING) == 1
+        assert decide(replace(again, held=frozenset("a")), T0).count(Phase.HELD) == 1
+
+
 @pytest.mark.parametrize("letter", [letter for letter in LETTERS if letter != "K"])
 def test_a_cluster_is_skipped_from_any_phase(letter: str) -> None:
     rollout = fleet(letter, spec_of())
@@ -128,6 +147,7 @@ def test_a_cluster_is_lost_from_the_phases_that_the_diagram_shows(letter: str) -
         select([Group(0, "", ("a",))]),
         SOAK,
         GRACE,
+        intents=Intents(held=frozenset("a" if letter == "H" else "")),
     )
     if known is not None:
         live.observations = {"a": Observation(known.revision, known.health)}
@@ -146,4 +166,4 @@ def test_every_phase_and_every_cause_is_on_the_page() -> None:
 
     assert [p for p in Phase if f"| {p.value} |" not in text] == []
     assert [c for c in Cause if f"| {c.value} |" not in text] == []
-    assert text.count("```mermaid") == 3
+    assert text.count("```mermaid") == 4

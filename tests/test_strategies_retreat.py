@@ -72,22 +72,11 @@ def situation(letters: str) -> tuple[Rollout, dict[str, str]]:
         spec_of(),
         [Group(0, "", tuple(clusters))],
         [s for s in known if s is not None],
+        held=[c for letter, c in zip(letters, clusters, strict=True) if letter == "H"],
         skipped=[c for letter, c in zip(letters, clusters, strict=True) if letter == "K"],
     )
-    held = frozenset(c for letter, c in zip(letters, clusters, strict=True) if letter == "H")
     targets = {c: BEFORE for letter, c in zip(letters, clusters, strict=True) if letter in "BKH"}
-    return _holding(rollout, held), targets
-
-
-def _holding(rollout: Rollout, held: frozenset[str]) -> Rollout:
-    return Rollout(
-        rollout.revision,
-        rollout.staging,
-        rollout.standings,
-        rollout.timing,
-        skipped=rollout.skipped,
-        held=held,
-    )
+    return rollout, targets
 
 
 def go(letters: str, limit: int | str, budget: int | str, now: datetime = T0) -> Retreat:

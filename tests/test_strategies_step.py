@@ -239,6 +239,32 @@ def test_in_every_small_fleet_the_window_is_filled_and_never_overfilled(
         assert step.recheck_at is None or step.recheck_at > T0, word
 
 
+@pytest.mark.parametrize("limit", [None, 1, 2], ids=str)
+def test_in_every_small_fleet_held_clusters_are_not_touched_and_keep_what_slots_they_have(
+    limit: int | None,
+) -> None:
+    spec, spared = spec_of(limit=limit, budget=1), 0
+    for word in map("".join, product(".PDOT", repeat=3)):
+        for chosen in product((False, True), repeat=3):
+            held = frozenset(n for n, is_held in zip("abc", chosen, strict=True) if is_held)
+            halted = failures(word) > 1
+            outdated = [n for n, letter in zip("abc", word, strict=True) if letter == "O"]
+            waiting = [n for n, letter in zip("abc", word, strict=True) if letter == "."]
+            free = max(0, limited(limit, 3) - in_flight(word))
+            expected = [c for c in outdated if c not in held]
+            expected += [c for c in waiting if c not in held][:free]
+
+            step = decide(replace(fleet(word, spec), held=held), T0)
+
+            assert list(step.touch) == ([] if halted else expected), (word, held)
+            assert step.count(Phase.HELD) == len(held & set(waiting))
+            assert step.count(Phase.OUTDATED) == len(outdated), "it keeps its slot"
+            if held & {*outdated, *waiting}:
+                assert not step.passed, "somebody is still to come"
+                spared += 1
+    assert spared > 200
+
+
 def shuffled(rollout: Rollout) -> Rollout:
     return replace(rollout, standings=dict(reversed(list(rollout.standings.items()))))
 
@@ -561,7 +587,7 @@ def test_a_lost_cluster_that_a_person_releases_is_a_failure_no_more() -> None:
     assert (step.halt, step.touch, step.count(Phase.LOST)) == (None, ("a", "b"), 0)
 
 
-@pytest.mark.parametrize("letter", [".", *"PIFTSDO"])
+@pytest.mark.parametrize("letter", [".", *"PIFTSDOH"])
 def test_a_skipped_cluster_is_no_member_whatever_it_does(letter: str) -> None:
     """Row 12: neither slot, nor failure, nor gate, nor total."""
     rollout = replace(
