@@ -13,7 +13,13 @@ from rollout.fleet.book import RecordBook
 from rollout.fleet.observations import Observation, stand
 from rollout.fleet.rejections import Rejection, refusal
 from rollout.fleet.rollbacks import Soaked
-from rollout.fleet.terms import Terms, misplaced_gate, relevant_outages, shut_gates
+from rollout.fleet.terms import (
+    Terms,
+    misplaced_gate,
+    relevant_outages,
+    shut_gates,
+    until_expiry,
+)
 from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
@@ -151,6 +157,7 @@ class LiveRollout:
     def _supersede(self, revision: str) -> None:
         for cluster in self._lost:
             self.book.set(cluster, None)
+            self.soaked.forget(cluster)
         self._lost.clear()
         self.rejections.clear()
         none: frozenset[str] = frozenset()
@@ -180,13 +187,15 @@ class LiveRollout:
             at_stake = standing.revision == revision and (phase.holds_slot or phase.is_failure)
             if at_stake and not available(cluster):
                 self._lost[cluster] = places.get(cluster, UNKNOWN_STAGE)
-                self.book.set(cluster, Line(standing, "Lost", self._lost[cluster]))
+                self.causes[cluster] = "Lost"
+                self._write(cluster)
             else:
                 self.book.set(cluster, None)
                 self.causes.pop(cluster, None)
                 self.soaked.forget(cluster)
         for cluster in [c for c in self._lost if c in members]:
             del self._lost[cluster]
+            self.causes.pop(cluster, None)
             self.book.set(cluster, None)
 
     # -- facts ---------------------------------------------------------------------------------
@@ -256,10 +265,13 @@ class LiveRollout:
         """
         self._void_failures(now)
         held = self._revision_hold(kept, now)
-        if self._terms is not None and self._terms.as_ocm is not None:
-            self.last = self._as_ocm(self._terms.as_ocm, hold or held, now)
+        as_ocm = self._terms.as_ocm if self._terms is not None else None
+        stopped = hold or held
+        if as_ocm is not None:
+            self.last = self._as_ocm(as_ocm, stopped, now)
         else:
-            self.last = self._strict(hold or held, now)
+            self.last = self._strict(stopped, now)
+        self.last = until_expiry(self.last, self._terms, now)
         if hold is not None:
             self.retreat = None
         elif self._begin_rollback(held, now):

@@ -1,7 +1,7 @@
 """On what terms is a rollout carried on, and what follows from them at one instant?"""
 
 from collections.abc import Container, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rollout.model.approvals import Approval, GateRef
@@ -16,6 +16,7 @@ from rollout.strategies.base import (
     Selection,
     Staging,
     Standing,
+    Step,
     Strategy,
 )
 from rollout.strategies.gates import Approved, checkpoints, misplaced
@@ -61,6 +62,14 @@ def shut_gates(
 def misplaced_gate(terms: Terms, placement: str, staging: Staging) -> Hold | None:
     """Why to hold, where a gate is asked for at a stage that there is not."""
     return misplaced(_gates_in(terms, placement), staging, terms.selection)
+
+
+def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
+    """The step, to be looked at again when an approval, or a refusal, of its revision ends."""
+    given = terms.approvals if terms is not None else ()
+    mine = [a.expires for a in given if terms is not None and a.revision == terms.revision]
+    ends = [at for at in (*mine, step.recheck_at) if at is not None and at > now]
+    return replace(step, recheck_at=min(ends, default=step.recheck_at))
 
 
 def _gates_in(terms: Terms, placement: str) -> list[GateRef]:
