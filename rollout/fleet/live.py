@@ -265,13 +265,11 @@ class LiveRollout:
         """
         self._void_failures(now)
         held = self._revision_hold(kept, now)
-        as_ocm = self._terms.as_ocm if self._terms is not None else None
-        stopped = hold or held
-        if as_ocm is not None:
-            self.last = self._as_ocm(as_ocm, stopped, now)
+        if self._terms is not None and self._terms.as_ocm is not None:
+            step = self._as_ocm(self._terms.as_ocm, hold or held, now)
         else:
-            self.last = self._strict(stopped, now)
-        self.last = until_expiry(self.last, self._terms, now)
+            step = self._strict(hold or held, now)
+        self.last = until_expiry(step, self._terms, now)
         if hold is not None:
             self.retreat = None
         elif self._begin_rollback(held, now):
@@ -331,11 +329,7 @@ class LiveRollout:
     def is_back(self, standing: Standing) -> bool:
         """Whether the cluster was given back another revision by the rollback that is going on."""
         back = self.head.rollback
-        return (
-            back is not None
-            and standing.revision != back.revision
-            and (standing.touched >= back.began)
-        )
+        return back is not None and back.gave(standing)
 
     def _void_failures(self, now: datetime) -> None:
         """A person asked to retry: what failed waits for another attempt, and the bar is lifted."""

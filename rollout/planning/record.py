@@ -62,6 +62,10 @@ class Rollback:
     began: datetime
     to: str = ""
 
+    def gave(self, standing: Standing) -> bool:
+        """Whether what the cluster is on was given to it by this rollback."""
+        return standing.revision != self.revision and standing.touched >= self.began
+
 
 @dataclass(frozen=True, slots=True)
 class Head:
