@@ -754,6 +754,26 @@ def test_a_lost_cluster_that_comes_back_is_lost_no_more() -> None:
     assert hub.remembered() == "a"
 
 
+def test_what_soaked_on_a_lost_cluster_is_remembered_until_the_revision_changes() -> None:
+    hub = Hub(clusters="ab")
+    soaked(hub, "ab")
+    hub.revision = B
+    hub.agree()
+    hub.turn()
+    assert hub.live.soaked.of("a") == (A,)
+
+    hub.clusters, hub.unreachable = "b", {"a"}
+    hub.agree()
+    hub.turn()
+    assert dict(hub.live.lost) == {"a": "rest"}
+    hub.restart()
+    assert hub.live.soaked.of("a") == (A,)
+
+    hub.revision = "revision-c"
+    hub.agree()
+    assert hub.live.soaked.of("a") == ()
+
+
 def test_a_lost_cluster_is_released_by_skipping_it() -> None:
     hub = Hub(spec_of(limit=1, budget=0))
     hub.turn()

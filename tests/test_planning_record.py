@@ -1,7 +1,8 @@
 """What a rollout remembers, written down and read back."""
 
 import json
-from datetime import UTC, timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from rollout.planning.record import (
     Head,
     Line,
     Record,
+    Rollback,
     head_text,
     line_text,
     page_object,
@@ -48,6 +50,8 @@ def altered(obj: Obj, **data: Any) -> Obj:
 INSTANTS = st.datetimes(timezones=st.just(UTC))
 WORDS = st.text(max_size=12)
 NAMES = st.from_regex(r"[a-z0-9][a-z0-9.-]{0,60}", fullmatch=True)
+REVISIONS = st.lists(WORDS, max_size=3).map(tuple)
+ROLLBACKS = st.none() | st.builds(Rollback, WORDS.filter(bool), WORDS, INSTANTS, WORDS)
 LINES = st.one_of(
     st.builds(
         Line,
@@ -62,8 +66,14 @@ LINES = st.one_of(
             WORDS,
         ),
         WORDS,
+        soaked=REVISIONS,
     ),
-    st.builds(lambda cause, stage: Line(None, cause, stage), WORDS, WORDS.filter(bool)),
+    st.builds(
+        lambda cause, stage, soaked: Line(None, cause, stage, soaked),
+        WORDS,
+        WORDS.filter(bool),
+        REVISIONS,
+    ),
 )
 HEADS = st.builds(
     Head,
@@ -73,6 +83,9 @@ HEADS = st.builds(
     st.builds(Basis, st.integers(0, 2**40), st.integers(0, 2**40), st.none() | INSTANTS),
     st.lists(st.tuples(INSTANTS, st.integers(0, 5000)), max_size=3).map(tuple),
     st.lists(st.tuples(INSTANTS, INSTANTS), max_size=3).map(tuple),
+    st.frozensets(WORDS, max_size=4),
+    WORDS,
+    ROLLBACKS,
 )
 
 
@@ -81,7 +94,7 @@ def named(cluster: str, line: Line) -> Line:
     if known is None:
         return line
     own = Standing(cluster, *(getattr(known, f) for f in Standing.__slots__[1:]))
-    return Line(own, line.cause, line.lost_from)
+    return replace(line, standing=own)
 
 
 @given(HEADS, st.lists(st.dictionaries(NAMES, LINES, max_size=4), min_size=1, max_size=3))
@@ -277,3 +290,56 @@ def test_the_same_head_is_the_same_text() -> None:
     other = Head("r", frozenset(["c", "b", "a"]), frozenset("zyx"))
 
     assert head_text(one) == head_text(other)
+
+
+BACK = Rollback("r2", "Breach", T0, "r1")
+
+
+@pytest.mark.parametrize(
+    "rollback",
+    [
+        None,
+        "r2",
+        {},
+        {"revision": "r2", "cause": "Breach", "to": "r1"},
+        {"revision": "r2", "began": "yesterday"},
+        {"began": "2026-06-01T12:00:00Z"},
+        {"revision": "", "began": "2026-06-01T12:00:00Z"},
+    ],
+)
+def test_a_rollback_that_cannot_be_read_is_none_and_the_rest_of_the_head_stays(
+    rollback: Any,
+) -> None:
+    known = Head("r2", opened=frozenset({"before:west"}), retried="again", rollback=BACK)
+    body = {**json.loads(head_text(known)), "rollback": rollback}
+
+    read = read_record([altered(page(0, {}, known), **{HEAD: json.dumps(body)})]).head
+
+    assert read == replace(known, rollback=None)
+
+
+@pytest.mark.parametrize("soaked", [None, "r1", {"r1": 1}, 3])
+def test_what_soaked_before_and_cannot_be_read_is_nothing_to_go_back_to(soaked: Any) -> None:
+    line = Line(Standing("a", "r2", T0, Health.SILENT, T0), soaked=("r1",))
+    body = json.loads("{" + line_text("a", line) + "}")
+    body["a"]["soaked"] = soaked
+
+    read = read_record([altered(page(0, {}), **{CLUSTERS: json.dumps(body)})]).lines["a"]
+
+    assert read == replace(line, soaked=())
+
+
+def test_what_people_have_not_asked_for_takes_no_room_in_the_head() -> None:
+    body = json.loads(head_text(Head("r1")))
+
+    assert {"opened", "retried", "rollback"} & body.keys() == set()
+
+
+@pytest.mark.parametrize(
+    ("revision", "touched", "gave"),
+    [("r1", T0, True), ("r1", T0 + MIN, True), ("r1", T0 - MIN, False), ("r2", T0 + MIN, False)],
+)
+def test_a_rollback_gave_what_was_touched_with_something_else_since_it_began(
+    revision: str, touched: datetime, gave: bool
+) -> None:
+    assert BACK.gave(Standing("a", revision, touched)) == gave

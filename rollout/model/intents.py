@@ -213,6 +213,7 @@ def read_asked(annotations: Mapping[str, str]) -> dict[str, Asked]:
 
 def asked_text(asked: Mapping[str, Asked], kept: Iterable[str]) -> str:
     """The annotation for these verbs; the inverse of `read_asked`."""
+    wanted = frozenset(kept)
     return json.dumps(
         {
             verb: {
@@ -221,6 +222,6 @@ def asked_text(asked: Mapping[str, Asked], kept: Iterable[str]) -> str:
                 "reason": told.reason,
             }
             for verb, told in sorted(asked.items())
-            if verb in set(kept)
+            if verb in wanted
         }
     )

@@ -402,6 +402,34 @@ def test_a_rejected_revision_goes_no_further_until_the_rejection_is_taken_back()
     assert story.reason == "Complete"
 
 
+def test_a_rejection_that_expires_ends_its_wait_at_that_instant() -> None:
+    story = gated("after:rest")
+    story.settle()
+    expires = rfc3339(T0 + HOUR)
+    story.add(approval("no", revision(story), decision="Reject", expires=expires))
+    story.add(approval("yes", revision(story)))
+    story.end()
+
+    assert story.reason == "Complete"
+    assert min(story.touched("1").values()) == timedelta(0)
+    assert max(story.touched("1").values()) >= HOUR
+
+
+def test_of_two_gates_at_one_stage_each_asks_for_its_own_approval() -> None:
+    story = gated("before:*,before:rest").end()
+    assert not story.versions()
+
+    story.add(approval("canary", revision(story), "before:*"))
+    story.end()
+    assert sorted(story.versions()) == ["c00", "c01"]
+    assert story.reason == "ApprovalNeeded"
+    assert "before:rest" in story.message
+
+    story.add(approval("rest", revision(story), "before:rest"))
+    story.end()
+    assert story.reason == "Complete"
+
+
 def test_a_gate_after_the_last_stage_keeps_the_rollout_from_being_complete() -> None:
     story = gated("after:rest").end()
     assert len(story.versions()) == 6
