@@ -214,7 +214,7 @@ class LiveRollout:
             # What came of an older revision stays: later trouble there takes no slot again.
             known = concluded(known, self.ledger.rollout.timing, now)
         # What was taken back is not taken over again: it is drift.
-        wanted = "" if before is not None and self.is_back(before) else self.revision
+        wanted = "" if before is not None and self.head.gave(before) else self.revision
         after = stand(cluster, known, seen, wanted, now)
         if after is not None and before is None:
             self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
@@ -244,7 +244,7 @@ class LiveRollout:
         """The server refused the write (row 19). It is tried again, more and more rarely."""
         self.rejections[cluster] = refusal(self.rejections.get(cluster), message, now)
         standing = self.ledger.standings.get(cluster)
-        if standing is None or not (standing.revision == self.revision or self.is_back(standing)):
+        if standing is None or not (standing.revision == self.revision or self.head.gave(standing)):
             return
         if standing.health is not Health.FAILED and standing.verdict is not Verdict.SOAKED:
             refused = replace(standing, health=Health.FAILED, since=now, reason="WriteRejected")
@@ -325,11 +325,6 @@ class LiveRollout:
         to = terms.intents.undo_to if cause == "Undo" else ""
         self.book.set_head(replace(self.head, rollback=Rollback(self.revision, cause, now, to)))
         return True
-
-    def is_back(self, standing: Standing) -> bool:
-        """Whether the cluster was given back another revision by the rollback that is going on."""
-        back = self.head.rollback
-        return back is not None and back.gave(standing)
 
     def _void_failures(self, now: datetime) -> None:
         """A person asked to retry: what failed waits for another attempt, and the bar is lifted."""

@@ -30,13 +30,18 @@ class Soaked:
     def note(
         self, before: Standing | None, timing: Timing, now: datetime, undone: str = ""
     ) -> None:
-        """The cluster leaves a revision for another one. ``undone``: one not to go back to."""
+        """The cluster leaves a revision for another one. ``undone``: one not to go back to.
+
+        What soaked there once is still good where it was given back, and nothing has come of it yet.
+        """
         if before is None:
             return
-        kept = [each for each in self.of(before.cluster) if each != before.revision]
-        if concluded(before, timing, now).verdict is Verdict.SOAKED:
+        kept = [each for each in self.of(before.cluster) if each != undone]
+        verdict = concluded(before, timing, now).verdict
+        if verdict in (Verdict.SOAKED, Verdict.FAILED):
+            kept = [each for each in kept if each != before.revision]
+        if verdict is Verdict.SOAKED and before.revision != undone:
             kept.insert(0, before.revision)
-        kept = [each for each in kept if each != undone]
         if kept:
             self._by_cluster[before.cluster] = tuple(kept[:SOAKED_KEPT])
         else:

@@ -84,6 +84,10 @@ class Head:
     retried: str = ""
     rollback: Rollback | None = None
 
+    def gave(self, standing: Standing) -> bool:
+        """Whether a rollback that is going on gave the cluster what it is on."""
+        return self.rollback is not None and self.rollback.gave(standing)
+
 
 @dataclass(frozen=True, slots=True)
 class Record:

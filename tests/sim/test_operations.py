@@ -205,6 +205,27 @@ def test_a_rollback_stops_where_too_many_fail_on_what_they_get_back() -> None:
     assert story.reason == "RolledBack"
 
 
+def test_a_refused_rollback_write_still_counts_when_the_agent_speaks_of_the_bad_revision() -> None:
+    workload = make.workload(
+        strategy=TWO_AT_ONCE,
+        annotations={names.ROLLBACK_CONCURRENCY: "1", names.ROLLBACK_FAILURES: "0"},
+    )
+    story = Story([*make.fleet(3), workload]).end()
+    story.template(make.template("2"))
+    story.end()
+    story.denied["c02"] = Invalid("no more room")
+    story.annotate(names.UNDO, revision(story))
+    story.settle()
+    story.report("c02", Applied="True", Available="True", Progressing="False", Degraded="True")
+    story.to(story.now + 10 * MIN)
+    assert story.reason == "RollbackHalted"
+
+    del story.denied["c02"]
+    story.end()
+    assert set(story.versions().values()) == {"1"}
+    assert story.reason == "RolledBack"
+
+
 def test_rollback_none_makes_an_undo_a_mere_hold() -> None:
     story = rolled_out(annotations={names.ROLLBACK: "None"})
     story.template(make.template("3"))
