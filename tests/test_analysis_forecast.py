@@ -238,6 +238,22 @@ def test_a_paused_workload_is_foreseen_to_stand_still() -> None:
     assert [stage.at_once for stage in plan.placements[0].stages] == [(), ()]
 
 
+def test_a_freeze_is_foreseen_to_stop_whatever_goes_on() -> None:
+    hub, clock = copied(None, NOW)
+    storing(fleet())(hub)
+    freeze = {
+        "apiVersion": "rollout-engine.io/v1alpha1",
+        "kind": "Freeze",
+        "metadata": {"name": "incident"},
+        "spec": {},
+    }
+
+    found = only(forecast(hub, storing([freeze]), clock.now()))
+
+    assert [p.hold.reason if p.hold else "" for p in found.placements] == ["Frozen"]
+    assert [stage.at_once for stage in found.placements[0].stages] == [(), ()]
+
+
 def patched(hub: object, ref: Ref, changes: Obj) -> None:
     assert isinstance(hub, MemoryHub)
     hub.patch(ref, changes)

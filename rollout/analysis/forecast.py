@@ -184,6 +184,9 @@ def _terms(sight: Sight, workload: Standing) -> object:
                 rollout.timing,
                 rollout.skipped,
                 rollout.strict_tolerance,
+                rollout.held,
+                rollout.checkpoints,
+                share.live.last.hold,
             )
             for name, share in workload.shares.items()
         ],
