@@ -15,12 +15,14 @@ from rollout.planning.holds import (
     CAUSES,
     OF_REVISION,
     going_back,
+    limits_of,
     revision_hold,
     why_back,
     workload_hold,
 )
 from rollout.planning.record import Rollback
-from rollout.strategies.base import Hold, Standing, Step, Verdict
+from rollout.strategies.base import Hold, Rollout, Standing, Step, Verdict
+from rollout.strategies.retreat import Retreat, retreat
 from tests.fleets import (
     FAILED,
     MIN,
@@ -154,6 +156,15 @@ BOUND = standing("b", touched=BEGAN, revision=OLD)  # on its way back
 HOME = standing("c", SUCCEEDED, BEGAN, revision=OLD, verdict=Verdict.SOAKED)
 BROKEN = standing("d", FAILED, BEGAN, revision=OLD, verdict=Verdict.FAILED)
 
+
+def gone_back(
+    rollout: Rollout, targets: dict[str, str], intents: Intents = NO_INTENTS
+) -> tuple[Retreat, Hold]:
+    """The next step of the rollback, and what it says."""
+    found = retreat(rollout, targets, BEGAN, limits_of(intents), T0)
+    return found, going_back(BACK, found)
+
+
 TOLD: list[tuple[list[Standing], set[str], str, str]] = [
     ([BAD, HOME], {"a"}, "RollingBack", "1 of 2 clusters are back; it is barred"),
     ([BOUND, HOME], set(), "RollingBack", "1 of 2 clusters are back; it is barred"),
@@ -170,11 +181,12 @@ def test_a_rollback_says_how_far_it_is_why_and_what_ends_the_bar(
 ) -> None:
     rollout = rollout_in(spec_of(), [Group(0, "", tuple("abcd"))], known)
 
-    found, hold = going_back(rollout, BACK, dict.fromkeys(targets, OLD), NO_INTENTS, T0)
+    found, hold = gone_back(rollout, dict.fromkeys(targets, OLD))
 
     assert hold.reason == reason
     assert text in hold.message
-    assert f"revision {NEW} is taken back, because more failed" in hold.message
+    is_or_was = "was" if reason == "RolledBack" else "is"
+    assert f"revision {NEW} {is_or_was} taken back, because more failed" in hold.message
     assert "until the template changes or somebody retries" in hold.message
     assert reason in OF_REVISION
     assert {cluster for cluster, _ in found.touch} == targets
@@ -186,7 +198,7 @@ def test_a_rollback_obeys_the_limits_that_its_annotations_give_it() -> None:
     targets = dict.fromkeys("abcd", OLD)
 
     def touched(**more: Any) -> int:
-        return len(going_back(rollout, BACK, targets, Intents(**more), T0)[0].touch)
+        return len(gone_back(rollout, targets, Intents(**more))[0].touch)
 
     assert touched() == 1, "a quarter"
     assert touched(rollback_limit=Amount(50, percent=True)) == 2
@@ -198,7 +210,7 @@ def test_a_rollback_that_stops_says_so_and_whom_it_leaves() -> None:
     rollout = rollout_in(spec_of(), [Group(0, "", tuple("abcd"))], known)
     none = Intents(rollback_budget=Amount(0))
 
-    found, hold = going_back(rollout, BACK, {"a": OLD}, none, T0)
+    found, hold = gone_back(rollout, {"a": OLD}, none)
 
     assert found.touch == ()
     assert hold.reason == "RollbackHalted"
@@ -210,6 +222,6 @@ def test_a_long_list_of_those_that_keep_the_revision_is_cut() -> None:
     known = [replace(BAD, cluster=name) for name in "edcba"]
     rollout = rollout_in(spec_of(), [Group(0, "", tuple("abcde"))], known)
 
-    _, hold = going_back(rollout, BACK, {}, NO_INTENTS, T0)
+    _, hold = gone_back(rollout, {})
 
     assert "5 have nothing to go back to and keep it (a, b, c, ...)" in hold.message

@@ -104,7 +104,7 @@ def _taken_back(
     step = live.retreat
     if step is None or standing is None or cluster in live.ledger.rollout.held:
         return None
-    if live.is_back(standing):
+    if live.head.gave(standing):
         ends = f"it has soaked on revision {standing.revision}, which it was given back, or failed there"
         under_way = judged.phase is Phase.OUTDATED
         return Wait("GoingBack", standing.touched, ends, judged.until) if under_way else None

@@ -16,6 +16,7 @@ from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.terms import (
     Terms,
     misplaced_gate,
+    places_in,
     relevant_outages,
     shut_gates,
     until_expiry,
@@ -177,8 +178,8 @@ class LiveRollout:
         now: datetime,
     ) -> None:
         """Take leave of clusters that are selected no more; one that comes back is lost no more."""
-        members = _places(staging)
-        places = _places(self.ledger.rollout.staging)
+        members = places_in(staging)
+        places = places_in(self.ledger.rollout.staging)
         for cluster in [c for c in standings if c not in members]:
             standing = standings.pop(cluster)
             self.rejections.pop(cluster, None)
@@ -389,13 +390,3 @@ class LiveRollout:
             self.astray.add(cluster)
         else:
             self.astray.discard(cluster)
-
-
-def _places(staging: Staging) -> dict[str, str]:
-    """The stage key of each cluster."""
-    return {
-        cluster: stage.key
-        for stage in staging.stages
-        for group in stage.groups
-        for cluster in group.clusters
-    }

@@ -91,3 +91,13 @@ def relevant_outages(
         else:
             merged.append((begin, end))
     return tuple(merged)
+
+
+def places_in(staging: Staging) -> dict[str, str]:
+    """The stage key of each cluster."""
+    return {
+        cluster: stage.key
+        for stage in staging.stages
+        for group in stage.groups
+        for cluster in group.clusters
+    }
