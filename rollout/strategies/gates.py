@@ -72,7 +72,8 @@ def checkpoints(
         for stage in staging.stages:
             if not stands_at(ref, stage):
                 continue
-            key = f"{ref} at {stage.key}"  # of several gates at one place each opens for itself
+            # Of several gates at one place each opens for itself.
+            key = str(ref) if ref.group == stage.key else f"{ref} at {stage.key}"
             if key not in opened:
                 shut = gate.check(ref, stage, revision, now)
                 found.append(Checkpoint(key, stage.key, ref.side, shut))
