@@ -107,7 +107,7 @@ async def _size(
             server.start()
             await asyncio.to_thread(_install, server.kubeconfig)
             client = await Client.open(server.kubeconfig)
-            field = Field(client)
+            field = Field(client, controller.check)
             await field.start()
             bench = Bench(
                 size,

@@ -3,7 +3,6 @@
 import os
 import shlex
 import signal
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -31,7 +30,7 @@ class Controller:
         env = {
             **{k: v for k, v in os.environ.items() if not k.startswith("ROLLOUT_")},
             "KUBECONFIG": str(self._kubeconfig),
-            "ROLLOUT_LISTEN": f"127.0.0.1:{_free_port()}",
+            "ROLLOUT_LISTEN": "127.0.0.1:0",
             "ROLLOUT_DEBUG_LISTEN": "",
             "PYTHONPATH": str(_ROOT),
         }
@@ -63,12 +62,18 @@ class Controller:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait(5)
 
+    def check(self) -> None:
+        """Raises: Ended where it has ended without being asked to."""
+        if self._process is not None and self._process.poll() is not None:
+            tail = self.log.read_text(errors="replace")[-2000:] if self.log.exists() else ""
+            raise Ended(f"the controller has ended:\n{tail}")
+
     def look(self) -> float:
         """Note its memory. Returns: CPU seconds so far. Raises: Ended."""
         process = self._process
-        if process is None or process.poll() is not None:
-            tail = self.log.read_text(errors="replace")[-2000:] if self.log.exists() else ""
-            raise Ended(f"the controller has ended:\n{tail}")
+        self.check()
+        if process is None:
+            raise Ended("the controller is not started")
         cpu, kilobytes = 0.0, 0
         for entry in Path("/proc").iterdir():
             if not entry.name.isdigit():
@@ -100,10 +105,3 @@ def _peak(status: Path) -> int:
         if line.startswith("VmHWM:"):
             return int(line.split()[1])
     return 0
-
-
-def _free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port

@@ -89,9 +89,13 @@ class Work:
 
 @dataclass
 class Field:
-    """Everything that the driver follows. `start`, `stop`."""
+    """Everything that the driver follows. `start`, `stop`.
+
+    ``check`` raises where it is of no use to wait any longer: nobody is there who would do anything.
+    """
 
     client: Client
+    check: Callable[[], None] = lambda: None
     works: dict[Key, Work] = field(default_factory=dict)
     versions: Counter[str] = field(default_factory=Counter)  # version -> works that carry it
     reports: Counter[str] = field(default_factory=Counter)  # version -> works so reported
@@ -130,10 +134,14 @@ class Field:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def until(self, what: str, check: Callable[[], bool], seconds: float) -> float:
-        """Wait until it is so. Returns: `time.perf_counter` then. Raises: TooLong, or a task's error."""
+    async def until(self, what: str, is_so: Callable[[], bool], seconds: float) -> float:
+        """Wait until it is so.
+
+        Returns: `time.perf_counter` then. Raises: TooLong, what `check` raises, or a task's error.
+        """
         end = time.perf_counter() + seconds
-        while not check():
+        while not is_so():
+            self.check()
             self._news.clear()
             for task in self._tasks:
                 if task.done():
