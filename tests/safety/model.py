@@ -10,9 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rollout.model.kinds import Obj
-from tests.safety.objects import revision_of
-from tests.safety.terms import GRACE, Groups, Plan, Stage, Terms, health_of, stages_of
+from tests.safety.subject import Carried
+from tests.safety.terms import GRACE, Groups, Plan, Stage, Terms, stages_of
 
 Span = tuple[datetime, datetime]
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -45,14 +44,18 @@ class Track:
 
 @dataclass(slots=True)
 class Rollout:
-    """One placementRef. ``sure``: since this revision began, nothing was uncertain."""
+    """One placement. ``sure``: since this revision began, nothing was uncertain.
+
+    ``total`` counts what it selects, with what others own. ``carries``: what a cluster has.
+    """
 
     name: str
     terms: Terms | None = None
     groups: Groups | None = None
+    total: int = 0
     named: frozenset[str] = frozenset()
     hold: str = ""
-    bad: bool = False  # what is asked for now cannot be honoured
+    bad: str = ""  # why what is asked for now cannot be honoured
     quiet_until: datetime | None = None
     tracks: dict[str, Track] = field(default_factory=dict)
     departed: dict[str, Track] = field(default_factory=dict)
@@ -63,7 +66,7 @@ class Rollout:
     outages: list[Span] = field(default_factory=list)
     tried: dict[tuple[str, str], datetime] = field(default_factory=dict)  # first attempts
     planned: dict[tuple[str, str], datetime] = field(default_factory=dict)  # latest plans
-    works: Callable[[str], Obj | None] = lambda _: None
+    carries: Callable[[str], Carried | None] = lambda _: None
     available: Callable[[str], bool] = lambda _: True
     sure: bool = True
 
@@ -188,7 +191,7 @@ class Rollout:
         """Take in what is asked for now. The groups have been read before."""
         self.bad = terms.bad
         if terms.bad:
-            self.hold = self.hold or "Misconfigured"
+            self.hold = self.hold or terms.bad
             if self.terms is None:
                 return
             terms = self.terms
@@ -218,13 +221,13 @@ class Rollout:
 
     def _return(self, cluster: str, track: Track, now: datetime) -> None:
         """A write did not land, and what is carried has become what is asked for: no write is due."""
-        work = self.works(cluster)
-        if track.landed or track.before is None or work is None or self.terms is None:
+        if track.landed or track.before is None or self.terms is None:
             return
-        if revision_of(work["spec"]) == self.terms.revision == track.before.revision:
+        found = self.carries(cluster)
+        if found and found.revision == self.terms.revision == track.before.revision:
             self.tracks[cluster] = track.before
             self.forget(track.before, now)
-            track.before.turn(health_of(work), now)
+            track.before.turn(found.health, now)
 
     def _part(self, places: dict[str, str], now: datetime) -> None:
         members = self.selected
@@ -244,14 +247,13 @@ class Rollout:
     def _adopt(self, now: datetime) -> None:
         """Clusters that come with a work already: what is known of them was forgotten meanwhile."""
         for cluster in self.selected - self.tracks.keys():
-            known, work = self.departed.pop(cluster, None), self.works(cluster)
-            if work is None or work["metadata"].get("deletionTimestamp"):
+            known, found = self.departed.pop(cluster, None), self.carries(cluster)
+            if found is None:
                 continue
-            carried = revision_of(work["spec"])
-            if known is None or known.revision != carried:
-                known = Track(carried, LONG_AGO, now, landed=True)
+            if known is None or known.revision != found.revision:
+                known = Track(found.revision, LONG_AGO, now, landed=True)
             self.forget(known, now)
-            known.health = health_of(work)
+            known.health = found.health
             self.tracks[cluster] = known
             self.sure = False
 
@@ -278,15 +280,14 @@ class Rollout:
         if track.before is not None:
             self._settle(track.before, now)
 
-    def observe(self, cluster: str, work: Obj | None, now: datetime) -> None:
-        """The engine was told how the work is."""
+    def observe(self, cluster: str, found: Carried | None, now: datetime) -> None:
+        """The engine was told what the cluster has, and how it does."""
         track = self.tracks.get(cluster)
         if track is None:
             return
-        carried = revision_of(work["spec"]) if work else ""
-        if carried == track.revision and work is not None:
+        if found is not None and found.revision == track.revision:
             track.refused = False
-            track.turn(health_of(work), now)
+            track.turn(found.health, now)
         elif not track.refused:
             track.turn("silent", now)
 
@@ -308,7 +309,9 @@ class Rollout:
 
     def refuse(self, cluster: str, revision: str, now: datetime) -> None:
         track = self.tracks.get(cluster)
-        if track is not None and track.revision == revision and track.health != "failed":
+        if track is None or self.terms is None or revision != self.terms.revision:
+            return
+        if track.revision == revision and track.health != "failed":
             track.turn("failed", now)
             track.refused = True
 
@@ -320,7 +323,7 @@ class Rollout:
                     self._back(cluster, track)
                     continue
                 self.forget(track, now)
-            if amnesia and self.works(cluster) is None:
+            if amnesia and self.carries(cluster) is None:
                 del self.tracks[cluster]
         if amnesia:
             self.lost.clear()

@@ -28,8 +28,8 @@ class Setting:
     """Everything a history follows from.
 
     ``foreign``: another program writes the decisions. ``told``: it also writes the placement's
-    status.decisionGroups. ``latency``: how long a write of the engine may take. ``calm``: nothing
-    ever fails on the way to the hub, and the engine never crashes.
+    status.decisionGroups. ``rules``: health is verified. ``latency``: how long a write of the engine may take. ``calm``: nothing
+    ever fails on the way to the hub, and the engine never crashes. ``kind``: of the workload.
     """
 
     seed: int
@@ -46,6 +46,7 @@ class Setting:
     scenario: Scenario
     script: tuple[Act, ...]
     group_size: Any = "100%"
+    kind: str = "replicaset"
     span: timedelta = field(default=timedelta(minutes=30))
 
     @property
@@ -58,8 +59,8 @@ class Setting:
         )
 
 
-def draw(seed: int) -> Setting:
-    """The same setting for the same seed, for ever."""
+def draw(seed: int, kind: str = "replicaset") -> Setting:
+    """The same setting for the same seed and kind of workload, for ever."""
     dice = Random(f"setting:{seed}")
     count = dice.choice((3, 5, 8, 12, 12, 16, 20, 24, 30))
     clusters = tuple(f"c{n:02d}" for n in range(count))
@@ -70,7 +71,7 @@ def draw(seed: int) -> Setting:
         rings[clusters[-1]] = "early"  # the ring that only the second placement selects
     foreign = dice.random() < 0.5
     rough = dice.random() < 0.5
-    script = _script(dice, foreign, rough)
+    script = _script(dice, _EDITS[kind], foreign, rough)
     return Setting(
         seed,
         clusters,
@@ -83,9 +84,10 @@ def draw(seed: int) -> Setting:
         told=dice.random() < 0.7,
         latency=dice.choice((0, 0, 0, 1, 4)) * SECOND if rough else timedelta(0),
         faults=_rates(dice) if rough and dice.random() < 0.6 else Rates(),
-        scenario=scenario(dice, seed, clusters),
+        scenario=scenario(dice, seed, clusters, kind),
         script=script,
         group_size=dice.choice(("100%", 3, 5, "40%")),
+        kind=kind,
     )
 
 
@@ -126,7 +128,14 @@ _OUTCOMES: tuple[Obj, ...] = (
 )
 
 
-def scenario(dice: Random, seed: int, clusters: tuple[str, ...]) -> Scenario:
+_SAYS = {
+    "replicaset": "data.v",
+    "addon": "spec.template.spec.containers[0].image",
+}
+"""Where a manifest says which revision it is."""
+
+
+def scenario(dice: Random, seed: int, clusters: tuple[str, ...], kind: str) -> Scenario:
     """How the agents behave: for each revision some share of them badly; `FIX` goes well."""
     rules: list[Obj] = []
     for revision in REVISIONS:
@@ -138,7 +147,7 @@ def scenario(dice: Random, seed: int, clusters: tuple[str, ...]) -> Scenario:
         rules += [
             {
                 "clusters": {"names": names},
-                "manifests": {"path": "data.v", "equals": revision},
+                "manifests": {"path": _SAYS[kind], "equals": revision},
                 "behaviour": _OUTCOMES[outcome],
             }
             for outcome, names in sorted(bad.items())
@@ -176,10 +185,17 @@ def _rates(dice: Random) -> Rates:
     )
 
 
-_EDITS = (
+_ALWAYS = (
     "new_revision", "new_revision", "old_revision", "edit_strategy", "misconfigure",
-    "pause", "skip", "relabel_workload", "meddle", "delete_work", "twin",
+    "pause", "skip", "relabel_workload", "meddle", "delete_work",
 )  # fmt: skip
+_EDITS = {
+    "replicaset": (*_ALWAYS, "twin"),
+    "addon": (
+        *_ALWAYS, "by_hand", "own", "own", "edit_own", "switch_config", "config_deleted",
+        "config_deleted",
+    ),
+}  # fmt: skip
 _FLEET = (
     "cluster_down", "cluster_down_in_flight", "cluster_deleted", "cluster_deleted_in_flight",
     "cluster_back", "cluster_new", "regroup", "regroup", "edit_placement", "placement_deleted",
@@ -189,9 +205,9 @@ _FOREIGN = ("regroup", "regroup", "torn", "torn", "many_leave", "nobody")
 _ROUGH = ("crash", "crash", "crash_soon", "crash_soon", "crash_soon", "lose_record", "refuse")
 
 
-def _script(dice: Random, foreign: bool, rough: bool) -> tuple[Act, ...]:
+def _script(dice: Random, edits: tuple[str, ...], foreign: bool, rough: bool) -> tuple[Act, ...]:
     verbs: list[str] = []
-    verbs += dice.choices(_EDITS, k=dice.randrange(0, 5))
+    verbs += dice.choices(edits, k=dice.randrange(0, 5))
     verbs += dice.choices(_FLEET, k=dice.randrange(0, 4))
     if foreign:
         verbs += dice.choices(_FOREIGN, k=dice.randrange(0, 4))
