@@ -71,6 +71,10 @@ def test_S9_a_cluster_has_one_owner_and_one_work(kind: str) -> None:
     check(kind, "S9")
 
 
+def test_S10_a_rollback_touches_whom_it_may_and_does_not_roll_forward_again() -> None:
+    check("replicaset", "S10")
+
+
 def test_S11_nothing_is_removed_on_a_torn_read_or_beyond_the_brake(kind: str) -> None:
     check(kind, "S11")
 
@@ -81,6 +85,10 @@ def test_S12_the_tally_of_states_adds_up_to_the_clusters_selected(kind: str) -> 
 
 def test_S13_no_restart_and_no_agent_s_clock_ends_a_wait_early(kind: str) -> None:
     check(kind, "S13")
+
+
+def test_S14_what_was_planned_and_approved_is_what_is_done() -> None:
+    check("replicaset", "S14")
 
 
 def test_S16_zero_targets_is_never_complete(kind: str) -> None:

@@ -93,6 +93,13 @@ class AddOnHands:
     def asked(self) -> str:
         return self._value
 
+    @property
+    def ref(self) -> Ref:
+        return ADDON
+
+    def fingerprint(self, revision: str = "") -> str:
+        return ""
+
     def overlap(self) -> None:
         self._place(list(reversed(self._placements())))
 

@@ -89,6 +89,9 @@ class AddOns:
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]:
         return (AddOnManager(hub, clock),)
 
+    def fingerprint(self, workload: Obj) -> str:
+        return ""
+
     def share_key(self, placement: str) -> str:
         return f"{objects.NAMESPACE}/{placement}"
 

@@ -22,6 +22,7 @@ from rollout.model.kinds import (
 from tests.safety import objects
 from tests.safety.decider import Decider
 from tests.safety.kinds import EDITORS
+from tests.safety.operators import CLEARED, Operators
 from tests.safety.setting import FIX, REVISIONS, Setting, strategy
 from tests.safety.subject import Editor
 from tests.safety.terms import Groups
@@ -57,12 +58,17 @@ class Hands:
             for ref in setting.refs
             if setting.foreign
         }
+        self.operators = Operators(setting, hub, self.editor, now, self._soon, flying)
         self._added = 0
 
     def act(self, verb: str) -> None:
         with suppress(Gone, Conflict):  # what it is about is not there just now
-            own = getattr(self, f"do_{verb}", None)
-            (own or getattr(self.editor, f"do_{verb}"))()
+            for each in (self, self.operators, self.editor):
+                do = getattr(each, f"do_{verb}", None)
+                if do is not None:
+                    do()
+                    return
+            raise AttributeError(verb)
 
     # -- at the beginning and at the end ---------------------------------------------------------
 
@@ -87,6 +93,7 @@ class Hands:
         for ref in setting.refs:
             self._place(ref)
         notes = {names.FAILURE_TOLERANCE: "Strict"} if setting.strict else {}
+        notes.update(setting.notes)
         self.editor.create(setting.strategies, notes)
 
     def heal(self) -> None:
@@ -110,7 +117,8 @@ class Hands:
         strategies = {
             ref: {"type": "Progressive", "progressive": good} for ref in self.setting.refs
         }
-        notes = {names.PAUSED: None, names.SKIP: None, names.RELEASE_REMOVALS: until}
+        notes = {names.PAUSED: None, names.SKIP: None, names.RELEASE_REMOVALS: until, **CLEARED}
+        self.operators.heal()
         self.editor.heal(FIX, strategies, notes)
 
     # -- people ----------------------------------------------------------------------------------

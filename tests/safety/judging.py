@@ -11,7 +11,9 @@ from rollout.model import names
 from rollout.model.kinds import Ref
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Plan
 from rollout.strategies.base import Standing, Step, Verdict
+from tests.safety import wishes
 from tests.safety.model import Rollout
+from tests.safety.operating import OperationsJudge
 from tests.safety.questions import pure, worse_news
 from tests.safety.statuses import StatusJudge
 from tests.safety.terms import Stage
@@ -42,6 +44,8 @@ class PlanJudge:
         self.dice = Random(0)
         self.asking = 0.05  # how often a decision is asked for in other ways
         self.restarted_in_flight: set[str] = set()
+        self.retrying: set[str] = set()  # clusters that this plan gives another attempt
+        self.operations = OperationsJudge(counts, blame)
 
     def judge(self, plan: Plan, view: Any, now: datetime) -> None:
         told = self.told
@@ -51,6 +55,7 @@ class PlanJudge:
         self.counts["S9.owner_changes"] += told.moves - self._moves
         self._moves = told.moves
         self.creating = {}
+        self.retrying = set()
         writes = [w for write in plan.writes if (w := self._write(write)) is not None]
         carriers = [w.ref for w in plan.writes if w.ref.kind is self.subject.carrier]
         for ref, times in Counter(carriers).items():
@@ -72,6 +77,7 @@ class PlanJudge:
                 known = share.live.ledger.rollout
                 pure(known, step, now, self.dice, self.blame)
                 worse_news(known, now, self.dice, self.counts, self.blame)
+                self.operations.way_back(share.live, now, self.dice)
             present = share.live.ledger.standings if share else {}
             standings = {
                 cluster: standing
@@ -149,13 +155,16 @@ class PlanJudge:
         if terms is None:
             return
         touched = [w for w in writes if self._is_touch(rollout, w)]
+        back = [w for w in touched if self._is_rollback(rollout, w)]
         for write in touched:
             rollout.planned[write.cluster, write.revision] = now
-            if write.revision != terms.revision:
+            if write.revision != terms.revision and write not in back:
                 self.blame("R1", f"{write.cluster} is written {write.revision}, not asked for")
             if not (write.write.touch and write.write.touch.cause):
                 self.blame("O1", f"the touch of {write.cluster} has no cause")
-        clusters = [w.cluster for w in touched]
+        clusters = [w.cluster for w in touched if w not in back]
+        given_back = [(w.cluster, w.revision) for w in back]
+        self.operations.judge(rollout, clusters, given_back, now)
         self._verdicts(rollout, step, now)
         self._soaked(rollout, standings, now)
         self._halted(rollout, clusters, now)
@@ -168,10 +177,23 @@ class PlanJudge:
         track = rollout.tracks.get(write.cluster)
         if track is None:
             return True
+        first = write.write.touch is not None and write.write.touch.first
+        if first and (track.void or track.maybe_void) and track.revision == write.revision:
+            self.retrying.add(write.cluster)
+            self.counts["S1.tried_again"] += 1
+            return True
+        if self._is_rollback(rollout, write):
+            return True
         known = {track.revision}
         if not track.landed and track.before is not None:
             known.add(track.before.revision)
         return write.revision not in known
+
+    @staticmethod
+    def _is_rollback(rollout: Rollout, write: Write) -> bool:
+        """Whether the write takes the revision back; `OperationsJudge` judges whether it may."""
+        touch = write.write.touch
+        return touch is not None and touch.first and write.revision != rollout.terms_revision
 
     def _verdicts(self, rollout: Rollout, step: Step, now: datetime) -> None:
         """S6, S13: nobody soaks or times out early."""
@@ -233,6 +255,7 @@ class PlanJudge:
                 found.append(stage)
             self._limit(rollout, stage, mine, now)
             is_open = is_open and rollout.may_have_passed(stage, now)
+            is_open = is_open and not wishes.shut(rollout, stage, "before", "after")
         return found
 
     def _limit(self, rollout: Rollout, stage: Stage, mine: list[str], now: datetime) -> None:
@@ -288,7 +311,13 @@ class PlanJudge:
         if rollout.hold or len(step.stages) != len(rollout.plan.stages):
             return
         for stage, report in zip(rollout.plan.stages, step.stages, strict=True):
-            waiting = [c for c in stage.members if rollout.current(c) is None and c not in touched]
+            waiting = [
+                c
+                for c in stage.members
+                if rollout.current(c) is None and c not in touched and not rollout.is_maybe(c)
+                if rollout.terms is not None and c not in rollout.terms.asked.held
+                if c not in rollout.back.given
+            ]
             self.counts["O1.waiting"] += bool(waiting)
             if waiting and not report.blocked:
                 self.blame("O1", f"{waiting} wait in {stage.key!r} and nobody says why")
@@ -300,11 +329,16 @@ class PlanJudge:
         terms = rollout.terms
         if rollout.hold or self.told.paused or terms is None or terms.strict or not rollout.sure:
             return
+        if self.told.frozen or rollout.doubt:
+            return
+        if not all(rollout.said.opens(gate) for gate in terms.asked.gates):
+            return
         exact = all(t.exact and t.landed and not t.refused for t in rollout.tracks.values())
         if not exact or not self.calm or rollout.breach(now):
             return
         for stage in stages:
-            fresh = [c for c in stage.members if rollout.current(c) is None]
+            free_to_go = [c for c in stage.members if c not in terms.asked.held]
+            fresh = [c for c in free_to_go if rollout.current(c) is None]
             flying = [c for c in stage.members if rollout.in_flight(c, now)]
             old = [c for c in fresh if c in flying]
             free = None if stage.limit is None else max(0, stage.limit - len(flying))
@@ -319,9 +353,9 @@ class PlanJudge:
     # -- the workload ------------------------------------------------------------------------------
 
     def _paused(self, plan: Plan, writes: list[Write]) -> None:
-        if not self.told.paused:
+        if not self.told.paused and not self.told.frozen:
             return
-        self.counts["S8.paused"] += 1
+        self.counts["S8.frozen" if self.told.frozen else "S8.paused"] += 1
         for write in writes:
             self.blame("S8", f"{write.cluster} gets {write.revision} while paused")
         for each in plan.writes:

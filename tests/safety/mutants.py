@@ -22,7 +22,9 @@ from rollout.strategies import base, judge, ledger, stages, states, step
 from rollout.strategies.base import Phase, Verdict
 from rollout.strategies.judge import Judgement
 from tests.safety.addon_mutants import OF_ADDONS
+from tests.safety.foreseen import foreseen
 from tests.safety.mutating import Mutant, always, swap
+from tests.safety.operation_mutants import OF_OPERATIONS
 from tests.safety.pairs import Make, lossy_watch
 from tests.safety.setting import draw
 from tests.safety.sizes import measure
@@ -216,6 +218,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *_OF_REPLICASETS,
     *(replace(mutant, seed=seed, kind="addon") for mutant, seed in _SHARED),
     *OF_ADDONS,
+    *OF_OPERATIONS,
 )
 
 
@@ -232,11 +235,14 @@ def hunt(mutant: Mutant, most: int = 80) -> int | None:
     return None
 
 
+_TWO_RUNS = {"lossy": lossy_watch, "foreseen": foreseen}
+
+
 def broken_by(seed: int, look: str, kind: str, make: Make = History) -> set[str]:
     """The promises that this history breaks."""
-    if look == "lossy":
-        found: set[str] = set()
-        lossy_watch(kind, seed, Counter(), lambda promise, _: found.add(promise))
+    found: set[str] = set()
+    if look in _TWO_RUNS:
+        _TWO_RUNS[look](kind, seed, Counter(), lambda promise, _: found.add(promise))
         return found
     history = make(draw(seed, kind))
     history.judge.plans.asking = 1.0

@@ -28,6 +28,7 @@ from tests.safety.replay import decision, difference, read_anew
 from tests.safety.subject import Subject
 from tests.safety.terms import QUIET, clusters_on
 from tests.safety.told import Told
+from tests.safety.waiting import waits
 
 _BY_MEMORY = ("TornDecisions", "NotDecided", "PlacementNotFound", "NoTargets")
 """Holds under which the selection is the one before, which a new process cannot know."""
@@ -94,9 +95,10 @@ class Judge:
         if rollout is None or not revision:
             return
         track = rollout.tracks.get(ref.namespace)
-        if track is None or track.revision != revision:
+        again = ref.namespace in self.plans.retrying
+        if track is None or track.revision != revision or again:
             self._recorded(rollout)
-        rollout.attempt(ref.namespace, revision, self.now())
+        rollout.attempt(ref.namespace, revision, self.now(), again=again)
 
     def _recorded(self, rollout: Rollout) -> None:
         """R1: what a touch depends on has been written down before."""
@@ -178,6 +180,7 @@ class Judge:
         if not any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts):
             self.counts["R5.replayed_midway"] += 1
             self.replay(fleet, now)
+        waits(self.told, fleet.view(ref.kind), now, self.counts, self.blame)
         for rollout in self.told.rollouts.values():
             lines = self.record(rollout.name)
             for cluster in rollout.selected - (rollout.terms.skip if rollout.terms else set()):

@@ -5,7 +5,7 @@ from random import Random
 
 from rollout.hub.base import Hub
 from rollout.model.kinds import MANIFEST_WORK, Obj, Ref
-from tests.safety.replicasets import WORKLOAD, refs, replica_set, revision_of, template
+from tests.safety.replicasets import WORKLOAD, ReplicaSets, refs, replica_set, revision_of, template
 from tests.safety.setting import Setting
 
 
@@ -34,6 +34,17 @@ class ReplicaSetHands:
 
     def asked(self) -> str:
         return revision_of(self._hub.get(WORKLOAD)["spec"]["manifestWorkTemplate"])
+
+    @property
+    def ref(self) -> Ref:
+        return WORKLOAD
+
+    def fingerprint(self, revision: str = "") -> str:
+        obj = self._hub.get(WORKLOAD)
+        asked = template(revision or self.asked(), self._setting.rules)
+        return ReplicaSets().fingerprint(
+            {**obj, "spec": {**obj["spec"], "manifestWorkTemplate": asked}}
+        )
 
     def overlap(self) -> None:
         listed = self._hub.get(WORKLOAD)["spec"]["placementRefs"]

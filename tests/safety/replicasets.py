@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
+from rollout.api import decode
 from rollout.clock import Clock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Tracker
 from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from rollout.model.replicaset import ReplicaSet
 from rollout.planning.replicasets import ReplicaSetPlanner
 from tests.safety.subject import Carried, Controllers, Find, Said
 from tests.safety.terms import Terms, terms_of
@@ -89,6 +91,11 @@ class ReplicaSets:
 
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]:
         return ()
+
+    def fingerprint(self, workload: Obj) -> str:
+        found = decode(REPLICA_SET, workload)
+        assert isinstance(found, ReplicaSet)
+        return found.template.content
 
     def share_key(self, placement: str) -> str:
         return placement

@@ -7,6 +7,7 @@ from typing import Any
 
 from rollout.hub.faults import Rates
 from rollout.model.kinds import Obj
+from rollout.model.names import GATES, ROLLBACK, ROLLBACK_CONCURRENCY, ROLLBACK_FAILURES
 from rollout.sim.scenario import Scenario
 
 REVISIONS = ("r1", "r2", "r3", "r4")
@@ -27,7 +28,7 @@ class Act:
 class Setting:
     """Everything a history follows from.
 
-    ``foreign``: another program writes the decisions. ``told``: it also writes the placement's
+    ``notes``: the workload's annotations at the beginning. ``foreign``: another program writes the decisions. ``told``: it also writes the placement's
     status.decisionGroups. ``rules``: health is verified. ``latency``: how long a write of the engine may take. ``calm``: nothing
     ever fails on the way to the hub, and the engine never crashes. ``kind``: of the workload.
     """
@@ -46,6 +47,7 @@ class Setting:
     scenario: Scenario
     script: tuple[Act, ...]
     group_size: Any = "100%"
+    notes: dict[str, str] = field(default_factory=dict)
     kind: str = "replicaset"
     span: timedelta = field(default=timedelta(minutes=30))
 
@@ -72,6 +74,8 @@ def draw(seed: int, kind: str = "replicaset") -> Setting:
     foreign = dice.random() < 0.5
     rough = dice.random() < 0.5
     script = _script(dice, _EDITS[kind], foreign, rough)
+    notes, acts = _operations(Random(f"operations:{seed}"), kind)
+    script = tuple(sorted((*script, *acts), key=lambda act: (act.at, act.verb)))
     return Setting(
         seed,
         clusters,
@@ -87,6 +91,7 @@ def draw(seed: int, kind: str = "replicaset") -> Setting:
         scenario=scenario(dice, seed, clusters, kind),
         script=script,
         group_size=dice.choice(("100%", 3, 5, "40%")),
+        notes=notes,
         kind=kind,
     )
 
@@ -215,3 +220,45 @@ def _script(dice: Random, edits: tuple[str, ...], foreign: bool, rough: bool) ->
         verbs += dice.choices(_ROUGH, k=dice.randrange(0, 5))
     acts = [Act(timedelta(seconds=dice.randrange(1, 1500)), verb) for verb in verbs]
     return tuple(sorted(acts, key=lambda act: (act.at, act.verb)))
+
+
+_OPERATIONS = {
+    "replicaset": (
+        "hold", "hold_in_flight", "retry", "retry", "retry", "abort", "undo", "undo", "reject", "approve_another", "withdraw",
+        "freeze",
+    ),
+    "addon": ("hold", "hold_in_flight", "freeze"),
+}  # fmt: skip
+_GATES = (
+    "before:rest",
+    "after:canary",
+    "before:*",
+    "after:*",
+    "before:*,before:rest",
+    "before:canary",
+)
+
+
+def _operations(dice: Random, kind: str) -> tuple[dict[str, str], list[Act]]:
+    """What people do to the rollout in about half of the histories, and what they asked for before.
+
+    Drawn apart from all the rest, so that the other half is what it would be without.
+    """
+    if dice.random() < 0.5:
+        return {}, []
+    notes: dict[str, str] = {}
+    verbs = dice.choices(_OPERATIONS[kind], k=dice.randrange(1, 5))
+    if kind == "replicaset" and dice.random() < 0.5:
+        notes[ROLLBACK] = "Automatic"
+        verbs.append("new_revision")
+    if kind == "replicaset" and dice.random() < 0.6:
+        notes[ROLLBACK_CONCURRENCY] = dice.choice(("1", "2", "50%", "100%", "0"))
+        notes[ROLLBACK_FAILURES] = dice.choice(("0", "1", "25%", "100%"))
+    if kind == "replicaset" and dice.random() < 0.35:
+        notes[GATES] = dice.choice(_GATES)
+        verbs += ["approve"] * dice.randrange(1, 4)
+    acts = [Act(timedelta(seconds=dice.randrange(1, 1500)), verb) for verb in verbs]
+    if notes.get(ROLLBACK_FAILURES) == "0":  # those who go back can hardly fail otherwise
+        later = (timedelta(seconds=dice.randrange(300, 1700)) for _ in range(4))
+        acts += [Act(at, "refuse") for at in later]
+    return notes, acts

@@ -78,6 +78,10 @@ class Subject(Protocol):
 
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]: ...
 
+    def fingerprint(self, workload: Obj) -> str:
+        """How people name the revision that is asked for, "" where they cannot."""
+        ...
+
     def share_key(self, placement: str) -> str:
         """What the engine calls the rollout over a placement, in its memory and in its record."""
         ...
@@ -146,6 +150,15 @@ class Editor(Protocol):
 
     def asked(self) -> str:
         """The revision that is asked for now."""
+        ...
+
+    @property
+    def ref(self) -> Ref:
+        """The workload."""
+        ...
+
+    def fingerprint(self, revision: str = "") -> str:
+        """How people name a revision ("": the one that is asked for now)."""
         ...
 
     def overlap(self) -> None:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from tests.safety.foreseen import foreseen
 from tests.safety.pairs import crash_everywhere, lossy_watch
 from tests.safety.setting import draw
 from tests.safety.sizes import measure
@@ -15,6 +16,7 @@ from tests.safety.world import History
 
 CRASHES_EVERY = {"replicaset": 50, "addon": 100}  # seeds
 LOSSY_EVERY = {"replicaset": 25, "addon": 50}
+PLANNED_EVERY = {"replicaset": 10}
 
 
 @dataclass(slots=True)
@@ -68,6 +70,8 @@ def _run_one(seed: int, tally: Tally) -> None:
         crash_everywhere(tally.kind, seed, tally.counts, blame)
     if seed % LOSSY_EVERY[tally.kind] == 0:
         lossy_watch(tally.kind, seed, tally.counts, blame)
+    if tally.kind in PLANNED_EVERY and seed % PLANNED_EVERY[tally.kind] == 0:
+        foreseen(tally.kind, seed, tally.counts, blame)
 
 
 def run_all(first: int, histories: int, jobs: int, kind: str = "replicaset") -> Tally:

@@ -16,6 +16,7 @@ from rollout.model.names import (
     SCHEDULING_DISABLED,
     SKIP,
 )
+from tests.safety.asked import Asked, asked_in
 from tests.safety.objects import duration
 
 SETTLE = timedelta(seconds=15)
@@ -40,6 +41,7 @@ class Terms:
     skip: frozenset[str]
     strict: bool
     bad: str
+    asked: Asked
 
 
 def terms_of(
@@ -73,6 +75,7 @@ def terms_of(
         frozenset(c for c in notes.get(SKIP, "").split(",") if c),
         notes.get(FAILURE_TOLERANCE) == "Strict",
         hold or ("Misconfigured" if bad else ""),
+        asked_in(notes),
     )
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from datetime import datetime
 
 from rollout.model.kinds import (
+    APPROVAL,
+    FREEZE,
     MANAGED_CLUSTER,
     PLACEMENT,
     PLACEMENT_DECISION,
@@ -13,6 +15,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.names import PLACEMENT_LABEL
 from tests.safety import objects
+from tests.safety.asked import is_over, said_of
 from tests.safety.model import Rollout, Span
 from tests.safety.subject import Carried, Subject
 from tests.safety.terms import (
@@ -43,6 +46,7 @@ class Told:
         self._pages: dict[str, dict[Ref, Obj]] = {}
         self._carriers: dict[str, dict[Ref, Obj]] = {}
         self.paused = False
+        self.frozen = False
         self.moves = 0  # clusters that another placement owns than before
 
     # -- hearing ---------------------------------------------------------------------------------
@@ -144,6 +148,10 @@ class Told:
         if workload is None:
             return
         self.paused = is_paused(workload)
+        freezes = (self.objects[ref] for ref in self.known(FREEZE))
+        self.frozen = any(not is_over(freeze, "until", now) for freeze in freezes)
+        approvals = [self.objects[ref] for ref in self.known(APPROVAL)]
+        fingerprint = self.subject.fingerprint(workload)
         taken: set[str] = set()
         unread = ""  # why it is not known which clusters an earlier placement owns
         known, self.rollouts = self.rollouts, {}
@@ -164,7 +172,9 @@ class Told:
             self.rollouts[name] = rollout
         for ref in placements:
             terms = self.subject.terms_of(workload, ref, self.objects.get)
-            self.rollouts[ref["name"]].agree(terms, now)
+            rollout = self.rollouts[ref["name"]]
+            rollout.fingerprint, rollout.said = fingerprint, said_of(fingerprint, approvals, now)
+            rollout.agree(terms, now)
         for name, rollout in self.rollouts.items():
             self.moves += sum(owners.get(c, name) != name for c in rollout.selected)
         for rollout in self.rollouts.values():

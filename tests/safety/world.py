@@ -204,21 +204,29 @@ class History:
 
     def run(self) -> "History":
         """The whole history: the script, then everything is repaired, then the end."""
+        self.begin()
+        self.until(T0 + self.setting.span)
+        if not self.violations:
+            self.finish()
+        return self
+
+    def begin(self) -> None:
+        """Everything is there, and the script lies ahead."""
         self.hands.set_up()
         self.start()
         skewed = [r for r in self.setting.scenario.spec.rules if r.behaviour.clock_skew]
         self.counts["S13.skewed_agents"] += len(skewed)
         for act in self.setting.script:
             self.later(act.at, partial(self.act, act.verb))
-        self.until(T0 + self.setting.span)
-        if not self.violations:
-            self.finish()
-        return self
+
+    def forget_the_script(self) -> None:
+        """Whatever lay ahead does not happen, but that a dead engine comes back."""
+        self._later = [item for item in self._later if item[2] == self.start_engine]
 
     def finish(self) -> None:
         """L5: once everything is repaired, a good revision is rolled out to the end."""
         self.faults.on = False
-        self._later = [item for item in self._later if item[2] == self.start_engine]
+        self.forget_the_script()
         self.hands.heal()
         self.until(self.clock.now() + PATIENCE, to_the_end=True)
         if not self.violations:
