@@ -46,8 +46,7 @@ def begin(*, foreign: bool = False, **strategies: Obj) -> History:
     )
     history = History(setting)
     history.hands.set_up()
-    history.start_engine()
-    history.agents.start()
+    history.start()
     return history
 
 
@@ -101,7 +100,7 @@ def test_the_tally_adds_up_when_clusters_come_while_the_strategy_is_misconfigure
     wait(history, 2 * MINUTE)
     bad = {"type": "All", "all": {"progressDeadline": "10x"}}
     spec = {"placementRefs": [{"name": "p", "rolloutStrategy": bad}]}
-    history.hands._edit(spec)
+    history.hub.patch(history.subject.ref, {"spec": spec})
     wait(history, SECOND)
     history.hands.do_cluster_new()
     wait(history, MINUTE)
@@ -131,7 +130,7 @@ def test_a_change_of_owner_and_of_revision_at_once_is_one_write_for_each_cluster
     history.hands.do_overlap()
     history.hands.do_new_revision()
     wait(history, MINUTE)
-    works = [work for cluster in ("c00", "c03") for work in history.judge.works(cluster)]
+    works = [work for cluster in ("c00", "c03") for work in history.judge.carriers(cluster)]
     assert {work["metadata"]["generation"] for work in works} == {2}
 
 
@@ -143,7 +142,7 @@ def test_a_cluster_is_not_restored_to_what_is_superseded_in_the_same_pass() -> N
     history.hands.do_new_revision()
     wait(history, SECOND)
     assert history.carried()["c00"] == ("r2",)
-    assert [work["metadata"]["generation"] for work in history.judge.works("c00")] == [1]
+    assert [work["metadata"]["generation"] for work in history.judge.carriers("c00")] == [1]
 
 
 def test_what_soaked_on_an_older_revision_takes_no_slot_when_it_fails_there_later() -> None:

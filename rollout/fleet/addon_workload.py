@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from rollout.fleet.addon_shares import Share, hold_of
 from rollout.fleet.membership import Membership, Surroundings, read_placement, without
 from rollout.fleet.mirror import Mirror
-from rollout.fleet.observations import Observation
+from rollout.fleet.observations import Observation, unbrought
 from rollout.fleet.terms import Terms
 from rollout.fleet.tracker import Carried
 from rollout.model import names
@@ -39,7 +39,7 @@ from rollout.planning.addons_configs import (
     read_health,
 )
 from rollout.planning.addons_views import Told
-from rollout.strategies.base import Health, Hold, Strategy
+from rollout.strategies.base import Hold, Strategy
 from rollout.strategies.stages import soak_of
 
 _NO_WORKS: dict[str, AddOnWork] = {}
@@ -204,16 +204,16 @@ class AddOnWorkload(Membership[Share]):
         if self.members.get(cluster) in self.shares:
             return Told(carried, configured=carried == self.meant_for(cluster))
         if cluster in self.strays or any(s.hold is not None for s in self.shares.values()):
-            return Told(carried, configured=not carried or self._is_configured(installed))
+            return Told(carried, configured=self._is_configured(installed))
         wanted = self._for(installed, self.defaults)
         if wanted is None or any(not config.spec_hash for config in wanted):
             return Told(carried, configured=False)
         return Told(wanted, configured=True)
 
-    @staticmethod
-    def _is_configured(installed: ClusterAddOn) -> bool:
-        condition = installed.conditions.get(names.CONFIGURED)
-        return condition is not None and condition.is_true
+    def _is_configured(self, installed: ClusterAddOn) -> bool:
+        """Whether it was told so; one that there is nothing for has nothing to wait for."""
+        told = installed.conditions.get(names.CONFIGURED)
+        return (told is not None and told.is_true) or not (installed.references or self.defaults)
 
     def meant_for(self, cluster: str) -> Configs | None:
         """As they are: an edit in place counts at once, though its strategy cannot be read."""
@@ -251,7 +251,7 @@ class AddOnWorkload(Membership[Share]):
         if installed is None or self.addon is None:
             return None
         if installed.configs and any(ref not in self.known for ref in installed.configs):
-            return Observation(share.live.revision, Health.FAILED, "ConfigNotFound")
+            return unbrought(share.live.revision, "ConfigNotFound")
         if not installed.references and share.configs:
             return None  # it was never told anything
         content = self._content(cluster, installed, share)
@@ -332,7 +332,7 @@ class AddOnWorkload(Membership[Share]):
         return Share(placement, live, reading, hold, configs, total)
 
     def _agree(self, share: Share, addon: AddOn, around: Surroundings, now: datetime) -> None:
-        live, placement = share.live, share.placement
+        live, placement, known = share.live, share.placement, share.live.observations
         is_known = share.reading.hold is None
         if not share.is_missing:
             self._remember(share.configs)
@@ -354,12 +354,12 @@ class AddOnWorkload(Membership[Share]):
             share.hold = share.hold or Hold("Misconfigured", f"placement {placement.key}: {words}")
         if spec is None or strategy is None or share.is_missing:
             live.reselect(share.reading.selection, is_known, is_available, now)
-            return
-        before = live.revision
-        live.agree(self._terms(spec, strategy, share, addon, around), is_available, now)
-        if live.revision != before:  # what clusters with configurations of their own amount to
-            for cluster in list(live.observations):
-                live.observe(cluster, self._observation(cluster, share), now)
+        else:
+            live.agree(self._terms(spec, strategy, share, addon, around), is_available, now)
+        for cluster in sorted(known.keys() | live.observations.keys()):
+            seen = self._observation(cluster, share)  # what it amounts to by now
+            if cluster in live.ledger and seen != known.get(cluster):
+                live.observe(cluster, seen, now)
 
     def _terms(
         self,

@@ -76,7 +76,7 @@ class AddOns:
             return self._on_cluster(event)
         if kind is CLUSTER_MANAGEMENT_ADDON:
             return self._on_addon(event)
-        if kind in self._wanted:
+        if kind in self._wanted or kind in self._configs:
             return self._on_config(event)
         return ()
 
@@ -180,7 +180,11 @@ class AddOns:
         return [workload.ref for workload in users]
 
     def _look_for_kinds(self) -> None:
-        """Which kinds are referred to and supported? Those that no longer are, are forgotten."""
+        """Which kinds are referred to and supported?
+
+        What is known of one that no longer is stays until it is watched no more: it can be wanted
+        again before anybody has asked, and would not be read again then.
+        """
         wanted = set(self.kinds)
         for workload in self._addons.values():
             supported = workload.addon.supported if workload.addon else ()
@@ -190,10 +194,6 @@ class AddOns:
                 if ref.resource in supported and ref.resource.group not in _NEVER
             }
         if wanted != self._wanted:
-            for kind in self._wanted - wanted:
-                self._missed.pop(Resource(kind.group, kind.plural), None)
-                for ref in self._configs.pop(kind, ()):
-                    self.known.pop(ref, None)
             self._wanted = frozenset(wanted)
 
     # -- what the fleet asks -------------------------------------------------------------------
@@ -208,6 +208,11 @@ class AddOns:
         else:
             self._missed.pop(resource, None)
         return self._users(lambda ref: ref.resource == resource)
+
+    def forget(self, kind: Kind) -> None:
+        self._missed.pop(Resource(kind.group, kind.plural), None)
+        for ref in self._configs.pop(kind, ()):
+            self.known.pop(ref, None)
 
     def follow(self, placement: str) -> Iterable[Ref]:
         found: list[Ref] = []

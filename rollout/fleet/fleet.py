@@ -121,6 +121,8 @@ class Fleet:
     def forget(self, kind: Kind) -> None:
         """A kind is watched no more: when it is read again, all of it is news."""
         self._versions.forget(kind)
+        for tracker in self.trackers:
+            tracker.forget(kind)
 
     def exists(self, ref: Ref) -> bool:
         return self._versions.exists(ref)
@@ -186,8 +188,7 @@ class Fleet:
 
     def _on_decision(self, event: Event, now: datetime) -> set[Ref]:
         before = self.clusters.decision(event.ref.key)
-        gone = event.change is Change.DELETED
-        found = self._store(event, None if gone else decode(PLACEMENT_DECISION, event.obj))
+        found = self._on_other(event, now)
         after = self.clusters.decision(event.ref.key)
         if before is not None and after is not None and named_in(before) == named_in(after):
             return found  # scores alone
@@ -197,10 +198,9 @@ class Fleet:
             found |= self._follow(key)
         return found
 
-    def _follow(self, placement: str) -> set[Ref]:
+    def _follow(self, key: str) -> set[Ref]:
         """The workloads that refer to a placement; their terms may have changed."""
-        found = self._replicasets.follow(placement)
-        return found.union(*(tracker.follow(placement) for tracker in self.trackers))
+        return self._replicasets.follow(key).union(*(t.follow(key) for t in self.trackers))
 
     def _on_page(self, event: Event, now: datetime) -> Iterable[Ref]:
         page = self._records.take_page(event)

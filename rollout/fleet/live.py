@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rollout.fleet.book import RecordBook
-from rollout.fleet.observations import Observation, stand
+from rollout.fleet.observations import NOT_BROUGHT, Observation, stand
 from rollout.fleet.rejections import Rejection, refusal
 from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.terms import (
@@ -209,15 +209,21 @@ class LiveRollout:
             self.observations[cluster] = seen
         if cluster not in self.ledger:
             return
-        before = self.ledger.standings.get(cluster)
-        known = before
+        if self.causes.get(cluster) == NOT_BROUGHT and (seen is None or seen.is_brought):
+            self.ledger.drop(cluster, now)  # it can be brought now: it waits for that like others
+            del self.causes[cluster]
+            self._write(cluster)
+        before = known = self.ledger.standings.get(cluster)
         if known is not None and known.revision != self.revision:
             # What came of an older revision stays: later trouble there takes no slot again.
             known = concluded(known, self.ledger.rollout.timing, now)
         # What was taken back is not taken over again: it is drift.
         wanted = "" if before is not None and self.head.gave(before) else self.revision
         after = stand(cluster, known, seen, wanted, now)
-        if after is not None and before is None:
+        is_new = after is not None and (before is None or before.revision != after.revision)
+        if is_new and seen is not None and not seen.is_brought:
+            self.causes[cluster] = NOT_BROUGHT
+        elif after is not None and before is None:
             self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
         if after is not None and after != before:
             if before is not None and after.revision != before.revision:

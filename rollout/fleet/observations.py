@@ -9,6 +9,9 @@ from datetime import datetime
 from rollout.strategies.base import Health, Standing, Verdict
 from rollout.strategies.ocm_step import Reported
 
+NOT_BROUGHT = "NotBrought"
+"""The cause of a standing that no touch led to: see `Observation.is_brought`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observation:
@@ -16,7 +19,8 @@ class Observation:
 
     ``content`` is the hash of what is carried; ``revision`` and ``started_at`` are what the write
     that brought it said of itself ("" and None where someone else wrote it). ``reported`` is the
-    same report in OCM's words, for profile ``ocm``.
+    same report in OCM's words, for profile ``ocm``. ``is_brought`` is False where the content can not
+    be brought to the cluster at all, so that it fails without having been touched.
     """
 
     content: str
@@ -25,6 +29,12 @@ class Observation:
     revision: str = ""
     started_at: datetime | None = None
     reported: Reported | None = None
+    is_brought: bool = True
+
+
+def unbrought(revision: str, reason: str) -> Observation:
+    """Of a cluster that the revision cannot be brought to, for what it lacks."""
+    return Observation(revision, Health.FAILED, reason, is_brought=False)
 
 
 def stand(

@@ -132,6 +132,10 @@ class Tracker(Protocol):
         """A wanted kind cannot be read, and why; "" once it can again. What is planned anew for it."""
         ...
 
+    def forget(self, kind: Kind) -> None:
+        """A wanted kind is watched no more: what is known of its objects may no longer be so."""
+        ...
+
     def take(self, event: Event, now: datetime) -> Iterable[Ref]:
         """Take in an event of any kind; what is planned anew for it."""
         ...

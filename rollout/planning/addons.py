@@ -58,6 +58,8 @@ class _Pass:
         hold = self._hold()
         steps = {k: s.live.step(hold or s.hold, now) for k, s in workload.shares.items()}
         writes: list[Write] = []
+        gone = NONE if hold else uninstalls(workload, addon, self.view.policy, now)
+        self._touched.update(write.ref.namespace for write in gone.writes)
         if hold is None:
             for key, share in workload.shares.items():
                 writes += self._touches(share, key, steps[key])
@@ -65,7 +67,6 @@ class _Pass:
             writes += self._installs()
             writes += owned(workload, addon, self._touched)
         writes += self._statuses(hold)
-        gone = NONE if hold else uninstalls(workload, addon, self.view.policy, now)
         reports = [
             ShareReport(s, steps[k], sum(workload.installed(c) is not None for c in steps[k].touch))
             for k, s in workload.shares.items()
@@ -108,9 +109,11 @@ class _Pass:
         return found
 
     def _restored(self, share: Share, key: str) -> list[Write]:
-        """Clusters that do not carry what they are supposed to (row 24)."""
+        """Clusters that do not carry what they are supposed to (row 24). What is touched in this
+        pass is to have something else from now on.
+        """
         found: list[Write] = []
-        for cluster in sorted(share.live.astray - self.addon.intents.held):
+        for cluster in sorted(share.live.astray - self.addon.intents.held - self._touched):
             rejection = share.live.rejections.get(cluster)
             if rejection is not None and rejection.retry_at > self.now:
                 self._recheck(rejection.retry_at)

@@ -218,7 +218,8 @@ def read_health(addon: ClusterAddOn, *, gate: bool) -> Report:
     """How a cluster does with what it carries.
 
     ``gate``: success also wants the agent itself to be Available. Failures of applying count once
-    the works carry what they should; before, they are those of an older revision.
+    the works carry what they should; before, they are those of an older revision. So does success:
+    what was applied last may be asked for again while something else is deployed.
     """
     progressing = addon.conditions.get(names.PROGRESSING)
     reason = progressing.reason if progressing else ""
@@ -226,7 +227,7 @@ def read_health(addon: ClusterAddOn, *, gate: bool) -> Report:
     degraded = addon.conditions.get(names.DEGRADED)
     if not addon.references:
         return Report(Health.SUCCEEDED)
-    if is_applied(addon) and message != NOT_READY:
+    if is_applied(addon) and message not in (NOT_READY, MISMATCH, NO_WORKS):
         if degraded is not None and degraded.is_true:
             return Report(Health.FAILED, "Degraded")
         return _gated(addon) if gate else Report(Health.SUCCEEDED)

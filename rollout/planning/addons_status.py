@@ -168,7 +168,7 @@ def halted(
 ) -> Condition:
     """Why nothing goes on at a placement, or that nothing stands in the way."""
     step = report.step
-    why = hold or step.halt or report.share.hold or step.hold or removals
+    why = hold or step.halt or report.share.hold or removals or step.hold
     why = why or step.gate
     if why is None and any(stage.blocked == "ConcurrencyZero" for stage in step.stages):
         why = Hold("ConcurrencyZero", "maxConcurrency is zero; raise it to go on")

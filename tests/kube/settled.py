@@ -16,7 +16,7 @@ from rollout.hub.faults import Fault, Faults, FaultyHub
 from rollout.hub.kube import KubeHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
-from rollout.planning.plan import Create, Patch, Write
+from rollout.planning.plan import Create, Patch, PatchStatus, Write
 from rollout.runtime.io import Done, Io, Outcome, ReadBack, Result
 from rollout.runtime.kube_io import KubeIo, outcome_of
 from tests.safety.door import Door, Ear
@@ -194,9 +194,15 @@ class KubeDoor(Door):
     """A door through which writes go as a controller sends them, one after the other."""
 
     def __init__(
-        self, faulty: FaultyHub, ear: Ear, refusing: set[str], hub: SettledHub, faults: Faults
+        self,
+        faulty: FaultyHub,
+        ear: Ear,
+        carrier: Kind,
+        refusing: set[str],
+        hub: SettledHub,
+        faults: Faults,
     ) -> None:
-        super().__init__(faulty, ear, refusing)
+        super().__init__(faulty, ear, carrier, refusing)
         self._server, self._faults = hub, faults
 
     def io(self) -> Io:
@@ -210,6 +216,8 @@ class KubeDoor(Door):
         match write:
             case Create(obj=changes) | Patch(changes=changes):
                 pass
+            case PatchStatus(status=status):
+                changes = {"status": status}
             case _:
                 changes = {}
         found: list[Outcome] = []
@@ -264,4 +272,5 @@ class ServedHistory(History):
         super().__init__(setting, die_after=die_after, hub=self.served)
 
     def make_door(self) -> Door:
-        return KubeDoor(self.faulty, self.judge, self.hands.refusing, self.served, self.faults)
+        refusing, kind = self.hands.refusing, self.subject.carrier
+        return KubeDoor(self.faulty, self.judge, kind, refusing, self.served, self.faults)

@@ -11,6 +11,7 @@ import signal
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import cycle, pairwise
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ SEEDS = (5, 7, 8, 17, 21, 23, 25, 30, 31, 38, 59)
 CRASHES = (50, 4)
 """A seed, and after how many of its writes a controller dies."""
 GUARDS = {
-    "S9": {"works_created": 80, "owner_changes": 8, "twins_removed": 2},
+    "S9": {"carriers_created": 80, "relabelled": 8, "twins_removed": 2},
     "S11": {"torn": 30, "removals": 5, "brake": 1, "kept_by_live_read": 10},
     "R1": {"restarts": 8, "restarts_in_flight": 2, "crashes_between_writes": 4,
            "verdict_before_touch": 300, "crash_after_write_k": 4},
@@ -104,9 +105,8 @@ def tally(stage: Stage) -> Tally:
             for violation in history.violations:
                 found.blame(seed, violation.promise, str(violation))
         seed, deaths = CRASHES
-        crash_everywhere(
-            seed, found.counts, lambda *what: found.blame(seed, *what), deaths, stage.make
-        )
+        blame = partial(found.blame, seed)
+        crash_everywhere(found.kind, seed, found.counts, blame, deaths, stage.make)
     stage.clear()
     return found
 

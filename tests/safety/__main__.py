@@ -1,11 +1,12 @@
-"""``python -m tests.safety --histories N [--seed S] [--only S3,R1] [--jobs J] [--mutants]``."""
+"""``python -m tests.safety --histories N [--kind addon] [--seed S] [--only S3,R1] [--mutants]``."""
 
 import argparse
 import os
 import sys
 
+from tests.safety.kinds import SUBJECTS
 from tests.safety.mutants import MUTANTS, hunt
-from tests.safety.promises import PROMISES, least, short
+from tests.safety.promises import least, promises_of, short
 from tests.safety.suite import Tally, run_all, silence
 
 
@@ -16,18 +17,21 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--only", default="", metavar="IDS", help="promises to report, by comma")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="J")
     parser.add_argument("--mutants", action="store_true", help="look for kept faults instead")
+    parser.add_argument("--kind", choices=sorted(SUBJECTS), help="of workload; both, if left out")
     options = parser.parse_args(arguments)
+    kinds = [options.kind] if options.kind else list(SUBJECTS)
     only = {key for key in options.only.split(",") if key}
     if options.mutants:
-        return mutants(only, options.histories)
-    return report(run_all(options.seed, options.histories, options.jobs), only)
+        return mutants(kinds, only, options.histories)
+    tallies = [run_all(options.seed, options.histories, options.jobs, kind) for kind in kinds]
+    return max(report(tally, only) for tally in tallies)
 
 
 def report(tally: Tally, only: set[str]) -> int:
     """Print the table. Returns: 1 where a promise was broken or hardly put to the test."""
     failed = False
-    print(f"{tally.histories} histories")
-    for promise in PROMISES:
+    print(f"{tally.histories} histories of kind {tally.kind}")
+    for promise in promises_of(tally.kind):
         if only and promise.key not in only:
             continue
         broken = [entry for entry in tally.broken if entry[1] == promise.key]
@@ -43,17 +47,17 @@ def report(tally: Tally, only: set[str]) -> int:
     return int(failed)
 
 
-def mutants(only: set[str], histories: int) -> int:
+def mutants(kinds: list[str], only: set[str], histories: int) -> int:
     """Look for every kept fault in at most so many histories. Returns: 1 where one is not found."""
     missed = 0
     for mutant in MUTANTS:
-        if only and mutant.promise not in only:
+        if mutant.kind not in kinds or (only and mutant.promise not in only):
             continue
         with silence():
             seed = hunt(mutant, histories)
         missed += seed is None
         word = "MISSED" if seed is None else f"seed {seed}"
-        print(f"{mutant.promise:4} {word:10} {mutant.name}", flush=True)
+        print(f"{mutant.kind:10} {mutant.promise:4} {word:10} {mutant.name}", flush=True)
     return int(missed > 0)
 
 

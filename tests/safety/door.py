@@ -14,8 +14,8 @@ from rollout.errors import Denied, Gone, Invalid
 from rollout.hub.base import Expire, Listing, Sink
 from rollout.hub.faults import FaultyHub
 from rollout.model.events import Change, Event
-from rollout.model.kinds import MANIFEST_WORK, Kind, Obj, Ref, ref_of
-from rollout.planning.plan import Create, Patch, Write
+from rollout.model.kinds import Kind, Obj, Ref, ref_of
+from rollout.planning.plan import Create, Patch, PatchStatus, Write
 from rollout.runtime.io import Done, InlineIo, Io, Outcome, perform
 
 T = TypeVar("T")
@@ -42,10 +42,13 @@ class Ear(Protocol):
 
 
 class Door:
-    """A hub for one engine process. ``writes_left`` None: it does not die by itself."""
+    """A hub for one engine process. ``writes_left`` None: it does not die by itself.
 
-    def __init__(self, hub: FaultyHub, ear: Ear, refusing: set[str]) -> None:
-        self._hub, self._ear, self._refusing = hub, ear, refusing
+    Admission refuses carriers (of this kind) in the namespaces of ``refusing``.
+    """
+
+    def __init__(self, hub: FaultyHub, ear: Ear, carrier: Kind, refusing: set[str]) -> None:
+        self._hub, self._ear, self._carrier, self._refusing = hub, ear, carrier, refusing
         self.writes_left: int | None = None
         self.writes = 0
         self.open = True
@@ -78,7 +81,7 @@ class Door:
         return self._write(ref, changes, lambda: self._hub.patch(ref, changes, version))
 
     def patch_status(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
-        return self._write(ref, {}, lambda: self._hub.patch_status(ref, changes, version))
+        return self._write(ref, changes, lambda: self._hub.patch_status(ref, changes, version))
 
     def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
         self._write(ref, {}, lambda: self._hub.delete(ref, uid, version))
@@ -119,13 +122,15 @@ class Door:
                 self._ear.attempted(ref, obj)
             case Patch(ref, changes):
                 self._ear.attempted(ref, changes)
+            case PatchStatus(ref, status):
+                self._ear.attempted(ref, {"status": status})
             case _:
                 pass
 
     def _write(self, ref: Ref, changes: Obj, call: Callable[[], T]) -> T:
         self._ear.attempted(ref, changes)
         self._ear.writing(is_ours=True)
-        if ref.kind is MANIFEST_WORK and ref.namespace in self._refusing and changes:
+        if ref.kind is self._carrier and ref.namespace in self._refusing and changes:
             self._ear.writing(is_ours=False)
             self._ear.refused(ref)
             fault = Invalid if int(ref.namespace[1:]) % 2 else Denied

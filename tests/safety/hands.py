@@ -15,24 +15,24 @@ from rollout.model.kinds import (
     CLUSTER_SET_BINDING,
     CONFIG_MAP,
     MANAGED_CLUSTER,
-    MANIFEST_WORK,
     PLACEMENT,
-    REPLICA_SET,
     Obj,
     Ref,
 )
 from tests.safety import objects
 from tests.safety.decider import Decider
+from tests.safety.kinds import EDITORS
+from tests.safety.operators import CLEARED, Operators
 from tests.safety.setting import FIX, REVISIONS, Setting, strategy
+from tests.safety.subject import Editor
 from tests.safety.terms import Groups
-
-WORKLOAD = Ref(REPLICA_SET, objects.WORKLOAD)
 
 
 class Hands:
     """Acts on the hub directly, never through the engine.
 
-    ``later`` calls a function after a span. ``flying`` tells which clusters are in flight.
+    What concerns the workload itself is done by its `Editor`. ``later`` calls a function after a
+    span. ``flying`` tells which clusters are in flight.
     """
 
     def __init__(
@@ -51,17 +51,24 @@ class Hands:
             flying,
         )
         self.dice = Random(f"hands:{setting.seed}")
+        self.editor: Editor = EDITORS[setting.kind](setting, hub, self.dice, self._soon)
         self.refusing: set[str] = set()
         self.deciders = {
             ref: Decider(hub, ref, self.dice, told=setting.told)
             for ref in setting.refs
             if setting.foreign
         }
+        self.operators = Operators(setting, hub, self.editor, now, self._soon, flying)
         self._added = 0
 
     def act(self, verb: str) -> None:
         with suppress(Gone, Conflict):  # what it is about is not there just now
-            getattr(self, f"do_{verb}")()
+            for each in (self, self.operators, self.editor):
+                do = getattr(each, f"do_{verb}", None)
+                if do is not None:
+                    do()
+                    return
+            raise AttributeError(verb)
 
     # -- at the beginning and at the end ---------------------------------------------------------
 
@@ -86,7 +93,8 @@ class Hands:
         for ref in setting.refs:
             self._place(ref)
         notes = {names.FAILURE_TOLERANCE: "Strict"} if setting.strict else {}
-        hub.create(WORKLOAD, objects.replica_set("r1", setting.rules, setting.strategies, notes))
+        notes.update(setting.notes)
+        self.editor.create(setting.strategies, notes)
 
     def heal(self) -> None:
         """Everything is repaired, and a good revision is asked for."""
@@ -106,73 +114,33 @@ class Hands:
             self.hub.patch(Ref(PLACEMENT, f"{objects.NAMESPACE}/{ref}"), {"spec": spec})
         until = rfc3339(self._now() + timedelta(days=1))
         good = {"maxConcurrency": "25%", "minSuccessTime": "30s"}
-        refs = [
-            {"name": ref, "rolloutStrategy": {"type": "Progressive", "progressive": good}}
-            for ref in self.setting.refs
-        ]
-        template = objects.template(FIX, self.setting.rules)
-        notes = {names.PAUSED: None, names.SKIP: None, names.RELEASE_REMOVALS: until}
-        self._edit({"placementRefs": refs, "manifestWorkTemplate": template}, notes)
+        strategies = {
+            ref: {"type": "Progressive", "progressive": good} for ref in self.setting.refs
+        }
+        notes = {names.PAUSED: None, names.SKIP: None, names.RELEASE_REMOVALS: until, **CLEARED}
+        self.operators.heal()
+        self.editor.heal(FIX, strategies, notes)
 
     # -- people ----------------------------------------------------------------------------------
 
     def do_new_revision(self) -> None:
-        carried = objects.revision_of(self._workload()["spec"]["manifestWorkTemplate"])
-        at = REVISIONS.index(carried) if carried in REVISIONS else 0
-        self._roll_out(REVISIONS[(at + 1) % len(REVISIONS)])
+        asked = self.editor.asked()
+        at = REVISIONS.index(asked) if asked in REVISIONS else 0
+        self.editor.roll_out(REVISIONS[(at + 1) % len(REVISIONS)])
 
     def do_old_revision(self) -> None:
-        carried = objects.revision_of(self._workload()["spec"]["manifestWorkTemplate"])
-        self._roll_out(self.dice.choice([r for r in REVISIONS if r != carried]))
-
-    def _roll_out(self, revision: str) -> None:
-        self._edit({"manifestWorkTemplate": objects.template(revision, self.setting.rules)})
+        asked = self.editor.asked()
+        self.editor.roll_out(self.dice.choice([r for r in REVISIONS if r != asked]))
 
     def do_edit_strategy(self) -> None:
-        refs = [{"name": ref, "rolloutStrategy": strategy(self.dice)} for ref in self.setting.refs]
-        self._edit({"placementRefs": refs})
-
-    def do_misconfigure(self) -> None:
-        """A deadline that is none, for a while."""
-        before = self._workload()["spec"]["placementRefs"]
-        refs = [dict(ref) for ref in before]
-        refs[0]["rolloutStrategy"] = {"type": "All", "all": {"progressDeadline": "10x"}}
-        self._edit({"placementRefs": refs})
-        self._soon(lambda: self._edit({"placementRefs": before}))
+        self.editor.edit(strategies={ref: strategy(self.dice) for ref in self.setting.refs})
 
     def do_pause(self) -> None:
-        self._edit({}, {names.PAUSED: "true"})
-        self._soon(lambda: self._edit({}, {names.PAUSED: "false"}))
+        self.editor.edit(notes={names.PAUSED: "true"})
+        self._soon(lambda: self.editor.edit(notes={names.PAUSED: "false"}))
 
     def do_skip(self) -> None:
-        self._edit({}, {names.SKIP: ",".join(self._some(2))})
-
-    def do_relabel_workload(self) -> None:
-        self.hub.patch(WORKLOAD, {"metadata": {"labels": {"team": self.dice.choice("abc")}}})
-
-    def do_meddle(self) -> None:
-        """Someone edits works by hand."""
-        for ref in self._works(2):
-            spec = self.hub.get(ref)["spec"]
-            manifest = dict(spec["workload"]["manifests"][0])
-            manifest["data"] = {"v": "by hand"}
-            self.hub.patch(ref, {"spec": {"workload": {"manifests": [manifest]}}})
-
-    def do_delete_work(self) -> None:
-        for ref in self._works(2):
-            self.hub.delete(ref)
-
-    def do_twin(self) -> None:
-        """Someone else made a work for the same workload, as OCM names them."""
-        for ref in self._works(1):
-            obj = self.hub.get(ref)
-            meta = {
-                "name": "web-twin",
-                "namespace": ref.namespace,
-                "labels": obj["metadata"]["labels"],
-            }
-            twin = {**obj, "metadata": meta}
-            self.hub.create(Ref(MANIFEST_WORK, f"{ref.namespace}/web-twin"), twin)
+        self.editor.edit(notes={names.SKIP: ",".join(self._some(2))})
 
     # -- the fleet -------------------------------------------------------------------------------
 
@@ -232,8 +200,7 @@ class Hands:
 
     def do_overlap(self) -> None:
         """The order of the placements changes, so that others own the clusters they share."""
-        refs = self._workload()["spec"]["placementRefs"]
-        self._edit({"placementRefs": list(reversed(refs))})
+        self.editor.overlap()
 
     def do_nobody(self) -> None:
         """All clusters leave the selection for a while."""
@@ -257,30 +224,12 @@ class Hands:
 
     # -- how -------------------------------------------------------------------------------------
 
-    def _workload(self) -> Obj:
-        return self.hub.get(WORKLOAD)
-
-    def _edit(self, spec: Obj, notes: Obj | None = None) -> None:
-        changes: Obj = {"spec": spec} if spec else {}
-        if notes:
-            changes["metadata"] = {"annotations": notes}
-        self.hub.patch(WORKLOAD, changes)
-
     def _soon(self, what: Callable[[], None]) -> None:
         self._later(timedelta(seconds=self.dice.randrange(5, 240)), what)
 
     def _some(self, most: int) -> list[str]:
         count = min(len(self.setting.clusters), self.dice.randrange(1, most + 1))
         return sorted(self.dice.sample(self.setting.clusters, count))
-
-    def _works(self, most: int) -> list[Ref]:
-        keys = [
-            f"{o['metadata']['namespace']}/{o['metadata']['name']}"
-            for o in self.hub.list(MANIFEST_WORK).items
-            if "deletionTimestamp" not in o["metadata"]
-        ]
-        chosen = self.dice.sample(keys, min(len(keys), most))
-        return [Ref(MANIFEST_WORK, key) for key in chosen]
 
     def _is_there(self, ref: Ref) -> bool:
         try:

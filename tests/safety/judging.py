@@ -7,15 +7,16 @@ from datetime import datetime
 from random import Random
 from typing import Any
 
-from rollout.fleet.fleet import Fleet
 from rollout.model import names
-from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import Ref
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Plan
-from rollout.strategies.base import Phase, Standing, Step, Verdict
-from tests.safety import objects
+from rollout.strategies.base import Standing, Step, Verdict
+from tests.safety import wishes
 from tests.safety.model import Rollout
+from tests.safety.operating import OperationsJudge
 from tests.safety.questions import pure, worse_news
-from tests.safety.terms import Stage, health_of
+from tests.safety.statuses import StatusJudge
+from tests.safety.terms import Stage
 from tests.safety.told import Told
 
 Blame = Callable[[str, str], None]
@@ -23,11 +24,11 @@ Blame = Callable[[str, str], None]
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """A write of a work: which revision the cluster then carries."""
+    """A write of a carrier: which revision the cluster then has."""
 
     cluster: str
     revision: str
-    write: Create | Patch
+    write: Create | Patch | PatchStatus
 
 
 class PlanJudge:
@@ -35,37 +36,48 @@ class PlanJudge:
 
     def __init__(self, told: Told, counts: Counter[str], blame: Blame) -> None:
         self.told, self.counts, self.blame = told, counts, blame
+        self.subject = told.subject
+        self._statuses = StatusJudge(told, counts, blame)
         self.calm = True
+        self.creating: dict[str, str] = {}  # cluster -> revision that its new carrier is made for
+        self._moves = 0
         self.dice = Random(0)
         self.asking = 0.05  # how often a decision is asked for in other ways
-        self.refusing = False
         self.restarted_in_flight: set[str] = set()
+        self.retrying: set[str] = set()  # clusters that this plan gives another attempt
+        self.operations = OperationsJudge(counts, blame)
 
-    def judge(self, plan: Plan, fleet: Fleet, now: datetime) -> None:
+    def judge(self, plan: Plan, view: Any, now: datetime) -> None:
         told = self.told
         told.look(now)
         if told.workload() is None:
             return
+        self.counts["S9.owner_changes"] += told.moves - self._moves
+        self._moves = told.moves
+        self.creating = {}
+        self.retrying = set()
         writes = [w for write in plan.writes if (w := self._write(write)) is not None]
-        works = [write.ref for write in plan.writes if write.ref.kind is MANIFEST_WORK]
-        for ref, times in Counter(works).items():
+        carriers = [w.ref for w in plan.writes if w.ref.kind is self.subject.carrier]
+        for ref, times in Counter(carriers).items():
             if times > 1:
                 self.blame("S9", f"one plan writes {ref} {times} times")
         by_rollout: dict[str, list[Write]] = {name: [] for name in told.rollouts}
         for write in writes:
             owner = told.owner(write.cluster)
             if owner is None:
-                self.blame("S9", f"{write.cluster} is written to, but nothing selects it")
+                self._for_nobody(write)
             else:
                 by_rollout[owner.name].append(write)
-        workload = fleet.peek(objects.WORKLOAD)
+                self._owned(write, self.subject.share_key(owner.name))
+        workload = view.peek(self.subject.ref.key)
         for name, rollout in told.rollouts.items():
-            share = workload.shares.get(name) if workload else None
+            share = workload.shares.get(self.subject.share_key(name)) if workload else None
             step = share.live.last if share else Step()
             if share is not None and self.dice.random() < self.asking:
                 known = share.live.ledger.rollout
                 pure(known, step, now, self.dice, self.blame)
                 worse_news(known, now, self.dice, self.counts, self.blame)
+                self.operations.way_back(share.live, now, self.dice)
             present = share.live.ledger.standings if share else {}
             standings = {
                 cluster: standing
@@ -73,27 +85,61 @@ class PlanJudge:
                 if share and standing.revision == share.live.revision
             }
             self._rollout(rollout, by_rollout[name], step, standings, now)
-        self._paused(plan)
+        self._paused(plan, writes)
         self._deletes(plan, now)
         self._labels(plan)
         for each in plan.writes:
-            if isinstance(each, PatchStatus) and each.ref.kind is REPLICA_SET:
-                self._status(each.status, fleet, now)
+            if isinstance(each, PatchStatus) and each.ref == self.subject.ref:
+                self._statuses.judge(each.status, view, now)
+            elif isinstance(each, PatchStatus) and each.ref.kind is self.subject.carrier:
+                self._success(each)
 
     def _write(self, write: Any) -> Write | None:
-        if not isinstance(write, Create | Patch) or write.ref.kind is not MANIFEST_WORK:
+        if write.ref.kind is not self.subject.carrier:
             return None
-        cluster = write.ref.namespace
-        if isinstance(write, Create):
-            return Write(cluster, objects.revision_of(write.obj["spec"]), write)
-        spec = write.changes.get("spec")
-        if spec is None:
-            return None
-        return Write(cluster, objects.revision_of(spec) or self._carried(write.ref), write)
+        match write:
+            case Create(_, changes) | Patch(_, changes):
+                pass
+            case PatchStatus(_, status):
+                changes = {"status": status}
+            case _:
+                return None
+        cluster, find = write.ref.namespace, self.told.objects.get
+        revision = self.subject.brought(find(write.ref), changes, find)
+        if not revision and isinstance(write, Create) and write.touch and write.touch.first:
+            # What it brings comes with a further write; the slot is taken now.
+            owner = self.told.owner(cluster)
+            revision = owner.terms.revision if owner and owner.terms else "?"
+            self.creating[cluster] = revision
+        return Write(cluster, revision, write) if revision else None
 
-    def _carried(self, ref: Ref) -> str:
-        obj = self.told.objects.get(ref)
-        return objects.revision_of(obj["spec"]) if obj else ""
+    def _owned(self, write: Write, owner: str) -> None:
+        """S9: only the rollout that owns a cluster brings anything to it."""
+        touch = write.write.touch
+        if touch is not None and touch.placement != owner:
+            self.blame("S9", f"{write.cluster} of {owner} is written to for {touch.placement}")
+
+    def _for_nobody(self, write: Write) -> None:
+        """S9: what nobody selects is left alone, unless a person made it."""
+        carrier, workload = self.told.objects.get(write.write.ref), self.told.workload()
+        if carrier is None or workload is None:
+            self.blame("S9", f"{write.cluster} is written to, but nothing selects it")
+            return
+        allowed = self.subject.for_nobody(workload, carrier, self.told.objects.get)
+        self.counts["S9.for_nobody"] += 1
+        if write.revision != allowed:
+            self.blame("S9", f"{write.cluster} gets {write.revision}, but nothing selects it")
+
+    def _success(self, write: PatchStatus) -> None:
+        """S6: success is only told of what agents said of this revision and generation."""
+        before = self.told.objects.get(write.ref)
+        if before is None:
+            return
+        find = self.told.objects.get
+        self.counts["S6.successes"] += 1
+        wrong = self.subject.false_success(before, {"status": write.status}, find)
+        if wrong:
+            self.blame("S6", f"{write.ref} is said to have succeeded, but {wrong}")
 
     # -- one placementRef --------------------------------------------------------------------------
 
@@ -109,13 +155,16 @@ class PlanJudge:
         if terms is None:
             return
         touched = [w for w in writes if self._is_touch(rollout, w)]
+        back = [w for w in touched if self._is_rollback(rollout, w)]
         for write in touched:
             rollout.planned[write.cluster, write.revision] = now
-            if write.revision != terms.revision:
+            if write.revision != terms.revision and write not in back:
                 self.blame("R1", f"{write.cluster} is written {write.revision}, not asked for")
             if not (write.write.touch and write.write.touch.cause):
                 self.blame("O1", f"the touch of {write.cluster} has no cause")
-        clusters = [w.cluster for w in touched]
+        clusters = [w.cluster for w in touched if w not in back]
+        given_back = [(w.cluster, w.revision) for w in back]
+        self.operations.judge(rollout, clusters, given_back, now)
         self._verdicts(rollout, step, now)
         self._soaked(rollout, standings, now)
         self._halted(rollout, clusters, now)
@@ -128,10 +177,23 @@ class PlanJudge:
         track = rollout.tracks.get(write.cluster)
         if track is None:
             return True
+        first = write.write.touch is not None and write.write.touch.first
+        if first and (track.void or track.maybe_void) and track.revision == write.revision:
+            self.retrying.add(write.cluster)
+            self.counts["S1.tried_again"] += 1
+            return True
+        if self._is_rollback(rollout, write):
+            return True
         known = {track.revision}
         if not track.landed and track.before is not None:
             known.add(track.before.revision)
         return write.revision not in known
+
+    @staticmethod
+    def _is_rollback(rollout: Rollout, write: Write) -> bool:
+        """Whether the write takes the revision back; `OperationsJudge` judges whether it may."""
+        touch = write.write.touch
+        return touch is not None and touch.first and write.revision != rollout.terms_revision
 
     def _verdicts(self, rollout: Rollout, step: Step, now: datetime) -> None:
         """S6, S13: nobody soaks or times out early."""
@@ -142,10 +204,7 @@ class PlanJudge:
             if settled.verdict is Verdict.SOAKED:
                 self.counts["S13.soaks_ended"] += 1
                 if not rollout.has_soaked(track, now):
-                    work = self.told.work(settled.cluster)
-                    stale = health_of(work) != "succeeded" or (
-                        work is not None and objects.revision_of(work["spec"]) != track.revision
-                    )
+                    stale = self.told.carries(settled.cluster) != (track.revision, "succeeded")
                     self.blame("S6" if stale else "S13", f"{settled.cluster} did not soak: {track}")
             else:
                 self.counts["S13.deadlines_ended"] += 1
@@ -196,6 +255,7 @@ class PlanJudge:
                 found.append(stage)
             self._limit(rollout, stage, mine, now)
             is_open = is_open and rollout.may_have_passed(stage, now)
+            is_open = is_open and not wishes.shut(rollout, stage, "before", "after")
         return found
 
     def _limit(self, rollout: Rollout, stage: Stage, mine: list[str], now: datetime) -> None:
@@ -251,7 +311,13 @@ class PlanJudge:
         if rollout.hold or len(step.stages) != len(rollout.plan.stages):
             return
         for stage, report in zip(rollout.plan.stages, step.stages, strict=True):
-            waiting = [c for c in stage.members if rollout.current(c) is None and c not in touched]
+            waiting = [
+                c
+                for c in stage.members
+                if rollout.current(c) is None and c not in touched and not rollout.is_maybe(c)
+                if rollout.terms is not None and c not in rollout.terms.asked.held
+                if c not in rollout.back.given
+            ]
             self.counts["O1.waiting"] += bool(waiting)
             if waiting and not report.blocked:
                 self.blame("O1", f"{waiting} wait in {stage.key!r} and nobody says why")
@@ -263,11 +329,16 @@ class PlanJudge:
         terms = rollout.terms
         if rollout.hold or self.told.paused or terms is None or terms.strict or not rollout.sure:
             return
+        if self.told.frozen or rollout.doubt:
+            return
+        if not all(rollout.said.opens(gate) for gate in terms.asked.gates):
+            return
         exact = all(t.exact and t.landed and not t.refused for t in rollout.tracks.values())
         if not exact or not self.calm or rollout.breach(now):
             return
         for stage in stages:
-            fresh = [c for c in stage.members if rollout.current(c) is None]
+            free_to_go = [c for c in stage.members if c not in terms.asked.held]
+            fresh = [c for c in free_to_go if rollout.current(c) is None]
             flying = [c for c in stage.members if rollout.in_flight(c, now)]
             old = [c for c in fresh if c in flying]
             free = None if stage.limit is None else max(0, stage.limit - len(flying))
@@ -281,97 +352,53 @@ class PlanJudge:
 
     # -- the workload ------------------------------------------------------------------------------
 
-    def _paused(self, plan: Plan) -> None:
-        if not self.told.paused:
+    def _paused(self, plan: Plan, writes: list[Write]) -> None:
+        if not self.told.paused and not self.told.frozen:
             return
-        self.counts["S8.paused"] += 1
-        for write in plan.writes:
-            if write.ref.kind is MANIFEST_WORK:
-                self.blame("S8", f"{write.ref} is written to while paused")
+        self.counts["S8.frozen" if self.told.frozen else "S8.paused"] += 1
+        for write in writes:
+            self.blame("S8", f"{write.cluster} gets {write.revision} while paused")
+        for each in plan.writes:
+            is_report = isinstance(each, PatchStatus)
+            if each.ref.kind is self.subject.carrier and not is_report:
+                self.blame("S8", f"{each.ref} is written to while paused")
 
     def _deletes(self, plan: Plan, now: datetime) -> None:
         """S11: on a consistent and quiet read alone, and never for a placement that is missing."""
         rollouts = self.told.rollouts.values()
         torn = [r.name for r in rollouts if r.hold in ("TornDecisions", "NotDecided")]
         quiet = [r.name for r in rollouts if r.quiet_until is not None]
-        here = {d.ref.namespace for d in plan.writes if isinstance(d, Delete)}
+        holds = {r.name: r.hold for r in rollouts}
         if torn:
             self.counts["S11.torn"] += 1
-        for cluster in here:
-            if len(self.told.works(cluster)) > 1 and self.told.owner(cluster):
+        for write in plan.writes:
+            if not isinstance(write, Delete) or write.ref.kind is not self.subject.carrier:
+                continue
+            cluster, carrier = write.ref.namespace, self.told.objects.get(write.ref)
+            if len(self.told.carriers(cluster)) > 1 and self.told.owner(cluster):
                 continue  # twins
-            for write in plan.writes:
-                if not isinstance(write, Delete) or write.ref.namespace != cluster:
-                    continue
-                if write.ref.kind is not MANIFEST_WORK:
-                    continue
-                if torn or quiet:
-                    self.blame("S11", f"{write.ref} is removed; torn {torn}, not quiet {quiet}")
-                if self.told.owner(cluster) is not None:
-                    self.blame("S11", f"{write.ref} is removed, though it is selected")
-                home = self._label(write.ref)
-                rollout = self.told.rollouts.get(home)
-                if rollout is not None and rollout.hold == "PlacementNotFound":
-                    self.blame("S11", f"{write.ref} is removed, but {home} does not exist")
+            if torn or quiet:
+                self.blame("S11", f"{write.ref} is removed; torn {torn}, not quiet {quiet}")
+            if self.told.owner(cluster) is not None:
+                self.blame("S11", f"{write.ref} is removed, though it is selected")
+            kept = self.subject.may_not_go(carrier, holds) if carrier else ""
+            if kept:
+                self.blame("S11", f"{write.ref} is removed, but {kept}")
+
+    def _labels(self, plan: Plan) -> None:
+        """S9: a carrier is relabelled only when its cluster has another owner."""
+        for write in plan.writes:
+            if not isinstance(write, Patch) or write.ref.kind is not self.subject.carrier:
+                continue
+            labels = (write.changes.get("metadata") or {}).get("labels") or {}
+            new, old = labels.get(names.WORK_PLACEMENT_LABEL), self._label(write.ref)
+            if new and new != old:
+                self.counts["S9.relabelled"] += 1
+                owner = self.told.owner(write.ref.namespace)
+                if owner is None or owner.name != new:
+                    self.blame("S9", f"{write.ref} is given to {new}, its owner is {owner}")
 
     def _label(self, ref: Ref) -> str:
         obj = self.told.objects.get(ref)
         labels = (obj["metadata"].get("labels") or {}) if obj else {}
         return str(labels.get(names.WORK_PLACEMENT_LABEL, ""))
-
-    def _labels(self, plan: Plan) -> None:
-        """S9: a work is relabelled only when its cluster has another owner."""
-        for write in plan.writes:
-            if not isinstance(write, Patch) or write.ref.kind is not MANIFEST_WORK:
-                continue
-            labels = (write.changes.get("metadata") or {}).get("labels") or {}
-            new, old = labels.get(names.WORK_PLACEMENT_LABEL), self._label(write.ref)
-            if new and new != old:
-                self.counts["S9.owner_changes"] += 1
-                owner = self.told.owner(write.ref.namespace)
-                if owner is None or owner.name != new:
-                    self.blame("S9", f"{write.ref} is given to {new}, its owner is {owner}")
-
-    def _status(self, status: Obj, fleet: Fleet, now: datetime) -> None:
-        """S12, S16, S7: the tally adds up, and nothing is called complete that is not."""
-        said = {c["type"]: c for c in status["conditions"]}
-        shares = status["placementSummary"]
-        workload = fleet.peek(objects.WORKLOAD)
-        for rollout, share in zip(self.told.rollouts.values(), shares, strict=True):
-            desired = share["summary"]["desiredTotal"]
-            live = workload.shares[rollout.name].live if workload else None
-            phases: Counter[Phase] = Counter()
-            for stage in live.last.stages if live else ():
-                phases.update(stage.phases)
-            tally = sum(n for phase, n in phases.items() if phase is not Phase.LOST)
-            self.counts["S12.statuses"] += 1
-            anew = rollout.bad and not (live and live.last.stages)  # nothing was ever agreed
-            if tally != desired and not anew:
-                self.blame("S12", f"{rollout.name}: states of {tally} clusters, {desired} selected")
-            if not rollout.hold and desired != len(rollout.selected):
-                self.blame("S12", f"{rollout.name}: says {desired}, selects {rollout.selected}")
-        self._complete(said, now)
-
-    def _complete(self, said: dict[str, Obj], now: datetime) -> None:
-        rollouts = list(self.told.rollouts.values())
-        total = sum(len(r.selected) for r in rollouts)
-        self.counts["S16.zero_targets"] += not total
-        self.counts["S11.brake"] += said["Progressing"]["reason"] == "RemovalBrake"
-        is_done = (
-            said["Ready"]["status"] == "True" or said["PlacementRolledOut"]["status"] == "True"
-        )
-        generation = (self.told.workload() or {})["metadata"]["generation"]
-        if any(c["observedGeneration"] != generation for c in said.values()):
-            self.blame("S6", "a condition is not about this generation")
-        if is_done:
-            if not total:
-                self.blame("S16", "complete, but nothing is selected")
-            late = [
-                c for r in rollouts for c in r.selected if not r.is_done(c, now) or r.terms is None
-            ]
-            if late:
-                self.blame("R1", f"complete, but {late} are not")
-        # Where others own all that a placement selects, nothing waits for it.
-        holds = {r.hold for r in rollouts if r.hold and (r.selected or not total)}
-        if holds and (is_done or said["Progressing"]["status"] != "False"):
-            self.blame("S7", f"held by {holds}, but the status says {said['Progressing']}")

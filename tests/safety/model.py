@@ -10,9 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from rollout.model.kinds import Obj
-from tests.safety.objects import revision_of
-from tests.safety.terms import GRACE, Groups, Plan, Stage, Terms, health_of, stages_of
+from tests.safety import wishes
+from tests.safety.asked import Said
+from tests.safety.subject import Carried
+from tests.safety.terms import GRACE, Groups, Plan, Stage, Terms, stages_of
+from tests.safety.way_back import WayBack
 
 Span = tuple[datetime, datetime]
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
@@ -36,6 +38,8 @@ class Track:
     fresh: bool = True  # the engine may not have written this down yet
     refused: bool = False
     exact: bool = True
+    void: bool = False  # a person asked for another attempt
+    maybe_void: bool = False  # the engine may have taken it so
 
     def turn(self, health: str, now: datetime) -> None:
         if health != self.health:
@@ -45,14 +49,18 @@ class Track:
 
 @dataclass(slots=True)
 class Rollout:
-    """One placementRef. ``sure``: since this revision began, nothing was uncertain."""
+    """One placement. ``sure``: since this revision began, nothing was uncertain.
+
+    ``total`` counts what it selects, with what others own. ``carries``: what a cluster has.
+    """
 
     name: str
     terms: Terms | None = None
     groups: Groups | None = None
+    total: int = 0
     named: frozenset[str] = frozenset()
     hold: str = ""
-    bad: bool = False  # what is asked for now cannot be honoured
+    bad: str = ""  # why what is asked for now cannot be honoured
     quiet_until: datetime | None = None
     tracks: dict[str, Track] = field(default_factory=dict)
     departed: dict[str, Track] = field(default_factory=dict)
@@ -63,9 +71,19 @@ class Rollout:
     outages: list[Span] = field(default_factory=list)
     tried: dict[tuple[str, str], datetime] = field(default_factory=dict)  # first attempts
     planned: dict[tuple[str, str], datetime] = field(default_factory=dict)  # latest plans
-    works: Callable[[str], Obj | None] = lambda _: None
+    carries: Callable[[str], Carried | None] = lambda _: None
     available: Callable[[str], bool] = lambda _: True
     sure: bool = True
+    doubt: bool = False  # a stage that the model takes for passed may not have been
+    fingerprint: str = ""
+    said: Said = field(default_factory=Said)
+    opened: set[tuple[str, str]] = field(default_factory=set)  # gate, key of its stage
+    retried: str = ""
+    back: WayBack = field(default_factory=WayBack)
+
+    @property
+    def terms_revision(self) -> str:
+        return self.terms.revision if self.terms else ""
 
     @property
     def selected(self) -> set[str]:
@@ -120,7 +138,7 @@ class Rollout:
         track = self.tracks.get(cluster)
         while track is not None and not track.landed:
             track = track.before
-        if track is None:
+        if track is None or track.void or track.maybe_void:
             return False
         return not self.has_soaked(track, now) and not self.is_free(track, now)
 
@@ -129,7 +147,7 @@ class Rollout:
         if self.terms is None or cluster in self.terms.skip:
             return True
         track = self.tracks.get(cluster)
-        if track is None or track.revision != self.terms.revision:
+        if track is None or track.revision != self.terms.revision or track.void:
             return False
         return self.has_soaked(track, now) or self.is_free(track, now)
 
@@ -138,6 +156,8 @@ class Rollout:
         found: list[tuple[datetime, str]] = []
         for cluster, track in self.tracks.items():
             if not (track.exact and track.landed and self.terms) or track.soaked or track.ended:
+                continue
+            if track.void or track.maybe_void:
                 continue
             if cluster in self.terms.skip:
                 continue
@@ -150,10 +170,17 @@ class Rollout:
                 found.append((track.since + GRACE, cluster))
         return min((item for item in found if item[0] > now), default=None)
 
-    def current(self, cluster: str) -> Track | None:
-        """The track, where it is on the present revision."""
+    def is_maybe(self, cluster: str) -> bool:
+        """Whether it is not known if its attempt counts."""
         track = self.tracks.get(cluster)
-        return track if track and self.terms and track.revision == self.terms.revision else None
+        return track is not None and track.maybe_void
+
+    def current(self, cluster: str) -> Track | None:
+        """The track, where it is on the present revision, and its attempt counts."""
+        track = self.tracks.get(cluster)
+        if track is None or self.terms is None or track.void or track.maybe_void:
+            return None
+        return track if track.revision == self.terms.revision else None
 
     def failures(self, stage: Stage | None, now: datetime) -> int:
         """In one stage, or in all."""
@@ -188,7 +215,7 @@ class Rollout:
         """Take in what is asked for now. The groups have been read before."""
         self.bad = terms.bad
         if terms.bad:
-            self.hold = self.hold or "Misconfigured"
+            self.hold = self.hold or terms.bad
             if self.terms is None:
                 return
             terms = self.terms
@@ -197,13 +224,16 @@ class Rollout:
             self.seen.clear()
             self.lost.clear()
             self.sure = all(t.exact for t in self.tracks.values())
+            self.opened.clear()
+            self.doubt = False
+            self.back.begin_anew()
         self.terms = terms
         groups = self.groups or {}
         places = {c: s.key for s in self.plan.stages for c in s.members}
         had = {g for (_, g), members in groups.items() if members and g in terms.mandatory}
         self.seen |= had
         self.plan = stages_of(terms, groups, self.named, frozenset(self.seen))
-        self.hold = self.hold or self.plan.hold
+        self.hold = self.hold or self.plan.hold or wishes.misplaced(self)
         for cluster, track in list(self.tracks.items()):
             self._return(cluster, track, now)
         if self.groups is not None:
@@ -211,20 +241,33 @@ class Rollout:
             self._adopt(now)
         for track in self.tracks.values():
             self._settle(track, now)
+        wishes.retry(self, now)
+        wishes.note_reason(self, now)
+        self.doubt = self.doubt or bool(wishes.stop(self)) or self.back.has_reason
         for stage in self.plan.stages:
-            if self.hold or not self.may_have_passed(stage, now):
+            if self.hold:
+                break
+            wishes.open_gates(self, stage, "before")
+            if not self.may_have_passed(stage, now):
+                break
+            wishes.open_gates(self, stage, "after")
+            if wishes.shut(self, stage, "before", "after"):
                 break
             self.passed.add(stage.key)
 
+    # -- what happens to a cluster ---------------------------------------------------------------
+
     def _return(self, cluster: str, track: Track, now: datetime) -> None:
         """A write did not land, and what is carried has become what is asked for: no write is due."""
-        work = self.works(cluster)
-        if track.landed or track.before is None or work is None or self.terms is None:
+        if track.landed or track.before is None or self.terms is None:
             return
-        if revision_of(work["spec"]) == self.terms.revision == track.before.revision:
+        if cluster in self.back.given:
+            return  # it is to have something else for as long as that is taken back
+        found = self.carries(cluster)
+        if found and found.revision == self.terms.revision == track.before.revision:
             self.tracks[cluster] = track.before
             self.forget(track.before, now)
-            track.before.turn(health_of(work), now)
+            track.before.turn(found.health, now)
 
     def _part(self, places: dict[str, str], now: datetime) -> None:
         members = self.selected
@@ -235,6 +278,7 @@ class Rollout:
             at_stake = self.is_failure(track, now) or (
                 track.landed and not self.has_soaked(track, now) and not self.is_free(track, now)
             )
+            current = current and not track.void and not track.maybe_void
             if current and at_stake and track.exact and not self.available(cluster):
                 self.lost[cluster] = places.get(cluster, "")
         skip = self.terms.skip if self.terms else frozenset()  # a person released it
@@ -244,14 +288,13 @@ class Rollout:
     def _adopt(self, now: datetime) -> None:
         """Clusters that come with a work already: what is known of them was forgotten meanwhile."""
         for cluster in self.selected - self.tracks.keys():
-            known, work = self.departed.pop(cluster, None), self.works(cluster)
-            if work is None or work["metadata"].get("deletionTimestamp"):
+            known, found = self.departed.pop(cluster, None), self.carries(cluster)
+            if found is None:
                 continue
-            carried = revision_of(work["spec"])
-            if known is None or known.revision != carried:
-                known = Track(carried, LONG_AGO, now, landed=True)
+            if known is None or known.revision != found.revision:
+                known = Track(found.revision, LONG_AGO, now, landed=True)
             self.forget(known, now)
-            known.health = health_of(work)
+            known.health = found.health
             self.tracks[cluster] = known
             self.sure = False
 
@@ -262,6 +305,8 @@ class Rollout:
 
     def _settle(self, track: Track, now: datetime) -> None:
         old = self.terms is not None and track.revision != self.terms.revision
+        if track.void:
+            return
         if old and not track.exact and track.health == "succeeded":
             # Found on an older revision, with no record of since when: not waited for again. Were
             # it in flight, a lost record would let all that carry it be overwritten at once.
@@ -278,25 +323,34 @@ class Rollout:
         if track.before is not None:
             self._settle(track.before, now)
 
-    def observe(self, cluster: str, work: Obj | None, now: datetime) -> None:
-        """The engine was told how the work is."""
+    def observe(self, cluster: str, found: Carried | None, now: datetime) -> None:
+        """The engine was told what the cluster has, and how it does."""
         track = self.tracks.get(cluster)
         if track is None:
             return
-        carried = revision_of(work["spec"]) if work else ""
-        if carried == track.revision and work is not None:
+        if found is not None and found.revision == track.revision:
             track.refused = False
-            track.turn(health_of(work), now)
+            track.turn(found.health, now)
         elif not track.refused:
             track.turn("silent", now)
 
-    def attempt(self, cluster: str, revision: str, now: datetime) -> None:
-        """A write of a revision goes out. Only the first one of a revision is a touch."""
+    def attempt(self, cluster: str, revision: str, now: datetime, *, again: bool = False) -> None:
+        """A write of a revision goes out. Only the first one of a revision is a touch, but where a
+        person asked to try ``again``.
+        """
         track = self.tracks.get(cluster)
-        if track is not None and track.revision == revision:
+        again = again and track is not None and (track.void or track.maybe_void)
+        if track is not None and track.revision == revision and not again:
             return
-        if track is not None and track.landed:
+        if track is not None and (track.landed or again):
             self.tried.pop((cluster, revision), None)  # long ago; this is another touch
+        if track is not None and self.terms is not None:
+            if self.has_soaked(track, now):
+                self.back.note(cluster, track.revision)
+            if track.revision == self.terms.revision != revision:
+                self.back.give(cluster, track.revision)
+        if again and track is not None:
+            track = track.before
         planned = self.planned.get((cluster, revision), now)
         first = self.tried.setdefault((cluster, revision), planned)
         self.tracks[cluster] = Track(revision, first, now, before=track, since=now, late=now)
@@ -308,23 +362,29 @@ class Rollout:
 
     def refuse(self, cluster: str, revision: str, now: datetime) -> None:
         track = self.tracks.get(cluster)
-        if track is not None and track.revision == revision and track.health != "failed":
+        if track is None or self.terms is None or revision != self.terms.revision:
+            return
+        if track.revision == revision and track.health != "failed":
             track.turn("failed", now)
             track.refused = True
 
     def restart(self, now: datetime, *, amnesia: bool) -> None:
         """The engine starts anew; with ``amnesia`` its record is gone too."""
         for cluster, track in list(self.tracks.items()):
+            if track.void and (amnesia or track.fresh):
+                track.void, track.maybe_void = False, True
             if amnesia or track.fresh:
                 if not track.landed:
                     self._back(cluster, track)
                     continue
                 self.forget(track, now)
-            if amnesia and self.works(cluster) is None:
+            if amnesia and self.carries(cluster) is None:
                 del self.tracks[cluster]
         if amnesia:
             self.lost.clear()
             self.seen.clear()
+            self.retried = ""
+            self.back.begin_anew()
         self.sure = self.sure and not amnesia and all(t.exact for t in self.tracks.values())
 
     def _back(self, cluster: str, track: Track) -> None:

@@ -5,9 +5,9 @@ show it; the search goes on from there when the engine has changed meanwhile.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
@@ -21,32 +21,14 @@ from rollout.runtime.messages import Broken
 from rollout.strategies import base, judge, ledger, stages, states, step
 from rollout.strategies.base import Phase, Verdict
 from rollout.strategies.judge import Judgement
+from tests.safety.addon_mutants import OF_ADDONS
+from tests.safety.foreseen import foreseen
+from tests.safety.mutating import Mutant, always, swap
+from tests.safety.operation_mutants import OF_OPERATIONS
 from tests.safety.pairs import Make, lossy_watch
 from tests.safety.setting import draw
 from tests.safety.sizes import measure
 from tests.safety.world import History
-
-Patch = Callable[[], AbstractContextManager[Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Mutant:
-    """A fault that breaks one promise. ``kind``: how it is looked for."""
-
-    promise: str
-    name: str
-    patch: Patch
-    seed: int = 0
-    kind: str = "history"
-
-
-def _swap(where: Any, name: str, make: Callable[[Any], Any]) -> Patch:
-    """Replace a function by one made from it."""
-    return lambda: patch.object(where, name, make(getattr(where, name)))
-
-
-def _always(where: Any, name: str, value: Any) -> Patch:
-    return _swap(where, name, lambda _: lambda *a, **k: value)
 
 
 def _one_more(real: Any) -> Any:
@@ -55,7 +37,7 @@ def _one_more(real: Any) -> Any:
     )
 
 
-def _more_for_each_failure(real: Any) -> Any:
+def _more_for_failures(real: Any) -> Any:
     def fill(rollout: Any, census: Any, limit: int, scope: Any, fleet: Any) -> Any:
         failed = sum(n for phase, n in census.phases.items() if phase is Phase.FAILED)
         return real(rollout, census, limit + failed, scope, fleet)
@@ -75,7 +57,7 @@ def _zero_is_all(real: Any) -> Any:
     return stages
 
 
-def _silent_waits_for_ever(real: Any) -> Any:
+def _silence(real: Any) -> Any:
     def unfinished(standing: Any, timing: Any, now: Any) -> Any:
         if standing.health is base.Health.SILENT:
             return Judgement(Phase.PROGRESSING)
@@ -88,7 +70,7 @@ def _any_generation(real: Any) -> Any:
     return lambda conditions, kind, generation: conditions.get(kind)
 
 
-def _left_in_peace(real: Any) -> Any:
+def _in_peace(real: Any) -> Any:
     return lambda self, terms, available, now: real(self, terms, lambda _: True, now)
 
 
@@ -100,7 +82,7 @@ def _carrying_is_selected(real: Any) -> Any:
     return lambda report: {**real(report), "desiredTotal": report.carrying}
 
 
-def _soaked_when_found(real: Any) -> Any:
+def _found(real: Any) -> Any:
     return lambda *args: replace(real(*args), verdict=Verdict.SOAKED)
 
 
@@ -109,6 +91,25 @@ def _twice_the_deadline(real: Any) -> Any:
         return None if timing.deadline is None else touched + timing.deadline / 2
 
     return limit_of
+
+
+def _no_verdicts(real: Any) -> Any:
+    def restore(self: Any, record: Any, now: Any) -> None:
+        lines = {
+            cluster: replace(line, standing=replace(line.standing, verdict=None))
+            for cluster, line in record.lines.items()
+            if line.standing is not None
+        }
+        real(self, replace(record, lines={**record.lines, **lines}), now)
+
+    return restore
+
+
+def _everybody() -> AbstractContextManager[Any]:
+    return patch.object(step, "NO_TARGETS", None)
+
+
+_SOAKED = Judgement(Phase.SOAKED)
 
 
 @contextmanager
@@ -151,83 +152,99 @@ def _but_broken_watches(real: Any) -> Any:
     return take
 
 
+# Faults of what all kinds of workloads share, each with a seed that shows it for either kind.
+_SHARED: tuple[tuple[Mutant, int], ...] = (
+    (Mutant("S1", "one more than the limit", swap(step, "_fill", _one_more)), 0),
+    (Mutant("S1", "a restart forgets who is in flight", _no_memory, seed=57), 3),
+    (Mutant("S2", "zero means all", swap(stages.Progressive, "stages", _zero_is_all), seed=8), 8),
+    (Mutant("S3", "a breach halts nothing", always(step, "_breach", None), seed=5), 5),
+    (Mutant("S4", "tolerance is not strict", always(step._Scope, "room", None), seed=19), 19),
+    (Mutant("S5", "every gate is open", always(step, "_passes", True), seed=1), 1),
+    (Mutant("S7", "an unknown group holds nothing", always(stages, "_absent", None), seed=14), 14),
+    (Mutant("S11", "torn decisions are used", always(selections, "_contradiction", ""), seed=5), 5),
+    (Mutant("S11", "nothing is quiet", always(selections, "_decided_here", True), seed=5), 6),
+    (Mutant("S11", "no live read", always(io, "_selected_live", frozenset()), seed=846), 26),
+    (Mutant("S13", "success needs no soak", always(judge, "_succeeded", _SOAKED)), 0),
+    (Mutant("S13", "half a deadline", swap(judge, "limit_of", _twice_the_deadline)), 0),
+    (
+        Mutant("S13", "what is found has soaked", swap(observations, "_rebuilt", _found), seed=7),
+        7,
+    ),
+    (Mutant("S17", "the lost are not missed", swap(LiveRollout, "agree", _in_peace), seed=19), 19),
+    (Mutant("L1", "no timer", always(ledger.Ledger, "next_due", None)), 0),
+    (Mutant("L2", "whoever is done keeps its slot", _failed_keeps_its_slot, seed=5), 5),
+    (Mutant("L3", "silence has no end", swap(judge, "_unfinished", _silence), seed=11), 11),
+    (
+        Mutant(
+            "L4",
+            "a broken watch stays broken",
+            swap(engine.Engine, "_take", _but_broken_watches),
+            look="lossy",
+        ),
+        0,
+    ),
+    (Mutant("L5", "old revisions block the fix", _nobody_in_flight_before, seed=23), 23),
+    (Mutant("R1", "no record", always(book.RecordBook, "writes", [])), 1),
+    (Mutant("R5", "verdicts are not read back", swap(LiveRollout, "restore", _no_verdicts)), 0),
+    (
+        Mutant(
+            "R5",
+            "the plain step goes from the back",
+            swap(step.PlainCensus, "waiting", lambda _: lambda self: reversed(self.untouched)),
+        ),
+        0,
+    ),
+    (Mutant("R6", "each failure frees a slot", swap(step, "_fill", _more_for_failures), seed=4), 4),
+    (Mutant("O1", "nobody says why", swap(step, "_fill", _no_reason)), 0),
+)
+
+_OF_REPLICASETS: tuple[Mutant, ...] = (
+    Mutant("S16", "nobody is everybody", _everybody, seed=6),
+    Mutant("S6", "any generation counts", swap(states, "_current", _any_generation)),
+    Mutant("S8", "a pause is ignored", always(_Pass, "_hold", None), seed=59),
+    Mutant(
+        "S9", "names follow the generation", swap(documents, "work_name", _of_this_version), seed=5
+    ),
+    Mutant("S9", "both own what they share", swap(Workload, "_share", _nothing_taken)),
+    Mutant("S11", "no brake", always(removals, "brake", None), seed=22),
+    Mutant(
+        "S12", "selected is what carries", swap(status, "_share_summary", _carrying_is_selected)
+    ),
+    Mutant("R8", "one page for all", lambda: patch.object(book, "PAGE_SIZE", 10**9), look="sizes"),
+)
+
 MUTANTS: tuple[Mutant, ...] = (
-    Mutant("S1", "one more than the limit", _swap(step, "_fill", _one_more)),
-    Mutant("S1", "a restart forgets who is in flight", _no_memory, seed=57),
-    Mutant("S2", "zero means all", _swap(stages.Progressive, "stages", _zero_is_all), seed=8),
-    Mutant("S3", "a breach halts nothing", _always(step, "_breach", None), seed=5),
-    Mutant("S4", "tolerance is not strict", _always(step._Scope, "room", None), seed=19),
-    Mutant("S5", "every gate is open", _always(step, "_passes", True), seed=1),
-    Mutant("S6", "any generation counts", _swap(states, "_current", _any_generation)),
-    Mutant("S7", "an unknown group holds nothing", _always(stages, "_absent", None), seed=14),
-    Mutant("S8", "a pause is ignored", _always(_Pass, "_hold", None), seed=59),
-    Mutant(
-        "S9", "names follow the generation", _swap(documents, "work_name", _of_this_version), seed=5
-    ),
-    Mutant("S9", "both own what they share", _swap(Workload, "_share", _nothing_taken)),
-    Mutant(
-        "S11", "torn decisions are acted upon", _always(selections, "_contradiction", ""), seed=5
-    ),
-    Mutant("S11", "nothing is quiet", _always(selections, "_decided_here", True), seed=5),
-    Mutant("S11", "no brake", _always(removals, "brake", None), seed=22),
-    Mutant("S11", "no live read", _always(io, "_selected_live", frozenset()), seed=846),
-    Mutant(
-        "S12", "selected is what carries", _swap(status, "_share_summary", _carrying_is_selected)
-    ),
-    Mutant("S13", "success needs no soak", _always(judge, "_succeeded", Judgement(Phase.SOAKED))),
-    Mutant("S13", "half a deadline", _swap(judge, "limit_of", _twice_the_deadline)),
-    Mutant(
-        "S13",
-        "what is found has soaked",
-        _swap(observations, "_rebuilt", _soaked_when_found),
-        seed=7,
-    ),
-    Mutant("S16", "nobody is everybody", lambda: patch.object(step, "NO_TARGETS", None), seed=6),
-    Mutant("S17", "the lost are not missed", _swap(LiveRollout, "agree", _left_in_peace), seed=19),
-    Mutant("L1", "no timer", _always(ledger.Ledger, "next_due", None)),
-    Mutant("L2", "whoever is done keeps its slot", _failed_keeps_its_slot, seed=5),
-    Mutant(
-        "L3", "silence has no end", _swap(judge, "_unfinished", _silent_waits_for_ever), seed=11
-    ),
-    Mutant(
-        "L4",
-        "a broken watch stays broken",
-        _swap(engine.Engine, "_take", _but_broken_watches),
-        kind="lossy",
-    ),
-    Mutant("L5", "old revisions block the fix", _nobody_in_flight_before, seed=23),
-    Mutant("R1", "no record", _always(book.RecordBook, "writes", [])),
-    Mutant(
-        "R5",
-        "the plain step goes from the back",
-        _swap(step.PlainCensus, "waiting", lambda _: lambda self: reversed(self.untouched)),
-    ),
-    Mutant("R6", "each failure frees a slot", _swap(step, "_fill", _more_for_each_failure), seed=4),
-    Mutant("R8", "one page for all", lambda: patch.object(book, "PAGE_SIZE", 10**9), kind="sizes"),
-    Mutant("O1", "nobody says why", _swap(step, "_fill", _no_reason)),
+    *(mutant for mutant, _ in _SHARED),
+    *_OF_REPLICASETS,
+    *(replace(mutant, seed=seed, kind="addon") for mutant, seed in _SHARED),
+    *OF_ADDONS,
+    *OF_OPERATIONS,
 )
 
 
 def hunt(mutant: Mutant, most: int = 80) -> int | None:
     """The first seed, from the known one on, whose history shows the mutant; None if none does."""
     with mutant.patch():
-        if mutant.kind == "sizes":
+        if mutant.look == "sizes":
             found: list[str] = []
-            measure(Counter(), lambda promise, _: found.append(promise))
+            measure(mutant.kind, Counter(), lambda promise, _: found.append(promise))
             return 0 if mutant.promise in found else None
         for seed in range(mutant.seed, mutant.seed + most):
-            if mutant.promise in broken_by(seed, mutant.kind):
+            if mutant.promise in broken_by(seed, mutant.look, mutant.kind):
                 return seed
     return None
 
 
-def broken_by(seed: int, kind: str, make: Make = History) -> set[str]:
+_TWO_RUNS = {"lossy": lossy_watch, "foreseen": foreseen}
+
+
+def broken_by(seed: int, look: str, kind: str, make: Make = History) -> set[str]:
     """The promises that this history breaks."""
-    if kind == "lossy":
-        found: set[str] = set()
-        lossy_watch(seed, Counter(), lambda promise, _: found.add(promise))
+    found: set[str] = set()
+    if look in _TWO_RUNS:
+        _TWO_RUNS[look](kind, seed, Counter(), lambda promise, _: found.add(promise))
         return found
-    history = make(draw(seed))
+    history = make(draw(seed, kind))
     history.judge.plans.asking = 1.0
     history.run()
     return {violation.promise for violation in history.violations}

@@ -12,61 +12,6 @@ from rollout.model.names import (
 )
 
 NAMESPACE = "default"
-WORKLOAD = "default/web"
-
-
-def template(revision: str, rules: bool) -> Obj:
-    """A template whose one ConfigMap names the revision."""
-    config = {"name": "cm", "namespace": "default"}
-    found: Obj = {
-        "workload": {
-            "manifests": [
-                {
-                    "apiVersion": "v1",
-                    "kind": "ConfigMap",
-                    "metadata": config,
-                    "data": {"v": revision},
-                }
-            ]
-        }
-    }
-    if rules:
-        never = {"type": "CEL", "celExpressions": ["false"]}
-        found["manifestConfigs"] = [
-            {
-                "resourceIdentifier": {"group": "", "resource": "configmaps", **config},
-                "conditionRules": [
-                    {"condition": kind, **never} for kind in ("Progressing", "Degraded")
-                ],
-            }
-        ]
-    return found
-
-
-def revision_of(spec: Obj | None) -> str:
-    """Which revision a template or a work's spec is, "" where it cannot be told."""
-    try:
-        return str(spec["workload"]["manifests"][0]["data"]["v"]) if spec else ""
-    except (KeyError, IndexError, TypeError):
-        return ""
-
-
-def replica_set(
-    revision: str, rules: bool, strategies: dict[str, Obj], annotations: dict[str, str]
-) -> Obj:
-    namespace, _, name = WORKLOAD.partition("/")
-    return {
-        "apiVersion": "work.open-cluster-management.io/v1alpha1",
-        "kind": "ManifestWorkReplicaSet",
-        "metadata": {"name": name, "namespace": namespace, "annotations": annotations},
-        "spec": {
-            "cascadeDeletionPolicy": "Background",
-            "manifestWorkTemplate": template(revision, rules),
-            "placementRefs": [
-                {"name": ref, "rolloutStrategy": one} for ref, one in strategies.items()
-            ],
-        },
-    }
 
 
 def cluster(name: str, ring: str) -> Obj:

@@ -4,8 +4,10 @@ import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from random import Random
 from typing import Any
 
+from rollout.errors import Gone
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
 from rollout.model import names
@@ -14,18 +16,22 @@ from rollout.model.kinds import (
     CONFIG_MAP,
     MANIFEST_WORK,
     PLACEMENT_DECISION,
-    REPLICA_SET,
     Kind,
     Obj,
     Ref,
 )
 from rollout.planning.plan import Plan
-from rollout.planning.replicasets import ReplicaSetPlanner
 from tests.safety import objects
 from tests.safety.judging import PlanJudge
 from tests.safety.model import Rollout
-from tests.safety.terms import clusters_on
-from tests.safety.told import OWNER, Told
+from tests.safety.replay import decision, difference, read_anew
+from tests.safety.subject import Subject
+from tests.safety.terms import QUIET, clusters_on
+from tests.safety.told import Told
+from tests.safety.waiting import waits
+
+_BY_MEMORY = ("TornDecisions", "NotDecided", "PlacementNotFound", "NoTargets")
+"""Holds under which the selection is the one before, which a new process cannot know."""
 
 
 class Violation(AssertionError):
@@ -39,18 +45,26 @@ class Violation(AssertionError):
 class Judge:
     """Sees every plan, attempt and write of one history. Collects violations, counts guards."""
 
-    def __init__(self, hub: Hub, now: Callable[[], datetime], counts: Counter[str]) -> None:
-        self.hub, self.now, self.counts = hub, now, counts
+    def __init__(
+        self,
+        subject: Subject,
+        hub: Hub,
+        now: Callable[[], datetime],
+        counts: Counter[str],
+    ) -> None:
+        self.subject, self.hub, self.now, self.counts = subject, hub, now, counts
         self.violations: list[Violation] = []
         self.is_ours = False  # the engine is writing just now
-        self.told = Told(self.now)
+        self.told = Told(subject, self.now)
         self.plans = PlanJudge(self.told, self.counts, self.blame)
-        self._written: dict[str, set[str]] = {}  # cluster -> names of works that we created
-        self._going: set[str] = set()  # uids of works that are deleted, or about to be
+        self.written: Counter[str] = Counter()  # cluster -> writes of ours that changed what it has
+        self._made: dict[str, set[str]] = {}  # cluster -> names of carriers that we created
+        self._had: dict[str, str] = {}  # cluster -> revision, as the hub has it
+        self._going: set[str] = set()  # uids of carriers that are deleted, or about to be
         self._removed: list[datetime] = []
         self._committing: list[tuple[Any, datetime]] = []
         self._pages: dict[Ref, Obj] = {}
-        for kind in (MANIFEST_WORK, CONFIG_MAP):
+        for kind in (subject.carrier, CONFIG_MAP):
             self.hub.watch(kind, 0, self._saw)
 
     def blame(self, promise: str, message: str) -> None:
@@ -69,9 +83,11 @@ class Judge:
 
     def attempted(self, ref: Ref, changes: Obj) -> None:
         """A write goes out; it may yet fail."""
-        if ref.kind is MANIFEST_WORK and "spec" in changes:
-            carried = self.told.objects.get(ref, {}).get("spec")
-            revision = objects.revision_of(changes["spec"]) or objects.revision_of(carried)
+        if ref.kind is self.subject.carrier:
+            before = self.told.objects.get(ref)
+            revision = self.subject.brought(before, changes, self.told.objects.get)
+            if not revision and "status" not in changes:
+                revision = self.plans.creating.get(ref.namespace, "")
             self._attempt(ref, revision)
 
     def _attempt(self, ref: Ref, revision: str) -> None:
@@ -79,9 +95,10 @@ class Judge:
         if rollout is None or not revision:
             return
         track = rollout.tracks.get(ref.namespace)
-        if track is None or track.revision != revision:
+        again = ref.namespace in self.plans.retrying
+        if track is None or track.revision != revision or again:
             self._recorded(rollout)
-        rollout.attempt(ref.namespace, revision, self.now())
+        rollout.attempt(ref.namespace, revision, self.now(), again=again)
 
     def _recorded(self, rollout: Rollout) -> None:
         """R1: what a touch depends on has been written down before."""
@@ -106,7 +123,7 @@ class Judge:
 
     def wrote(self, ref: Ref) -> None:
         """A write was answered: the record of its plan has been written before."""
-        if ref.kind in (MANIFEST_WORK, REPLICA_SET):
+        if ref.kind in (self.subject.carrier, self.subject.ref.kind):
             for track, since in self._committing:
                 if track.since == since:
                     track.fresh = False
@@ -115,16 +132,17 @@ class Judge:
     def record(self, placement: str) -> dict[str, Any]:
         """What the record says of each cluster."""
         found: dict[str, Any] = {}
+        key = self.subject.share_key(placement)
         for page in self._pages.values():
             notes = page["metadata"].get("annotations") or {}
-            if notes.get(names.RECORD_PLACEMENT) == placement:
+            if notes.get(names.RECORD_PLACEMENT) == key:
                 found.update(json.loads(page["data"].get("clusters.json", "{}")))
         return found
 
     # -- what it decides ---------------------------------------------------------------------------
 
-    def planned(self, plan: Plan, fleet: Fleet, now: datetime) -> None:
-        self.plans.judge(plan, fleet, now)
+    def planned(self, plan: Plan, view: Any, now: datetime) -> None:
+        self.plans.judge(plan, view, now)
         self._committing = [
             (track, track.since)
             for rollout in self.told.rollouts.values()
@@ -140,7 +158,7 @@ class Judge:
         now = self.now()
         for rollout in self.told.rollouts.values():
             change = rollout.next_change(now)
-            if change is None or rollout.hold == "Misconfigured":
+            if change is None or rollout.bad:
                 continue
             self.counts["L1.timers_judged"] += 1
             if next_at is None or next_at > change[0]:
@@ -150,11 +168,19 @@ class Judge:
             self._rest_closely(fleet, now)
 
     def _rest_closely(self, fleet: Fleet, now: datetime) -> None:
-        """R5: asked again, there is nothing new to write. L3: who is overdue has a verdict."""
-        again = ReplicaSetPlanner().plan(objects.WORKLOAD, fleet, now)
+        """R5: asked again, there is nothing new to write; nor is there for whoever reads it all anew.
+        L3: who is overdue has a verdict.
+        """
+        ref = self.subject.ref
+        again = self.subject.planner().plan(ref.key, fleet.view(ref.kind), now)
         self.counts["R5.asked_again"] += 1
         if again.writes:
             self.blame("R5", f"asked again, it writes {[str(w.ref) for w in again.writes]}")
+        rollouts = self.told.rollouts.values()
+        if not any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts):
+            self.counts["R5.replayed_midway"] += 1
+            self.replay(fleet, now)
+        waits(self.told, fleet.view(ref.kind), now, self.counts, self.blame)
         for rollout in self.told.rollouts.values():
             lines = self.record(rollout.name)
             for cluster in rollout.selected - (rollout.terms.skip if rollout.terms else set()):
@@ -165,6 +191,16 @@ class Judge:
                 if lines.get(cluster, {}).get("verdict") != "Failed":
                     self.blame("L3", f"{cluster} is overdue, and the record does not say so")
 
+    def replay(self, fleet: Fleet, at: datetime) -> None:
+        """R5: who reads the hub anew, in whatever order, decides at that instant what we decide."""
+        ours = decision(self.subject, fleet, at)
+        for dice in (None, Random(0)):
+            anew = read_anew(self.subject, self.hub, at - QUIET, dice)
+            wrong = difference(ours, decision(self.subject, anew, at))
+            if wrong:
+                how = "in any order" if dice else "in order"
+                self.blame("R5", f"read anew {how}, it decides otherwise: {wrong}")
+
     # -- what lands --------------------------------------------------------------------------------
 
     def _saw(self, event: Event) -> None:
@@ -173,10 +209,13 @@ class Judge:
             self._saw_page(event)
             return
         obj, cluster = event.obj, event.ref.namespace
-        if (obj["metadata"].get("labels") or {}).get(names.WORK_OWNER_LABEL) != OWNER:
+        if not self.subject.is_ours(obj):
             return
         if event.change is not Change.DELETED:
-            revision = objects.revision_of(obj["spec"])
+            found = self.subject.carried(obj, self._there)
+            revision = found.revision if found else ""
+            self.written[cluster] += self.is_ours and self._had.get(cluster) != revision != ""
+            self._had[cluster] = revision
             for rollout in self.told.rollouts.values():
                 rollout.land(cluster, revision, self.now())
         uid = obj["metadata"]["uid"]
@@ -189,6 +228,12 @@ class Judge:
             self._created(event.ref)
         elif uid in self._going and not was_going:
             self._deleted(event.ref)
+
+    def _there(self, ref: Ref) -> Obj | None:
+        try:
+            return self.hub.get(ref)
+        except Gone:
+            return None
 
     def _saw_page(self, event: Event) -> None:
         if event.change is Change.DELETED:
@@ -204,17 +249,17 @@ class Judge:
             self.counts["O1.touches_with_cause"] += 1
 
     def _created(self, ref: Ref) -> None:
-        made = self._written.setdefault(ref.namespace, set())
+        made = self._made.setdefault(ref.namespace, set())
         made.add(ref.name)
-        self.counts["S9.works_created"] += 1
+        self.counts["S9.carriers_created"] += 1
         if len(made) > 1:
-            self.blame("S9", f"works of several names were created in {ref.namespace}: {made}")
-        if self.told.works(ref.namespace):
-            self.blame("S9", f"a second work was created in {ref.namespace}")
+            self.blame("S9", f"carriers of several names were created in {ref.namespace}: {made}")
+        if self.told.carriers(ref.namespace):
+            self.blame("S9", f"a second carrier was created in {ref.namespace}")
 
     def _deleted(self, ref: Ref) -> None:
         cluster = ref.namespace
-        others = [w for w in self.works(cluster) if w["metadata"]["name"] != ref.name]
+        others = [w for w in self.carriers(cluster) if w["metadata"]["name"] != ref.name]
         if others:
             self.counts["S9.twins_removed"] += 1
             return
@@ -223,7 +268,7 @@ class Judge:
                 PLACEMENT_DECISION, objects.NAMESPACE, {names.PLACEMENT_LABEL: rollout.name}
             ).items
             if any(cluster in clusters_on(page) for page in pages):
-                self.blame("S11", f"the work of {cluster} went, though {rollout.name} selects it")
+                self.blame("S11", f"what {cluster} has went, though {rollout.name} selects it")
         self._brake()
 
     def _brake(self) -> None:
@@ -242,14 +287,18 @@ class Judge:
     def forget_removals(self) -> None:
         self._removed.clear()
 
-    def works(self, cluster: str) -> list[Obj]:
-        """Works of the workload there as they are, without those being deleted."""
+    def carriers(self, cluster: str) -> list[Obj]:
+        """Carriers of the workload there as they are, without those being deleted."""
         return [
             obj
-            for obj in self.hub.list(MANIFEST_WORK, cluster).items
-            if (obj["metadata"].get("labels") or {}).get(names.WORK_OWNER_LABEL) == OWNER
-            and "deletionTimestamp" not in obj["metadata"]
+            for obj in self.hub.list(self.subject.carrier, cluster).items
+            if self.subject.is_ours(obj) and "deletionTimestamp" not in obj["metadata"]
         ]
+
+    def carried(self, cluster: str) -> tuple[str, ...]:
+        """Which revisions a cluster has, by what the hub holds."""
+        found = (self.subject.carried(obj, self._there) for obj in self.carriers(cluster))
+        return tuple(each.revision if each else "" for each in found)
 
     def _count_stale(self, obj: Obj) -> None:
         generation = obj["metadata"].get("generation")

@@ -16,16 +16,21 @@ Make = Callable[..., History]
 
 
 def crash_everywhere(
-    seed: int, counts: Counter[str], blame: Blame, most: int = 12, make: Make = History
+    kind: str,
+    seed: int,
+    counts: Counter[str],
+    blame: Blame,
+    most: int = 12,
+    make: Make = History,
 ) -> None:
     """R1: the engine dies after its k-th write, for many k; the end is as if it had not."""
-    setting = _plain(seed)
+    setting = _plain(kind, seed)
     whole = make(setting).run()
     for violation in whole.violations:
         blame(violation.promise, str(violation))
     if whole.violations or whole.door is None:
         return
-    total, wanted, written = whole.door.writes, whole.carried(), _generations(whole)
+    total, wanted, written = whole.door.writes, whole.carried(), whole.judge.written
     dice = Random(f"crashes:{seed}")
     for k in sorted(dice.sample(range(total), min(most, total))):
         run = make(setting, die_after=k)
@@ -36,24 +41,15 @@ def crash_everywhere(
         if run.violations:
             return
         if run.carried() != wanted:
-            blame("R1", f"dying after write {k}, works end as {run.carried()}")
-        for cluster, generations in _generations(run).items():
-            if generations > written.get(cluster, 0):
+            blame("R1", f"dying after write {k}, clusters end with {run.carried()}")
+        for cluster, times in run.judge.written.items():
+            if times > written[cluster]:
                 blame("R1", f"dying after write {k}, {cluster} was written once more than needed")
 
 
-def _generations(run: History) -> dict[str, int]:
-    """How often the spec of each cluster's work was written."""
-    return {
-        c: works[0]["metadata"]["generation"]
-        for c in run.setting.clusters
-        if (works := run.judge.works(c))
-    }
-
-
-def _plain(seed: int) -> Setting:
+def _plain(kind: str, seed: int) -> Setting:
     """A setting whose end does not hang on instants: agents do well, nobody interferes."""
-    setting = draw(seed)
+    setting = draw(seed, kind)
     quick = {"minSuccessTime": "30s", "progressDeadline": "None"}
     strategies = {
         ref: {
@@ -82,13 +78,14 @@ def _plain(seed: int) -> Setting:
         faults=Rates(),
         latency=timedelta(0),
         strict=False,
+        notes={},
         rings={**setting.rings, setting.clusters[:12][-1]: "early"},
     )
 
 
-def lossy_watch(seed: int, counts: Counter[str], blame: Blame) -> None:
+def lossy_watch(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
     """L4: lost and repeated events delay; the outcome is the same."""
-    setting = _plain(seed)
+    setting = _plain(kind, seed)
     whole = History(setting).run()
     lossy = replace(setting, faults=Rates(repeat=15, rewind=10, hold=3, cut=2))
     run = History(lossy).run()
@@ -98,4 +95,4 @@ def lossy_watch(seed: int, counts: Counter[str], blame: Blame) -> None:
     for violation in run.violations:
         blame("L4", f"with lost and repeated events: {violation}")
     if not run.violations and run.carried() != whole.carried():
-        blame("L4", f"with lost and repeated events, works end as {run.carried()}")
+        blame("L4", f"with lost and repeated events, clusters end with {run.carried()}")

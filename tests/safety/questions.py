@@ -1,15 +1,27 @@
 """Is one decision the same when it is asked in another way? Promises about the pure step: R5, R6."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 from random import Random
 
-from rollout.strategies.base import Health, Hold, Rollout, Stage, Standing, Step, Verdict
+from rollout.model.approvals import Side
+from rollout.strategies.base import (
+    Checkpoint,
+    Health,
+    Hold,
+    Rollout,
+    Stage,
+    Standing,
+    Step,
+    Verdict,
+)
+from rollout.strategies.retreat import RetreatLimits, retreat
 from rollout.strategies.step import decide
 
 Blame = Callable[[str, str], None]
+SHUT = Hold("ApprovalNeeded", "somebody has to approve")
 
 
 def pure(rollout: Rollout, step: Step, now: datetime, dice: Random, blame: Blame) -> None:
@@ -43,6 +55,13 @@ def worse_news(
     before = decide(rollout, now)
     if decide(replace(rollout, hold=Hold("Paused", "")), now).touch:
         blame("R6", "a hold adds touches")
+    for stage in dice.sample(rollout.staging.stages, min(1, len(rollout.staging.stages))):
+        shut = Checkpoint("shut", stage.key, Side.BEFORE, SHUT)
+        gated = replace(rollout, checkpoints=(*rollout.checkpoints, shut))
+        if set(decide(gated, now).touch) - set(before.touch):
+            blame("R6", f"a gate at {stage.key} adds touches")
+    if set(decide(replace(rollout, strict_tolerance=True), now).touch) - set(before.touch):
+        blame("R6", "less tolerance adds touches")
     lower = replace(
         rollout,
         staging=replace(
@@ -73,3 +92,36 @@ def _with(rollout: Rollout, cluster: str, now: datetime, *, well: bool) -> Rollo
         "" if well else "Degraded",
     )
     return replace(rollout, standings={**rollout.standings, cluster: new})
+
+
+def worse_way_back(
+    rollout: Rollout,
+    began: datetime,
+    targets: Mapping[str, str],
+    limits: RetreatLimits,
+    now: datetime,
+    dice: Random,
+    counts: Counter[str],
+    blame: Blame,
+) -> None:
+    """R6, of a rollback: a failure on the way, a lower limit or budget adds nothing."""
+
+    def going(known: Rollout, at_most: RetreatLimits) -> set[str]:
+        return {c for c, _ in retreat(known, targets, began, at_most, now).touch}
+
+    before = going(rollout, limits)
+    lower = replace(limits, limit=replace(limits.limit, value=limits.limit.value // 2))
+    fewer = replace(limits, budget=replace(limits.budget, value=limits.budget.value // 2))
+    if (going(rollout, lower) | going(rollout, fewer)) - before:
+        blame("R6", "a lower limit of a rollback adds touches")
+    given = [
+        c
+        for c, s in rollout.standings.items()
+        if s.revision != rollout.revision and s.touched >= began
+    ]
+    if given:
+        counts["R6.bad_news_on_the_way_back"] += 1
+        cluster = dice.choice(sorted(given))
+        good, bad = (_with(rollout, cluster, now, well=well) for well in (True, False))
+        if going(bad, limits) - going(good, limits):
+            blame("R6", f"{cluster} failing on the way back adds touches")

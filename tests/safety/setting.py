@@ -7,6 +7,7 @@ from typing import Any
 
 from rollout.hub.faults import Rates
 from rollout.model.kinds import Obj
+from rollout.model.names import GATES, ROLLBACK, ROLLBACK_CONCURRENCY, ROLLBACK_FAILURES
 from rollout.sim.scenario import Scenario
 
 REVISIONS = ("r1", "r2", "r3", "r4")
@@ -27,9 +28,9 @@ class Act:
 class Setting:
     """Everything a history follows from.
 
-    ``foreign``: another program writes the decisions. ``told``: it also writes the placement's
-    status.decisionGroups. ``latency``: how long a write of the engine may take. ``calm``: nothing
-    ever fails on the way to the hub, and the engine never crashes.
+    ``notes``: the workload's annotations at the beginning. ``foreign``: another program writes the decisions. ``told``: it also writes the placement's
+    status.decisionGroups. ``rules``: health is verified. ``latency``: how long a write of the engine may take. ``calm``: nothing
+    ever fails on the way to the hub, and the engine never crashes. ``kind``: of the workload.
     """
 
     seed: int
@@ -46,6 +47,8 @@ class Setting:
     scenario: Scenario
     script: tuple[Act, ...]
     group_size: Any = "100%"
+    notes: dict[str, str] = field(default_factory=dict)
+    kind: str = "replicaset"
     span: timedelta = field(default=timedelta(minutes=30))
 
     @property
@@ -58,8 +61,8 @@ class Setting:
         )
 
 
-def draw(seed: int) -> Setting:
-    """The same setting for the same seed, for ever."""
+def draw(seed: int, kind: str = "replicaset") -> Setting:
+    """The same setting for the same seed and kind of workload, for ever."""
     dice = Random(f"setting:{seed}")
     count = dice.choice((3, 5, 8, 12, 12, 16, 20, 24, 30))
     clusters = tuple(f"c{n:02d}" for n in range(count))
@@ -70,7 +73,9 @@ def draw(seed: int) -> Setting:
         rings[clusters[-1]] = "early"  # the ring that only the second placement selects
     foreign = dice.random() < 0.5
     rough = dice.random() < 0.5
-    script = _script(dice, foreign, rough)
+    script = _script(dice, _EDITS[kind], foreign, rough)
+    notes, acts = _operations(Random(f"operations:{seed}"), kind)
+    script = tuple(sorted((*script, *acts), key=lambda act: (act.at, act.verb)))
     return Setting(
         seed,
         clusters,
@@ -83,9 +88,11 @@ def draw(seed: int) -> Setting:
         told=dice.random() < 0.7,
         latency=dice.choice((0, 0, 0, 1, 4)) * SECOND if rough else timedelta(0),
         faults=_rates(dice) if rough and dice.random() < 0.6 else Rates(),
-        scenario=scenario(dice, seed, clusters),
+        scenario=scenario(dice, seed, clusters, kind),
         script=script,
         group_size=dice.choice(("100%", 3, 5, "40%")),
+        notes=notes,
+        kind=kind,
     )
 
 
@@ -126,7 +133,14 @@ _OUTCOMES: tuple[Obj, ...] = (
 )
 
 
-def scenario(dice: Random, seed: int, clusters: tuple[str, ...]) -> Scenario:
+_SAYS = {
+    "replicaset": "data.v",
+    "addon": "spec.template.spec.containers[0].image",
+}
+"""Where a manifest says which revision it is."""
+
+
+def scenario(dice: Random, seed: int, clusters: tuple[str, ...], kind: str) -> Scenario:
     """How the agents behave: for each revision some share of them badly; `FIX` goes well."""
     rules: list[Obj] = []
     for revision in REVISIONS:
@@ -138,7 +152,7 @@ def scenario(dice: Random, seed: int, clusters: tuple[str, ...]) -> Scenario:
         rules += [
             {
                 "clusters": {"names": names},
-                "manifests": {"path": "data.v", "equals": revision},
+                "manifests": {"path": _SAYS[kind], "equals": revision},
                 "behaviour": _OUTCOMES[outcome],
             }
             for outcome, names in sorted(bad.items())
@@ -176,10 +190,17 @@ def _rates(dice: Random) -> Rates:
     )
 
 
-_EDITS = (
+_ALWAYS = (
     "new_revision", "new_revision", "old_revision", "edit_strategy", "misconfigure",
-    "pause", "skip", "relabel_workload", "meddle", "delete_work", "twin",
+    "pause", "skip", "relabel_workload", "meddle", "delete_work",
 )  # fmt: skip
+_EDITS = {
+    "replicaset": (*_ALWAYS, "twin"),
+    "addon": (
+        *_ALWAYS, "by_hand", "own", "own", "edit_own", "switch_config", "config_deleted",
+        "config_deleted",
+    ),
+}  # fmt: skip
 _FLEET = (
     "cluster_down", "cluster_down_in_flight", "cluster_deleted", "cluster_deleted_in_flight",
     "cluster_back", "cluster_new", "regroup", "regroup", "edit_placement", "placement_deleted",
@@ -189,9 +210,9 @@ _FOREIGN = ("regroup", "regroup", "torn", "torn", "many_leave", "nobody")
 _ROUGH = ("crash", "crash", "crash_soon", "crash_soon", "crash_soon", "lose_record", "refuse")
 
 
-def _script(dice: Random, foreign: bool, rough: bool) -> tuple[Act, ...]:
+def _script(dice: Random, edits: tuple[str, ...], foreign: bool, rough: bool) -> tuple[Act, ...]:
     verbs: list[str] = []
-    verbs += dice.choices(_EDITS, k=dice.randrange(0, 5))
+    verbs += dice.choices(edits, k=dice.randrange(0, 5))
     verbs += dice.choices(_FLEET, k=dice.randrange(0, 4))
     if foreign:
         verbs += dice.choices(_FOREIGN, k=dice.randrange(0, 4))
@@ -199,3 +220,45 @@ def _script(dice: Random, foreign: bool, rough: bool) -> tuple[Act, ...]:
         verbs += dice.choices(_ROUGH, k=dice.randrange(0, 5))
     acts = [Act(timedelta(seconds=dice.randrange(1, 1500)), verb) for verb in verbs]
     return tuple(sorted(acts, key=lambda act: (act.at, act.verb)))
+
+
+_OPERATIONS = {
+    "replicaset": (
+        "hold", "hold_in_flight", "retry", "retry", "retry", "abort", "undo", "undo", "reject", "approve_another", "withdraw",
+        "freeze",
+    ),
+    "addon": ("hold", "hold_in_flight", "freeze"),
+}  # fmt: skip
+_GATES = (
+    "before:rest",
+    "after:canary",
+    "before:*",
+    "after:*",
+    "before:*,before:rest",
+    "before:canary",
+)
+
+
+def _operations(dice: Random, kind: str) -> tuple[dict[str, str], list[Act]]:
+    """What people do to the rollout in about half of the histories, and what they asked for before.
+
+    Drawn apart from all the rest, so that the other half is what it would be without.
+    """
+    if dice.random() < 0.5:
+        return {}, []
+    notes: dict[str, str] = {}
+    verbs = dice.choices(_OPERATIONS[kind], k=dice.randrange(1, 5))
+    if kind == "replicaset" and dice.random() < 0.5:
+        notes[ROLLBACK] = "Automatic"
+        verbs.append("new_revision")
+    if kind == "replicaset" and dice.random() < 0.6:
+        notes[ROLLBACK_CONCURRENCY] = dice.choice(("1", "2", "50%", "100%", "0"))
+        notes[ROLLBACK_FAILURES] = dice.choice(("0", "1", "25%", "100%"))
+    if kind == "replicaset" and dice.random() < 0.35:
+        notes[GATES] = dice.choice(_GATES)
+        verbs += ["approve"] * dice.randrange(1, 4)
+    acts = [Act(timedelta(seconds=dice.randrange(1, 1500)), verb) for verb in verbs]
+    if notes.get(ROLLBACK_FAILURES) == "0":  # those who go back can hardly fail otherwise
+        later = (timedelta(seconds=dice.randrange(300, 1700)) for _ in range(4))
+        acts += [Act(at, "refuse") for at in later]
+    return notes, acts

@@ -5,6 +5,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 from rollout.clock import VirtualClock
@@ -16,7 +17,6 @@ from rollout.model.kinds import (
     CONTROLLER_REVISION,
     MANAGED_CLUSTER,
     PLACEMENT,
-    REPLICA_SET,
     Obj,
     Ref,
 )
@@ -24,6 +24,7 @@ from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 from tests.safety import objects
 from tests.safety.hands import Hands
+from tests.safety.kinds import EDITORS, SUBJECTS
 from tests.safety.setting import Setting, draw
 from tests.safety.world import T0, History
 
@@ -31,7 +32,7 @@ Blame = Callable[[str, str], None]
 
 PAGE = 2_000  # clusters on a page of a record, at most, as promised
 STATUS = 20_000  # bytes of a workload's status
-FLEETS = (600, 2_400)
+FLEETS = {"replicaset": (600, 2_400), "addon": (100, 400)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +40,18 @@ class _Jump:
     speed: float | None = None
 
 
-def measure(counts: Counter[str], blame: Blame) -> None:
+def measure(kind: str, counts: Counter[str], blame: Blame) -> None:
     """R8: two fleets of different sizes, and two lives of different lengths."""
-    small, large = (_objects(n) for n in FLEETS)
+    small, large = (_objects(kind, n) for n in FLEETS[kind])
     counts["R8.fleets_measured"] += 2
-    for kind in (REPLICA_SET.name, PLACEMENT.name):
-        if large[kind] > STATUS or large[kind] > small[kind] * 1.5:
-            blame("R8", f"a {kind} grows from {small[kind]} to {large[kind]} bytes")
+    for name in (SUBJECTS[kind].ref.kind.name, PLACEMENT.name):
+        if large[name] > STATUS or large[name] > small[name] * 1.5:
+            blame("R8", f"a {name} grows from {small[name]} to {large[name]} bytes")
     if large["lines"] > PAGE:
         blame("R8", f"a page of the record has {large['lines']} clusters")
     if large["timers"] > small["timers"] + 2:
         blame("R8", f"timers grow from {small['timers']} to {large['timers']}")
-    middle, late = _lives(14, 28)
+    middle, late = _lives(kind, 14, 28)
     counts["R8.lives_measured"] += 1
     if late["entries"] > middle["entries"] * 1.1 + 50:
         blame("R8", f"what is kept in memory grows from {middle} to {late} with the revisions")
@@ -58,18 +59,18 @@ def measure(counts: Counter[str], blame: Blame) -> None:
         blame("R8", f"ControllerRevisions grow from {middle} to {late}")
 
 
-def _objects(fleet: int) -> dict[str, int]:
+def _objects(kind: str, fleet: int) -> dict[str, int]:
     """The largest of our objects after a rollout over a fleet of this size."""
     clock = VirtualClock(T0)
     hub = MemoryHub(clock, history=1_000)
-    _fill(hub, fleet)
+    _fill(hub, kind, fleet)
     run = LocalRun(hub, clock, _Jump(), Scenario(), keep=False, gather=timedelta(seconds=20))
     run.run()
     pages = [json.loads(o["data"].get("clusters.json", "{}")) for o in hub.list(CONFIG_MAP).items]
-    workload = hub.get(Ref(REPLICA_SET, objects.WORKLOAD))
+    workload = hub.get(SUBJECTS[kind].ref)
     placement = hub.get(Ref(PLACEMENT, "default/p"))
     return {
-        REPLICA_SET.name: len(json.dumps(workload)),
+        SUBJECTS[kind].ref.kind.name: len(json.dumps(workload)),
         PLACEMENT.name: len(json.dumps({**placement, "status": _without_names(placement)})),
         "lines": max(len(page) for page in pages),
         "timers": len(getattr(run.engine.timers, "_due", ())),
@@ -81,7 +82,7 @@ def _without_names(placement: Obj) -> Obj:
     return {k: v for k, v in placement["status"].items() if k != "decisionGroups"}
 
 
-def _fill(hub: MemoryHub, fleet: int) -> None:
+def _fill(hub: MemoryHub, kind: str, fleet: int) -> None:
     meta = {"name": "global"}
     everyone: Obj = {"clusterSelector": {"selectorType": "LabelSelector", "labelSelector": {}}}
     hub.create(Ref(CLUSTER_SET, "global"), {"metadata": meta, "spec": everyone})
@@ -94,16 +95,15 @@ def _fill(hub: MemoryHub, fleet: int) -> None:
         hub.create(ref, objects.cluster(ref.name, "rest"))
         hub.patch_status(ref, objects.availability("True", T0))
     hub.create(Ref(PLACEMENT, "default/p"), objects.placement("p", False, "100%"))
-    everything = {"p": {"type": "All"}}
-    hub.create(Ref(REPLICA_SET, objects.WORKLOAD), objects.replica_set("r1", True, everything, {}))
+    editor = EDITORS[kind](_quiet(draw(1, kind)), hub, Random(0), lambda _: None)
+    editor.create({"p": {"type": "All"}}, {})
 
 
-def _lives(*rounds: int) -> list[dict[str, int]]:
+def _lives(kind: str, *rounds: int) -> list[dict[str, int]]:
     """One engine, after so many revisions and changes of the fleet."""
-    history = History(_quiet(draw(1)))
+    history = History(_quiet(draw(1, kind)))
     history.hands.set_up()
-    history.start_engine()
-    history.agents.start()
+    history.start()
     found: list[dict[str, int]] = []
     for number in range(1, max(rounds) + 1):
         _round(history.hands, number)
@@ -117,8 +117,7 @@ def _lives(*rounds: int) -> list[dict[str, int]]:
 
 
 def _round(hands: Hands, number: int) -> None:
-    spec = {"manifestWorkTemplate": objects.template(f"n{number}", hands.setting.rules)}
-    hands.hub.patch(Ref(REPLICA_SET, objects.WORKLOAD), {"spec": spec})
+    hands.editor.roll_out(f"n{number}")
     cluster = hands.setting.clusters[number % len(hands.setting.clusters)]
     ref = Ref(MANAGED_CLUSTER, cluster)
     hands.hub.delete(ref)

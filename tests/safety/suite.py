@@ -6,19 +6,24 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
+from tests.safety.foreseen import foreseen
 from tests.safety.pairs import crash_everywhere, lossy_watch
 from tests.safety.setting import draw
 from tests.safety.sizes import measure
 from tests.safety.world import History
 
-CRASHES_EVERY, LOSSY_EVERY = 50, 25  # seeds
+CRASHES_EVERY = {"replicaset": 50, "addon": 100}  # seeds
+LOSSY_EVERY = {"replicaset": 25, "addon": 50}
+PLANNED_EVERY = {"replicaset": 10}
 
 
 @dataclass(slots=True)
 class Tally:
-    """Counts of guarded states, and violations as (seed, promise, message)."""
+    """Counts of guarded states, and violations as (seed, promise, message), of one kind of workload."""
 
+    kind: str = "replicaset"
     histories: int = 0
     counts: Counter[str] = field(default_factory=Counter)
     broken: list[tuple[int, str, str]] = field(default_factory=list)
@@ -32,9 +37,9 @@ class Tally:
         self.broken.append((seed, promise, message))
 
 
-def run(seeds: Iterable[int]) -> Tally:
+def run(seeds: Iterable[int], kind: str = "replicaset") -> Tally:
     """One history for each seed; for some of them the promises about two runs as well."""
-    tally = Tally()
+    tally = Tally(kind)
     with silence():
         for seed in seeds:
             _run_one(seed, tally)
@@ -52,7 +57,7 @@ def silence() -> Iterator[None]:
 
 
 def _run_one(seed: int, tally: Tally) -> None:
-    history = History(draw(seed)).run()
+    history = History(draw(seed, tally.kind)).run()
     tally.histories += 1
     tally.counts.update(history.counts)
     for violation in history.violations:
@@ -61,17 +66,19 @@ def _run_one(seed: int, tally: Tally) -> None:
     def blame(promise: str, message: str) -> None:
         tally.blame(seed, promise, message)
 
-    if seed % CRASHES_EVERY == 0:
-        crash_everywhere(seed, tally.counts, blame)
-    if seed % LOSSY_EVERY == 0:
-        lossy_watch(seed, tally.counts, blame)
+    if seed % CRASHES_EVERY[tally.kind] == 0:
+        crash_everywhere(tally.kind, seed, tally.counts, blame)
+    if seed % LOSSY_EVERY[tally.kind] == 0:
+        lossy_watch(tally.kind, seed, tally.counts, blame)
+    if tally.kind in PLANNED_EVERY and seed % PLANNED_EVERY[tally.kind] == 0:
+        foreseen(tally.kind, seed, tally.counts, blame)
 
 
-def run_all(first: int, histories: int, jobs: int) -> Tally:
+def run_all(first: int, histories: int, jobs: int, kind: str = "replicaset") -> Tally:
     """Histories ``first`` and following, on several processors."""
-    tally = Tally()
+    tally = Tally(kind)
     with silence():
-        measure(tally.counts, lambda promise, message: tally.blame(-1, promise, message))
+        measure(kind, tally.counts, lambda promise, message: tally.blame(-1, promise, message))
     chunk = max(1, min(250, histories // jobs))
     spans = [
         range(start, min(start + chunk, first + histories))
@@ -79,9 +86,9 @@ def run_all(first: int, histories: int, jobs: int) -> Tally:
     ]
     if jobs == 1:
         for span in spans:
-            tally.add(run(span))
+            tally.add(run(span, kind))
         return tally
     with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(run, spans):
+        for part in pool.map(partial(run, kind=kind), spans):
             tally.add(part)
     return tally

@@ -16,7 +16,8 @@ from rollout.model.names import (
     SCHEDULING_DISABLED,
     SKIP,
 )
-from tests.safety.objects import duration, revision_of
+from tests.safety.asked import Asked, asked_in
+from tests.safety.objects import duration
 
 SETTLE = timedelta(seconds=15)
 GRACE = timedelta(seconds=60)
@@ -28,7 +29,7 @@ Groups = dict[tuple[int, str], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """One placementRef's rollout as asked for. ``bad``: it cannot be honoured."""
+    """One placement's rollout as asked for. ``limit`` None: all. ``bad``: why it cannot be honoured."""
 
     revision: str
     kind: str
@@ -39,31 +40,42 @@ class Terms:
     mandatory: tuple[str, ...]
     skip: frozenset[str]
     strict: bool
-    bad: bool
+    bad: str
+    asked: Asked
 
 
-def terms_of(workload: Obj, ref: Obj) -> Terms:
-    notes: Mapping[str, str] = workload["metadata"].get("annotations") or {}
-    strategy = ref.get("rolloutStrategy") or {}
+def terms_of(
+    revision: str,
+    strategy: Obj,
+    notes: Mapping[str, str],
+    *,
+    verified: bool,
+    unset_limit: object = None,
+    hold: str = "",
+) -> Terms:
+    """What a rolloutStrategy asks for, as written.
+
+    ``verified``: health has to stand for a while. ``unset_limit``: what no maxConcurrency means.
+    ``hold``: why the revision itself cannot be rolled out.
+    """
     kind = strategy.get("type", "All")
     member: Obj = strategy.get(kind[:1].lower() + kind[1:]) or {}
-    template = workload["spec"]["manifestWorkTemplate"]
     soak = duration(member.get("minSuccessTime", "0s")) if kind != "All" else timedelta(0)
-    if template.get("manifestConfigs"):
-        soak = max(soak, SETTLE)
     deadline = member.get("progressDeadline", "None")
     bad = deadline == "10x"
+    limit = member.get("maxConcurrency")
     return Terms(
-        revision_of(template),
+        revision,
         kind,
-        soak,
+        max(soak, SETTLE) if verified else soak,
         None if bad or deadline == "None" else duration(deadline),
         member.get("maxFailures", 0),
-        member.get("maxConcurrency"),
+        unset_limit if limit is None or limit == 0 else limit,
         tuple(g["groupName"] for g in member.get("mandatoryDecisionGroups", ())),
         frozenset(c for c in notes.get(SKIP, "").split(",") if c),
         notes.get(FAILURE_TOLERANCE) == "Strict",
-        bad,
+        hold or ("Misconfigured" if bad else ""),
+        asked_in(notes),
     )
 
 
@@ -135,8 +147,7 @@ def stages_of(terms: Terms, groups: Groups, named: frozenset[str], seen: frozens
             stages.append(Stage(keys[group], members, None, budget, False))
         return Plan(tuple(stages), None, hold)
     members = line(rest)
-    unset = terms.limit is None or (terms.limit == 0 and isinstance(terms.limit, int))
-    limit = None if unset else amount(terms.limit, len(members))
+    limit = None if terms.limit is None else amount(terms.limit, len(members))
     stages.append(Stage("rest", members, limit, None, False))
     total = sum(len(stage.members) for stage in stages)
     return Plan(tuple(stages), amount(terms.budget, total), hold)
@@ -194,25 +205,3 @@ def is_torn(placement: Obj, pages: Sequence[Obj]) -> bool:
         names = sorted([*names, page["metadata"]["name"]])
         has[group] = (count + len(clusters_on(page)), names)
     return says != has
-
-
-def health_of(work: Obj | None) -> str:
-    """What the agent says at the present generation: silent, progressing, succeeded or failed."""
-    if work is None or work["metadata"].get("deletionTimestamp"):
-        return "silent"
-    generation = work["metadata"]["generation"]
-    said = {
-        c["type"]: c["status"]
-        for c in (work.get("status") or {}).get("conditions") or []
-        if c.get("observedGeneration") == generation
-    }
-    if said.get("Applied", "Unknown") == "Unknown":
-        return "silent"
-    if said["Applied"] == "False":
-        return "failed"
-    if work["spec"].get("manifestConfigs"):  # both rules, in every template of ours that has any
-        if said.get("Degraded") == "True":
-            return "failed"
-        done = said.get("Progressing") == "False" and "Degraded" in said
-        return "succeeded" if done else "progressing"
-    return "succeeded" if said.get("Available") == "True" else "progressing"

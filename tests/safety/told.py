@@ -4,18 +4,20 @@ from collections.abc import Callable
 from datetime import datetime
 
 from rollout.model.kinds import (
+    APPROVAL,
+    FREEZE,
     MANAGED_CLUSTER,
-    MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
-    REPLICA_SET,
     Kind,
     Obj,
     Ref,
 )
-from rollout.model.names import PLACEMENT_LABEL, WORK_OWNER_LABEL
+from rollout.model.names import PLACEMENT_LABEL
 from tests.safety import objects
+from tests.safety.asked import is_over, said_of
 from tests.safety.model import Rollout, Span
+from tests.safety.subject import Carried, Subject
 from tests.safety.terms import (
     QUIET,
     Groups,
@@ -25,16 +27,14 @@ from tests.safety.terms import (
     is_torn,
     is_undecided,
     named_groups,
-    terms_of,
 )
-
-OWNER = objects.WORKLOAD.replace("/", ".")
 
 
 class Told:
-    """The objects as the engine knows them, and the model of each placementRef."""
+    """The objects as the engine knows them, and the model of each placement."""
 
-    def __init__(self, now: Callable[[], datetime]) -> None:
+    def __init__(self, subject: Subject, now: Callable[[], datetime]) -> None:
+        self.subject = subject
         self._now = now
         self.objects: dict[Ref, Obj] = {}
         self._versions: dict[Ref, int] = {}
@@ -44,8 +44,10 @@ class Told:
         self.rollouts: dict[str, Rollout] = {}
         self.outages: list[Span] = []
         self._pages: dict[str, dict[Ref, Obj]] = {}
-        self._works: dict[str, dict[Ref, Obj]] = {}
+        self._carriers: dict[str, dict[Ref, Obj]] = {}
         self.paused = False
+        self.frozen = False
+        self.moves = 0  # clusters that another placement owns than before
 
     # -- hearing ---------------------------------------------------------------------------------
 
@@ -68,21 +70,19 @@ class Told:
 
     def _changed(self, ref: Ref, before: Obj | None, obj: Obj) -> None:
         now = self._now()
-        if ref.kind is MANIFEST_WORK:
-            self._works.setdefault(ref.namespace, {})[ref] = obj
-            self._work(ref.namespace, now)
+        if ref.kind is self.subject.carrier:
+            self._carriers.setdefault(ref.namespace, {})[ref] = obj
+            self._observe(ref.namespace, now)
+        elif self.subject.affects(ref):
+            for cluster in self._carriers:
+                self._observe(cluster, now)
         elif ref.kind is PLACEMENT_DECISION:
             for page in (before, obj):
                 self._page(page, now)
             self._pages.setdefault(_placement_of(obj), {})[ref] = obj
-        elif ref.kind is PLACEMENT:
-            if before is None or _says(before) != _says(obj):
+        elif ref.kind is PLACEMENT or ref == self.subject.ref:
+            if ref.kind is PLACEMENT and (before is None or _says(before) != _says(obj)):
                 self.changed_at[ref.name] = now
-            if before is not None and _generation(before) != _generation(obj):
-                self.edited_at = now
-            if before is None:
-                self.edited_at = now
-        elif ref.kind is REPLICA_SET:
             if before is None or _generation(before) != _generation(obj):
                 self.edited_at = now
         elif ref.kind is MANAGED_CLUSTER:
@@ -90,9 +90,9 @@ class Told:
 
     def _gone(self, ref: Ref, before: Obj) -> None:
         now = self._now()
-        if ref.kind is MANIFEST_WORK:
-            self._works.get(ref.namespace, {}).pop(ref, None)
-            self._work(ref.namespace, now)
+        if ref.kind is self.subject.carrier:
+            self._carriers.get(ref.namespace, {}).pop(ref, None)
+            self._observe(ref.namespace, now)
         elif ref.kind is PLACEMENT_DECISION:
             self._page(before, now)
             self._pages.get(_placement_of(before), {}).pop(ref, None)
@@ -106,38 +106,38 @@ class Told:
         if page is not None:
             self.changed_at[_placement_of(page)] = now
 
-    def _work(self, cluster: str, now: datetime) -> None:
-        work = self.work(cluster)
+    def _observe(self, cluster: str, now: datetime) -> None:
+        found = self.carries(cluster)
         for rollout in self.rollouts.values():
-            rollout.observe(cluster, work, now)
+            rollout.observe(cluster, found, now)
 
     # -- reading ---------------------------------------------------------------------------------
 
     def workload(self) -> Obj | None:
-        return self.objects.get(Ref(REPLICA_SET, objects.WORKLOAD))
+        return self.objects.get(self.subject.ref)
 
-    def works(self, cluster: str) -> list[Obj]:
-        """Works of the workload there that are not being deleted, the oldest first."""
+    def carriers(self, cluster: str) -> list[Obj]:
+        """Carriers of the workload there that are not being deleted, the oldest first."""
         held = [
             w
-            for w in self._works.get(cluster, {}).values()
-            if (w["metadata"].get("labels") or {}).get(WORK_OWNER_LABEL) == OWNER
-            and "deletionTimestamp" not in w["metadata"]
+            for w in self._carriers.get(cluster, {}).values()
+            if self.subject.is_ours(w) and "deletionTimestamp" not in w["metadata"]
         ]
         return sorted(
             held, key=lambda w: (w["metadata"]["creationTimestamp"], w["metadata"]["name"])
         )
 
-    def work(self, cluster: str) -> Obj | None:
-        """The work that counts."""
-        return next(iter(self.works(cluster)), None)
+    def carries(self, cluster: str) -> Carried | None:
+        """What the carrier that counts brings to a cluster."""
+        held = self.carriers(cluster)
+        return self.subject.carried(held[0], self.objects.get) if held else None
 
     def is_available(self, cluster: str) -> bool:
         obj = self.objects.get(Ref(MANAGED_CLUSTER, cluster))
         return _available(obj) if obj is not None else self._departed.get(cluster, True)
 
     def owner(self, cluster: str) -> Rollout | None:
-        """The first placementRef that selects the cluster."""
+        """The placement that owns the cluster."""
         return next((r for r in self.rollouts.values() if cluster in r.selected), None)
 
     # -- judging ---------------------------------------------------------------------------------
@@ -148,13 +148,19 @@ class Told:
         if workload is None:
             return
         self.paused = is_paused(workload)
+        freezes = (self.objects[ref] for ref in self.known(FREEZE))
+        self.frozen = any(not is_over(freeze, "until", now) for freeze in freezes)
+        approvals = [self.objects[ref] for ref in self.known(APPROVAL)]
+        fingerprint = self.subject.fingerprint(workload)
         taken: set[str] = set()
         unread = ""  # why it is not known which clusters an earlier placement owns
         known, self.rollouts = self.rollouts, {}
-        for ref in workload["spec"]["placementRefs"]:
+        owners = {c: name for name, rollout in known.items() for c in rollout.selected}
+        placements = self.subject.placements(workload)
+        for ref in reversed(placements) if self.subject.later_wins else placements:
             name = ref["name"]
             rollout = known.get(name) or Rollout(
-                name, works=self.work, available=self.is_available, outages=self.outages
+                name, carries=self.carries, available=self.is_available, outages=self.outages
             )
             if unread:
                 rollout.hold, rollout.quiet_until = unread, None
@@ -164,8 +170,13 @@ class Told:
                 unread = rollout.hold
             taken |= rollout.selected
             self.rollouts[name] = rollout
-        for ref in workload["spec"]["placementRefs"]:
-            self.rollouts[ref["name"]].agree(terms_of(workload, ref), now)
+        for ref in placements:
+            terms = self.subject.terms_of(workload, ref, self.objects.get)
+            rollout = self.rollouts[ref["name"]]
+            rollout.fingerprint, rollout.said = fingerprint, said_of(fingerprint, approvals, now)
+            rollout.agree(terms, now)
+        for name, rollout in self.rollouts.items():
+            self.moves += sum(owners.get(c, name) != name for c in rollout.selected)
         for rollout in self.rollouts.values():
             for cluster in [c for c in rollout.lost if c in taken]:
                 del rollout.lost[cluster]
@@ -197,6 +208,7 @@ class Told:
                 kept = [c for c in members if c not in chosen]
                 if kept:
                     groups[group] = sorted([*groups.get(group, []), *kept])
+        rollout.total = sum(map(len, groups.values()))
         rollout.groups = _without(groups, taken)
         if not rollout.selected:
             rollout.hold = "NoTargets"
@@ -208,7 +220,7 @@ class Told:
         self._departed.clear()
         self.changed_at.clear()
         self._pages.clear()
-        self._works.clear()
+        self._carriers.clear()
 
     def listed_all(self, now: datetime, *, amnesia: bool) -> None:
         """The new process has read everything."""
@@ -216,7 +228,7 @@ class Told:
             rollout.groups = None
             rollout.restart(now, amnesia=amnesia)
             for cluster in list(rollout.tracks):
-                rollout.observe(cluster, self.work(cluster), now)
+                rollout.observe(cluster, self.carries(cluster), now)
 
 
 def _without(groups: Groups, taken: set[str]) -> Groups:

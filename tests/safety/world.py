@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
@@ -13,19 +13,18 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.faults import FaultyHub, RandomFaults
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import PLACEMENT, REPLICA_SET, Kind, Obj, Ref
+from rollout.model.kinds import PLACEMENT, Kind, Ref
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Plan, Planner
-from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.sim.agents import Agents
-from tests.safety import objects
 from tests.safety.door import Crash, Door, SlowIo
 from tests.safety.hands import Hands
+from tests.safety.kinds import SUBJECTS
 from tests.safety.observer import Judge, Violation
 from tests.safety.setting import Setting
-from tests.safety.terms import LEASE
+from tests.safety.terms import LEASE, QUIET
 from tests.safety.told import Told
 
 T0 = datetime(2030, 1, 1, tzinfo=UTC)
@@ -38,8 +37,11 @@ class Watched:
     """The engine's planner of workloads, under the eyes of the judge."""
 
     judge: Judge
-    inner: ReplicaSetPlanner = field(default_factory=ReplicaSetPlanner)
-    kind: Kind = REPLICA_SET
+    inner: Planner[Any]
+
+    @property
+    def kind(self) -> Kind:
+        return self.inner.kind
 
     def plan(self, key: str, view: Any, now: datetime) -> Plan:
         plan = self.inner.plan(key, view, now)
@@ -60,7 +62,7 @@ class WatchedFleet(Fleet):
     """Tells the judge of the spans in which the engine was out of touch."""
 
     def __init__(self, told: Told) -> None:
-        super().__init__()
+        super().__init__(trackers=told.subject.trackers)
         self._told = told
 
     def out_of_touch(self, begin: datetime, end: datetime) -> None:
@@ -79,6 +81,7 @@ class History:
         self, setting: Setting, *, die_after: int | None = None, hub: Hub | None = None
     ) -> None:
         self.setting = setting
+        self.subject = SUBJECTS[setting.kind]
         self.clock = VirtualClock(T0)
         self.hub: Hub = hub or MemoryHub(self.clock, history=5_000)
         self.dice = Random(f"world:{setting.seed}")
@@ -86,12 +89,15 @@ class History:
         # A history needs neither the batches nor the states of embedded hubs.
         self.faulty = FaultyHub(cast(EmbeddedHub, self.hub), self.faults)
         self.counts: Counter[str] = Counter()
-        self.judge = Judge(self.hub, self.clock.now, self.counts)
+        self.judge = Judge(self.subject, self.hub, self.clock.now, self.counts)
         self.judge.plans.calm = setting.calm and die_after is None
         self._later: list[tuple[datetime, int, Callable[[], None]]] = []
         self._number = 0
         self.hands = Hands(setting, self.hub, self.clock.now, self.later, self.flying)
-        self.agents = Agents(self.hub, self.clock, setting.scenario)
+        self.agents = (
+            Agents(self.hub, self.clock, setting.scenario),
+            *self.subject.controllers(self.hub, self.clock),
+        )
         self.engine: Engine | None = None
         self.timers: VirtualTimers | None = None
         self.door: Door | None = None
@@ -110,7 +116,7 @@ class History:
     # -- the engine's life -------------------------------------------------------------------------
 
     def make_door(self) -> Door:
-        return Door(self.faulty, self.judge, self.hands.refusing)
+        return Door(self.faulty, self.judge, self.subject.carrier, self.hands.refusing)
 
     def start_engine(self) -> None:
         now, setting = self.clock.now(), self.setting
@@ -121,7 +127,7 @@ class History:
             self.slow = SlowIo(self.door, self.clock, self.dice, setting.latency)
         planners: dict[Kind, Planner[Any]] = {
             PLACEMENT: PlacementPlanner(),
-            REPLICA_SET: Watched(self.judge),
+            self.subject.ref.kind: Watched(self.judge, self.subject.planner()),
         }
         self.engine = Engine(
             self.door,
@@ -130,7 +136,7 @@ class History:
             planners,
             WatchedFleet(self.judge.told),
             io=self.slow or self.door.io(),
-            pace=Pace({REPLICA_SET: timedelta(0)}, strict=True),
+            pace=Pace({}, strict=True),
             seed=0,
         )
         if self._died_at is not None:
@@ -190,24 +196,37 @@ class History:
         self._later.append((self.clock.now() + span, self._number, what))
         self._later.sort(key=lambda item: item[:2])
 
+    def start(self) -> None:
+        """The engine, and whoever answers it."""
+        self.start_engine()
+        for agents in self.agents:
+            agents.start()
+
     def run(self) -> "History":
         """The whole history: the script, then everything is repaired, then the end."""
-        self.hands.set_up()
-        self.start_engine()
-        self.agents.start()
-        skewed = [r for r in self.setting.scenario.spec.rules if r.behaviour.clock_skew]
-        self.counts["S13.skewed_agents"] += len(skewed)
-        for act in self.setting.script:
-            self.later(act.at, partial(self.act, act.verb))
+        self.begin()
         self.until(T0 + self.setting.span)
         if not self.violations:
             self.finish()
         return self
 
+    def begin(self) -> None:
+        """Everything is there, and the script lies ahead."""
+        self.hands.set_up()
+        self.start()
+        skewed = [r for r in self.setting.scenario.spec.rules if r.behaviour.clock_skew]
+        self.counts["S13.skewed_agents"] += len(skewed)
+        for act in self.setting.script:
+            self.later(act.at, partial(self.act, act.verb))
+
+    def forget_the_script(self) -> None:
+        """Whatever lay ahead does not happen, but that a dead engine comes back."""
+        self._later = [item for item in self._later if item[2] == self.start_engine]
+
     def finish(self) -> None:
         """L5: once everything is repaired, a good revision is rolled out to the end."""
         self.faults.on = False
-        self._later = [item for item in self._later if item[2] == self.start_engine]
+        self.forget_the_script()
         self.hands.heal()
         self.until(self.clock.now() + PATIENCE, to_the_end=True)
         if not self.violations:
@@ -248,7 +267,7 @@ class History:
         self.judge.rested(self.engine.fleet, self.timers.next_at(), closely=closely)
 
     def _next_at(self) -> datetime | None:
-        nexts = [self.agents.next_at()]
+        nexts = [agents.next_at() for agents in self.agents]
         nexts += [self._later[0][0]] if self._later else []
         nexts += [decider.next_at() for decider in self.hands.deciders.values()]
         nexts += [self.timers.next_at()] if self.timers else []
@@ -275,7 +294,8 @@ class History:
         if not self.faults.on or self._next_release <= now:
             self._next_release = now + timedelta(seconds=7)
             busy = bool(self.faulty.release()) or busy
-        busy = bool(self.agents.run_due()) or busy
+        for agents in self.agents:
+            busy = bool(agents.run_due()) or busy
         if self.engine is None or self.timers is None:
             return busy
         try:
@@ -289,29 +309,27 @@ class History:
 
     # -- the end -----------------------------------------------------------------------------------
 
-    def status(self) -> dict[str, Obj]:
-        obj = self.hub.get(Ref(REPLICA_SET, objects.WORKLOAD))
-        generation = obj["metadata"]["generation"]
-        found = (obj.get("status") or {}).get("conditions") or []
-        return {c["type"]: c for c in found if c.get("observedGeneration") == generation}
-
     def is_done(self) -> bool:
-        return self.status().get("Ready", {}).get("status") == "True"
+        """Whether every placement says, of this generation and revision, that all is done."""
+        workload = self.hub.get(self.subject.ref)
+        status, generation = workload.get("status") or {}, workload["metadata"]["generation"]
+        return self.subject.is_done(status, generation, self.hands.editor.asked())
 
     def carried(self) -> dict[str, tuple[str, ...]]:
-        """Which revisions the works of each cluster carry at the end."""
-        return {
-            c: tuple(objects.revision_of(w["spec"]) for w in self.judge.works(c))
-            for c in sorted({*self.setting.clusters})
-        }
+        """Which revisions each cluster has at the end."""
+        return {c: self.judge.carried(c) for c in sorted({*self.setting.clusters})}
 
     def _judge_end(self) -> None:
         self.counts["L5.finished"] += 1
         if not self.is_done():
-            progress = self.status().get("Progressing", {})
-            self.judge.blame("L5", f"a good revision never finishes: {progress.get('message')}")
+            status = self.hub.get(self.subject.ref).get("status")
+            self.judge.blame("L5", f"a good revision never finishes: {status}")
             return
+        if self.engine is not None:
+            self.counts["R5.replayed"] += 1
+            self.judge.replay(self.engine.fleet, self.clock.now() + QUIET)
         for cluster, revisions in self.carried().items():
             owner = self.judge.told.owner(cluster)
-            if revisions != (("fix",) if owner is not None else ()):
-                self.judge.blame("S9", f"{cluster} ends with works {revisions}")
+            values = tuple(revision.rpartition("/")[2] for revision in revisions)
+            if values != (("fix",) if owner is not None else ()):
+                self.judge.blame("S9", f"{cluster} ends with {revisions}")

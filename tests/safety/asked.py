@@ -1,0 +1,85 @@
+"""What do people ask for besides the spec, read plainly? Annotations, approvals and freezes.
+
+A revision is named in them by its fingerprint, as people see it in the status.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.instants import parse_instant
+from rollout.model.kinds import Obj
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """By annotation. ``back_limit`` and ``back_budget``: of a rollback, as written."""
+
+    held: frozenset[str] = frozenset()
+    aborted: frozenset[str] = frozenset()
+    retry: str = ""
+    undo: str = ""
+    gates: tuple[str, ...] = ()
+    rollback: str = "Manual"
+    back_limit: str = "25%"
+    back_budget: str = "25%"
+
+
+def asked_in(notes: Mapping[str, str]) -> Asked:
+    return Asked(
+        _listed(notes, names.HOLD),
+        _listed(notes, names.ABORT),
+        notes.get(names.RETRY, ""),
+        notes.get(names.UNDO, ""),
+        tuple(sorted(_listed(notes, names.GATES))),
+        notes.get(names.ROLLBACK, "Manual"),
+        notes.get(names.ROLLBACK_CONCURRENCY, "25%"),
+        notes.get(names.ROLLBACK_FAILURES, "25%"),
+    )
+
+
+def _listed(notes: Mapping[str, str], name: str) -> frozenset[str]:
+    return frozenset(part for part in notes.get(name, "").split(",") if part)
+
+
+def is_over(obj: Obj, field: str, now: datetime) -> bool:
+    """Whether an Approval or a Freeze has ended by itself."""
+    end = parse_instant(obj["spec"].get(field))
+    return end is not None and end <= now
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What people said of the present revision. ``late``: an approval of it has expired."""
+
+    approved: frozenset[str] = frozenset()
+    rejected: bool = False
+    elsewhere: bool = False  # something was said of another revision
+    late: bool = False
+
+    def opens(self, gate: str) -> bool:
+        return "*" in self.approved or gate in self.approved
+
+
+def said_of(fingerprint: str, approvals: Iterable[Obj], now: datetime) -> Said:
+    mine, elsewhere, late = [], False, False
+    for obj in approvals:
+        if obj["spec"]["revision"] != fingerprint:
+            elsewhere = True
+        elif is_over(obj, "expires", now):
+            late = True
+        else:
+            mine.append(obj["spec"])
+    return Said(
+        frozenset(spec.get("gate", "*") for spec in mine if spec["decision"] == "Approve"),
+        any(spec["decision"] == "Reject" for spec in mine),
+        elsewhere,
+        late,
+    )
+
+
+def stands_at(gate: str, key: str) -> bool:
+    """Whether a gate, such as before:canary, stands at the stage of this key."""
+    group = gate.partition(":")[2]
+    return group in ("*", key) or (key not in ("rest", "all") and key.rpartition("/")[0] == group)

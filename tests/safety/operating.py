@@ -1,0 +1,129 @@
+"""Does the engine do what people ask of it, and no more? Holds, stops, gates, retries, rollbacks.
+
+S8: what stands still is left alone. S10: a rollback touches only whom it may. S14: a gate opens only
+for an approval of this revision.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from random import Random
+
+from rollout.fleet.live import LiveRollout
+from rollout.model.amounts import Amount
+from rollout.strategies.retreat import RetreatLimits
+from tests.safety import wishes
+from tests.safety.model import Rollout
+from tests.safety.questions import worse_way_back
+from tests.safety.terms import amount
+
+Blame = Callable[[str, str], None]
+Writes = Sequence[tuple[str, str]]
+"""Clusters that are touched, each with the revision that it gets."""
+
+
+class OperationsJudge:
+    """Judges the touches of one plan over one placement."""
+
+    def __init__(self, counts: Counter[str], blame: Blame) -> None:
+        self.counts, self.blame = counts, blame
+
+    def judge(self, rollout: Rollout, forward: list[str], back: Writes, now: datetime) -> None:
+        """``forward``: clusters that get the present revision; ``back``: those that get another."""
+        self._held(rollout, {*forward, *(cluster for cluster, _ in back)})
+        self._stopped(rollout, forward)
+        self._gates(rollout, forward)
+        self._barred(rollout, forward)
+        if back:
+            self._went_back(rollout, back, now)
+
+    def _held(self, rollout: Rollout, touched: set[str]) -> None:
+        """S8: hands off the clusters that a person holds."""
+        held = rollout.terms.asked.held if rollout.terms else frozenset()
+        waiting = [c for c in held & rollout.selected if rollout.current(c) is None]
+        self.counts["S8.held_waiting"] += bool(waiting)
+        if held & touched:
+            self.blame("S8", f"{held & touched} are touched, though held")
+
+    def _stopped(self, rollout: Rollout, forward: list[str]) -> None:
+        """S8: a revision that was aborted, refused or undone goes no further."""
+        if wishes.stop(rollout):
+            self.counts[f"S8.{wishes.stop(rollout)}"] += 1
+            if forward:
+                self.blame(
+                    "S8", f"{forward} are touched, though the revision is {wishes.stop(rollout)}"
+                )
+
+    def _gates(self, rollout: Rollout, forward: list[str]) -> None:
+        """S14: nobody behind a gate is touched before somebody approved this revision."""
+        behind: list[str] = []  # gates that are shut on the way
+        for stage in rollout.plan.stages:
+            behind += wishes.shut(rollout, stage, "before")
+            mine = [c for c in forward if c in stage.members]
+            if behind and any(rollout.current(c) is None for c in stage.members):
+                self.counts["S14.gate_shut"] += 1
+                self.counts["S14.approved_another"] += rollout.said.elsewhere
+                self.counts["S14.approved_too_early"] += rollout.said.late
+            if behind and mine:
+                self.blame("S14", f"{mine} are touched behind {behind}, which nobody approved")
+            behind += wishes.shut(rollout, stage, "after")
+        self.counts["S14.gate_open"] += bool(rollout.opened)
+
+    def _barred(self, rollout: Rollout, forward: list[str]) -> None:
+        """S10: what was taken back does not roll forward again by itself."""
+        if rollout.terms is None or rollout.back.barred != rollout.terms.revision:
+            return
+        self.counts["S10.barred"] += 1
+        if forward:
+            self.blame("S10", f"{forward} are touched with what has been taken back")
+
+    def way_back(self, live: LiveRollout, now: datetime, dice: Random) -> None:
+        """R6, of a rollback that is going on."""
+        back, rollout = live.head.rollback, live.ledger.rollout
+        if back is None or live.retreat is None:
+            return
+        kept = {each for cluster in rollout.standings for each in live.soaked.of(cluster)}
+        targets = live.soaked.targets(rollout.standings, back.revision, back.to, kept)
+        limits = RetreatLimits(Amount(2), Amount(1))
+        worse_way_back(rollout, back.began, targets, limits, now, dice, self.counts, self.blame)
+
+    # -- going back --------------------------------------------------------------------------------
+
+    def _went_back(self, rollout: Rollout, back: Writes, now: datetime) -> None:
+        """S10: for a reason, whom it may, to what soaked there, and within limits of its own."""
+        assert rollout.terms is not None
+        self.counts["S10.went_back"] += len(back)
+        if not rollout.back.has_reason and not rollout.back.barred and rollout.sure:
+            self.blame("S10", f"{back} go back, and there is no reason for it")
+        for cluster, revision in back:
+            track = rollout.tracks.get(cluster)
+            if track is not None and track.revision == revision and cluster in rollout.back.given:
+                continue  # the same once more: the engine died before it wrote that down
+            if track is None or track.revision != rollout.terms.revision:
+                self.blame("S10", f"{cluster} goes back, but it never got the revision: {track}")
+            elif revision not in (known := rollout.back.soaked.get(cluster, [])):
+                self.blame("S10", f"{cluster} gets {revision}, which never soaked there: {known}")
+        self._within(rollout, [cluster for cluster, _ in back], now)
+
+    def _within(self, rollout: Rollout, going: list[str], now: datetime) -> None:
+        """``total`` counts some who have nothing to go back to: more than the engine may count."""
+        assert rollout.terms is not None
+        asked, given = rollout.terms.asked, rollout.back.given
+        total = len(
+            given.union(
+                c for c, t in rollout.tracks.items() if t.revision == rollout.terms.revision
+            )
+        )
+        on_the_way = {c for c in given if rollout.in_flight(c, now)}
+        limit = amount(asked.back_limit, total)
+        new = set(going) - given
+        self.counts["S10.at_the_limit"] += len(on_the_way | new) >= limit
+        if new and len(on_the_way | new) > limit:
+            self.blame("S10", f"{new} go back, {on_the_way} are on the way, limit {limit}")
+        failed = [
+            c
+            for c in given
+            if (t := rollout.tracks.get(c)) and t.exact and rollout.is_failure(t, now)
+        ]
+        if new and len(failed) > amount(asked.back_budget, total):
+            self.blame("S10", f"{new} go back, though {failed} failed on what they were given")

@@ -1,0 +1,139 @@
+"""What do people do to a rollout while it runs? One method per verb of a script.
+
+Everything is an annotation on the workload, or an object beside it: nothing goes through the engine.
+"""
+
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+
+from rollout.errors import Gone
+from rollout.hub.base import Hub
+from rollout.model import names
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import APPROVAL, FREEZE, Kind, Obj, Ref
+from tests.safety import objects
+from tests.safety.setting import REVISIONS, Setting
+from tests.safety.subject import Editor
+
+CLEARED: Obj = dict.fromkeys(
+    (names.HOLD, names.ABORT, names.UNDO, names.UNDO_TO, names.GATES, names.ROLLBACK)
+)
+"""Annotations of a workload that nobody asks anything of any more."""
+
+
+class Operators:
+    """``soon`` calls a function after a random span; ``flying`` tells which clusters are in flight."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        hub: Hub,
+        editor: Editor,
+        now: Callable[[], datetime],
+        soon: Callable[[Callable[[], None]], None],
+        flying: Callable[[], list[str]],
+    ) -> None:
+        self._setting, self._hub, self._editor = setting, hub, editor
+        self._now, self._soon, self._flying = now, soon, flying
+        self._dice = Random(f"operators:{setting.seed}")
+        self._made = 0
+
+    def heal(self) -> None:
+        """Nothing is stopped, and nothing is said of any revision."""
+        for kind in (APPROVAL, FREEZE):
+            for obj in self._hub.list(kind).items:
+                self._take_away(kind, obj["metadata"]["name"])
+
+    def do_hold(self) -> None:
+        count = min(len(self._setting.clusters), self._dice.randrange(1, 4))
+        chosen = self._dice.sample(self._setting.clusters, count)
+        self._editor.edit(notes={names.HOLD: ",".join(sorted(chosen))})
+        self._soon(partial(self._editor.edit, notes={names.HOLD: None}))
+
+    def do_hold_in_flight(self) -> None:
+        """Somebody looks into clusters in flight, and somebody else goes on meanwhile."""
+        chosen = self._flying()[:3]
+        if chosen:
+            self._editor.edit(notes={names.HOLD: ",".join(sorted(chosen))})
+            self._editor.roll_out(self._dice.choice(REVISIONS))
+            self._soon(partial(self._editor.edit, notes={names.HOLD: None}))
+
+    def do_retry(self) -> None:
+        """Often with more patience than before, and less haste."""
+        self._made += 1
+        strategies: dict[str, Obj] | None = None
+        if self._dice.random() < 0.5:
+            member = {"maxConcurrency": 1, "maxFailures": 100, "progressDeadline": "90s"}
+            patient = {"type": "Progressive", "progressive": member}
+            strategies = dict.fromkeys(self._setting.refs, patient)
+        self._editor.edit(strategies=strategies, notes={names.RETRY: f"retry {self._made}"})
+
+    def do_abort(self) -> None:
+        self._editor.edit(notes={names.ABORT: self._editor.fingerprint()})
+        if self._dice.random() < 0.5:
+            self._soon(partial(self._editor.edit, notes={names.ABORT: None}))
+
+    def do_undo(self) -> None:
+        self._editor.edit(notes={names.UNDO: self._editor.fingerprint()})
+        if self._dice.random() < 0.5:
+            self._soon(partial(self._editor.edit, notes={names.UNDO: None}))
+
+    def do_approve(self) -> None:
+        asked = self._hub.get(self._editor.ref)["metadata"].get("annotations") or {}
+        gates = [gate for gate in asked.get(names.GATES, "").split(",") if gate]
+        gate = self._dice.choice(["*", "*", *gates])
+        self._say(self._editor.asked(), "Approve", gate)
+
+    def do_approve_another(self) -> None:
+        """Consent to a revision that is not asked for now."""
+        others = [r for r in REVISIONS if r != self._editor.asked()]
+        self._say(self._dice.choice(others), "Approve", "*")
+
+    def do_reject(self) -> None:
+        self._say(self._editor.asked(), "Reject", "*")
+        self._soon(self.do_withdraw)
+
+    def do_withdraw(self) -> None:
+        """Somebody takes back whatever was said."""
+        for obj in self._hub.list(APPROVAL).items:
+            if self._dice.random() < 0.7:
+                self._take_away(APPROVAL, obj["metadata"]["name"])
+
+    def do_freeze(self) -> None:
+        self._made += 1
+        name = f"f{self._made}"
+        spec = {"until": self._later(20, 200)} if self._dice.random() < 0.5 else {}
+        body = {"apiVersion": FREEZE.api_version, "kind": FREEZE.name}
+        self._hub.create(Ref(FREEZE, name), {**body, "metadata": {"name": name}, "spec": spec})
+        if not spec:
+            self._soon(partial(self._take_away, FREEZE, name))
+
+    def _say(self, revision: str, decision: str, gate: str) -> None:
+        self._made += 1
+        name = f"a{self._made}"
+        spec: Obj = {
+            "workload": {"kind": self._editor.ref.kind.name, "name": self._editor.ref.name},
+            "revision": self._editor.fingerprint(revision),
+            "decision": decision,
+            "gate": gate,
+        }
+        if self._dice.random() < 0.4:
+            spec["expires"] = self._later(10, 300)
+        body = {
+            "apiVersion": APPROVAL.api_version,
+            "kind": APPROVAL.name,
+            "metadata": {"name": name, "namespace": objects.NAMESPACE},
+            "spec": spec,
+        }
+        self._hub.create(Ref(APPROVAL, f"{objects.NAMESPACE}/{name}"), body)
+
+    def _later(self, least: int, most: int) -> str:
+        return rfc3339(self._now() + timedelta(seconds=self._dice.randrange(least, most)))
+
+    def _take_away(self, kind: Kind, name: str) -> None:
+        key = f"{objects.NAMESPACE}/{name}" if kind.namespaced else name
+        with suppress(Gone):
+            self._hub.delete(Ref(kind, key))

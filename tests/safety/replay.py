@@ -1,0 +1,70 @@
+"""Does whoever reads the hub anew decide the same? Promises about the whole decision: R5.
+
+A decision is a function of the objects on the hub and the instant: a process that has just read them,
+in whatever order, plans what the one plans that has followed them all along.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from random import Random
+
+from rollout.fleet.fleet import Fleet
+from rollout.hub.base import Hub
+from rollout.model.events import Change, Event
+from rollout.model.kinds import CONFIG_MAP, Kind, ref_of
+from rollout.planning.plan import Plan
+from rollout.strategies.base import Step
+from tests.safety.subject import Subject
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is planned for the workload, and the step of each of its placements."""
+
+    plan: Plan
+    steps: dict[str, Step]
+
+
+def decision(subject: Subject, fleet: Fleet, now: datetime) -> Decision:
+    """What this fleet decides."""
+    view = fleet.view(subject.ref.kind)
+    plan = subject.planner().plan(subject.ref.key, view, now)
+    known = fleet.rollout(subject.ref)
+    steps = {key: share.live.last for key, share in known.shares.items()} if known else {}
+    return Decision(plan, steps)
+
+
+def read_anew(subject: Subject, hub: Hub, read_at: datetime, dice: Random | None = None) -> Fleet:
+    """A fleet that was told all that the hub holds. ``dice``: in any order."""
+    fleet = Fleet(trackers=subject.trackers)
+    kinds, read = list(fleet.watched), set[Kind]()
+    while kinds:
+        events = [
+            Event(ref_of(kind, obj), Change.ADDED, obj, int(obj["metadata"]["resourceVersion"]))
+            for kind in kinds
+            for obj in hub.list(kind).items
+        ]
+        if dice is not None:
+            dice.shuffle(events)
+        for event in events:
+            fleet.apply(event, read_at)
+        read.update(kinds)
+        kinds = sorted(fleet.wanted_kinds() - read, key=repr)
+    return fleet
+
+
+def difference(one: Decision, other: Decision) -> str:
+    """How two decisions differ, "" where they do not.
+
+    A new process may note in the record what has come of older revisions meanwhile, and drop outages
+    that no longer matter: that decides nothing, so pages of the record are not compared.
+    """
+    if one.steps != other.steps:
+        changed = [k for k in one.steps if one.steps[k] != other.steps.get(k)]
+        return f"steps {[(one.steps[k], other.steps.get(k)) for k in changed]}"
+    found = [[w for w in each.plan.writes if w.ref.kind is not CONFIG_MAP] for each in (one, other)]
+    if found[0] != found[1]:
+        return "writes " + " or ".join(str([str(w.ref) for w in writes]) for writes in found)
+    if one.plan.recheck_at != other.plan.recheck_at:
+        return f"a next look at {one.plan.recheck_at} or {other.plan.recheck_at}"
+    return ""

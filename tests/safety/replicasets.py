@@ -1,0 +1,181 @@
+"""What is a ManifestWorkReplicaSet to the suite? Templates that say which revision they are."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from rollout.api import decode
+from rollout.clock import Clock
+from rollout.fleet.fleet import Fleet
+from rollout.fleet.tracker import Tracker
+from rollout.hub.base import Hub
+from rollout.model import names
+from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from rollout.model.replicaset import ReplicaSet
+from rollout.planning.replicasets import ReplicaSetPlanner
+from tests.safety.subject import Carried, Controllers, Find, Said
+from tests.safety.terms import Terms, terms_of
+
+WORKLOAD = Ref(REPLICA_SET, "default/web")
+OWNER = WORKLOAD.key.replace("/", ".")
+
+
+def template(revision: str, rules: bool) -> Obj:
+    """A template whose one ConfigMap names the revision."""
+    config = {"name": "cm", "namespace": "default"}
+    found: Obj = {
+        "workload": {
+            "manifests": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "ConfigMap",
+                    "metadata": config,
+                    "data": {"v": revision},
+                }
+            ]
+        }
+    }
+    if rules:
+        never = {"type": "CEL", "celExpressions": ["false"]}
+        found["manifestConfigs"] = [
+            {
+                "resourceIdentifier": {"group": "", "resource": "configmaps", **config},
+                "conditionRules": [
+                    {"condition": kind, **never} for kind in ("Progressing", "Degraded")
+                ],
+            }
+        ]
+    return found
+
+
+def revision_of(spec: Obj | None) -> str:
+    """Which revision a template or a work's spec is, "" where it cannot be told."""
+    try:
+        return str(spec["workload"]["manifests"][0]["data"]["v"]) if spec else ""
+    except (KeyError, IndexError, TypeError):
+        return ""
+
+
+def replica_set(
+    revision: str, rules: bool, strategies: Mapping[str, Obj], annotations: Mapping[str, str]
+) -> Obj:
+    return {
+        "apiVersion": "work.open-cluster-management.io/v1alpha1",
+        "kind": "ManifestWorkReplicaSet",
+        "metadata": {
+            "name": WORKLOAD.name,
+            "namespace": WORKLOAD.namespace,
+            "annotations": dict(annotations),
+        },
+        "spec": {
+            "cascadeDeletionPolicy": "Background",
+            "manifestWorkTemplate": template(revision, rules),
+            "placementRefs": refs(strategies),
+        },
+    }
+
+
+def refs(strategies: Mapping[str, Obj]) -> list[Obj]:
+    return [{"name": name, "rolloutStrategy": one} for name, one in strategies.items()]
+
+
+class ReplicaSets:
+    """Implements `tests.safety.subject.Subject`."""
+
+    name = "replicaset"
+    ref = WORKLOAD
+    carrier = MANIFEST_WORK
+    later_wins = False
+    trackers: Sequence[Callable[[Fleet], Tracker]] = ()
+
+    def planner(self) -> ReplicaSetPlanner:
+        return ReplicaSetPlanner()
+
+    def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]:
+        return ()
+
+    def fingerprint(self, workload: Obj) -> str:
+        found = decode(REPLICA_SET, workload)
+        assert isinstance(found, ReplicaSet)
+        return found.template.content
+
+    def share_key(self, placement: str) -> str:
+        return placement
+
+    # -- reading -------------------------------------------------------------------------------
+
+    def placements(self, workload: Obj) -> list[Obj]:
+        return list(workload["spec"]["placementRefs"])
+
+    def terms_of(self, workload: Obj, placement: Obj, find: Find) -> Terms:
+        asked = workload["spec"]["manifestWorkTemplate"]
+        return terms_of(
+            revision_of(asked),
+            placement.get("rolloutStrategy") or {},
+            workload["metadata"].get("annotations") or {},
+            verified=bool(asked.get("manifestConfigs")),
+        )
+
+    def is_ours(self, obj: Obj) -> bool:
+        return (obj["metadata"].get("labels") or {}).get(names.WORK_OWNER_LABEL) == OWNER
+
+    def affects(self, ref: Ref) -> bool:
+        return False
+
+    def carried(self, obj: Obj, find: Find) -> Carried | None:
+        return Carried(revision_of(obj["spec"]), health_of(obj))
+
+    def brought(self, before: Obj | None, changes: Obj, find: Find) -> str:
+        if "spec" not in changes:
+            return ""
+        return revision_of(changes["spec"]) or revision_of((before or {}).get("spec"))
+
+    def said(self, status: Obj, placement: str, generation: int, skipped: int) -> Said:
+        conditions = {c["type"]: c for c in status["conditions"]}
+        progressing = conditions["Progressing"]
+        share = next(s for s in status["placementSummary"] if s["name"] == placement)
+        done = any(conditions[k]["status"] == "True" for k in ("Ready", "PlacementRolledOut"))
+        return Said(
+            share["summary"]["desiredTotal"],
+            None,
+            done,
+            "" if done or progressing["status"] != "False" else progressing["reason"],
+            any(c["observedGeneration"] != generation for c in conditions.values()),
+        )
+
+    def is_done(self, status: Obj, generation: int, revision: str) -> bool:
+        return any(
+            c["type"] == "Ready" and c["status"] == "True" and c["observedGeneration"] == generation
+            for c in status.get("conditions") or []
+        )
+
+    # -- judging -------------------------------------------------------------------------------
+
+    def for_nobody(self, workload: Obj, carrier: Obj, find: Find) -> str:
+        return ""
+
+    def may_not_go(self, carrier: Obj, holds: Mapping[str, str]) -> str:
+        """A placement that does not exist keeps its own works."""
+        home = (carrier["metadata"].get("labels") or {}).get(names.WORK_PLACEMENT_LABEL, "")
+        return f"{home} does not exist" if holds.get(home) == "PlacementNotFound" else ""
+
+    def false_success(self, before: Obj, changes: Obj, find: Find) -> str:
+        return ""
+
+
+def health_of(work: Obj) -> str:
+    """What the agent says at the present generation."""
+    generation = work["metadata"]["generation"]
+    said = {
+        c["type"]: c["status"]
+        for c in (work.get("status") or {}).get("conditions") or []
+        if c.get("observedGeneration") == generation
+    }
+    if said.get("Applied", "Unknown") == "Unknown":
+        return "silent"
+    if said["Applied"] == "False":
+        return "failed"
+    if work["spec"].get("manifestConfigs"):  # both rules, in every template of ours that has any
+        if said.get("Degraded") == "True":
+            return "failed"
+        done = said.get("Progressing") == "False" and "Degraded" in said
+        return "succeeded" if done else "progressing"
+    return "succeeded" if said.get("Available") == "True" else "progressing"

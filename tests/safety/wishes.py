@@ -1,0 +1,82 @@
+"""What follows for the plain model from what people ask for? Stops, gates, retries, reasons to go back."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from tests.safety.asked import stands_at
+from tests.safety.terms import Stage
+
+if TYPE_CHECKING:  # the model asks here: it cannot be imported
+    from tests.safety.model import Rollout
+
+
+def misplaced(rollout: "Rollout") -> str:
+    """A gate that stands at no stage holds everything."""
+    groups = {name for _, name in rollout.groups or {}} - {""}
+    for gate in rollout.terms.asked.gates if rollout.terms and rollout.selected else ():
+        waits = gate.partition(":")[2] in rollout.named - groups
+        if not waits and not any(stands_at(gate, stage.key) for stage in rollout.plan.stages):
+            return "UnknownApprovalGroup"
+    return ""
+
+
+def shut(rollout: "Rollout", stage: Stage, *sides: str) -> list[str]:
+    """Gates at the stage that nobody has opened for this revision."""
+    if rollout.terms is None or stage.key in rollout.passed:
+        return []
+    return [
+        gate
+        for gate in rollout.terms.asked.gates
+        if gate.partition(":")[0] in sides
+        and stands_at(gate, stage.key)
+        and (gate, stage.key) not in rollout.opened
+    ]
+
+
+def open_gates(rollout: "Rollout", stage: Stage, side: str) -> None:
+    """The rollout has reached them: those open that somebody approved."""
+    for gate in shut(rollout, stage, side):
+        if rollout.said.opens(gate):
+            rollout.opened.add((gate, stage.key))
+
+
+def stop(rollout: "Rollout") -> str:
+    """Why this revision goes no further, where a person said so of it."""
+    if rollout.terms is None or not rollout.fingerprint:
+        return ""
+    asked = rollout.terms.asked
+    if asked.undo == rollout.fingerprint:
+        return "Undone"
+    if rollout.fingerprint in asked.aborted:
+        return "Aborted"
+    return "Rejected" if rollout.said.rejected else ""
+
+
+def retry(rollout: "Rollout", now: datetime) -> None:
+    """Another token than before voids what has failed, and lifts the bar of a rollback."""
+    token = rollout.terms.asked.retry if rollout.terms else ""
+    if not token or token == rollout.retried or rollout.terms is None:
+        return
+    rollout.retried = token
+    rollout.back.begin_anew()
+    members = {c for stage in rollout.plan.stages for c in stage.members}
+    for cluster in members | rollout.terms.skip:
+        track = rollout.tracks.get(cluster)
+        if track is None or track.revision != rollout.terms.revision or track.void:
+            continue
+        if rollout.is_failure(track, now) and track.exact:
+            track.void, track.fresh = True, True
+        elif not track.exact and not track.soaked:
+            track.maybe_void = True
+
+
+def note_reason(rollout: "Rollout", now: datetime) -> None:
+    """Whether there is a reason to take the revision back."""
+    if rollout.terms is None:
+        return
+    mode = rollout.terms.asked.rollback
+    asked = stop(rollout) if mode == "Automatic" else ""
+    breach = mode == "Automatic" and (rollout.breach(now) or not rollout.sure)
+    undone = stop(rollout) == "Undone" and mode != "None"
+    back = rollout.back
+    back.has_reason = back.has_reason or bool(asked) or breach or undone

@@ -1,0 +1,136 @@
+"""What random histories once found of add-ons, each as the shortest story that shows it."""
+
+from rollout.model import names
+from rollout.model.kinds import (
+    MANAGED_CLUSTER_ADDON,
+    MANIFEST_WORK,
+    Obj,
+    Ref,
+)
+from rollout.strategies.base import Health
+from tests.addons import (
+    CMA,
+    MIN,
+    NAME,
+    SEC,
+    Rig,
+    addon,
+    config,
+    fleet,
+    installed_at,
+    progressive,
+    refer,
+)
+
+TEMPLATES = "addontemplates"
+
+
+def own(name: str = "own", level: str = "1") -> Obj:
+    """What one cluster has besides, of a kind that nothing else refers to."""
+    return {
+        "apiVersion": config()["apiVersion"],
+        "kind": "AddOnTemplate",
+        "metadata": {"name": name},
+        "spec": {"addonName": level, "agentSpec": {}},
+    }
+
+
+def refer_own(name: str = "own") -> Obj:
+    return {k: v for k, v in refer(name, TEMPLATES).items() if k != "namespace"}
+
+
+def placed(*clusters: str, documents: tuple[Obj, ...] = (), **options: object) -> Rig:
+    """An add-on on these clusters, by placement p."""
+    supported = ("addondeploymentconfigs", TEMPLATES)
+    at = installed_at("p", strategy=progressive(**options))
+    whole = [*fleet(*clusters), config(), addon("default", placements=[at], supported=supported)]
+    return Rig([*whole, *documents]).decide(list(clusters))
+
+
+def give_own(rig: Rig, cluster: str, *refs: Obj) -> Rig:
+    return rig.edit(
+        Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{NAME}"), {"spec": {"configs": list(refs) or None}}
+    )
+
+
+def names_of(rig: Rig, cluster: str) -> list[str]:
+    return [name for name, *_ in rig.carries(cluster)]
+
+
+def test_going_back_to_what_was_applied_is_no_success_while_something_else_is_deployed() -> None:
+    rig = placed("c0").works_do(["c0"])
+    rig.set_config("bad")
+
+    rig.set_config("test")
+
+    share = rig.engine.fleet.trackers[0].peek(CMA.key)
+    assert share is not None
+    standing = share.shares["default/p"].live.ledger.standings["c0"]
+    assert (standing.health, standing.verdict) == (Health.PROGRESSING, None)
+
+
+def test_whoever_is_to_be_removed_is_not_told_to_deploy_without_configurations() -> None:
+    clusters = [f"c{n:02d}" for n in range(12)]
+    rig = placed(*clusters, maxConcurrency="0%").decide([]).later(20 * SEC)
+
+    assert rig.installed() == clusters
+    assert rig.says("c00", names.CONFIGURED)[0] == "False"
+    assert not rig.hub.list(MANIFEST_WORK).items
+
+
+def test_removals_one_after_the_other_are_braked_as_those_at_once() -> None:
+    clusters = [f"c{n:02d}" for n in range(30)]
+    rig = placed(*clusters, maxConcurrency="100%")
+    rig.decide(clusters[8:]).later(20 * SEC)
+    assert len(rig.installed()) == 22
+
+    rig.decide(clusters[14:]).later(20 * SEC)
+
+    assert len(rig.installed()) == 22
+    assert rig.halted() == ("True", "RemovalBrake")
+
+
+def test_held_removals_are_said_where_nobody_is_selected_any_more() -> None:
+    clusters = [f"c{n:02d}" for n in range(12)]
+    rig = placed(*clusters, maxConcurrency="100%")
+
+    rig.decide([]).later(20 * SEC)
+
+    assert len(rig.installed()) == 12
+    assert rig.halted() == ("True", "RemovalBrake")
+
+
+def test_a_configuration_of_its_own_that_comes_late_jumps_no_queue() -> None:
+    rig = placed("c0", "c1", maxConcurrency=1, maxFailures=1)
+    give_own(rig, "c1", refer_own())
+    assert rig.later(2 * MIN).carries("c1") == []
+
+    rig.add(own())
+    rig.settle()
+    assert rig.carries("c1") == []
+
+    rig.works_do(["c0"]).settle()
+    assert names_of(rig, "c1") == ["default", "own"]
+
+
+def test_a_kind_that_is_wanted_again_at_once_is_still_known() -> None:
+    rig = placed("c0", "c1", documents=(own(),), maxConcurrency="100%")
+    give_own(rig, "c0", refer_own())
+    rig.hub.patch(Ref(MANAGED_CLUSTER_ADDON, f"c0/{NAME}"), {"spec": {"configs": None}})
+    rig.hub.patch(Ref(MANAGED_CLUSTER_ADDON, f"c1/{NAME}"), {"spec": {"configs": [refer_own()]}})
+
+    rig.settle().works_do(["c0", "c1"])
+
+    assert names_of(rig, "c1") == ["default", "own"]
+    assert rig.halted() == ("False", "Complete")
+
+
+def test_an_addon_that_is_made_anew_at_once_still_finds_its_configuration() -> None:
+    rig = placed("c0").works_do(["c0"])
+    again = {k: v for k, v in rig.hub.get(CMA).items() if k != "status"}
+
+    rig.hub.delete(CMA)
+    rig.hub.create(CMA, {**again, "metadata": {"name": NAME}})
+    rig.settle()
+
+    assert rig.halted()[1] != "ConfigNotFound"
