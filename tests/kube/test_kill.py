@@ -220,6 +220,7 @@ def test_fifty_kills_in_the_midst_of_a_rollout_change_nothing_of_its_end(
         wanted = undisturbed(admin, proxy.kubeconfig(tmp_path, token), tmp_path)
     wipe(admin)
     set_up(admin)
+    token = token_of(admin)  # the account is another one now
     history = History(admin)
     with proxied(server, slow=SLOW) as proxy:
         line = Line(proxy.kubeconfig(tmp_path, token), tmp_path, SHORT_LEASE)
