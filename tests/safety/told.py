@@ -47,6 +47,7 @@ class Told:
         self._carriers: dict[str, dict[Ref, Obj]] = {}
         self.paused = False
         self.frozen = False
+        self._reads = False  # a new process still reads, and concludes nothing
         self.moves = 0  # clusters that another placement owns than before
 
     # -- hearing ---------------------------------------------------------------------------------
@@ -107,6 +108,8 @@ class Told:
             self.changed_at[_placement_of(page)] = now
 
     def _observe(self, cluster: str, now: datetime) -> None:
+        if self._reads:
+            return
         found = self.carries(cluster)
         for rollout in self.rollouts.values():
             rollout.observe(cluster, found, now)
@@ -215,6 +218,7 @@ class Told:
 
     def restart(self) -> None:
         """A new process: it knows nothing until it has been told again."""
+        self._reads = True
         self.objects.clear()
         self._versions.clear()
         self._departed.clear()
@@ -224,6 +228,7 @@ class Told:
 
     def listed_all(self, now: datetime, *, amnesia: bool) -> None:
         """The new process has read everything."""
+        self._reads = False
         for rollout in self.rollouts.values():
             rollout.groups = None
             rollout.restart(now, amnesia=amnesia)
