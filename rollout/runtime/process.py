@@ -28,6 +28,8 @@ T = TypeVar("T")
 
 LOOK_EVERY = 0.2
 """Seconds of wall time between looks at what tells nobody of itself: the lease, late timers."""
+BREATH = 0.005
+"""Seconds after a message in which others come along: a turn costs as much as several messages."""
 BLINK = timedelta(seconds=5)
 """The hub is out of touch where it was not heard of, or not watched, for longer than this."""
 LONGEST_TURN = timedelta(minutes=3)
@@ -76,7 +78,7 @@ class Controller:
         self.engine, self.candidate = engine, candidate
         self._fenced, self._clock = fenced, clock
         self._in_touch, self._sweep, self._settled = in_touch, sweep, settled
-        self._idle = idle or engine.wait
+        self._idle = idle or self._listen
         self._nap = idle or threading.Event().wait  # whatever waits in the inbox
         self._started = False
         self._start_at: datetime | None = None
@@ -157,6 +159,11 @@ class Controller:
             self.engine.stop()
             raise
         self.finish(stop_within)
+
+    def _listen(self, seconds: float) -> None:
+        """Wait for a message, and a breath more; or for so many seconds."""
+        if self.engine.wait(seconds) and not self.stopping:
+            self._nap(BREATH)
 
     def step(self) -> bool:
         """One turn. Returns False where there was nothing to do. Raises: Fenced."""
