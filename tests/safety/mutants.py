@@ -171,7 +171,7 @@ _SHARED: tuple[tuple[Mutant, int], ...] = (
         7,
     ),
     (Mutant("S17", "the lost are not missed", swap(LiveRollout, "agree", _in_peace), seed=19), 19),
-    (Mutant("L1", "no timer", always(ledger.Ledger, "next_due", None)), 0),
+    (Mutant("L1", "no timer", always(ledger.Ledger, "next_due", None), seed=5), 0),
     (Mutant("L2", "whoever is done keeps its slot", _failed_keeps_its_slot, seed=5), 5),
     (Mutant("L3", "silence has no end", swap(judge, "_unfinished", _silence), seed=11), 11),
     (
@@ -199,9 +199,9 @@ _SHARED: tuple[tuple[Mutant, int], ...] = (
 )
 
 _OF_REPLICASETS: tuple[Mutant, ...] = (
-    Mutant("S16", "nobody is everybody", _everybody, seed=6),
+    Mutant("S16", "nobody is everybody", _everybody, seed=9),
     Mutant("S6", "any generation counts", swap(states, "_current", _any_generation)),
-    Mutant("S8", "a pause is ignored", always(_Pass, "_hold", None), seed=59),
+    Mutant("S8", "a pause is ignored", always(_Pass, "_hold", None), seed=77),
     Mutant(
         "S9", "names follow the generation", swap(documents, "work_name", _of_this_version), seed=5
     ),
