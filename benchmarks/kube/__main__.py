@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.figures import Figure, calibrate
 from benchmarks.kube.audit import CONTROLLER, Audit
-from benchmarks.kube.client import Client
+from benchmarks.kube.client import Client, Refused
 from benchmarks.kube.controller import OURS, Controller, Ended
 from benchmarks.kube.field import Field, TooLong
 from benchmarks.kube.lines import IDLE_SECONDS, LINES, Bench
@@ -62,8 +62,8 @@ def main(words: list[str]) -> int:
     except Missing as missing:
         print(missing, file=sys.stderr)
         return 2
-    except (Ended, TooLong) as error:
-        print(error, file=sys.stderr)
+    except (Ended, TooLong, Refused, TimeoutError) as error:
+        print(str(error) or "a step took longer than --patience", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130

@@ -65,7 +65,7 @@ class Bench:
 
     async def run(self) -> AsyncIterator[Figure]:
         """All lines that are wanted, in their order."""
-        await self._settle_down()
+        await asyncio.wait_for(self._settle_down(), self.patience)
         takers: dict[str, Callable[[], AsyncIterator[Figure]]] = {
             "works": self._works,
             "rolled": self._rolled,
@@ -151,7 +151,7 @@ class Bench:
             *(str(self.clusters), str(BARE_AT_ONCE)),
             stdout=asyncio.subprocess.PIPE,
         )
-        said, _ = await run.communicate()
+        said, _ = await asyncio.wait_for(run.communicate(), self.patience)
         reached, cpu = rate(self.probe.audit.read(), *_WORK_CREATES), json.loads(said)["cpu"]
         all_cpu = self.probe.all_cpu() - before + cpu
         self.say(f"bare loop: {reached:.0f}/s, {cpu:.2f} s CPU")
