@@ -137,18 +137,19 @@ class Watches:
 
     def _miss(self, kind: Kind, error: HubError, now: datetime) -> None:
         """It cannot be had for now. Where the server does not have it (any more) it has no objects."""
+        self._later(kind, now)
+        why = str(error)
+        if self._missing.get(kind) == why:
+            return  # all of it is known, and told
         if isinstance(error, NotServed):
             self._unwatch(kind)
             for ref in sorted(self._fleet.known(kind), key=str):
                 version = self._fleet.version(ref) + 1
                 self._see(Event(ref, Change.DELETED, last_seen(ref), version), now)
             self._fleet.forget(kind)
-        why = str(error)
-        if self._missing.get(kind) != why:
-            self._missing[kind] = why
-            log.warning("%s; it is tried again now and then", why)
-            self._tell(kind, why, now)
-        self._later(kind, now)
+        self._missing[kind] = why
+        log.warning("%s; it is tried again now and then", why)
+        self._tell(kind, why, now)
 
     def _tell(self, kind: Kind, why: str, now: datetime) -> None:
         for ref in self._fleet.missed(kind, why):
