@@ -754,6 +754,25 @@ def test_a_lost_cluster_that_comes_back_is_lost_no_more() -> None:
     assert hub.remembered() == "a"
 
 
+def test_a_retry_whose_write_is_lost_is_judged_by_what_is_there_already() -> None:
+    """No deadline: were it taken for silent, nothing would ever end the wait."""
+    hub = Hub(spec_of(limit=1, budget=1, deadline=None), clusters="a")
+    hub.turn()
+    hub.report("a", FAILED)
+    hub.later(GRACE)
+    hub.turn()
+    assert hub.phase("a") is Phase.FAILED
+
+    terms = Terms(A, hub.spec, BUILT_IN[hub.spec.type], select([Group(1, "", ("a",))]), SOAK, GRACE)
+    hub.live.agree(replace(terms, intents=Intents(retry="again")), lambda _: True, hub.now)
+    assert hub.live.step(None, hub.now).touch == ("a",)
+    hub.live.attempt("a", "Retry", hub.now)
+    assert hub.phase("a") is Phase.PROGRESSING
+
+    hub.later(GRACE)
+    assert hub.phase("a") is Phase.FAILED
+
+
 def test_what_soaked_on_a_lost_cluster_is_remembered_until_the_revision_changes() -> None:
     hub = Hub(clusters="ab")
     soaked(hub, "ab")

@@ -46,8 +46,7 @@ from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import All, had_members
 
 UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
-UNTIL_THEN = timedelta(days=36_500)
-"""A soak and a grace that end before nobody's eyes."""
+UNTIL_THEN = timedelta(days=36_500)  # a soak and a grace that end before nobody's eyes
 
 
 class LiveRollout:
@@ -236,15 +235,19 @@ class LiveRollout:
         """A write of a revision ("": the present one) to this cluster is about to go out."""
         brought = revision or self.revision
         standing = self.ledger.standings.get(cluster)
-        if standing is not None and standing.revision == brought:
-            if standing.verdict is not Verdict.RETRY:
-                return
-        else:
+        if standing is None or standing.revision != brought:
             undone = self.revision if brought != self.revision else ""
             self.soaked.note(standing, self.ledger.rollout.timing, now, undone)
+        elif standing.verdict is not Verdict.RETRY:
+            return
         self.causes[cluster] = cause
         self.ledger.put(Standing(cluster, brought, now, Health.SILENT, now), now)
         self._write(cluster)
+        seen = self.observations.get(cluster)
+        if (
+            seen is not None and seen.content == brought
+        ):  # no news may come of what is there already
+            self.observe(cluster, seen, now)
         self._mark(cluster)
 
     def reject(self, cluster: str, message: str, now: datetime) -> None:
@@ -267,8 +270,7 @@ class LiveRollout:
     def step(self, hold: Hold | None, now: datetime, kept: Container[str] = ()) -> Step:
         """Decide, and take the verdicts and gates of the answer into the record.
 
-        ``kept`` are the revisions that can be given back. Asking again at the same instant gives the
-        same touches.
+        ``kept`` are the revisions that can be given back. Asked again at once, it touches the same.
         """
         self._void_failures(now)
         held = self._revision_hold(kept, now)

@@ -182,22 +182,33 @@ class Rollout:
             return None
         return track if track.revision == self.terms.revision else None
 
-    def failures(self, stage: Stage | None, now: datetime) -> int:
+    def may_be_failure(self, track: Track, now: datetime) -> bool:
+        """It counts against the budget, by one way to read it."""
+        if track.soaked:
+            return False
+        stands = track.health == "failed" and now - track.since >= GRACE
+        return stands or self.is_free(track, now) or self.is_failure(track, now)
+
+    def failures(self, stage: Stage | None, now: datetime, *, surely: bool = True) -> int:
         """In one stage, or in all."""
         members = stage.members if stage else [c for s in self.plan.stages for c in s.members]
-        found = sum(1 for c in members if (t := self.current(c)) and self.is_failure(t, now))
+        counts = self.is_failure if surely else self.may_be_failure
+        found = sum(1 for c in members if (t := self.current(c)) and counts(t, now))
         keys = [s.key for s in self.plan.stages]
         for home in self.lost.values():
             at = home if home in keys else (keys[0] if keys else "")
             found += stage is None or stage.key == at
         return found
 
-    def breach(self, now: datetime) -> bool:
+    def breach(self, now: datetime, *, surely: bool = True) -> bool:
         """Whether observed failures exceed a budget."""
         plan = self.plan
-        if plan.budget is not None and self.failures(None, now) > plan.budget:
+        if plan.budget is not None and self.failures(None, now, surely=surely) > plan.budget:
             return True
-        return any(s.budget is not None and self.failures(s, now) > s.budget for s in plan.stages)
+        return any(
+            s.budget is not None and self.failures(s, now, surely=surely) > s.budget
+            for s in plan.stages
+        )
 
     def may_have_passed(self, stage: Stage, now: datetime) -> bool:
         if stage.key in self.passed:
@@ -294,6 +305,7 @@ class Rollout:
             if known is None or known.revision != found.revision:
                 known = Track(found.revision, LONG_AGO, now, landed=True)
             self.forget(known, now)
+            known.void = known.maybe_void = False
             known.health = found.health
             self.tracks[cluster] = known
             self.sure = False
@@ -354,6 +366,10 @@ class Rollout:
         planned = self.planned.get((cluster, revision), now)
         first = self.tried.setdefault((cluster, revision), planned)
         self.tracks[cluster] = Track(revision, first, now, before=track, since=now, late=now)
+        there = self.carries(cluster)
+        if there is not None and there.revision == revision:  # no news may come of it
+            self.land(cluster, revision, now)
+            self.tracks[cluster].turn(there.health, now)
 
     def land(self, cluster: str, revision: str, now: datetime) -> None:
         track = self.tracks.get(cluster)

@@ -118,7 +118,7 @@ OF_OPERATIONS: tuple[Mutant, ...] = (
     Mutant("S10", "any older revision will do", swap(Soaked, "targets", _anything_kept), seed=53),
     Mutant("S10", "all go back at once", swap(live, "retreat", _all_at_once), seed=18),
     Mutant(
-        "S10", "failures on the way back do not count", always(retreat, "_hold", None), seed=170
+        "S10", "failures on the way back do not count", always(retreat, "_hold", None), seed=501
     ),
     Mutant("S10", "the bar is forgotten", always(record, "_read_rollback", None), seed=18),
     Mutant("S10", "those that are back go forward", _rolls_forward, seed=18),

@@ -76,7 +76,7 @@ def note_reason(rollout: "Rollout", now: datetime) -> None:
         return
     mode = rollout.terms.asked.rollback
     asked = stop(rollout) if mode == "Automatic" else ""
-    breach = mode == "Automatic" and (rollout.breach(now) or not rollout.sure)
+    breach = mode == "Automatic" and (rollout.breach(now, surely=False) or not rollout.sure)
     undone = stop(rollout) == "Undone" and mode != "None"
     back = rollout.back
     back.has_reason = back.has_reason or bool(asked) or breach or undone
