@@ -15,6 +15,7 @@ from secrets import token_bytes
 from typing import Any
 
 from rollout.analysis.reading import referred, stored
+from rollout.fleet.watched import WATCHED
 from rollout.hub.base import Hub
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
@@ -40,18 +41,7 @@ from rollout.model.kinds import (
 from rollout.model.names import CLUSTER_AVAILABLE, RECORD_LABEL, REVISION_LABEL
 
 _COVERED: tuple[Kind, ...] = (
-    APPROVAL,
-    FREEZE,
-    MANAGED_CLUSTER,
-    CLUSTER_SET,
-    CLUSTER_SET_BINDING,
-    SCORE,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
-    MANIFEST_WORK,
-    REPLICA_SET,
+    *WATCHED,
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER_ADDON,
     ADDON_DEPLOYMENT_CONFIG,

@@ -62,23 +62,8 @@ def retreat(
 
     Cost: O(clusters).
     """
-    waiting: list[Standing] = []
-    stuck: list[str] = []
-    rechecks: list[datetime] = []
-    counted: dict[Phase, int] = {}
-    for cluster, standing in rollout.standings.items():
-        if standing.revision == rollout.revision:
-            if cluster in rollout.skipped or cluster in rollout.held:
-                continue
-            if cluster in targets:
-                waiting.append(standing)
-            else:
-                stuck.append(cluster)
-        elif standing.touched >= began:
-            judged = judge(standing, standing.revision, rollout.timing, now)
-            counted[judged.phase] = counted.get(judged.phase, 0) + 1
-            if judged.until is not None:
-                rechecks.append(judged.until)
+    waiting, stuck = _on_it(rollout, targets)
+    counted, rechecks = _given_back(rollout, began, now)
     in_flight = sum(n for phase, n in counted.items() if phase.holds_slot)
     failed = sum(n for phase, n in counted.items() if phase.is_failure)
     total = len(waiting) + sum(counted.values())
@@ -99,6 +84,38 @@ def retreat(
         hold,
         min(rechecks, default=None),
     )
+
+
+def _on_it(rollout: Rollout, targets: Mapping[str, str]) -> tuple[list[Standing], list[str]]:
+    """Who has the revision that is taken back: those that can go back, and those that cannot."""
+    waiting: list[Standing] = []
+    stuck: list[str] = []
+    for cluster, standing in rollout.standings.items():
+        if standing.revision != rollout.revision:
+            continue
+        if cluster in rollout.skipped or cluster in rollout.held:
+            continue
+        if cluster in targets:
+            waiting.append(standing)
+        else:
+            stuck.append(cluster)
+    return waiting, stuck
+
+
+def _given_back(
+    rollout: Rollout, began: datetime, now: datetime
+) -> tuple[dict[Phase, int], list[datetime]]:
+    """Who got another revision since, by phase, and when time alone changes one of these."""
+    counted: dict[Phase, int] = {}
+    rechecks: list[datetime] = []
+    for standing in rollout.standings.values():
+        if standing.revision == rollout.revision or standing.touched < began:
+            continue
+        judged = judge(standing, standing.revision, rollout.timing, now)
+        counted[judged.phase] = counted.get(judged.phase, 0) + 1
+        if judged.until is not None:
+            rechecks.append(judged.until)
+    return counted, rechecks
 
 
 def _hold(failed: int, budget: int, limits: RetreatLimits) -> Hold | None:
