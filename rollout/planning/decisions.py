@@ -1,8 +1,9 @@
 """Which writes turn the pages that are there into the pages that are wanted?
 
-Pages are PlacementDecisions. While they are rewritten no cluster is ever missing from all of them: a
-page that gains clusters keeps those that only move to another page; when all gains have landed, the
-movers leave their old pages; pages nobody wants go last, then the status tells of it all.
+Pages are PlacementDecisions. While they are rewritten no cluster is ever missing from all of them: it
+reaches its new page before it leaves the old one. Mostly that is an order of the pages, in which each
+is written once; pages that exchange clusters are written twice. Pages nobody wants go last, then the
+status tells of it all.
 Source: OCM placement spec 3.2 to 3.6. Differences: adding comes before removing, labels of others
 are kept and the owner reference is repaired, one ScoreUpdate per pass, scores in the decisions.
 """
@@ -37,6 +38,9 @@ from rollout.planning.plan import (
 )
 
 OUR_LABELS = (PLACEMENT_LABEL, GROUP_NAME_LABEL, GROUP_INDEX_LABEL)
+
+LONGEST_ORDER = 32
+"""Waves that pages may take in their order: each takes a round trip."""
 
 Lookup = Callable[[str], Decision | None]
 
@@ -252,8 +256,6 @@ class _Pages:
 
     def waves(self) -> tuple[tuple[Write, ...], ...]:
         meta: list[Write] = []
-        gains: list[Write] = []
-        losses: list[Write] = []
         for page in self.wanted:
             known = self.there[page.name]
             if known is None:
@@ -261,19 +263,42 @@ class _Pages:
             elif (changes := self._metadata(page, known)) is not None:
                 meta.append(Patch(self._ref(page.name), changes, known.version or None))
         fixed = {write.ref for write in meta}
-        for page in self.changed:
-            now_there = self._clusters(page)
-            wanted = frozenset(page.clusters)
-            moving = [c for c in now_there if c not in wanted and c in self.chosen]
-            if wanted <= frozenset(now_there):
-                losses.append(self._fill(page, page.clusters, fixed))
-                continue
-            gains.append(self._fill(page, (*page.clusters, *moving), fixed))
-            if moving:
-                losses.append(self._fill(page, page.clusters, {*fixed, self._ref(page.name)}))
-        gains += [self._fill(page, page.clusters, fixed) for page in self.rescored]
-        deletes = tuple(Delete(self._ref(d.name), d.uid) for d in self.redundant)
-        return tuple(wave for wave in (tuple(meta), tuple(gains), tuple(losses), deletes) if wave)
+        turns, left = self._turns()
+        filled = [[self._fill(page, page.clusters, fixed) for page in turn] for turn in turns]
+        moving = {page.name: self._moving(page) for page in left}
+        gains = [self._fill(page, (*page.clusters, *moving[page.name]), fixed) for page in left]
+        again = {*fixed, *(self._ref(page.name) for page in left)}
+        losses = [self._fill(page, page.clusters, again) for page in left if moving[page.name]]
+        scores = [self._fill(page, page.clusters, fixed) for page in self.rescored]
+        deletes = [Delete(self._ref(d.name), d.uid) for d in self.redundant]
+        waves: list[Sequence[Write]] = [meta, *filled, gains, losses, scores, deletes]
+        return tuple(tuple(wave) for wave in waves if wave)
+
+    def _moving(self, page: Page) -> list[str]:
+        """The clusters that leave the page for another one."""
+        wanted = frozenset(page.clusters)
+        return [c for c in self._clusters(page) if c not in wanted and c in self.chosen]
+
+    def _turns(self) -> tuple[list[list[Page]], list[Page]]:
+        """An order in which each page is filled once: where its clusters go to comes first.
+
+        Returns: pages by wave, and those for which there is no such order, or none so short. These
+        are filled twice: with those that leave them, then without.
+        """
+        place = {cluster: page.name for page in self.changed for cluster in page.clusters}
+        after = {
+            page.name: {place[c] for c in self._moving(page) if c in place} for page in self.changed
+        }
+        turns: list[list[Page]] = []
+        left = list(self.changed)
+        while left and len(turns) < LONGEST_ORDER:
+            waiting = {page.name for page in left}
+            turn = [page for page in left if after[page.name].isdisjoint(waiting)]
+            if not turn:
+                break
+            turns.append(turn)
+            left = [page for page in left if not after[page.name].isdisjoint(waiting)]
+        return turns, left
 
     def _ref(self, name: str) -> Ref:
         return Ref(PLACEMENT_DECISION, f"{self.placement.namespace}/{name}")
