@@ -1,3 +1,4 @@
+from collections import Counter
 from datetime import timedelta
 from typing import Any
 
@@ -5,10 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
+from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.placement import Coordinate
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
 from rollout.placement.weights import BUILTINS
+from rollout.planning.decisions import LONGEST_ORDER
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Create, Delete, PatchStatus
 from tests.placing import SET_LABEL, T0, World, simple
@@ -460,6 +462,33 @@ def test_gains_land_before_losses_and_deletions_come_last() -> None:
         [("Delete", f"p-decision-{n}") for n in (2, 3, 4)],
         [("PatchStatus", "p")],
     ]
+
+
+def test_pages_that_move_up_are_written_once_each_in_their_order() -> None:
+    world = simple("c0", "c1", "c2", "c3")
+    world.placement(groups(size=1))
+    world.settle()
+    world.remove(Ref(MANAGED_CLUSTER, "c0"))
+
+    pages = [[w.ref.name for w in wave] for wave in world.plan().waves]
+    assert pages == [
+        ["p-decision-1"], ["p-decision-2"], ["p-decision-3"], ["p-decision-4"], ["p"],
+    ]  # fmt: skip
+
+
+def test_beyond_the_longest_order_pages_are_written_twice_and_nobody_is_missing() -> None:
+    names = [f"c{n:02d}" for n in range(LONGEST_ORDER + 5)]
+    world = simple(*names)
+    world.placement(groups(size=1))
+    world.settle()
+    world.remove(Ref(MANAGED_CLUSTER, "c00"))
+
+    written = Counter(w.ref.name for w in world.plan().writes if isinstance(w, PatchStatus))
+    assert set(written.values()) == {1, 2}
+    assert len(world.plan().waves) == LONGEST_ORDER + 4  # and gains, losses, a page, the status
+    unions = [set(world.decided()) for _ in world.steps()]
+    assert all(set(names[1:]) <= union for union in unions)
+    assert world.decided() == names[1:]
 
 
 def test_sticky_pages_do_not_move_for_an_early_newcomer() -> None:
