@@ -12,7 +12,7 @@ from rollout.model.events import Event
 from rollout.model.kinds import KINDS, LEASE, MANIFEST_WORK, Kind, Obj, Ref, ref_of
 from rollout.planning.plan import Write
 from rollout.runtime.assembly import Surroundings, assemble
-from rollout.runtime.io import Done, Outcome, Result, perform
+from rollout.runtime.io import Done, InlineIo, Outcome, Result, perform
 from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.settings import Settings
 from rollout.sim.agents import Agents
@@ -90,6 +90,7 @@ class Process:
         around = Surroundings(
             self.line,
             self.line,
+            InlineIo(self.line),
             self._pipe,
             world.clock,
             self._alarms,

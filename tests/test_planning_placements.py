@@ -73,11 +73,6 @@ def test_a_new_placement_gets_its_page_then_its_clusters_then_its_status() -> No
             "DecisionCreated",
             "Decision p-decision-1 is created with placement p in namespace ns",
         ),
-        (
-            "DecisionUpdate",
-            "DecisionUpdated",
-            "Decision p-decision-1 is updated with placement p in namespace ns",
-        ),
         ("ScoreUpdate", "ScoreUpdated", "a:100 b:100 "),
     ]
     world.settle()

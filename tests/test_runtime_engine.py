@@ -251,6 +251,16 @@ def test_news_within_the_interval_are_gathered_and_planned_at_its_end() -> None:
     assert rig.to(MIN).asked() == [(0 * SEC, "a"), (1 * SEC, "a")]
 
 
+def test_an_interval_begins_when_the_writes_have_landed() -> None:
+    rig = Rig(holding=True, gather=1 * SEC)
+    rig.script.once(A, [note("n")])
+    rig.start(A)
+    rig.to(3 * SEC).io.release()
+    rig.run().poke(A)
+
+    assert rig.to(MIN).asked() == [(0 * SEC, "a"), (4 * SEC, "a")]
+
+
 def test_a_key_in_a_hurry_is_planned_sooner_and_only_while_it_is() -> None:
     rig = Rig(gather=1 * SEC, hurry=100 * MS)
     rig.script.answers["default/a"] = lambda: Plan(pressing=True)

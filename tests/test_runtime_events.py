@@ -22,6 +22,7 @@ from rollout.model.kinds import (
 )
 from rollout.planning.plan import Create, Note, Patch
 from rollout.runtime.events import BURST, EVENT, QUEUED, Chronicle, EventWriter, event_object
+from rollout.runtime.io import InlineIo
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
@@ -183,7 +184,9 @@ class Slow:
 
 
 def writer(hub: Any, dropped: list[str]) -> EventWriter:
-    return EventWriter(hub, SystemClock(), "pod", lambda ref: f"uid of {ref.name}", dropped.append)
+    return EventWriter(
+        InlineIo(hub), SystemClock(), "pod", lambda ref: f"uid of {ref.name}", dropped.append
+    )
 
 
 def test_the_teller_never_waits_and_what_is_too_much_is_dropped() -> None:

@@ -5,7 +5,8 @@ reaches its new page before it leaves the old one. Mostly that is an order of th
 is written once; pages that exchange clusters are written twice. Pages nobody wants go last, then the
 status tells of it all.
 Source: OCM placement spec 3.2 to 3.6. Differences: adding comes before removing, labels of others
-are kept and the owner reference is repaired, one ScoreUpdate per pass, scores in the decisions.
+are kept and the owner reference is repaired, one ScoreUpdate per pass, scores in the decisions, no
+DecisionUpdate beside the DecisionCreate of a page.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -357,7 +358,12 @@ class _Pages:
         why = f": {status.message} in plugin {status.plugin}" if warning else ""
         fresh = [page.name for page in self.wanted if self.there[page.name] is None]
         found = [self._note("Create", name) for name in fresh]
-        found += [self._note("Update", page.name, why, warning=warning) for page in self.changed]
+        told = () if warning or not self.strict else fresh  # it was made to be filled
+        found += [
+            self._note("Update", page.name, why, warning=warning)
+            for page in self.changed
+            if page.name not in told
+        ]
         if self.changed and self.outcome.selection.names:
             ref, text = Ref(PLACEMENT, self.placement.key), score_text(self.outcome.selection)
             found.append(Note(ref, "ScoreUpdate", text, False, "ScoreUpdated"))

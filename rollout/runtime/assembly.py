@@ -62,11 +62,13 @@ class Surroundings:
     """What a controller runs in.
 
     ``hub`` is the engine's. ``side`` is for the lease, events and reviews, so that these never wait
-    behind a fleet's writes. ``io`` makes the way of the writes, given who is asked right before each.
+    behind a fleet's writes. ``io`` makes the way of the writes, given who is asked right before each;
+    ``side_io`` is the way of the events.
     """
 
     hub: Hub
     side: Hub
+    side_io: Io
     io: Callable[[Callable[[], bool]], Io]
     clock: Clock
     timers: Callable[[Wake], Timers]
@@ -189,7 +191,7 @@ def _fleet(settings: Settings, news: News, planned: Collection[Kind]) -> Measure
 def _events(around: Surroundings, fleet: MeasuredFleet, metrics: Metrics, me: str) -> EventWriter:
     dropped = metrics.events_dropped
     return EventWriter(
-        around.side,
+        around.side_io,
         around.clock,
         me,
         lambda ref: uid_of(fleet, ref),

@@ -43,9 +43,10 @@ class Pace:
     least_interval: Mapping[Kind, timedelta] = field(
         default_factory=lambda: {REPLICA_SET: timedelta(seconds=1)}
     )
-    """News of an object is planned at once; then news and due timers are gathered for this long.
+    """News of an object is planned at once; then news and due timers are gathered for this long, from
+    when the last of the plan's writes has landed.
 
-    Each plan writes the object's status at most once, so this bounds those writes too."""
+    Each plan writes a status at most once, so this bounds those writes too."""
     hurry: timedelta | None = None
     """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
     and for at least `LEISURE` times as long as the plan took to make. None: as all others."""
@@ -304,6 +305,8 @@ class Engine:
     def _landed(self, flight: Flight, now: datetime) -> None:
         """All writes are back: let the key go, and say when to look at it again."""
         ref = flight.ref
+        if flight.plan.waves:
+            self._last_pass[ref] = now
         self._out[ref.kind] -= 1
         if parked := self._parked.get(ref.kind):
             self._queue.back(parked.popleft())

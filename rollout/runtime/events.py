@@ -11,17 +11,17 @@ import logging
 import queue
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TypeVar
 
 from rollout.clock import Clock
-from rollout.errors import HubError
-from rollout.hub.base import Hub
 from rollout.model.instants import rfc3339_micro
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, Kind, Obj, Ref, key_of
 from rollout.planning.plan import Create, Note, Patch
+from rollout.runtime.io import Io, Outcome, Result
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,10 @@ KEPT = 4096
 """Objects, and notes, that are remembered."""
 NOTE_LENGTH, NAME_LENGTH = 1000, 200
 QUEUED = 1000
+AT_ONCE = 2
+"""Events that are on their way at a time: they never crowd out anything."""
 _IDLE_SECONDS = 5.0
+_ANSWER_SECONDS = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,9 @@ class Chronicle:
         return f"{note.ref.name[:NAME_LENGTH]}.{hashlib.sha256(said.encode()).hexdigest()[:16]}"
 
 
+_Told = tuple[Note, str, datetime]
+"""A note, the uid of what it is about, and when it was told."""
+
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -204,21 +210,22 @@ class EventWriter:
     """Writes events behind everybody's back: what fails is counted and forgotten.
 
     Args:
+        io: carries the writes; at most `AT_ONCE` of them at a time.
         uid_of: the uid of an object, "" where it is not known; asked on the teller's thread.
         dropped: called with a reason for each note that comes to nothing.
     """
 
     def __init__(
         self,
-        hub: Hub,
+        io: Io,
         clock: Clock,
         instance: str,
         uid_of: Callable[[Ref], str] = lambda _: "",
         dropped: Callable[[str], None] = lambda _: None,
     ) -> None:
-        self._hub, self._clock, self._uid_of, self._dropped = hub, clock, uid_of, dropped
+        self._io, self._clock, self._uid_of, self._dropped = io, clock, uid_of, dropped
         self._chronicle = Chronicle(instance)
-        self._queue: queue.Queue[tuple[Note, str, datetime] | None] = queue.Queue(QUEUED)
+        self._queue: queue.Queue[_Told | None] = queue.Queue(QUEUED)
         self._thread = threading.Thread(target=self._serve, name="events", daemon=True)
 
     def start(self) -> None:
@@ -240,38 +247,50 @@ class EventWriter:
         self._thread.join(seconds)
 
     def _serve(self) -> None:
-        while True:
-            try:
-                item = self._queue.get(timeout=_IDLE_SECONDS)
-            except queue.Empty:
-                self._count()
-                continue
-            if item is None:
-                self._count(all_of_them=True)
-                return
-            self._told(*item)
-            self._count()
+        stopping = False
+        while not stopping:
+            told = self._next()
+            stopping = None in told
+            self._write([write for item in told if item and (write := self._told(*item))])
+            self._write(self._chronicle.due(self._clock.now(), all_of_them=stopping))
 
-    def _told(self, note: Note, uid: str, now: datetime) -> None:
+    def _next(self) -> "list[_Told | None]":
+        """What waits, at most as much as is written at once; nothing after a while without."""
+        found: list[_Told | None] = []
+        with suppress(queue.Empty):
+            found.append(self._queue.get(timeout=_IDLE_SECONDS))
+            while len(found) < AT_ONCE and found[-1] is not None:
+                found.append(self._queue.get_nowait())
+        return found
+
+    def _told(self, note: Note, uid: str, now: datetime) -> Create | Patch | None:
         before = self._chronicle.dropped
         write = self._chronicle.add(note, uid, now)
-        if write is not None:
-            self._write(write)
-        elif self._chronicle.dropped > before:
+        if write is None and self._chronicle.dropped > before:
             self._dropped("rate")
+        return write
 
-    def _count(self, *, all_of_them: bool = False) -> None:
-        for write in self._chronicle.due(self._clock.now(), all_of_them=all_of_them):
-            self._write(write)
-
-    def _write(self, write: Create | Patch) -> None:
+    def _write(self, writes: Sequence[Create | Patch]) -> None:
+        """Send them, and wait for what comes of them."""
+        left = {write.ref for write in writes}
+        answers: queue.SimpleQueue[tuple[Ref, Outcome]] = queue.SimpleQueue()
         try:
-            if isinstance(write, Create):
-                self._hub.create(write.ref, write.obj)
-            else:
-                self._hub.patch(write.ref, write.changes)
-        except Exception as error:  # noqa: BLE001  (nothing may end this thread)
-            self._dropped("refused")
-            self._chronicle.forget(write.ref)
-            level = logging.DEBUG if isinstance(error, HubError) else logging.ERROR
-            log.log(level, "an event was not written: %s", error)
+            if writes:
+                self._io.send(writes, lambda write, outcome: answers.put((write.ref, outcome)))
+            while left:
+                ref, outcome = answers.get(timeout=_ANSWER_SECONDS)
+                left.discard(ref)
+                if outcome.result is not Result.LANDED:
+                    self._failed(ref, outcome.message)
+        except queue.Empty:
+            for ref in left:
+                self._failed(ref, "no answer")
+        except Exception:  # nothing may end this thread
+            log.exception("events were not written")
+            for ref in left:
+                self._failed(ref, "a defect")
+
+    def _failed(self, ref: Ref, why: str) -> None:
+        self._dropped("refused")
+        self._chronicle.forget(ref)
+        log.debug("event %s was not written: %s", ref, why)

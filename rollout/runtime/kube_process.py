@@ -116,6 +116,7 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Surroundings]:
         yield Surroundings(
             hub,
             side,
+            KubeIo(side),
             lambda allowed: KubeIo(hub, allowed),
             clock,
             alarms.engine,

@@ -129,7 +129,7 @@ def test_what_the_manifests_install_rolls_out_and_tells_of_it(hub: KubeHub, star
 
     eventually("the end is an event", lambda: "RolloutCompleted" in reasons(hub), 30)
     told = hub.list(EVENT).items
-    assert {"DecisionCreate", "DecisionUpdate", "RolloutStarted", "StagePassed"} <= reasons(hub)
+    assert {"DecisionCreate", "ScoreUpdate", "RolloutStarted", "StagePassed"} <= reasons(hub)
     assert len(told) < CLUSTERS  # never one for each cluster
     about = [obj for obj in told if obj["regarding"]["kind"] == REPLICA_SET.name]
     assert {obj["regarding"]["uid"] for obj in about} == {hub.get(WEB)["metadata"]["uid"]}
