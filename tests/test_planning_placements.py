@@ -551,6 +551,35 @@ def test_sort_by_score_orders_within_groups() -> None:
     assert world.pages() == {"p-decision-1": ["c", "b", "a"]}
 
 
+def told(world: World) -> list[tuple[str, str]]:
+    return [(n.reason, n.message) for n in world.plan().notes if n.reason != "ScoreUpdate"]
+
+
+def test_pages_that_change_together_are_told_of_together() -> None:
+    world = simple(*(f"c{n:02d}" for n in range(12)))
+    world.placement(groups(size=1))
+    end = "with placement p in namespace ns"
+    ten = ", ".join(f"p-decision-{n}" for n in range(1, 11))
+    assert told(world) == [("DecisionCreate", f"Decisions {ten} and 2 more are created {end}")]
+
+    world.settle()
+    for name in ("c10", "c11"):
+        world.remove(Ref(MANAGED_CLUSTER, name))
+    gone = "Decisions p-decision-11, p-decision-12 are deleted"
+    assert told(world) == [("DecisionDelete", f"{gone} {end}")]
+
+
+def test_in_profile_ocm_every_page_is_told_of_on_its_own() -> None:
+    world = simple("a", "b")
+    world.placement(groups(size=1), annotations={"rollout-engine.io/semantics": "ocm"})
+    of = [f"Decision p-decision-{n} is" for n in (1, 2)]
+    end = "with placement p in namespace ns"
+    assert told(world) == [
+        *(("DecisionCreate", f"{page} created {end}") for page in of),
+        *(("DecisionUpdate", f"{page} updated {end}") for page in of),
+    ]
+
+
 def test_the_score_text_is_cut_at_1000_characters() -> None:
     world = simple(*(f"cluster-with-a-long-name-{i:04}" for i in range(60)))
     world.placement({})

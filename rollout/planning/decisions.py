@@ -5,8 +5,7 @@ reaches its new page before it leaves the old one. Mostly that is an order of th
 is written once; pages that exchange clusters are written twice. Pages nobody wants go last, then the
 status tells of it all.
 Source: OCM placement spec 3.2 to 3.6. Differences: adding comes before removing, labels of others
-are kept and the owner reference is repaired, one ScoreUpdate per pass, scores in the decisions, no
-DecisionUpdate beside the DecisionCreate of a page.
+are kept and the owner reference is repaired, scores in the decisions.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -27,6 +26,7 @@ from rollout.model.names import (
 from rollout.model.placement import Decision, Placement
 from rollout.placement.framework import Code, Selection, Status, earliest
 from rollout.placement.grouping import Grouping, Page, Profile
+from rollout.planning.decision_notes import page_notes
 from rollout.planning.plan import (
     NOTHING,
     Create,
@@ -352,44 +352,12 @@ class _Pages:
         return {"metadata": changes} if changes else None
 
     def notes(self) -> tuple[Note, ...]:
-        """Events with OCM's texts; one ScoreUpdate for all pages."""
-        status = self.outcome.status
-        warning = status.code is Code.WARNING
-        why = f": {status.message} in plugin {status.plugin}" if warning else ""
-        fresh = [page.name for page in self.wanted if self.there[page.name] is None]
-        found = [self._note("Create", name) for name in fresh]
-        told = () if warning or not self.strict else fresh  # it was made to be filled
-        found += [
-            self._note("Update", page.name, why, warning=warning)
-            for page in self.changed
-            if page.name not in told
-        ]
-        if self.changed and self.outcome.selection.names:
-            ref, text = Ref(PLACEMENT, self.placement.key), score_text(self.outcome.selection)
-            found.append(Note(ref, "ScoreUpdate", text, False, "ScoreUpdated"))
-        found += [self._note("Delete", page.name) for page in self.redundant]
-        return tuple(found)
-
-    def _note(self, verb: str, page: str, why: str = "", *, warning: bool = False) -> Note:
-        done = f"{verb}d"
-        placement = self.placement
-        text = f"Decision {page} is {done.lower()} with placement {placement.name}"
-        return Note(
-            Ref(PLACEMENT, placement.key),
-            f"Decision{verb}",
-            f"{text} in namespace {placement.namespace}{why}",
-            warning,
-            f"Decision{done}",
-            self._ref(page),
+        return page_notes(
+            self.placement,
+            self.outcome.profile,
+            self.outcome.status,
+            self.outcome.selection,
+            fresh=[page.name for page in self.wanted if self.there[page.name] is None],
+            filled=[page.name for page in self.changed],
+            gone=[page.name for page in self.redundant],
         )
-
-
-def score_text(selection: Selection) -> str:
-    """``<cluster>:<total> `` of every feasible cluster by name, at most 1000 characters of it."""
-    text = ""
-    for name, total in zip(selection.names, selection.totals, strict=True):
-        entry = f"{name}:{total} "
-        if len(text) + len(entry) > 1000:
-            return text + "......"
-        text += entry
-    return text

@@ -27,7 +27,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 LOOK_EVERY = 0.2
-"""Seconds of wall time between looks at what tells nobody of itself: the lease, late timers."""
+"""Seconds of wall time between looks at what tells nobody of itself: the lease, the watches, late
+timers."""
+_LOOK = timedelta(seconds=LOOK_EVERY)
 BREATH = 0.005
 """Seconds after a message in which others come along: a turn costs as much as several messages."""
 BLINK = timedelta(seconds=5)
@@ -84,7 +86,7 @@ class Controller:
         self._start_at: datetime | None = None
         self._why_not_started = "nothing has been read yet"
         self._stop = threading.Event()
-        self._turned_at = clock.now()
+        self._turned_at = self._looked_at = clock.now()
         self._touched_at = clock.now()  # when the watches were last seen to be connected
         self._heard_at: datetime | None = None  # when the lease was last heard of
 
@@ -153,7 +155,6 @@ class Controller:
                     # What waits in the inbox must not be planned before everything is read.
                     pause = self._nap if self._start_at else self._idle
                     pause(LOOK_EVERY)
-                    self._sweep()
         except Fenced:
             self.candidate.stop()
             self.engine.stop()
@@ -171,10 +172,13 @@ class Controller:
         standing = self.candidate.standing
         if standing is Standing.LOST:
             self.candidate.check()
+        if not self._looked_at <= now < self._looked_at + _LOOK:
+            self._looked_at = now
+            self._sweep()
+            if self._started:
+                self._watch_out(now)
         if standing is Standing.LEADING and not self._started:
             return self._begin(now)
-        if self._started:
-            self._watch_out(now)
         return self.engine.turn()
 
     def finish(self, within: timedelta) -> None:
