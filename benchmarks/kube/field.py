@@ -220,12 +220,13 @@ class Field:
         pages = self.decided.get(placement, {})
         return self.selected.get(placement) == clusters == sum(pages.values())
 
+    def is_reported(self, version: str, clusters: int) -> bool:
+        """Whether all works carry it and were reported."""
+        return self.versions[version] == self.reports[version] == clusters == len(self.works)
+
     def is_rolled_out(self, version: str, clusters: int) -> bool:
-        """Whether all works carry it and were reported, and the workload's status came after that."""
-        return (
-            self.versions[version] == self.reports[version] == clusters == len(self.works)
-            and self.rolled_out > self.reported_at
-        )
+        """Whether all works were so reported, and the workload's status came after that."""
+        return self.is_reported(version, clusters) and self.rolled_out > self.reported_at
 
     # -- agents --------------------------------------------------------------------------------
 

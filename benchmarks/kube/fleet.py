@@ -21,7 +21,8 @@ IN, OUT = "in", "out"
 WORKLOAD = "web"
 ALL = "all"
 """The placement of the workload: every cluster, whatever its labels."""
-BARE = "bare"
+BARE, FLOOR = "bare", "floor"
+"""Works of nobody: agents report those called `FLOOR`."""
 
 
 def cluster_names(count: int) -> list[str]:
@@ -112,11 +113,11 @@ EVERYWHERE: Obj = {"type": "All", "all": {}}
 TENTHS: Obj = {"type": "Progressive", "progressive": {"maxConcurrency": "10%"}}
 
 
-def bare_work(cluster: str) -> Obj:
+def bare_work(cluster: str, name: str) -> Obj:
     """A work like those that a workload makes, of nobody."""
     labels = {"bench.example.com/owner": "nobody", "bench.example.com/placement": ALL}
     notes = {f"bench.example.com/{key}": "x" * 30 for key in ("owner", "revision", "started-at")}
-    return _object(MANIFEST_WORK, BARE, template("1"), cluster, labels=labels, annotations=notes)
+    return _object(MANIFEST_WORK, name, template("1"), cluster, labels=labels, annotations=notes)
 
 
 def work_status(generation: int, since: str) -> Obj:

@@ -37,7 +37,7 @@ from rollout.model.kinds import (
     Obj,
 )
 
-LINES = ("works", "status", "rolled", "progressive", "change", "placements", "relabel", "idle",
+LINES = ("floor", "works", "status", "rolled", "progressive", "change", "placements", "relabel", "idle",
          "restart")  # fmt: skip
 PLACEMENTS = 100
 BARE_AT_ONCE = 64
@@ -66,6 +66,9 @@ class Bench:
     async def run(self) -> AsyncIterator[Figure]:
         """All lines that are wanted, in their order."""
         await asyncio.wait_for(self._settle_down(), self.patience)
+        if "floor" in self.wanted:
+            async for figure in self._floor():
+                yield figure
         takers: dict[str, Callable[[], AsyncIterator[Figure]]] = {
             "works": self._works,
             "rolled": self._rolled,
@@ -138,29 +141,60 @@ class Bench:
         body = fleet.placement(name, sided=sided)
         await self.client.send("POST", path_of(PLACEMENT, fleet.NAMESPACE), body)
 
+    # -- without a controller ------------------------------------------------------------------
+
+    async def _bare(self, name: str, version: str, at_once: int = BARE_AT_ONCE) -> dict[str, float]:
+        """Write these works in a process that does nothing else. Returns: what it says at its end."""
+        run = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "benchmarks.kube.bare", str(self.kubeconfig), name),
+            *(str(self.clusters), str(at_once), version),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        said, _ = await asyncio.wait_for(run.communicate(), self.patience)
+        found: dict[str, float] = json.loads(said)
+        return found
+
+    async def _remove_bare(self, name: str) -> None:
+        async def remove(cluster: str) -> None:
+            await self.client.send("DELETE", path_of(MANIFEST_WORK, cluster, name))
+
+        await each(fleet.cluster_names(self.clusters), remove)
+
+    async def _floor(self) -> AsyncIterator[Figure]:
+        """What no controller can be faster than: works that a bare loop writes and agents report."""
+        alone = await self._bare(fleet.BARE, "1", at_once=1)
+        await self._remove_bare(fleet.BARE)
+        yield self._figure("floor.one-by-one", self.clusters / alone["seconds"], "/s")
+        self.seen.let_agents(True)
+        for line, version in (("create", "1"), ("change", "2")):
+            before = self.probe.all_cpu()
+            bare = await self._bare(fleet.FLOOR, version)
+            ended = await self.seen.until(
+                f"version {version} is reported",
+                partial(self.seen.is_reported, version, self.clusters),
+                self.patience,
+            )
+            seconds, cpu = ended - bare["began"], self.probe.all_cpu() - before + bare["cpu"]
+            self.say(f"floor of {line}: {seconds:.2f} s, {cpu:.2f} s CPU of all")
+            yield self._figure(f"floor.{line}.seconds", seconds, "s")
+            yield self._figure(f"floor.{line}.all-cpu", cpu, "s")
+        await self._remove_bare(fleet.FLOOR)
+        await self.seen.until("the floor's works are gone", lambda: not self.seen.works, 60.0)
+
     async def _bare_loop(self) -> tuple[float, float, float]:
-        """The same creates without a controller.
+        """The creates of a workload without a controller.
 
         Returns: creates a second, CPU seconds of the loop, and of all.
         """
         self.controller.stop()
         self.probe.count()
         before = self.probe.all_cpu()
-        run = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "benchmarks.kube.bare", str(self.kubeconfig)),
-            *(str(self.clusters), str(BARE_AT_ONCE)),
-            stdout=asyncio.subprocess.PIPE,
-        )
-        said, _ = await asyncio.wait_for(run.communicate(), self.patience)
-        reached, cpu = rate(self.probe.audit.read(), *_WORK_CREATES), json.loads(said)["cpu"]
-        all_cpu = self.probe.all_cpu() - before + cpu
-        self.say(f"bare loop: {reached:.0f}/s, {cpu:.2f} s CPU")
-
-        async def remove(name: str) -> None:
-            await self.client.send("DELETE", path_of(MANIFEST_WORK, name, fleet.BARE))
-
-        await each(fleet.cluster_names(self.clusters), remove)
-        return reached, cpu, all_cpu
+        bare = await self._bare(fleet.BARE, "1")
+        reached = rate(self.probe.audit.read(), *_WORK_CREATES)
+        all_cpu = self.probe.all_cpu() - before + bare["cpu"]
+        self.say(f"bare loop: {reached:.0f}/s, {bare['cpu']:.2f} s CPU")
+        await self._remove_bare(fleet.BARE)
+        return reached, bare["cpu"], all_cpu
 
     # -- works ---------------------------------------------------------------------------------
 

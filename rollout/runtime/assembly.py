@@ -52,7 +52,7 @@ FIGURES_SECONDS = 2.0
 LATE = timedelta(seconds=1)
 HURRY = timedelta(milliseconds=100)
 """News are gathered for no longer where clusters wait for nothing but other clusters."""
-PLACING = 16
+PLACING = 32
 """Placements whose decisions are written at once; each can have a hundred pages."""
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
