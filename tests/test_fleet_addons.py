@@ -13,6 +13,7 @@ from rollout.model.addon import ClusterAddOn, Config, ConfigRef, Reference, Reso
 from rollout.model.conditions import Condition
 from rollout.model.kinds import (
     CONFIG_MAP,
+    MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
     PLACEMENT,
     Kind,
@@ -430,6 +431,25 @@ def test_a_kind_that_the_server_does_not_have_holds_only_what_refers_to_it() -> 
     rig.later(10 * MIN)
     assert [name for name, *_ in rig.carries("c0")] == ["t"]
     assert rig.engine.fleet.outages() == ()
+
+
+def test_a_cluster_that_one_placement_lost_and_another_selects_is_no_failure_of_the_first() -> None:
+    """Rows 17, 21."""
+    strategy = progressive(maxConcurrency=1, maxFailures=0)
+    placements = [installed_at("p", strategy=strategy), installed_at("q")]
+    documents = [config(), addon("default", placements=placements)]
+    rig = Rig([*fleet("c0", "c1", placements=("p", "q")), *documents])
+    rig.decide([], placement="q").decide(["c0", "c1"])
+    gone = make.condition(names.CLUSTER_AVAILABLE, "Unknown")
+    rig.hub.patch_status(Ref(MANAGED_CLUSTER, "c0"), {"status": {"conditions": [gone]}})
+    rig.decide(["c1"]).later(MIN)
+    assert rig.halted("p") == ("True", "MaxFailuresExceeded")
+    rig.take_touched()
+
+    rig.decide(["c0"], placement="q").later(MIN)
+
+    assert rig.halted("p") == ("False", "RollingOut")
+    assert "c1" in rig.take_touched()
 
 
 def test_a_placement_that_is_gone_holds_only_its_own_clusters() -> None:

@@ -127,6 +127,13 @@ class Membership(Generic[S]):
                 members.update(dict.fromkeys(group.clusters, placement))
         return shares, members
 
+    def settle_owners(self, now: datetime) -> None:
+        """Tell each rollout which of the clusters that it lost have another owner now."""
+        for placement, share in self.shares.items():
+            owned = [c for c in share.live.lost if self.members.get(c, placement) != placement]
+            if owned:
+                share.live.yield_lost(owned, now)
+
     def note_basis(
         self,
         generation: int,
