@@ -29,6 +29,7 @@ from rollout.planning.addons_configs import (
     read_addon_work,
     read_health,
 )
+from rollout.planning.record import page_ref, record_id
 from rollout.strategies.base import Health
 from tests import make
 from tests.addons import (
@@ -398,6 +399,28 @@ def test_records_lie_in_the_placements_namespace_and_go_with_the_placement() -> 
     rig.set_addon(addon("default", placements=[installed_at("q")])).later(MIN)
     kept = {p["metadata"]["annotations"][names.RECORD_PLACEMENT] for p in records()}
     assert kept == {"default/q"}
+
+
+def test_a_record_that_an_earlier_addon_left_is_replaced_by_the_engine() -> None:
+    """To create it under the same name is refused until it is collected, and nothing is told before."""
+    ref = page_ref("default", record_id(CMA, "default/p"), 0)
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME, "uid": "of-the-earlier"}
+    left = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            **make.meta(ref.name, "default"),
+            "annotations": {names.OWNER: CMA.key, names.RECORD_PLACEMENT: "default/p"},
+            "ownerReferences": [owner],
+        },
+        "data": {"head.json": "{}"},
+    }
+    documents = [left, config(), addon("default", placements=[installed_at("p")])]
+    rig = Rig([*fleet("c0"), *documents]).decide(["c0"])
+
+    assert rig.take_touched() == ["c0"]
+    (mine,) = rig.hub.get(ref)["metadata"]["ownerReferences"]
+    assert mine["uid"] == rig.hub.get(CMA)["metadata"]["uid"]
 
 
 def test_a_kind_that_the_server_does_not_have_holds_only_what_refers_to_it() -> None:

@@ -310,6 +310,12 @@ def page_object(
     }
 
 
+def belongs_to(page: Obj, uid: str) -> bool:
+    """Whether a page names this owner, or none ("": whichever it names)."""
+    owners = page["metadata"].get("ownerReferences") or []
+    return not uid or not owners or any(owner.get("uid") == uid for owner in owners)
+
+
 def owned_by(owner: Ref, uid: str) -> Obj:
     """An ownerReference to a workload: what it owns goes when it goes, and never holds it up."""
     return {
