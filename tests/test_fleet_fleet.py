@@ -9,6 +9,7 @@ from rollout.fleet.fleet import Fleet
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     CONFIG_MAP,
+    CONTROLLER_REVISION,
     KINDS,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
@@ -19,7 +20,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.plan import Delete
+from rollout.planning.plan import Create, Delete
 from tests import make
 from tests.sim.desk import WEB, Desk, decided
 
@@ -244,6 +245,30 @@ def test_a_workload_made_anew_under_its_name_starts_from_nothing() -> None:
     assert now is not None
     assert now.shares["p"].live.book.uid == "another"
     assert not now.shares["p"].live.head.passed
+
+
+# -- kept templates ----------------------------------------------------------------------------
+
+
+def test_a_workload_whose_present_template_is_deleted_keeps_it_again_at_once() -> None:
+    """Nothing else may happen to it for a long time, and then there would be nothing to go back to."""
+    d = Desk([*decided("a"), make.workload()]).converge()
+    (kept,) = d.hub.list(CONTROLLER_REVISION).items
+    ref = ref_of(CONTROLLER_REVISION, kept)
+    version = int(kept["metadata"]["resourceVersion"])
+    gone = Event(ref, Change.DELETED, kept, version + 1000)
+
+    assert d.fleet.apply(gone, d.clock.now()) == {WEB}
+    assert [(type(w), w.ref) for w in d.plan().writes] == [(Create, ref)]
+
+
+def test_a_revision_of_others_that_is_deleted_concerns_nobody() -> None:
+    d = Desk([*decided("a"), make.workload()]).converge()
+    ref = Ref(CONTROLLER_REVISION, "default/theirs")
+    theirs = {"metadata": {"name": "theirs", "namespace": "default", "resourceVersion": "9999"}}
+
+    assert d.fleet.apply(Event(ref, Change.ADDED, theirs, 9998), d.clock.now()) == set()
+    assert d.fleet.apply(Event(ref, Change.DELETED, theirs, 9999), d.clock.now()) == set()
 
 
 # -- outages -----------------------------------------------------------------------------------

@@ -225,8 +225,8 @@ class Fleet:
         return next((live for live in found if live is not None), None)
 
     def _on_revision(self, event: Event, now: datetime) -> Iterable[Ref]:
-        self._records.take_revision(event)
-        return ()
+        loser = self._replicasets.get(self._records.take_revision(event))
+        return () if loser is None else (loser.ref,)
 
     def _on_approval(self, event: Event, now: datetime) -> Iterable[Ref]:
         found = self._consents.take_approval(event) & set(self.rolled_out())

@@ -35,8 +35,11 @@ class Records:
         self._placements.setdefault(owner, {})[rid] = placement
         return owner, placement, rid, number
 
-    def take_revision(self, event: Event) -> None:
-        """Take in a ControllerRevision; those of others are passed over."""
+    def take_revision(self, event: Event) -> str:
+        """Take in a ControllerRevision; those of others are passed over.
+
+        Returns: the workload that has lost a template by it, "" where none has.
+        """
         before = self._known.pop(event.ref, None)
         if before is not None:
             self._revisions[before.owner].pop(before.content, None)
@@ -44,6 +47,7 @@ class Records:
         if revision is not None:
             self._known[event.ref] = revision
             self._revisions.setdefault(revision.owner, {})[revision.content] = revision
+        return before.owner if before is not None and revision is None else ""
 
     def revisions(self, workload: str) -> Mapping[str, Revision]:
         return self._revisions.get(workload, {})
