@@ -1,6 +1,6 @@
 """The hub as far as a record can tell: its ConfigMaps, each with a version."""
 
-from rollout.fleet.book import RecordBook
+from rollout.fleet.book import RecordBook, Shelf
 from rollout.model.kinds import Obj
 from rollout.planning.plan import Create, Patch, Write
 from rollout.planning.record import Record, page_of, read_record
@@ -47,5 +47,5 @@ class Pages:
         """Let a new book take over what is held, as another process would."""
         record = read_record(self.held.values())
         stored = {n: (obj["data"], self.versions[n]) for n, obj in self.held.items()}
-        book.load(stored, record.lines, record.places, record.head)
+        book.load(Shelf(record, stored))
         return record

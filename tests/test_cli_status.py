@@ -1,3 +1,4 @@
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -5,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from rollout.cli.options import Stop
-from rollout.cli.status import wait_for
+from rollout.cli.status import GRACE, wait_for
 from rollout.cli.verdict import Code, overall, verdict
-from rollout.clock import VirtualClock
+from rollout.clock import SystemClock, VirtualClock
 from rollout.hub.memory import MemoryHub
+from rollout.hub.sqlite import SqliteHub
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
-from tests.cli.shapes import MIN, T0, condition, run, standing, workload, write
+from tests.cli.shapes import MIN, SEC, T0, condition, run, standing, workload, write
 
 WEB = Ref(REPLICA_SET, "default/web")
 
@@ -103,21 +105,30 @@ def test_several_workloads_together_are_as_bad_as_the_worst(codes: list[Code], c
 class Waiting:
     """Somebody waits for a workload while its status is changed, a minute between two looks."""
 
-    def __init__(self, *steps: list[Obj]) -> None:
+    def __init__(
+        self, *steps: list[Obj], first: list[Obj] | None = None, each: timedelta = MIN
+    ) -> None:
         self.clock = VirtualClock(T0)
         self.hub = MemoryHub(self.clock)
         self.hub.create(WEB, workload())
+        if first is not None:
+            self._say(first)
         self._steps: Iterator[list[Obj]] = iter(steps)
+        self._each = each
 
-    def pause(self) -> bool:
-        self.clock.advance(MIN)
+    def _say(self, conditions: list[Obj]) -> None:
+        self.hub.patch_status(WEB, {"status": {"conditions": conditions}})
+
+    def pause(self, longest: timedelta) -> None:
+        """As long as it may be, where nothing more is going to happen."""
         for conditions in self._steps:
-            self.hub.patch_status(WEB, {"status": {"conditions": conditions}})
-            break
-        return True
+            self.clock.advance(self._each)
+            self._say(conditions)
+            return
+        self.clock.advance(longest)
 
-    def wait(self, timeout: timedelta) -> int:
-        return wait_for(self.hub, WEB, timeout, self.clock, self.pause)
+    def wait(self, timeout: timedelta, grace: timedelta = GRACE) -> int:
+        return wait_for(self.hub, WEB, timeout, self.clock, self.pause, grace=grace)
 
 
 def test_waiting_ends_when_the_rollout_is_done(capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +146,45 @@ def test_waiting_ends_at_once_where_only_a_person_can_help() -> None:
     assert Waiting([progressing("False", "Paused")]).wait(10 * MIN) == 4
 
 
+@pytest.mark.parametrize(
+    ("before", "code"),
+    [
+        pytest.param([progressing("False", "Paused")], 4, id="resume"),
+        pytest.param([progressing("False", "ApprovalNeeded")], 4, id="approve"),
+        pytest.param([progressing("False", "MaxFailuresExceeded")], 1, id="retry"),
+        pytest.param([ready("RolledOut")], 0, id="undo"),
+    ],
+)
+def test_what_stands_there_from_before_a_person_acted_is_no_end_for_a_few_seconds(
+    before: list[Obj], code: int
+) -> None:
+    """An annotation changes no generation: the engine may not have heard of it."""
+    rolling, done = [progressing("True", "RollingOut")], [ready("RolledOutWithFailures")]
+    heard = Waiting(rolling, done, first=before, each=SEC)
+    still_so = Waiting(first=before)
+    repeated = Waiting(before, before, first=before, each=SEC)
+
+    assert heard.wait(10 * MIN) == 5
+    assert still_so.wait(10 * MIN) == repeated.wait(10 * MIN) == code
+    assert still_so.clock.now() == repeated.clock.now() == T0 + 3 * SEC
+
+
+def test_an_end_that_comes_while_one_waits_is_not_doubted() -> None:
+    paused, rolling = [progressing("False", "Paused")], [progressing("True", "RollingOut")]
+    new, again = (Waiting(paused, first=rolling, each=SEC),
+                  Waiting(rolling, paused, first=paused, each=SEC))  # fmt: skip
+
+    assert (new.wait(10 * MIN), new.clock.now()) == (4, T0 + SEC)
+    assert (again.wait(10 * MIN), again.clock.now()) == (4, T0 + 2 * SEC)
+
+
+@pytest.mark.parametrize(("timeout", "grace"), [(10 * MIN, 0 * SEC), (0 * SEC, GRACE)])
+def test_who_has_no_time_to_doubt_is_told_at_once(timeout: timedelta, grace: timedelta) -> None:
+    waiting = Waiting(first=[progressing("False", "Paused")])
+
+    assert (waiting.wait(timeout, grace), waiting.clock.now()) == (4, T0)
+
+
 def test_waiting_ends_when_the_time_is_up_and_not_a_look_before(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -149,9 +199,8 @@ def test_waiting_ends_when_the_time_is_up_and_not_a_look_before(
 def test_waiting_for_a_workload_that_is_deleted_meanwhile_fails() -> None:
     waiting = Waiting()
 
-    def pause() -> bool:
+    def pause(longest: timedelta) -> None:
         waiting.hub.delete(WEB)
-        return True
 
     with pytest.raises(Stop, match="not found") as stop:
         wait_for(waiting.hub, WEB, 10 * MIN, waiting.clock, pause)
@@ -170,6 +219,23 @@ def test_status_without_wait_looks_once(state: Path) -> None:
 
     assert (result.exit_code, result.stderr) == (3, "")
     assert result.stdout == "◌ default/web: Waiting: generation 1 has not been looked at yet\n"
+
+
+def test_on_the_command_line_one_waits_for_what_comes_of_a_verb(state: Path) -> None:
+    def say(*conditions: Obj) -> None:
+        hub = SqliteHub(state, SystemClock())
+        hub.patch_status(WEB, {"status": {"conditions": list(conditions)}})
+        hub.close()
+
+    say(progressing("False", "Paused"))
+    thread = threading.Timer(0.3, lambda: say(ready("RolledOut")))
+    thread.start()
+    heard = run("status", "mwrs", "web", "--wait", "--grace", "20s", state=state)
+    thread.join()
+    say(progressing("False", "Paused"))
+    unheard = run("status", "mwrs", "web", "--wait", "--grace", "0s", state=state)
+
+    assert (heard.exit_code, unheard.exit_code) == (0, 4), heard.output + unheard.output
 
 
 def test_a_workload_that_is_not_there_has_failed(state: Path) -> None:

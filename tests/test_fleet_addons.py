@@ -13,6 +13,7 @@ from rollout.model.addon import ClusterAddOn, Config, ConfigRef, Reference, Reso
 from rollout.model.conditions import Condition
 from rollout.model.kinds import (
     CONFIG_MAP,
+    MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
     PLACEMENT,
     Kind,
@@ -28,6 +29,7 @@ from rollout.planning.addons_configs import (
     read_addon_work,
     read_health,
 )
+from rollout.planning.record import page_ref, record_id
 from rollout.strategies.base import Health
 from tests import make
 from tests.addons import (
@@ -399,6 +401,28 @@ def test_records_lie_in_the_placements_namespace_and_go_with_the_placement() -> 
     assert kept == {"default/q"}
 
 
+def test_a_record_that_an_earlier_addon_left_is_replaced_by_the_engine() -> None:
+    """To create it under the same name is refused until it is collected, and nothing is told before."""
+    ref = page_ref("default", record_id(CMA, "default/p"), 0)
+    owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME, "uid": "of-the-earlier"}
+    left = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            **make.meta(ref.name, "default"),
+            "annotations": {names.OWNER: CMA.key, names.RECORD_PLACEMENT: "default/p"},
+            "ownerReferences": [owner],
+        },
+        "data": {"head.json": "{}"},
+    }
+    documents = [left, config(), addon("default", placements=[installed_at("p")])]
+    rig = Rig([*fleet("c0"), *documents]).decide(["c0"])
+
+    assert rig.take_touched() == ["c0"]
+    (mine,) = rig.hub.get(ref)["metadata"]["ownerReferences"]
+    assert mine["uid"] == rig.hub.get(CMA)["metadata"]["uid"]
+
+
 def test_a_kind_that_the_server_does_not_have_holds_only_what_refers_to_it() -> None:
     tunings = kind_by_resource("example.org", "tunings", namespaced=True)
 
@@ -430,6 +454,25 @@ def test_a_kind_that_the_server_does_not_have_holds_only_what_refers_to_it() -> 
     rig.later(10 * MIN)
     assert [name for name, *_ in rig.carries("c0")] == ["t"]
     assert rig.engine.fleet.outages() == ()
+
+
+def test_a_cluster_that_one_placement_lost_and_another_selects_is_no_failure_of_the_first() -> None:
+    """Rows 17, 21."""
+    strategy = progressive(maxConcurrency=1, maxFailures=0)
+    placements = [installed_at("p", strategy=strategy), installed_at("q")]
+    documents = [config(), addon("default", placements=placements)]
+    rig = Rig([*fleet("c0", "c1", placements=("p", "q")), *documents])
+    rig.decide([], placement="q").decide(["c0", "c1"])
+    gone = make.condition(names.CLUSTER_AVAILABLE, "Unknown")
+    rig.hub.patch_status(Ref(MANAGED_CLUSTER, "c0"), {"status": {"conditions": [gone]}})
+    rig.decide(["c1"]).later(MIN)
+    assert rig.halted("p") == ("True", "MaxFailuresExceeded")
+    rig.take_touched()
+
+    rig.decide(["c0"], placement="q").later(MIN)
+
+    assert rig.halted("p") == ("False", "RollingOut")
+    assert "c1" in rig.take_touched()
 
 
 def test_a_placement_that_is_gone_holds_only_its_own_clusters() -> None:

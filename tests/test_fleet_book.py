@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from rollout.fleet.book import RecordBook
 from rollout.model.kinds import REPLICA_SET, Ref
-from rollout.planning.plan import Create, Patch
+from rollout.planning.plan import Create, Delete, Patch
 from rollout.planning.record import (
     CLUSTERS,
     HEAD,
@@ -142,6 +142,20 @@ def test_a_page_that_somebody_changed_or_deleted_is_put_right() -> None:
     [write] = book.writes()
     assert isinstance(write, Create)
     assert write.obj["data"] == wanted
+
+
+def test_a_page_that_turns_out_to_be_of_an_earlier_owner_is_replaced_and_not_written_to() -> None:
+    book, hub = filled(1)
+    hub.tell(book, 1)
+
+    book.left_behind(1, "uid-0")
+    [clear], [write] = book.leftovers(), book.writes()
+
+    assert isinstance(clear, Delete)
+    assert isinstance(write, Create)
+    assert (clear.ref, clear.uid) == (write.ref, "uid-0")
+    hub.tell(book, 1)
+    assert book.leftovers() == book.writes() == []
 
 
 def test_a_key_that_somebody_added_to_a_page_is_left_alone() -> None:

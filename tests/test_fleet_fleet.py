@@ -9,6 +9,7 @@ from rollout.fleet.fleet import Fleet
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     CONFIG_MAP,
+    CONTROLLER_REVISION,
     KINDS,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
@@ -19,6 +20,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.planning.plan import Create, Delete
 from tests import make
 from tests.sim.desk import WEB, Desk, decided
 
@@ -245,6 +247,30 @@ def test_a_workload_made_anew_under_its_name_starts_from_nothing() -> None:
     assert not now.shares["p"].live.head.passed
 
 
+# -- kept templates ----------------------------------------------------------------------------
+
+
+def test_a_workload_whose_present_template_is_deleted_keeps_it_again_at_once() -> None:
+    """Nothing else may happen to it for a long time, and then there would be nothing to go back to."""
+    d = Desk([*decided("a"), make.workload()]).converge()
+    (kept,) = d.hub.list(CONTROLLER_REVISION).items
+    ref = ref_of(CONTROLLER_REVISION, kept)
+    version = int(kept["metadata"]["resourceVersion"])
+    gone = Event(ref, Change.DELETED, kept, version + 1000)
+
+    assert d.fleet.apply(gone, d.clock.now()) == {WEB}
+    assert [(type(w), w.ref) for w in d.plan().writes] == [(Create, ref)]
+
+
+def test_a_revision_of_others_that_is_deleted_concerns_nobody() -> None:
+    d = Desk([*decided("a"), make.workload()]).converge()
+    ref = Ref(CONTROLLER_REVISION, "default/theirs")
+    theirs = {"metadata": {"name": "theirs", "namespace": "default", "resourceVersion": "9999"}}
+
+    assert d.fleet.apply(Event(ref, Change.ADDED, theirs, 9998), d.clock.now()) == set()
+    assert d.fleet.apply(Event(ref, Change.DELETED, theirs, 9999), d.clock.now()) == set()
+
+
 # -- outages -----------------------------------------------------------------------------------
 
 
@@ -269,10 +295,15 @@ def test_every_kind_that_a_workload_rests_on_is_known_by_key() -> None:
     assert heard.fleet.workloads() == ["default/web"]
 
 
-def test_a_record_that_is_still_to_be_collected_says_nothing_of_a_new_workload() -> None:
-    """Deleted and made anew at once: to "restore" all works would pass every gate."""
-    strategy = make.progressive(maxConcurrency=1)
-    d = Desk([*decided("a", "b", "c"), make.workload(strategy=strategy)])
+ONE_BY_ONE = make.progressive(maxConcurrency=1)
+
+
+def deleted_when_done() -> tuple[Desk, list[Obj]]:
+    """A workload went all the way and was deleted; and its record's pages, not collected yet.
+
+    Their owner is of a kind that this hub collects nothing for.
+    """
+    d = Desk([*decided("a", "b", "c"), make.workload(strategy=ONE_BY_ONE)])
     d.converge()
     for cluster in "abc":
         d.report(cluster, Applied="True", Available="True", Progressing="False", Degraded="False")
@@ -280,11 +311,74 @@ def test_a_record_that_is_still_to_be_collected_says_nothing_of_a_new_workload()
     pages = d.hub.list(CONFIG_MAP).items
     d.hub.delete(WEB)
     d.converge()
+    left: list[Obj] = []
     for page in pages:
         meta = {k: v for k, v in page["metadata"].items() if k not in ("uid", "resourceVersion")}
         theirs = {**meta["ownerReferences"][0], "kind": "Deployment", "apiVersion": "apps/v1"}
-        d.add({**page, "kind": "ConfigMap", "metadata": {**meta, "ownerReferences": [theirs]}})
-    d.add(make.workload(strategy=strategy))
+        left.append(
+            {**page, "kind": "ConfigMap", "metadata": {**meta, "ownerReferences": [theirs]}}
+        )
+    return d, left
+
+
+def test_a_record_that_is_still_to_be_collected_says_nothing_of_a_new_workload() -> None:
+    """Deleted and made anew at once: to "restore" all works would pass every gate."""
+    d, left = deleted_when_done()
+    for page in left:
+        d.add(page)
+    d.add(make.workload(strategy=ONE_BY_ONE))
 
     touched = [w for w in d.plan().writes if w.ref.kind is MANIFEST_WORK]
     assert [w.ref.namespace for w in touched] == ["a"]
+
+
+@pytest.mark.parametrize("heard", ["before the workload", "after it was planned"])
+def test_a_page_that_an_earlier_workload_left_makes_way_before_anything_is_touched(
+    heard: str,
+) -> None:
+    """To create it under the same name is refused until it is collected."""
+    d, left = deleted_when_done()
+    if heard == "before the workload":
+        there = [d.add(page) for page in left]
+    d.add(make.workload(strategy=ONE_BY_ONE))
+    d.plan()
+    if heard == "after it was planned":
+        there = [d.add(page) for page in left]
+    head, clusters = (ref_of(CONFIG_MAP, page) for page in there)
+    clear, remember, touch, *_ = d.plan().waves
+
+    assert [w for w in clear if isinstance(w, Delete)] == [
+        Delete(head, there[0]["metadata"]["uid"])
+    ]
+    assert [w.ref for w in remember if w.ref.kind is CONFIG_MAP] == [head]
+    assert [w.ref.kind for w in touch] == [MANIFEST_WORK]
+    d.converge()
+    uid = d.hub.get(WEB)["metadata"]["uid"]
+    for ref, earlier in zip((head, clusters), there, strict=True):
+        kept = d.hub.get(ref)["metadata"]
+        assert kept["uid"] != earlier["metadata"]["uid"]
+        assert [owner["uid"] for owner in kept["ownerReferences"]] == [uid]
+    assert d.plan().writes == ()
+
+
+def test_a_page_that_an_earlier_workload_left_and_that_was_collected_is_not_in_the_way() -> None:
+    d, (page, _) = deleted_when_done()
+    ref = ref_of(CONFIG_MAP, d.add(page))
+    d.add(make.workload(strategy=ONE_BY_ONE))
+    before = d.plan()
+    d.hub.delete(ref)
+
+    assert [w for w in before.writes if w.ref == ref and isinstance(w, Delete)]
+    assert not [w for w in d.plan().writes if isinstance(w, Delete)]
+    d.do(*(w for w in before.writes if w.ref == ref))  # it may be planned already, and lands too
+    assert d.converge().plan().writes == ()
+
+
+def test_further_pages_that_an_earlier_workload_left_are_left_to_the_collector() -> None:
+    d, (page, _) = deleted_when_done()
+    name = page["metadata"]["name"].removesuffix("-0") + "-7"
+    ref = ref_of(CONFIG_MAP, d.add({**page, "metadata": {**page["metadata"], "name": name}}))
+    d.add(make.workload(strategy=ONE_BY_ONE))
+    d.converge()
+
+    assert d.hub.get(ref)["data"] == page["data"]

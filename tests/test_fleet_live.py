@@ -754,6 +754,28 @@ def test_a_lost_cluster_that_comes_back_is_lost_no_more() -> None:
     assert hub.remembered() == "a"
 
 
+def test_a_lost_cluster_that_is_anothers_now_is_forgotten_with_all_that_it_left() -> None:
+    """Rows 17, 21. What soaked there is its new owner's to remember, too."""
+    hub = Hub(spec_of(limit=1, budget=0), clusters="ab")
+    soaked(hub, "ab")
+    hub.revision = B
+    hub.agree()
+    hub.turn()
+    hub.clusters, hub.unreachable = "b", {"a"}
+    hub.agree()
+    halted = hub.turn()
+    assert halted.halt is not None
+    assert hub.remembered() == "ab"
+
+    hub.live.yield_lost(["a"], hub.now)
+    hub.agree()  # on the same terms
+
+    assert hub.turn().touch == ("b",)
+    assert (dict(hub.live.lost), hub.live.soaked.of("a")) == ({}, ())
+    assert hub.live.causes.keys() == {"b"}
+    assert hub.remembered() == "b"
+
+
 def test_a_retry_whose_write_is_lost_is_judged_by_what_is_there_already() -> None:
     """No deadline: were it taken for silent, nothing would ever end the wait."""
     hub = Hub(spec_of(limit=1, budget=1, deadline=None), clusters="a")

@@ -26,6 +26,11 @@ def workload(d: Desk) -> Workload:
     return found
 
 
+def carrying(d: Desk) -> set[str]:
+    """The clusters that have a work."""
+    return {key.partition("/")[0] for key in d.works()}
+
+
 def name_of(d: Desk, cluster: str) -> Ref:
     (work,) = d.hub.list(MANIFEST_WORK, cluster).items
     return ref_of(MANIFEST_WORK, work)
@@ -92,6 +97,39 @@ def test_terms_are_agreed_anew_only_where_something_they_depend_on_changed() -> 
     assert workload(d).shares["p"] is share
     d.edit({"metadata": {"labels": {"x": "y"}}})
     assert workload(d).shares["p"] is not share
+
+
+def test_a_cluster_that_one_placement_lost_and_another_selects_is_no_failure_of_the_first() -> None:
+    """Rows 17, 21: the first would stay halted for ever, over a cluster that nobody misses."""
+    d = Desk(
+        [
+            *decided("a", "b", placement="one"),
+            *decided("d", placement="two"),
+            make.cluster("a", available="Unknown"),
+            make.workload(
+                placements=["one", "two"],
+                strategy=make.progressive(maxConcurrency=1, maxFailures=0),
+            ),
+        ]
+    ).converge()
+    redecide(d, "b", placement="one")
+    d.later(10 * SEC).converge()
+    one = workload(d).shares["one"].live
+    assert dict(one.lost) == {"a": "rest"}
+    assert one.last.halt is not None
+    assert carrying(d) == {"d"}
+
+    redecide(d, "a", "d", placement="two")
+    workload(d)
+    assert dict(one.lost) == {}
+    d.converge()
+    assert one.last.halt is None
+    assert carrying(d) == {"b", "d"}
+    assert "a" not in one.causes
+
+    d.restarted()
+    one = workload(d).shares["one"].live
+    assert dict(one.lost) == {}
 
 
 # -- works -------------------------------------------------------------------------------------

@@ -84,50 +84,52 @@ def _keep_verbosity(ctx: click.Context, param: click.Parameter, value: int) -> N
         start_logging()
 
 
+_SHARED = (
+    click.option(
+        "--kubeconfig",
+        metavar="FILE",
+        expose_value=False,
+        callback=_keep,
+        help="Work on the API server that this kubeconfig names.",
+    ),
+    click.option(
+        "--context",
+        metavar="NAME",
+        expose_value=False,
+        callback=_keep,
+        help="Work on the API server of this context of the kubeconfig.",
+    ),
+    click.option(
+        "--state",
+        metavar="FILE",
+        envvar=STATE_VARIABLE,
+        show_envvar=True,
+        expose_value=False,
+        callback=_keep,
+        help="The state file (SQLite) to work on.",
+    ),
+    click.option(
+        "--no-color",
+        is_flag=True,
+        expose_value=False,
+        callback=_keep,
+        help="No colours (also: NO_COLOR=1).",
+    ),
+    click.option(
+        "-v",
+        "--verbose",
+        count=True,
+        expose_value=False,
+        callback=_keep_verbosity,
+        help="Log what is done; -vv in detail.",
+    ),
+)
+"""In the order in which --help shows them."""
+
+
 def shared(command: F) -> F:
     """Give a command the options that all commands have."""
-    for decorate in (
-        click.option(
-            "-v",
-            "--verbose",
-            count=True,
-            expose_value=False,
-            callback=_keep_verbosity,
-            help="Log what is done; -vv in detail.",
-        ),
-        click.option(
-            "--no-color",
-            is_flag=True,
-            expose_value=False,
-            callback=_keep,
-            help="No colours (also: NO_COLOR=1).",
-        ),
-        click.option(
-            "--state",
-            metavar="FILE",
-            envvar=STATE_VARIABLE,
-            show_envvar=True,
-            expose_value=False,
-            callback=_keep,
-            help="The state file (SQLite) to work on.",
-        ),
-        click.option(
-            "--context",
-            metavar="NAME",
-            expose_value=False,
-            callback=_keep,
-            help="Work on the API server of this context of the kubeconfig.",
-        ),
-        click.option(
-            "--kubeconfig",
-            metavar="FILE",
-            expose_value=False,
-            callback=_keep,
-            help="Work on the API server that this kubeconfig names.",
-        ),
-    ):
-        command = decorate(command)
-    return command
+    return decorated(command, *_SHARED)
 
 
 def decorated(command: F, *decorators: Callable[[F], F]) -> F:

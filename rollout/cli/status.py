@@ -21,16 +21,17 @@ from rollout.cli.options import (
 )
 from rollout.cli.store import open_hub
 from rollout.cli.verdict import Code, Verdict, verdict
-from rollout.cli.watching import pauses
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Denied, Gone
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref
 
-Pause = Callable[[], bool]
+Pause = Callable[[timedelta], object]
 Say = Callable[[Ref, Verdict], None]
 LONGEST_PAUSE_SECONDS = 5.0
 """So often it is looked at where nothing is heard of it."""
+GRACE = timedelta(seconds=3)
+"""Longer than an engine takes to hear of an annotation and to say what came of it."""
 
 STATUS_HELP = """Say how a workload (mwrs, cma) stands.
 
@@ -57,8 +58,18 @@ Exit codes:
     callback=duration,
     help="How long to wait, as 90s or 1h30m.  [default: 10m]",
 )
+@click.option(
+    "--grace",
+    default="3s",
+    metavar="DURATION",
+    callback=duration,
+    help="With --wait: how long to doubt an end that is found at once: the engine may not have "
+    "heard yet what was asked for just now (resume, approve, retry, ...).  [default: 3s]",
+)
 @shared
-def status(words: tuple[str, ...], namespace: str, wait: bool, timeout: timedelta) -> int:
+def status(
+    words: tuple[str, ...], namespace: str, wait: bool, timeout: timedelta, grace: timedelta
+) -> int:
     """Say how a ManifestWorkReplicaSet stands, and whether it is worth waiting."""
     ref = _workload(targets(words)).ref(namespace)
     with open_hub(options()) as (hub, _):
@@ -67,8 +78,8 @@ def status(words: tuple[str, ...], namespace: str, wait: bool, timeout: timedelt
             _say(ref, found)
             return found.code
         wall = SystemClock()
-        with telling(options()) as say, _news(hub, ref, wall, timeout) as pause:
-            return wait_for(hub, ref, timeout, wall, pause, say)
+        with telling(options()) as say, _news(hub, ref) as pause:
+            return wait_for(hub, ref, timeout, wall, pause, say, grace)
 
 
 def _workload(named: list[Target]) -> Target:
@@ -121,22 +132,15 @@ def telling(chosen: Options) -> Iterator[Say]:
 
 
 @contextmanager
-def _news(hub: EmbeddedHub, ref: Ref, clock: Clock, timeout: timedelta) -> Iterator[Pause]:
+def _news(hub: EmbeddedHub, ref: Ref) -> Iterator[Pause]:
     """A pause that ends when something happens to an object of this kind, or the time is up."""
-    end = clock.now() + timeout
     with closing(Lookout(hub)) as lookout:
+        wait: Callable[[float], object] = lookout.wait
         try:
             lookout.list(ref.kind)
         except Denied:  # this one object may be read, and no watch may be had
-            yield pauses(LONGEST_PAUSE_SECONDS)
-            return
-
-        def pause() -> bool:
-            left = (end - clock.now()).total_seconds()
-            lookout.wait(max(min(left, LONGEST_PAUSE_SECONDS), 0.0))
-            return True
-
-        yield pause
+            wait = lookout.rest
+        yield lambda longest: wait(min(longest.total_seconds(), LONGEST_PAUSE_SECONDS))
 
 
 def wait_for(
@@ -146,26 +150,36 @@ def wait_for(
     clock: Clock,
     pause: Pause,
     say: Say = _say,
+    grace: timedelta = GRACE,
 ) -> int:
     """Say each verdict that differs from the one before, until one is final or the time is up.
+
+    The one that stands there in the beginning may be of before what a person asked for last: an
+    annotation changes no generation. One of another reason is news.
 
     Args:
         clock: the time that ``timeout`` is measured on: that of the person who waits, whatever
             time the rollout lives in.
-        pause: called between two looks.
+        pause: called between two looks, with the time until the next one that matters.
         say: how to say a verdict.
+        grace: how long the first verdict is doubted where it is final.
     Returns: the exit code.
     """
-    end = clock.now() + timeout
+    begin = clock.now()
+    end, doubted_until = begin + timeout, begin + grace
     last: Verdict | None = None
     while True:
         hub.poll()
         found = _look(hub, ref)
+        now = clock.now()
+        if last is not None and found.reason != last.reason:
+            doubted_until = now
         if found != last:
             say(ref, found)
             last = found
-        if found.is_final:
+        if found.is_final and now >= min(doubted_until, end):
             return found.code
-        if clock.now() >= end or not pause():
+        if now >= end:
             complain(f"{ref.key} is not done after {age(timeout)}; wait longer with --timeout")
             return Code.WAITING
+        pause((min(doubted_until, end) if found.is_final else end) - now)

@@ -298,6 +298,7 @@ class AddOnWorkload(Membership[Share]):
         shares, members = self.deal((each.key, reader(each)) for each in later_first)
         self.members = members
         self.shares = {p.key: shares[p.key] for p in addon.placements or ()}
+        self.settle_owners(now)
         for share in self.shares.values():
             self._agree(share, addon, around, now)
         for cluster in self._installed.keys() | members.keys() | self._lacking:

@@ -5,15 +5,17 @@ costs what it changed.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from rollout.model.kinds import Obj, Ref
-from rollout.planning.plan import Create, Patch, Write
+from rollout.planning.plan import Create, Delete, Patch, Write
 from rollout.planning.record import (
     CLUSTERS,
     HEAD,
     PAGE_SIZE,
     Head,
     Line,
+    Record,
     head_text,
     line_text,
     page_object,
@@ -21,6 +23,17 @@ from rollout.planning.record import (
     page_text,
     record_id,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A record as the hub holds it. ``stored`` are data and version of its pages; ``left`` are uids of
+    pages that bear its names and belong to an earlier object of the workload's name.
+    """
+
+    record: Record
+    stored: Mapping[int, tuple[Obj, int]]
+    left: Mapping[int, str] = field(default_factory=dict)
 
 
 class _Page:
@@ -46,17 +59,19 @@ class RecordBook:
         self._pages: dict[int, _Page] = {0: _Page()}
         self._places: dict[str, int] = {}
         self._head = Head()
+        self._left: dict[int, str] = {}
         self._roomy = 1  # no page before this one has room; page 0 is the head's alone
 
     @property
     def head(self) -> Head:
         return self._head
 
-    def load(self, pages: Mapping[int, tuple[Obj, int]], lines: Mapping[str, Line],
-             places: Mapping[str, int], head: Head) -> None:  # fmt: skip
+    def load(self, shelf: Shelf) -> None:
         """Take over what a read found; nothing is to be written for it."""
-        self._head = head
-        for number, (data, version) in pages.items():
+        lines, places = shelf.record.lines, shelf.record.places
+        self._head = shelf.record.head
+        self._left = dict(shelf.left)
+        for number, (data, version) in shelf.stored.items():
             page = self._pages.setdefault(number, _Page())
             page.stored, page.version = data, version
             page.rendered = data
@@ -97,6 +112,26 @@ class RecordBook:
         """The hub holds this (None: the page is gone)."""
         page = self._pages.setdefault(number, _Page())
         page.stored, page.version = data, version
+        self._left.pop(number, None)
+
+    def left_behind(self, number: int, uid: str) -> None:
+        """The hub holds a page of an earlier object there: it says nothing, and is in the way."""
+        self._left[number] = uid
+        page = self._pages.get(number)
+        if page is not None:
+            page.stored = page.version = None
+
+    def leftovers(self) -> list[Write]:
+        """What clears the way for pages that are to be created; to land before `writes`.
+
+        The garbage collector would do it too, in its own time, and until then nothing could be
+        written down, hence nothing be touched.
+        """
+        return [
+            Delete(page_ref(self.namespace, self.rid, number), uid)
+            for number, uid in sorted(self._left.items())
+            if number in self._pages
+        ]
 
     def writes(self) -> list[Write]:
         """What brings the hub's pages up to date, by page number."""

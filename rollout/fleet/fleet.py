@@ -9,12 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from rollout.api import decode
+from rollout.fleet.book import Shelf
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.consents import Consents
 from rollout.fleet.heartbeats import LEASE_NAME, HealthView, Heartbeats
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.outages import Outages, Spans
-from rollout.fleet.records import Records
+from rollout.fleet.records import Records, uid_of
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.selections import named_in, selects
 from rollout.fleet.tracker import Standing, Tracker
@@ -38,7 +39,6 @@ from rollout.model.kinds import (
     PLACEMENT_DECISION,
     REPLICA_SET,
     Kind,
-    Obj,
     Ref,
 )
 from rollout.model.placement import Decision, Placement
@@ -46,7 +46,7 @@ from rollout.planning.clustersets import STANDARD
 from rollout.planning.health import grace_of
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch, Write
 from rollout.planning.policy import DEFAULT, Policy
-from rollout.planning.record import Record
+from rollout.planning.record import belongs_to
 from rollout.planning.revisions import Revision
 from rollout.strategies.base import Strategy
 from rollout.strategies.stages import BUILT_IN
@@ -213,7 +213,10 @@ class Fleet:
         if event.change is Change.DELETED:
             live.book.seen(number, None, None)
             return (live.workload,)
-        live.book.seen(number, event.obj.get("data"), event.version)
+        if belongs_to(event.obj, live.book.uid):
+            live.book.seen(number, event.obj.get("data"), event.version)
+        else:
+            live.book.left_behind(number, uid_of(event.obj))
         return ()
 
     def _live(self, owner: str, placement: str) -> LiveRollout | None:
@@ -222,8 +225,8 @@ class Fleet:
         return next((live for live in found if live is not None), None)
 
     def _on_revision(self, event: Event, now: datetime) -> Iterable[Ref]:
-        self._records.take_revision(event)
-        return ()
+        loser = self._replicasets.get(self._records.take_revision(event))
+        return () if loser is None else (loser.ref,)
 
     def _on_approval(self, event: Event, now: datetime) -> Iterable[Ref]:
         found = self._consents.take_approval(event) & set(self.rolled_out())
@@ -307,8 +310,8 @@ class Fleet:
     def strategy(self, name: str) -> Strategy | None:
         return self._strategies.get(name)
 
-    def record(self, workload: Ref, placement: str) -> tuple[Record, Mapping[int, tuple[Obj, int]]]:
-        """A record as the hub holds it, and the stored data and version of its pages."""
+    def record(self, workload: Ref, placement: str) -> Shelf:
+        """A record as the hub holds it."""
         known = self.rollout(workload)
         raw = known.raw if known else None
         uid = raw["metadata"].get("uid", "") if raw else ""

@@ -5,9 +5,9 @@ process. It knows nothing of what carries a revision to a cluster: it is told `O
 All instants come from outside, on the hub's clock.
 """
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from rollout.fleet.book import RecordBook
 from rollout.fleet.observations import NOT_BROUGHT, Observation, stand
@@ -20,10 +20,10 @@ from rollout.fleet.terms import (
     relevant_outages,
     shut_gates,
     until_expiry,
+    watched,
 )
 from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
-from rollout.model.replicaset import RolloutSpec
 from rollout.planning.holds import going_back, limits_of, revision_hold, why_back
 from rollout.planning.record import Basis, Head, Line, Record, Rollback
 from rollout.strategies.base import (
@@ -43,10 +43,9 @@ from rollout.strategies.judge import concluded, judge
 from rollout.strategies.ledger import Ledger
 from rollout.strategies.ocm_step import ocm_step
 from rollout.strategies.retreat import Retreat, retreat
-from rollout.strategies.stages import All, had_members
+from rollout.strategies.stages import had_members
 
 UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
-UNTIL_THEN = timedelta(days=36_500)  # a soak and a grace that end before nobody's eyes
 
 
 class LiveRollout:
@@ -146,26 +145,29 @@ class LiveRollout:
         if self._terms is not None:
             terms = replace(self._terms, selection=selection, is_known=known)
         elif self.head.revision:
-            watched = Terms(
-                self.head.revision, RolloutSpec(), All(), selection, UNTIL_THEN, UNTIL_THEN
-            )
-            terms = replace(watched, is_known=known)
+            terms = watched(self.head.revision, selection, known)
         else:
             return
         self.agree(terms, available, now)
 
+    def yield_lost(self, others: Iterable[str], now: datetime) -> None:
+        """What was lost here and has another owner now is that one's to judge (rows 17, 21)."""
+        for cluster in others:
+            self._forget(cluster)
+        self.ledger.reset(replace(self.ledger.rollout, lost=dict(self._lost)), now)
+
+    def _forget(self, cluster: str) -> None:
+        """It is no cluster of this rollout, and nothing is held against it."""
+        self._lost.pop(cluster, None)
+        self.causes.pop(cluster, None)
+        self.soaked.forget(cluster)
+        self.book.set(cluster, None)
+
     def _supersede(self, revision: str) -> None:
-        for cluster in self._lost:
-            self.book.set(cluster, None)
-            self.soaked.forget(cluster)
-        self._lost.clear()
+        for cluster in list(self._lost):
+            self._forget(cluster)
         self.rejections.clear()
-        none: frozenset[str] = frozenset()
-        self.book.set_head(
-            replace(
-                self.head, revision=revision, passed=none, seen=none, opened=none, rollback=None
-            )
-        )
+        self.book.set_head(self.head.superseded(revision))
 
     def _part(
         self,
@@ -190,9 +192,7 @@ class LiveRollout:
                 self.causes[cluster] = "Lost"
                 self._write(cluster)
             else:
-                self.book.set(cluster, None)
-                self.causes.pop(cluster, None)
-                self.soaked.forget(cluster)
+                self._forget(cluster)
         for cluster in [c for c in self._lost if c in members]:
             del self._lost[cluster]
             self.causes.pop(cluster, None)
@@ -244,10 +244,8 @@ class LiveRollout:
         self.ledger.put(Standing(cluster, brought, now, Health.SILENT, now), now)
         self._write(cluster)
         seen = self.observations.get(cluster)
-        if (
-            seen is not None and seen.content == brought
-        ):  # no news may come of what is there already
-            self.observe(cluster, seen, now)
+        if seen is not None and seen.content == brought:
+            self.observe(cluster, seen, now)  # no news may come of what is there already
         self._mark(cluster)
 
     def reject(self, cluster: str, message: str, now: datetime) -> None:

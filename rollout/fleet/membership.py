@@ -10,14 +10,15 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
+from rollout.fleet.book import Shelf
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.selections import Reading, read_selection
 from rollout.fleet.witness import Witness
 from rollout.model.approvals import Approval
-from rollout.model.kinds import Obj, Ref
+from rollout.model.kinds import Ref
 from rollout.model.placement import Decision, Placement
 from rollout.planning.policy import Policy
-from rollout.planning.record import Basis, Record
+from rollout.planning.record import Basis
 from rollout.strategies.base import Hold, Selection, Strategy
 
 REMOVALS_KEPT = 100
@@ -40,9 +41,7 @@ class Surroundings(Protocol):
 
     def strategy(self, name: str) -> Strategy | None: ...
 
-    def record(
-        self, workload: Ref, placement: str
-    ) -> tuple[Record, Mapping[int, tuple[Obj, int]]]: ...
+    def record(self, workload: Ref, placement: str) -> Shelf: ...
 
     def outages(self) -> tuple[tuple[datetime, datetime], ...]: ...
 
@@ -91,10 +90,10 @@ class Membership(Generic[S]):
     ) -> LiveRollout:
         """The rollout over a placement, as its record tells of it."""
         live = LiveRollout(self.ref, placement, uid, now, namespace)
-        record, pages = around.record(self.ref, placement)
+        shelf = around.record(self.ref, placement)
         live.witness = around.witness
-        live.book.load(pages, record.lines, record.places, record.head)
-        live.restore(record, now)
+        live.book.load(shelf)
+        live.restore(shelf.record, now)
         return live
 
     def deal(
@@ -126,6 +125,13 @@ class Membership(Generic[S]):
             for group in share.reading.selection.groups:
                 members.update(dict.fromkeys(group.clusters, placement))
         return shares, members
+
+    def settle_owners(self, now: datetime) -> None:
+        """Tell each rollout which of the clusters that it lost have another owner now."""
+        for placement, share in self.shares.items():
+            owned = [c for c in share.live.lost if self.members.get(c, placement) != placement]
+            if owned:
+                share.live.yield_lost(owned, now)
 
     def note_basis(
         self,

@@ -2,10 +2,11 @@
 
 from collections.abc import Container, Mapping
 
+from rollout.fleet.book import Shelf
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import CONFIG_MAP, Obj, Ref, ref_of
-from rollout.planning.record import Record, page_of, read_record, record_id
+from rollout.planning.record import belongs_to, page_of, read_record, record_id
 from rollout.planning.revisions import Revision, read_revision
 
 
@@ -34,8 +35,11 @@ class Records:
         self._placements.setdefault(owner, {})[rid] = placement
         return owner, placement, rid, number
 
-    def take_revision(self, event: Event) -> None:
-        """Take in a ControllerRevision; those of others are passed over."""
+    def take_revision(self, event: Event) -> str:
+        """Take in a ControllerRevision; those of others are passed over.
+
+        Returns: the workload that has lost a template by it, "" where none has.
+        """
         before = self._known.pop(event.ref, None)
         if before is not None:
             self._revisions[before.owner].pop(before.content, None)
@@ -43,37 +47,35 @@ class Records:
         if revision is not None:
             self._known[event.ref] = revision
             self._revisions.setdefault(revision.owner, {})[revision.content] = revision
+        return before.owner if before is not None and revision is None else ""
 
     def revisions(self, workload: str) -> Mapping[str, Revision]:
         return self._revisions.get(workload, {})
 
-    def read(
-        self, workload: Ref, placement: str, uid: str
-    ) -> tuple[Record, Mapping[int, tuple[Obj, int]]]:
-        """A record as the hub holds it, and the stored data and version of its pages.
+    def read(self, workload: Ref, placement: str, uid: str) -> Shelf:
+        """A record as the hub holds it.
 
         Pages of an earlier object of that name, still to be collected, say nothing of this one
         (``uid`` "": of whichever).
         """
         held = self._pages.get(record_id(workload, placement), {})
-        pages = {n: page for n, page in held.items() if _is_owned_by(page, uid)}
+        pages = {n: page for n, page in held.items() if belongs_to(page, uid)}
         stored = {
             number: (page.get("data") or {}, int(page["metadata"]["resourceVersion"]))
             for number, page in pages.items()
         }
-        return read_record(pages.values()), stored
+        left = {n: uid_of(page) for n, page in held.items() if n not in pages}
+        return Shelf(read_record(pages.values()), stored, left)
 
     def abandoned(self, workload: str, kept: Container[str]) -> list[tuple[Ref, str]]:
         """Pages (ref, uid) of placements that the workload no longer has."""
         return [
-            (ref_of(CONFIG_MAP, page), page["metadata"].get("uid", ""))
+            (ref_of(CONFIG_MAP, page), uid_of(page))
             for rid, placement in sorted(self._placements.get(workload, {}).items())
             if placement not in kept
             for _, page in sorted(self._pages.get(rid, {}).items())
         ]
 
 
-def _is_owned_by(page: Obj, uid: str) -> bool:
-    """Whether a record page names this owner, or none."""
-    owners = page["metadata"].get("ownerReferences") or []
-    return not uid or not owners or any(owner.get("uid") == uid for owner in owners)
+def uid_of(page: Obj) -> str:
+    return str(page["metadata"].get("uid", ""))

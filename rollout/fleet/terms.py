@@ -20,6 +20,9 @@ from rollout.strategies.base import (
     Strategy,
 )
 from rollout.strategies.gates import Approved, checkpoints, misplaced
+from rollout.strategies.stages import All
+
+UNTIL_THEN = timedelta(days=36_500)  # a soak and a grace that end before nobody's eyes
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,12 @@ class Terms:
     as_ocm: Obj | None = None
     is_known: bool = True
     """Whether the selection could be read; where not, nobody is taken to have left."""
+
+
+def watched(revision: str, selection: Selection, known: bool) -> Terms:
+    """The terms of a revision of which nobody knows how it was rolled out: nothing is judged of it."""
+    terms = Terms(revision, RolloutSpec(), All(), selection, UNTIL_THEN, UNTIL_THEN)
+    return replace(terms, is_known=known)
 
 
 def shut_gates(

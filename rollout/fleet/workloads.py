@@ -216,6 +216,7 @@ class Workload(Membership[Share]):
         shares, members = self.deal((ref.name, reader(ref)) for ref in replicaset.refs)
         first = next(iter(self.shares.values()), None)
         before, self.members, self.shares = self.members, members, shares
+        self.settle_owners(now)
         for share in shares.values():
             self._agree(share, replicaset, around, now)
         self._marks.clear()

@@ -77,8 +77,14 @@ class _Pass:
         status = status_of(addon, workload.ref, workload.defaults, reports, halts, now)
         for at in (*(s.recheck_at for s in steps.values()), workload.next_quiet(), gone.recheck_at):
             self._recheck(at)
-        records = [w for share in workload.shares.values() for w in share.live.book.writes()]
-        waves = (records, writes, gone.writes + self._forgotten(), [status] if status else [])
+        books = [share.live.book for share in workload.shares.values()]
+        waves = (
+            [write for book in books for write in book.leftovers()],
+            [write for book in books for write in book.writes()],
+            writes,
+            gone.writes + self._forgotten(),
+            [status] if status else [],
+        )
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),

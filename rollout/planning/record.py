@@ -9,7 +9,7 @@ read. A page is written before any touch that depends on what it says. Source: s
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -87,6 +87,11 @@ class Head:
     def gave(self, standing: Standing) -> bool:
         """Whether a rollback that is going on gave the cluster what it is on."""
         return self.rollback is not None and self.rollback.gave(standing)
+
+    def superseded(self, revision: str) -> "Head":
+        """What a new revision begins with: no gate passed or opened, nothing taken back."""
+        none: frozenset[str] = frozenset()
+        return replace(self, revision=revision, passed=none, seen=none, opened=none, rollback=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,6 +308,12 @@ def page_object(
         },
         "data": data,
     }
+
+
+def belongs_to(page: Obj, uid: str) -> bool:
+    """Whether a page names this owner, or none ("": whichever it names)."""
+    owners = page["metadata"].get("ownerReferences") or []
+    return not uid or not owners or any(owner.get("uid") == uid for owner in owners)
 
 
 def owned_by(owner: Ref, uid: str) -> Obj:

@@ -64,7 +64,7 @@ class _Pass:
         }
         works = self._works(steps) if hold is None else []
         gone = self._removals(hold)
-        records = [w for share in workload.shares.values() for w in share.live.book.writes()]
+        books = [share.live.book for share in workload.shares.values()]
         reports = [
             ShareReport(share, steps[name], sum(1 for t in steps[name].touch))
             for name, share in workload.shares.items()
@@ -78,8 +78,8 @@ class _Pass:
             self._recheck(found.recheck_at if found is not None else None)
         self._recheck(workload.next_quiet())
         waves = (
-            finalizer,
-            self._history() + records,
+            finalizer + [write for book in books for write in book.leftovers()],
+            self._history() + [write for book in books for write in book.writes()],
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
             [status] if status else [],

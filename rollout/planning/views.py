@@ -42,6 +42,8 @@ class Rejection(Protocol):
 class Book(Protocol):
     """The record's pages."""
 
+    def leftovers(self) -> list[Write]: ...
+
     def writes(self) -> list[Write]: ...
 
 

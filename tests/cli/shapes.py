@@ -15,7 +15,7 @@ from rollout.cli.main import cli
 from rollout.model.kinds import Obj
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
-MIN = timedelta(minutes=1)
+SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
 
 CLUSTER_API = "cluster.open-cluster-management.io"
 WORK_API = "work.open-cluster-management.io"

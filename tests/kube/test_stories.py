@@ -403,6 +403,34 @@ def test_a_deleted_workload_goes_before_or_after_its_works_as_it_asks(
         assert [o["metadata"]["name"] for o in tenant.hub.list(kind, tenant.name).items] == []
 
 
+def test_a_workload_made_anew_before_its_garbage_is_collected_is_rolled_out_at_once(
+    tenant: Tenant,
+) -> None:
+    """No collector runs: whoever waited for it would wait for ever."""
+    clusters = tenant.fleet(3)
+    tenant.place()
+    workload = tenant.deploy()
+    tenant.is_rolled_out(clusters)
+    tenant.hub.delete(workload)
+    eventually("it is gone", lambda: is_gone(tenant.hub, workload))
+    tenant.runs_on([])
+    assert tenant.hub.list(CONFIG_MAP, tenant.name).items
+
+    tenant.deploy()
+
+    tenant.is_rolled_out(clusters)
+    stays_so("it is there, and nothing else wakes it", lambda: not is_gone(tenant.hub, workload), 3)
+    collect_garbage(tenant.hub, tenant.name)
+    uid = tenant.hub.get(workload)["metadata"]["uid"]
+
+    def is_kept() -> None:
+        for kind in (CONFIG_MAP, CONTROLLER_REVISION):
+            kept = tenant.hub.list(kind, tenant.name).items
+            assert {o["metadata"]["ownerReferences"][0]["uid"] for o in kept} == {uid}, kind
+
+    eventually("its record and its template are kept", is_kept)
+
+
 def test_a_workload_waits_for_a_work_that_will_not_go_only_in_the_foreground(
     tenant: Tenant,
 ) -> None:

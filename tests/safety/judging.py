@@ -1,19 +1,19 @@
 """Is this plan allowed, and is it enough? Each decision of the engine against the plain model."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
 from typing import Any
 
-from rollout.model import names
-from rollout.model.kinds import Ref
-from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Plan
-from rollout.strategies.base import Standing, Step, Verdict
+from rollout.fleet.live import LiveRollout
+from rollout.planning.plan import Create, Patch, PatchStatus, Plan
+from rollout.strategies.base import Step, Verdict
 from tests.safety import wishes
 from tests.safety.model import Rollout
 from tests.safety.operating import OperationsJudge
+from tests.safety.owners import OwnersJudge
 from tests.safety.questions import pure, worse_news
 from tests.safety.statuses import StatusJudge
 from tests.safety.terms import Stage
@@ -38,6 +38,7 @@ class PlanJudge:
         self.told, self.counts, self.blame = told, counts, blame
         self.subject = told.subject
         self._statuses = StatusJudge(told, counts, blame)
+        self._owners = OwnersJudge(told, counts, blame)
         self.calm = True
         self.creating: dict[str, str] = {}  # cluster -> revision that its new carrier is made for
         self._moves = 0
@@ -72,27 +73,24 @@ class PlanJudge:
         workload = view.peek(self.subject.ref.key)
         for name, rollout in told.rollouts.items():
             share = workload.shares.get(self.subject.share_key(name)) if workload else None
-            step = share.live.last if share else Step()
-            if share is not None and self.dice.random() < self.asking:
-                known = share.live.ledger.rollout
-                pure(known, step, now, self.dice, self.blame)
-                worse_news(known, now, self.dice, self.counts, self.blame)
-                self.operations.way_back(share.live, now, self.dice)
-            present = share.live.ledger.standings if share else {}
-            standings = {
-                cluster: standing
-                for cluster, standing in present.items()
-                if share and standing.revision == share.live.revision
-            }
-            self._rollout(rollout, by_rollout[name], step, standings, now)
+            live = share.live if share else None
+            if live is not None and self.dice.random() < self.asking:
+                self._ask(live, now)
+            self._rollout(rollout, by_rollout[name], live, now)
         self._paused(plan, writes)
-        self._deletes(plan, now)
-        self._labels(plan)
+        self._owners.judge(plan)
         for each in plan.writes:
             if isinstance(each, PatchStatus) and each.ref == self.subject.ref:
                 self._statuses.judge(each.status, view, now)
             elif isinstance(each, PatchStatus) and each.ref.kind is self.subject.carrier:
                 self._success(each)
+
+    def _ask(self, live: LiveRollout, now: datetime) -> None:
+        """The same decision in other ways."""
+        known = live.ledger.rollout
+        pure(known, live.last, now, self.dice, self.blame)
+        worse_news(known, now, self.dice, self.counts, self.blame)
+        self.operations.way_back(live, now, self.dice)
 
     def _write(self, write: Any) -> Write | None:
         if write.ref.kind is not self.subject.carrier:
@@ -147,13 +145,13 @@ class PlanJudge:
         self,
         rollout: Rollout,
         writes: list[Write],
-        step: Step,
-        standings: Mapping[str, Standing],
+        live: LiveRollout | None,
         now: datetime,
     ) -> None:
         terms = rollout.terms
         if terms is None:
             return
+        step = live.last if live else Step()
         touched = [w for w in writes if self._is_touch(rollout, w)]
         back = [w for w in touched if self._is_rollback(rollout, w)]
         for write in touched:
@@ -166,7 +164,7 @@ class PlanJudge:
         given_back = [(w.cluster, w.revision) for w in back]
         self.operations.judge(rollout, clusters, given_back, now)
         self._verdicts(rollout, step, now)
-        self._soaked(rollout, standings, now)
+        self._soaked(rollout, live, now)
         self._halted(rollout, clusters, now)
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
@@ -211,9 +209,11 @@ class PlanJudge:
                 if not rollout.is_free(track, now):
                     self.blame("S13", f"{settled.cluster} failed too early: {track}")
 
-    def _soaked(self, rollout: Rollout, standings: Mapping[str, Standing], now: datetime) -> None:
+    def _soaked(self, rollout: Rollout, live: LiveRollout | None, now: datetime) -> None:
         """S13: what counts as soaked on the present revision did soak, whoever noted it."""
-        for cluster, standing in standings.items():
+        for cluster, standing in live.ledger.standings.items() if live else ():
+            if live is None or standing.revision != live.revision:
+                continue
             track = rollout.current(cluster)
             if track is None or standing.verdict is not Verdict.SOAKED:
                 continue
@@ -362,43 +362,3 @@ class PlanJudge:
             is_report = isinstance(each, PatchStatus)
             if each.ref.kind is self.subject.carrier and not is_report:
                 self.blame("S8", f"{each.ref} is written to while paused")
-
-    def _deletes(self, plan: Plan, now: datetime) -> None:
-        """S11: on a consistent and quiet read alone, and never for a placement that is missing."""
-        rollouts = self.told.rollouts.values()
-        torn = [r.name for r in rollouts if r.hold in ("TornDecisions", "NotDecided")]
-        quiet = [r.name for r in rollouts if r.quiet_until is not None]
-        holds = {r.name: r.hold for r in rollouts}
-        if torn:
-            self.counts["S11.torn"] += 1
-        for write in plan.writes:
-            if not isinstance(write, Delete) or write.ref.kind is not self.subject.carrier:
-                continue
-            cluster, carrier = write.ref.namespace, self.told.objects.get(write.ref)
-            if len(self.told.carriers(cluster)) > 1 and self.told.owner(cluster):
-                continue  # twins
-            if torn or quiet:
-                self.blame("S11", f"{write.ref} is removed; torn {torn}, not quiet {quiet}")
-            if self.told.owner(cluster) is not None:
-                self.blame("S11", f"{write.ref} is removed, though it is selected")
-            kept = self.subject.may_not_go(carrier, holds) if carrier else ""
-            if kept:
-                self.blame("S11", f"{write.ref} is removed, but {kept}")
-
-    def _labels(self, plan: Plan) -> None:
-        """S9: a carrier is relabelled only when its cluster has another owner."""
-        for write in plan.writes:
-            if not isinstance(write, Patch) or write.ref.kind is not self.subject.carrier:
-                continue
-            labels = (write.changes.get("metadata") or {}).get("labels") or {}
-            new, old = labels.get(names.WORK_PLACEMENT_LABEL), self._label(write.ref)
-            if new and new != old:
-                self.counts["S9.relabelled"] += 1
-                owner = self.told.owner(write.ref.namespace)
-                if owner is None or owner.name != new:
-                    self.blame("S9", f"{write.ref} is given to {new}, its owner is {owner}")
-
-    def _label(self, ref: Ref) -> str:
-        obj = self.told.objects.get(ref)
-        labels = (obj["metadata"].get("labels") or {}) if obj else {}
-        return str(labels.get(names.WORK_PLACEMENT_LABEL, ""))

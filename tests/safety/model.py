@@ -1,50 +1,21 @@
 """Where does each cluster stand, by a plain reading of what the engine was told?
 
-The engine may know less than it was told (it crashed before it wrote something down), so what is
-uncertain is kept as two instants: ``since`` and ``first`` are the earliest the engine can go by,
-``late`` and ``last`` the latest. A promise is judged by whichever favours the engine. `Track.exact`
-says that both are the same. Source: docs/semantics.md rows 5-12, 17, 18, 20.
+What is uncertain of a cluster is judged by whichever favours the engine (see `tests.safety.tracks`).
+Source: docs/semantics.md rows 5-12, 17, 18, 20.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 
 from tests.safety import wishes
 from tests.safety.asked import Said
 from tests.safety.subject import Carried
 from tests.safety.terms import GRACE, Groups, Plan, Stage, Terms, stages_of
+from tests.safety.tracks import LONG_AGO, Track
 from tests.safety.way_back import WayBack
 
 Span = tuple[datetime, datetime]
-LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
-
-
-@dataclass(slots=True)
-class Track:
-    """One touched cluster on its latest revision. ``before``: what it was on until this landed."""
-
-    revision: str
-    first: datetime
-    last: datetime
-    landed: bool = False
-    before: "Track | None" = None
-    health: str = "silent"
-    since: datetime = LONG_AGO
-    late: datetime = LONG_AGO
-    soaked: bool = False
-    ended: bool = False  # finally failed at some time, by the earliest reading
-    failed: bool = False  # finally failed by the latest reading
-    fresh: bool = True  # the engine may not have written this down yet
-    refused: bool = False
-    exact: bool = True
-    void: bool = False  # a person asked for another attempt
-    maybe_void: bool = False  # the engine may have taken it so
-
-    def turn(self, health: str, now: datetime) -> None:
-        if health != self.health:
-            self.health, self.since, self.late = health, now, now
-            self.fresh = True
 
 
 @dataclass(slots=True)
@@ -255,6 +226,10 @@ class Rollout:
         wishes.retry(self, now)
         wishes.note_reason(self, now)
         self.doubt = self.doubt or bool(wishes.stop(self)) or self.back.has_reason
+        self._pass(now)
+
+    def _pass(self, now: datetime) -> None:
+        """Note the stages that may have passed, and the gates that may have opened."""
         for stage in self.plan.stages:
             if self.hold:
                 break
