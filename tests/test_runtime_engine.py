@@ -113,6 +113,7 @@ class Rig:
         gather: timedelta = 0 * SEC,
         hurry: timedelta | None = None,
         most_out: int = 99,
+        from_landing: bool = False,
     ) -> None:
         self.clock = VirtualClock(T0)
         self.store = MemoryHub(self.clock)
@@ -126,7 +127,13 @@ class Rig:
             {REPLICA_SET: self.script},
             self.fleet,
             io=self.io if holding else InlineIo(self.hub),
-            pace=Pace({REPLICA_SET: gather}, hurry, {REPLICA_SET: most_out}, strict=strict),
+            pace=Pace(
+                {REPLICA_SET: gather},
+                (REPLICA_SET,) if from_landing else (),
+                hurry=hurry,
+                most_out={REPLICA_SET: most_out},
+                strict=strict,
+            ),
             seed=0,
         )
 
@@ -251,14 +258,17 @@ def test_news_within_the_interval_are_gathered_and_planned_at_its_end() -> None:
     assert rig.to(MIN).asked() == [(0 * SEC, "a"), (1 * SEC, "a")]
 
 
-def test_an_interval_begins_when_the_writes_have_landed() -> None:
-    rig = Rig(holding=True, gather=1 * SEC)
+@pytest.mark.parametrize(("from_landing", "again"), [(False, 3 * SEC), (True, 4 * SEC)])
+def test_an_interval_begins_with_the_plan_or_when_its_writes_have_landed(
+    *, from_landing: bool, again: timedelta
+) -> None:
+    rig = Rig(holding=True, gather=1 * SEC, from_landing=from_landing)
     rig.script.once(A, [note("n")])
     rig.start(A)
     rig.to(3 * SEC).io.release()
     rig.run().poke(A)
 
-    assert rig.to(MIN).asked() == [(0 * SEC, "a"), (4 * SEC, "a")]
+    assert rig.to(MIN).asked() == [(0 * SEC, "a"), (again, "a")]
 
 
 def test_a_key_in_a_hurry_is_planned_sooner_and_only_while_it_is() -> None:

@@ -133,7 +133,12 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         {kind: MeasuredPlanner(each, metrics, clock, news) for kind, each in made.items()},
         fleet,
         io=fenced,
-        pace=Pace(dict.fromkeys((*WORKLOADS, PLACEMENT), gather), HURRY, {PLACEMENT: PLACING}),
+        pace=Pace(
+            dict.fromkeys((*WORKLOADS, PLACEMENT), gather),
+            (PLACEMENT,),
+            hurry=HURRY,
+            most_out={PLACEMENT: PLACING},
+        ),
         notes=_teller(metrics, events if settings.events else None),
     )
     controller = Controller(

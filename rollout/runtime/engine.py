@@ -10,7 +10,7 @@ import contextlib
 import logging
 import queue
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -43,10 +43,11 @@ class Pace:
     least_interval: Mapping[Kind, timedelta] = field(
         default_factory=lambda: {REPLICA_SET: timedelta(seconds=1)}
     )
-    """News of an object is planned at once; then news and due timers are gathered for this long, from
-    when the last of the plan's writes has landed.
-
-    Each plan writes a status at most once, so this bounds those writes too."""
+    """News of an object is planned at once; then news and due timers are gathered for this long."""
+    from_landing: Container[Kind] = ()
+    """Of these kinds that span begins when the plan's last write has landed: each plan writes an
+    object at most once, and two plans write it no sooner than this after one another. The planners of
+    the others bound their writes themselves."""
     hurry: timedelta | None = None
     """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
     and for at least `LEISURE` times as long as the plan took to make. None: as all others."""
@@ -305,7 +306,7 @@ class Engine:
     def _landed(self, flight: Flight, now: datetime) -> None:
         """All writes are back: let the key go, and say when to look at it again."""
         ref = flight.ref
-        if flight.plan.waves:
+        if flight.plan.waves and ref.kind in self._pace.from_landing:
             self._last_pass[ref] = now
         self._out[ref.kind] -= 1
         if parked := self._parked.get(ref.kind):
