@@ -457,7 +457,7 @@ def test_a_status_is_held_back_until_the_last_one_is_old_enough() -> None:
         d.do(*(w for w in held.writes if w.ref.kind is CONFIG_MAP))
 
         assert {w.ref.kind for w in held.writes} == {CONFIG_MAP}, name
-        assert held.recheck_at == T0 + SEC
+        assert held.status_due_at == T0 + SEC
 
     (told,) = d.later(SEC / 1000).plan().writes
     assert isinstance(told, PatchStatus)

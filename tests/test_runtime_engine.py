@@ -271,6 +271,16 @@ def test_an_interval_begins_with_the_plan_or_when_its_writes_have_landed(
     assert rig.to(MIN).asked() == [(0 * SEC, "a"), (again, "a")]
 
 
+def test_a_status_that_was_held_back_is_written_when_it_is_due_not_an_interval_later() -> None:
+    rig = Rig(gather=1 * SEC)
+    soon = T0 + 300 * MS
+    rig.script.answers["default/a"] = lambda: Plan(recheck_at=soon, status_due_at=soon)
+    rig.start(A)
+    rig.script.answers["default/a"] = lambda: Plan(recheck_at=T0 + 400 * MS)
+
+    assert rig.to(2 * SEC).asked() == [(at * MS, "a") for at in (0, 300, 1300)]
+
+
 def test_a_key_in_a_hurry_is_planned_sooner_and_only_while_it_is() -> None:
     rig = Rig(gather=1 * SEC, hurry=100 * MS)
     rig.script.answers["default/a"] = lambda: Plan(pressing=True)

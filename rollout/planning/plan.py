@@ -121,6 +121,7 @@ class Plan:
     The next wave goes out only if all before it have landed, but for those that concern one
     cluster only (`concerns_one_cluster`). ``braked``: why removals that would be due are held.
     ``pressing``: clusters wait for others, so that news can let more be done at once.
+    ``status_due_at``: a status is held back until then, since the last one is too young.
     """
 
     waves: tuple[tuple[Write, ...], ...] = ()
@@ -128,6 +129,7 @@ class Plan:
     notes: tuple[Note, ...] = field(default=())
     braked: Hold | None = None
     pressing: bool = False
+    status_due_at: datetime | None = None
 
     @property
     def writes(self) -> tuple[Write, ...]:

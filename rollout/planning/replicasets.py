@@ -54,6 +54,7 @@ class _Pass:
         self.workload, self.replicaset, self.view, self.now = workload, replicaset, view, now
         self.revisions = view.revisions(workload.ref.key)
         self.rechecks: list[datetime] = []
+        self.status_due_at: datetime | None = None
 
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
@@ -90,6 +91,7 @@ class _Pass:
             rollout_notes(workload.ref, replicaset, steps, status),
             gone.hold,
             any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
+            self.status_due_at,
         )
 
     def _works(self, steps: Mapping[str, Step]) -> list[Write]:
@@ -105,13 +107,15 @@ class _Pass:
         return works + [write for write in self._relabelled() if write.ref not in written]
 
     def _due(self, status: PatchStatus | None) -> PatchStatus | None:
-        """What is to be said now; what is said too often is looked at again later."""
+        """What is to be said now; what would be said too often is held back."""
         told_at = self.workload.told_at
         if status is None or told_at is None:
             return status
         due_at = told_at + self.view.policy.tell_every
-        self._recheck(due_at)
-        return status if due_at <= self.now else None
+        if due_at <= self.now:
+            return status
+        self.status_due_at = due_at
+        return None
 
     def _recheck(self, at: datetime | None) -> None:
         if at is not None and at > self.now:

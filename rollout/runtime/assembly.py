@@ -14,6 +14,7 @@ from typing import Any
 from rollout.clock import Clock
 from rollout.hub.base import Hub
 from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
     LEASE,
     MANAGED_CLUSTER,
     PLACEMENT,
@@ -135,7 +136,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         io=fenced,
         pace=Pace(
             dict.fromkeys((*WORKLOADS, PLACEMENT), gather),
-            (PLACEMENT,),
+            (PLACEMENT, CLUSTER_MANAGEMENT_ADDON),
             hurry=HURRY,
             most_out={PLACEMENT: PLACING},
         ),

@@ -316,9 +316,12 @@ class Engine:
             rechecks.append(now + flight.wait)
         else:
             self._queue.forget(ref)
-        recheck = min((at for at in rechecks if at is not None), default=None)
-        if recheck is not None:
-            self.timers.arm(("recheck", ref), max(recheck, now + self._interval(ref)))
+        soonest = now + self._interval(ref)
+        wanted = [max(at, soonest) for at in rechecks if at is not None]
+        if flight.plan.status_due_at is not None:
+            wanted.append(flight.plan.status_due_at)  # one instant: there is nothing to gather
+        if wanted:
+            self.timers.arm(("recheck", ref), min(wanted))
         else:
             self.timers.cancel(("recheck", ref))
         self._queue.done(ref)

@@ -30,7 +30,7 @@ LOOK_EVERY = 0.2
 """Seconds of wall time between looks at what tells nobody of itself: the lease, the watches, late
 timers."""
 _LOOK = timedelta(seconds=LOOK_EVERY)
-BREATH = 0.005
+BREATH = 0.02
 """Seconds after a message in which others come along: a turn costs as much as several messages."""
 BLINK = timedelta(seconds=5)
 """The hub is out of touch where it was not heard of, or not watched, for longer than this."""
