@@ -211,6 +211,19 @@ def test_a_watch_ends_when_the_engine_says_so(end: Any, code: int) -> None:
     assert Story(quiet, end).watch() == code
 
 
+def test_a_watch_doubts_an_end_that_stands_there_when_it_begins() -> None:
+    story = Story(says(condition("Progressing", "True", "RollingOut")), quiet, DONE)
+    HALTED(story.hub)
+
+    assert story.watch() == 0  # somebody had just asked for another attempt
+    assert story.seen.frames[0].verdict.reason == "MaxFailuresExceeded"
+
+    story = Story(*[quiet] * 6, DONE)
+    HALTED(story.hub)
+    assert story.watch() == 1  # nothing had come of it after a while
+    assert story.acts
+
+
 def test_a_watch_goes_on_while_a_person_is_waited_for() -> None:
     assert Story(PAUSED, quiet, DONE).watch() == 0
 

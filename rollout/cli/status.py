@@ -20,7 +20,7 @@ from rollout.cli.options import (
     shared,
 )
 from rollout.cli.store import open_hub
-from rollout.cli.verdict import Code, Verdict, verdict
+from rollout.cli.verdict import GRACE, Code, Verdict, verdict
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Denied, Gone
 from rollout.hub.base import EmbeddedHub
@@ -30,8 +30,6 @@ Pause = Callable[[timedelta], object]
 Say = Callable[[Ref, Verdict], None]
 LONGEST_PAUSE_SECONDS = 5.0
 """So often it is looked at where nothing is heard of it."""
-GRACE = timedelta(seconds=3)
-"""Longer than an engine takes to hear of an annotation and to say what came of it."""
 
 STATUS_HELP = """Say how a workload (mwrs, cma) stands.
 

@@ -29,7 +29,7 @@ from rollout.cli.live import strategy_line
 from rollout.cli.options import Options, Stop, complain
 from rollout.cli.render_tree import Frame, drawn
 from rollout.cli.signs import is_ascii
-from rollout.cli.verdict import Code, verdict
+from rollout.cli.verdict import GRACE, Code, verdict
 from rollout.clock import Clock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref
@@ -171,12 +171,18 @@ class Watch:
     def follow(self, show: Screen, wall: Clock, timeout: timedelta | None) -> int:
         """Show it until it ends, or the time is up. Returns: the exit code, as of `rollout status`.
 
+        An end that stands there in the beginning may be of before what a person asked for last; it
+        is believed after `GRACE`.
+
         Args:
             wall: the time of whoever watches, on which ``timeout`` is measured.
         Raises: Stop where it is not there, or is there no more.
         """
-        end = wall.now() + timeout if timeout is not None else None
+        begin = wall.now()
+        end = begin + timeout if timeout is not None else None
+        doubted_until = begin + GRACE if end is None else min(begin + GRACE, end)
         seen: Frame | None = None
+        first: Code | None = None
         with closing(self.lookout):
             while True:
                 began = wall.now()
@@ -187,11 +193,15 @@ class Watch:
                 if _mark(frame) != seen:
                     seen = _mark(frame)
                     show.show(frame, self._clock.now())
-                if code in _ENDS:
+                first = code if first is None else first
+                is_doubted = code is first and wall.now() < doubted_until
+                if code in _ENDS and not is_doubted:
                     return code
                 took = (wall.now() - began).total_seconds()
                 self.lookout.rest(min(took, LONGEST_REST_SECONDS))
-                if not self._await(frame, show, wall, end):
+                if code in _ENDS:
+                    self._await(frame, show, wall, doubted_until)
+                elif not self._await(frame, show, wall, end):
                     complain(f"{self._ref.key} is not done after {age(timeout or timedelta())};"
                              " watch longer with --timeout")  # fmt: skip
                     return code

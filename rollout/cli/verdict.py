@@ -5,12 +5,17 @@ apply the old ones still stand there, and they say nothing of the new template.
 """
 
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import IntEnum
 
 from rollout.analysis.standings import Grade, addon_standing, stopped
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
 from rollout.model.names import PROGRESSING, READY
+
+GRACE = timedelta(seconds=3)
+"""Longer than an engine takes to hear of an annotation and to say what came of it: for so long an end
+that stands there when somebody begins to wait is doubted."""
 
 
 class Code(IntEnum):
