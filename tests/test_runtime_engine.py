@@ -262,13 +262,18 @@ def test_news_within_the_interval_are_gathered_and_planned_at_its_end() -> None:
 def test_an_interval_begins_with_the_plan_or_when_its_writes_have_landed(
     *, from_landing: bool, again: timedelta
 ) -> None:
-    rig = Rig(holding=True, gather=1 * SEC, from_landing=from_landing)
-    rig.script.once(A, [note("n")])
-    rig.start(A)
-    rig.to(3 * SEC).io.release()
-    rig.run().poke(A)
+    for early in (False, True):  # the news comes while the write is still out
+        rig = Rig(holding=True, gather=1 * SEC, from_landing=from_landing)
+        rig.script.once(A, [note("n")])
+        rig.start(A)
+        if early:
+            rig.poke(A)
+            rig.to(2500 * MS).poke(A, "y")
+        rig.to(3 * SEC).io.release()
+        if not early:
+            rig.run().poke(A)
 
-    assert rig.to(MIN).asked() == [(0 * SEC, "a"), (again, "a")]
+        assert rig.to(MIN).asked() == [(0 * SEC, "a"), (again, "a")]
 
 
 def test_a_status_that_was_held_back_is_written_when_it_is_due_not_an_interval_later() -> None:

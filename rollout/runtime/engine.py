@@ -306,8 +306,6 @@ class Engine:
     def _landed(self, flight: Flight, now: datetime) -> None:
         """All writes are back: let the key go, and say when to look at it again."""
         ref = flight.ref
-        if flight.plan.waves and ref.kind in self._pace.from_landing:
-            self._last_pass[ref] = now
         self._out[ref.kind] -= 1
         if parked := self._parked.get(ref.kind):
             self._queue.back(parked.popleft())
@@ -324,4 +322,15 @@ class Engine:
             self.timers.arm(("recheck", ref), min(wanted))
         else:
             self.timers.cancel(("recheck", ref))
-        self._queue.done(ref)
+        self._let_go(flight, now)
+
+    def _let_go(self, flight: Flight, now: datetime) -> None:
+        """The key may be planned again: for news of meanwhile at once, or after its interval."""
+        ref, interval = flight.ref, self._interval(flight.ref)
+        rests = bool(interval and flight.plan.waves and ref.kind in self._pace.from_landing)
+        wanted = self._queue.done(ref, again=not rests)
+        if rests:
+            self._last_pass[ref] = now
+            if wanted or ref in self._gathering:
+                self._gathering.add(ref)
+                self.timers.arm(("gathered", ref), now + interval)

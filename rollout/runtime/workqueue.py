@@ -51,10 +51,19 @@ class WorkQueue(Generic[K]):
         self._out.add(key)
         return key
 
-    def done(self, key: K) -> None:
+    def done(self, key: K, *, again: bool = True) -> bool:
+        """The key is out no more. Returns whether it was added meanwhile.
+
+        Args:
+            again: whether it is ready for that; else it is up to the caller to add it.
+        """
         self._out.discard(key)
-        if key in self._wanted:
+        wanted = key in self._wanted
+        if wanted and again:
             self._ready.append(key)
+        elif wanted:
+            self._wanted.discard(key)
+        return wanted
 
     def back(self, key: K) -> None:
         """A key that is out was not looked at: it is ready again."""
