@@ -1,6 +1,7 @@
 """Each kind of object becomes a value; whatever got into an API server, nothing raises."""
 
 import copy
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -18,7 +19,7 @@ from rollout.api.cluster import (
 from rollout.api.decoding import DECODED, Decoded
 from rollout.api.placement import decode_decision
 from rollout.model.cluster import Cluster, ClusterSetBinding, Taint
-from rollout.model.kinds import CONFIG_MAP, KINDS, Kind, Obj
+from rollout.model.kinds import CONFIG_MAP, KINDS, PLACEMENT_DECISION, Kind, Obj
 from rollout.model.placement import Decision
 
 T0 = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -190,6 +191,40 @@ def decision(index: object) -> Decision:
 def test_a_decision_has_the_group_of_its_labels(written: object, index: int | None) -> None:
     found = decision(written)
     assert found == Decision("ns", "p-decision-1", "p", index, "canary", ("c1",), 3, "u")
+
+
+def page(*entries: object) -> Decision:
+    found = decode(PLACEMENT_DECISION, {"metadata": {}, "status": {"decisions": list(entries)}})
+    assert isinstance(found, Decision)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("entry", "scores"),
+    [
+        ({"clusterName": "c1", "reason": "", "score": -100}, (-100,)),
+        ({"clusterName": "c1", "reason": "", "score": 1 << 70}, (1 << 70,)),
+        ({"clusterName": "c1", "reason": ""}, (0,)),
+        ({"clusterName": "c1", "reason": "", "score": 0}, None),
+        ({"clusterName": "c1", "reason": "", "score": True}, None),
+        ({"clusterName": "c1", "reason": "", "score": "7"}, None),
+        ({"clusterName": "c1", "reason": "why"}, None),
+        ({"clusterName": "c1"}, None),
+        ({"reason": "", "score": 7}, None),
+        ({"clusterName": "c1", "reason": "", "more": 1}, None),
+        (5, None),
+    ],
+)
+def test_the_scores_of_a_page_are_known_where_it_says_nothing_else(
+    entry: object, scores: tuple[int, ...] | None
+) -> None:
+    assert page(entry).scores == scores
+
+
+def test_pages_share_the_names_of_their_clusters_and_keep_no_status() -> None:
+    one, other = (page(json.loads('{"clusterName": "c-00001", "reason": ""}')) for _ in range(2))
+    assert one.clusters[0] is other.clusters[0]
+    assert one.raw == {"metadata": {}}
 
 
 def test_a_kind_without_a_model_value_is_refused_by_name() -> None:

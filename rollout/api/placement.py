@@ -6,6 +6,8 @@ Source: OCM placement spec 1.4, 1.5, 2.6 to 2.8 and 3.1.
 
 import dataclasses
 import re
+from collections.abc import Sequence
+from sys import intern
 
 from rollout.api.fields import Reader, listed, mapping, strings, text, texts, version_of, whole
 from rollout.model.amounts import Amount, parse_amount
@@ -246,6 +248,7 @@ def decode_decision(obj: Obj) -> Decision:
     labels = strings(meta.get("labels"))
     index = labels.get(GROUP_INDEX_LABEL, "")
     known = index.isascii() and index.isdecimal() and len(index) < 10
+    entries = listed(mapping(obj.get("status")).get("decisions"))
     return Decision(
         text(meta.get("namespace")),
         text(meta.get("name")),
@@ -253,11 +256,29 @@ def decode_decision(obj: Obj) -> Decision:
         int(index) if known else None,
         labels.get(GROUP_NAME_LABEL, ""),
         tuple(
-            item["clusterName"]
-            for item in listed(mapping(obj.get("status")).get("decisions"))
+            intern(item["clusterName"])  # a hundred placements name the same clusters
+            for item in entries
             if isinstance(item, dict) and isinstance(item.get("clusterName"), str)
         ),
         version_of(meta),
         text(meta.get("uid")),
-        obj,
+        {key: value for key, value in obj.items() if key != "status"},
+        _scores(entries),
     )
+
+
+def _scores(entries: Sequence[object]) -> tuple[int, ...] | None:
+    """As `Decision.scores` has them."""
+    found: list[int] = []
+    for item in entries:
+        if not isinstance(item, dict) or item.get("reason") != "" or "clusterName" not in item:
+            return None
+        score = item.get("score", 0)
+        if type(score) is not int or len(item) != (3 if score else 2):
+            return None
+        found.append(_SHARED.get(score, score))
+    return tuple(found)
+
+
+_SHARED = {score: score for score in range(-100, 101)}
+"""Numbers that stand in many decisions are one object each."""

@@ -100,7 +100,9 @@ class Placement:
 class Decision:
     """One PlacementDecision object: a page of the clusters of one decision group.
 
-    ``group_index`` is None where its label is missing or no number.
+    ``group_index`` is None where its label is missing or no number. ``scores``: one for each cluster,
+    0 where none is said; None where the entries say more than that, or say it differently than we
+    write it. ``raw`` is the object without its status, for which a large hub has no room.
     """
 
     namespace: str
@@ -112,6 +114,7 @@ class Decision:
     version: int = 0
     uid: str = ""
     raw: Obj = field(default_factory=dict, compare=False, repr=False)
+    scores: tuple[int, ...] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -234,7 +234,7 @@ class _Pages:
             for page in self.wanted
             if page.name not in changed
             and page.clusters
-            and self._entries(page.clusters) != self._stored(page)
+            and self._scores(page) != self._stored(page)
         ]
         limit = timedelta(seconds=self.placement.score_rate_limit_seconds)
         status = self.placement.raw.get("status") or {}
@@ -247,9 +247,12 @@ class _Pages:
         self.scores_written = self.scores_written or bool(found)
         return found
 
-    def _stored(self, page: Page) -> list[Obj]:
+    def _stored(self, page: Page) -> tuple[int, ...] | None:
         known = self.there[page.name]
-        return [] if known is None else (known.raw.get("status") or {}).get("decisions") or []
+        return None if known is None else known.scores
+
+    def _scores(self, page: Page) -> tuple[int, ...]:
+        return tuple(self.scores.get(name, 0) for name in page.clusters)
 
     def _entries(self, clusters: Sequence[str]) -> list[Obj]:
         scores = self.scores
