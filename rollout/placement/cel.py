@@ -1,8 +1,8 @@
 """Is this CEL expression true of a cluster?
 
-Expressions are parsed and type-checked by a CEL library (the only module here that imports one) and
-evaluated by our own functions, so that an evaluation costs microseconds, is bounded in steps, and is
-the same everywhere. Source: OCM placement spec 2.6.
+Expressions are parsed and type-checked by a CEL library (`cel_checker`) and evaluated by our own
+functions, so that an evaluation costs microseconds, is bounded in steps, and is the same everywhere.
+Source: OCM placement spec 2.6.
 """
 
 import re
@@ -13,14 +13,12 @@ from functools import lru_cache
 from typing import Any
 
 import re2
-from cel_expr_python import cel
-from cel_expr_python.ext import ext_optional
 
 from rollout.model.cluster import Cluster, Score
 from rollout.placement import cel_tree
 from rollout.placement.cel_eval import BUDGET, Frame, Run, build
 from rollout.placement.cel_functions import STANDARD, Function, table
-from rollout.placement.cel_kube import KINDS, KUBERNETES
+from rollout.placement.cel_kube import KUBERNETES
 from rollout.placement.cel_text import TEXT
 from rollout.placement.cel_values import CelError, no_overload, type_name
 from rollout.placement.framework import just_after
@@ -70,49 +68,8 @@ _REGEX_KUBERNETES = (
 _SCORES = Function("scores", (CLUSTER, "string"), f"list({CLUSTER})", lambda *_: [])
 
 TABLE = table((*STANDARD, *TEXT, *_REGEX, *_REGEX_KUBERNETES, *KUBERNETES))
-
-_PLAIN = {
-    "bool": cel.Type.BOOL,
-    "bytes": cel.Type.BYTES,
-    "double": cel.Type.DOUBLE,
-    "duration": cel.Type.DURATION,
-    "dyn": cel.Type.DYN,
-    "int": cel.Type.INT,
-    "string": cel.Type.STRING,
-    "timestamp": cel.Type.TIMESTAMP,
-    "uint": cel.Type.UINT,
-}
-
-
-def _type(text: str) -> Any:
-    """The checker's type of a type as our tables write it."""
-    if text in _PLAIN:
-        return _PLAIN[text]
-    if text in KINDS:
-        return cel.Type.AbstractType(text)
-    head, _, inner = text.removesuffix(")").partition("(")
-    if head == "list":
-        return cel.Type.List(_type(inner))
-    key, _, value = inner.partition(", ")
-    return cel.Type.Map(_type(key), _type(value))
-
-
-def _environment() -> Any:
-    declared: dict[str, list[Any]] = {}
-    for i, row in enumerate((*TEXT, *KUBERNETES, *_REGEX_KUBERNETES, _SCORES)):
-        declared.setdefault(row.name, []).append(
-            cel.Overload(
-                f"{row.name}_{i}", _type(row.result), [_type(p) for p in row.params], row.member
-            )
-        )
-    return cel.NewEnv(
-        variables={"managedCluster": _type(CLUSTER)},
-        extensions=[ext_optional.ExtOptional()],
-        functions=[cel.FunctionDecl(name, overloads) for name, overloads in declared.items()],
-    )
-
-
-_ENVIRONMENT = _environment()
+_DECLARED = (*TEXT, *KUBERNETES, *_REGEX_KUBERNETES, _SCORES)
+"""What the library does not know of itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,19 +97,18 @@ def program(text: str) -> Program:
         return Program(f"an expression has at most {LONGEST} characters")
     if len(_DOUBLING.findall(text)) > MOST_DOUBLING:
         return Program(f"an expression has at most {MOST_DOUBLING} of optMap and optFlatMap")
+    from rollout.placement.cel_checker import Checker  # noqa: PLC0415  (10 MB that few hubs need)
+
+    checked = Checker.of(_DECLARED, CLUSTER).check(text)
+    if checked.problem is not None:
+        return Program(checked.problem)
     try:
-        expression = _ENVIRONMENT.compile(text)
-    except (RuntimeError, ValueError) as error:
-        words = str(error).removesuffix(" [INVALID_ARGUMENT]").removeprefix("INVALID_ARGUMENT: ")
-        return Program(words)
-    kind = expression.return_type()
-    try:
-        root = cel_tree.read(expression.serialize())
+        root = cel_tree.read(checked.tree)
         names = frozenset(_score_names(root))
         run = build(root, TABLE)
     except RecursionError:
         return Program("it is nested too deeply")
-    return Program(None, run, kind in (cel.Type.BOOL, cel.Type.DYN), names)
+    return Program(None, run, checked.boolean, names)
 
 
 def _score_names(node: cel_tree.Node) -> set[str]:
