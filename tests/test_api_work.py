@@ -83,6 +83,15 @@ def test_a_work_is_read_whole() -> None:
     assert found.raw is obj
 
 
+def test_what_agents_say_of_each_manifest_is_not_kept() -> None:
+    status = {"conditions": [{"type": "Applied"}], "resourceStatus": {"manifests": [{"a": 1}]}}
+    obj = {"metadata": {"name": "w"}, "spec": SPEC, "status": status}
+    found = decode_work(obj)
+
+    assert found.raw == {**obj, "status": {"conditions": [{"type": "Applied"}]}}
+    assert "resourceStatus" in obj["status"]
+
+
 @pytest.mark.parametrize(
     ("label", "annotation", "owner"),
     [

@@ -15,7 +15,8 @@ class Work:
     ``content`` is the hash of the normalised spec (`rollout.model.content`); ``revision`` and
     ``started_at`` are our annotations (empty, None where absent). ``owner`` is the
     ``namespace/name`` of the ManifestWorkReplicaSet it belongs to, "" where it belongs to none.
-    ``updated_by_us`` and the like are not kept: ownership is by label, content by hash.
+    ``updated_by_us`` and the like are not kept: ownership is by label, content by hash. ``raw`` lacks
+    ``status.resourceStatus``.
     """
 
     cluster: str
