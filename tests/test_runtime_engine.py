@@ -114,6 +114,7 @@ class Rig:
         hurry: timedelta | None = None,
         most_out: int = 99,
         from_landing: bool = False,
+        quiet: timedelta | None = None,
     ) -> None:
         self.clock = VirtualClock(T0)
         self.store = MemoryHub(self.clock)
@@ -130,6 +131,7 @@ class Rig:
             pace=Pace(
                 {REPLICA_SET: gather},
                 (REPLICA_SET,) if from_landing else (),
+                quiet={} if quiet is None else {REPLICA_SET: quiet},
                 hurry=hurry,
                 most_out={REPLICA_SET: most_out},
                 strict=strict,
@@ -284,6 +286,24 @@ def test_a_status_that_was_held_back_is_written_when_it_is_due_not_an_interval_l
     rig.script.answers["default/a"] = lambda: Plan(recheck_at=T0 + 400 * MS)
 
     assert rig.to(2 * SEC).asked() == [(at * MS, "a") for at in (0, 300, 1300)]
+
+
+def test_news_that_come_together_are_planned_once_when_it_is_quiet() -> None:
+    rig = Rig(gather=1 * SEC, quiet=100 * MS).start(A).to(5 * SEC)
+    for at in range(5000, 5300, 50):
+        rig.to(at * MS).poke(A, str(at))
+        rig.run()
+    assert rig.to(5349 * MS).asked() == [(0 * SEC, "a")]
+    assert rig.to(MIN).asked() == [(0 * SEC, "a"), (5350 * MS, "a")]
+
+
+def test_where_it_is_never_quiet_news_wait_for_the_interval_and_no_longer() -> None:
+    rig = Rig(gather=1 * SEC, quiet=100 * MS).start(A).to(5 * SEC)
+    for at in range(5000, 7500, 50):
+        rig.to(at * MS).poke(A, str(at))
+        rig.run()
+
+    assert rig.to(MIN).asked() == [(at * MS, "a") for at in (0, 6000, 7000, 8000)]
 
 
 def test_a_key_in_a_hurry_is_planned_sooner_and_only_while_it_is() -> None:

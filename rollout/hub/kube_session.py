@@ -33,7 +33,7 @@ _CLOSING_SECONDS = 5.0
 _TURN_SECONDS = 0.005  # connections are closed by the turns of the loop after they are told to
 _PLUGIN_SECONDS = 60.0  # a credential plugin may ask a person
 
-SSLProtocol.max_size = 64 << 10  # a buffer of asyncio's 256 KB for each connection would be 20 MB
+SSLProtocol.max_size = 32 << 10  # a buffer of asyncio's 256 KB for each connection would be 20 MB
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,6 +53,9 @@ FIGURES_SECONDS = 2.0
 LATE = timedelta(seconds=1)
 HURRY = timedelta(milliseconds=100)
 """News are gathered for no longer where clusters wait for nothing but other clusters."""
+QUIET = timedelta(milliseconds=100)
+"""When no news of a placement has come for so long, it is decided: labels of a hundred clusters that
+change together are one change."""
 PLACING = 32
 """Placements whose decisions are written at once; each can have a hundred pages."""
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
@@ -137,6 +140,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         pace=Pace(
             dict.fromkeys((*WORKLOADS, PLACEMENT), gather),
             (PLACEMENT, CLUSTER_MANAGEMENT_ADDON),
+            quiet={PLACEMENT: QUIET},
             hurry=HURRY,
             most_out={PLACEMENT: PLACING},
         ),

@@ -48,6 +48,9 @@ class Pace:
     """Of these kinds that span begins when the plan's last write has landed: each plan writes an
     object at most once, and two plans write it no sooner than this after one another. The planners of
     the others bound their writes themselves."""
+    quiet: Mapping[Kind, timedelta] = field(default_factory=dict)
+    """Of these kinds not even the first news is planned at once, but when none has come for this
+    long, or after the least interval: what happens to many objects together is planned once."""
     hurry: timedelta | None = None
     """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
     and for at least `LEISURE` times as long as the plan took to make. None: as all others."""
@@ -89,6 +92,7 @@ class Engine:
         self._parked: dict[Kind, deque[Ref]] = {}  # keys that wait for one of those to end
         self._intervals: dict[Ref, timedelta] = {}  # of objects in a hurry
         self._gathering: set[Ref] = set()
+        self._heard: dict[Ref, tuple[datetime, datetime]] = {}  # first and last, where quiet is due
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._watches = Watches(
             hub, self.fleet, self.timers, self.inbox.put, self._see, self._want, seed
@@ -125,15 +129,36 @@ class Engine:
         return self._order[ref.kind], ref.key
 
     def _want(self, ref: Ref, now: datetime) -> None:
-        """Queue the key now, or as soon as its interval is over."""
-        interval = self._interval(ref)
+        """Queue the key now, or as soon as its interval is over and it is quiet."""
+        soonest = now
         last = self._last_pass.get(ref)
-        if interval and last is not None and now < last + interval:
-            if ref not in self._gathering:
-                self._gathering.add(ref)
-                self.timers.arm(("gathered", ref), last + interval)
-        else:
+        if last is not None:
+            soonest = max(soonest, last + self._interval(ref))
+        quiet = self._pace.quiet.get(ref.kind)
+        if quiet is not None:
+            self._heard[ref] = self._heard.get(ref, (now, now))[0], now
+            soonest = max(soonest, now + quiet)
+        if soonest <= now:
             self._queue.add(ref)
+        elif ref not in self._gathering:
+            self._gather(ref, soonest)
+
+    def _gather(self, ref: Ref, until: datetime) -> None:
+        self._gathering.add(ref)
+        self.timers.arm(("gathered", ref), until)
+
+    def _wake(self, ref: Ref, now: datetime) -> None:
+        """A timer of the key is due: queue it, unless more is being heard of it right now."""
+        self._gathering.discard(ref)
+        heard = self._heard.get(ref)
+        if heard is not None:
+            first, last = heard
+            longest = first + self._pace.least_interval.get(ref.kind, timedelta(0))
+            quiet_at = min(last + self._pace.quiet[ref.kind], longest)
+            if now < quiet_at:
+                self._gather(ref, quiet_at)
+                return
+        self._queue.add(ref)
 
     def _interval(self, ref: Ref) -> timedelta:
         usual = self._pace.least_interval.get(ref.kind, timedelta(0))
@@ -189,8 +214,7 @@ class Engine:
             case Event():
                 self._see(message, now)
             case Woken(ref):
-                self._gathering.discard(ref)
-                self._queue.add(ref)
+                self._wake(ref, now)
             case Answered(flight, write, outcome):
                 self._answer(flight, write, outcome, now)
             case Broken(kind):
@@ -200,6 +224,10 @@ class Engine:
 
     def _plan(self, ref: Ref, now: datetime) -> None:
         self._last_pass[ref] = now
+        self._heard.pop(ref, None)
+        if ref in self._gathering:  # all that was heard is planned now
+            self._gathering.discard(ref)
+            self.timers.cancel(("gathered", ref))
         self.passes += 1
         try:
             plan = self._planners[ref.kind].plan(ref.key, self.fleet.view(ref.kind), now)
@@ -332,5 +360,4 @@ class Engine:
         if rests:
             self._last_pass[ref] = now
             if wanted or ref in self._gathering:
-                self._gathering.add(ref)
-                self.timers.arm(("gathered", ref), now + interval)
+                self._gather(ref, now + interval)
