@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rollout.cli.options import Stop
-from rollout.cli.status import GRACE, wait_for
-from rollout.cli.verdict import Code, overall, verdict
+from rollout.cli.status import wait_for
+from rollout.cli.verdict import GRACE, Code, overall, verdict
 from rollout.clock import SystemClock, VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
