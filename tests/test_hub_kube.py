@@ -1,5 +1,6 @@
 """The hub over HTTP on a server that fails in every way: errors, patience, credentials, proxies."""
 
+import json
 import threading
 import time
 from collections.abc import Iterator
@@ -33,6 +34,8 @@ from rollout.model.kinds import (
     CONFIG_MAP,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
+    PLACEMENT_DECISION,
+    Obj,
     Ref,
 )
 from tests.kube.contract import MAP, WORK, work
@@ -438,6 +441,33 @@ def test_works_of_one_template_share_their_spec_and_nothing_else() -> None:
         "labels": {"a": "b"},
     }
     assert one["apiVersion"] == "work.open-cluster-management.io/v1"
+
+
+def test_pages_of_all_placements_share_their_entries() -> None:
+    reader = Reader()
+    entries = b'{"clusterName":"c1","reason":"","score":100},{"clusterName":"c2","reason":""}'
+    texts = [
+        b'{"metadata":{"name":"p-%d","namespace":"ns"},"status":{"decisions":[%s]}}' % (n, entries)
+        for n in (1, 2)
+    ]
+    one, other = (reader.object(PLACEMENT_DECISION, text) for text in texts)
+
+    assert one == {
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+        "kind": "PlacementDecision",
+        "metadata": {"name": "p-1", "namespace": "ns"},
+        "status": json.loads(b'{"decisions":[%s]}' % entries),
+    }
+    pairs = zip(one["status"]["decisions"], other["status"]["decisions"], strict=True)
+    assert all(mine is theirs for mine, theirs in pairs)
+
+
+@pytest.mark.parametrize("status", [None, {}, {"decisions": None}, {"decisions": [], "more": 1}])
+def test_a_page_that_names_nobody_or_says_more_is_read_whole(status: Obj | None) -> None:
+    said = {"metadata": {"name": "p-1"}, **({} if status is None else {"status": status})}
+    obj = Reader().object(PLACEMENT_DECISION, json.dumps(said).encode())
+
+    assert obj.get("status") == status
 
 
 @pytest.mark.parametrize(

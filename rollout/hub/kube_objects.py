@@ -1,7 +1,8 @@
 """How do objects look on the way to and from an API server? URLs, pages, events of a watch.
 
 Bytes become `Obj` here. A fleet carries few different payloads: the spec of a ManifestWork that was
-seen lately is the same object again, so it is parsed, hashed and kept once. ``managedFields``, which
+seen lately is the same object again, so it is parsed, hashed and kept once; so is an entry of a
+PlacementDecision: a list of all of them, held until it is taken in, has most entries many times. ``managedFields``, which
 can be half of an object, is left out. ResourceVersions are numbers (they are, and from Kubernetes 1.35
 on officially so); a server where they are not is refused.
 """
@@ -15,9 +16,10 @@ import msgspec
 
 from rollout.errors import Unavailable
 from rollout.model.events import Change, Event
-from rollout.model.kinds import KINDS, MANIFEST_WORK, Kind, Obj, Ref, ref_of
+from rollout.model.kinds import KINDS, MANIFEST_WORK, PLACEMENT_DECISION, Kind, Obj, Ref, ref_of
 
 _KEPT_BYTES = 16 << 20
+_KEPT_ENTRIES = 1 << 19  # bytes of JSON: of about 10,000
 _ABSENT = b""
 _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 
@@ -95,6 +97,19 @@ class _Custom(msgspec.Struct, gc=False):
     status: dict[str, Any] | None = None
 
 
+class _Decided(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """The whole status of a PlacementDecision, as far as anybody knows."""
+
+    decisions: list[msgspec.Raw]
+
+
+class _Page(msgspec.Struct, gc=False):
+    """A PlacementDecision that names clusters."""
+
+    metadata: _Meta
+    status: _Decided
+
+
 class _ListMeta(msgspec.Struct, gc=False):
     resourceVersion: str = ""  # noqa: N815
     continue_: str = msgspec.field(default="", name="continue")
@@ -111,6 +126,7 @@ class _Line(msgspec.Struct, gc=False):
 
 
 _CUSTOM = msgspec.json.Decoder(_Custom)
+_PAGE = msgspec.json.Decoder(_Page)
 _LISTED = msgspec.json.Decoder(_Listed)
 _LINE = msgspec.json.Decoder(_Line)
 _ANY = msgspec.json.Decoder()
@@ -143,10 +159,13 @@ class Reader:
 
     def __init__(self) -> None:
         self._payloads = Payloads()
+        self._entries = Payloads(_KEPT_ENTRIES)
 
     def object(self, kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
         """One object. Raises: Unavailable where it is none."""
         try:
+            if kind is PLACEMENT_DECISION and (page := self._page(kind, raw)) is not None:
+                return page
             if kind.group.endswith("open-cluster-management.io") and kind.name in KINDS:
                 return self._custom(kind, _CUSTOM.decode(raw))
         except msgspec.ValidationError:
@@ -154,6 +173,15 @@ class Reader:
         except _NO_JSON as error:
             raise Unavailable(f"read a {kind.name}: the server sent no JSON: {error}") from error
         return _plain(kind, raw)
+
+    def _page(self, kind: Kind, raw: bytes | msgspec.Raw) -> Obj | None:
+        """A PlacementDecision that names clusters; None for any other."""
+        try:
+            found = _PAGE.decode(raw)
+        except msgspec.ValidationError:
+            return None
+        entries = [self._entries.of(bytes(entry)) for entry in found.status.decisions]
+        return {**_headed(kind, found.metadata), "status": {"decisions": entries}}
 
     def _custom(self, kind: Kind, found: _Custom) -> Obj:
         obj = _headed(kind, found.metadata)

@@ -18,8 +18,9 @@ from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import CONFIG_MAP, Obj, Ref
 from rollout.strategies.base import Health, Standing, Verdict
 
-PAGE_SIZE = 500
-"""Clusters on a page: at most 2,000 are promised; small pages cost less to write again."""
+PAGE_SIZE = 100
+"""Clusters on a page: at most 2,000 are promised. A page is written as a whole; most passes change a
+few clusters."""
 HEAD = "head.json"
 CLUSTERS = "clusters.json"
 FORMAT = 1
