@@ -224,7 +224,10 @@ def test_the_scores_of_a_page_are_known_where_it_says_nothing_else(
 def test_pages_share_the_names_of_their_clusters_and_keep_no_status() -> None:
     one, other = (page(json.loads('{"clusterName": "c-00001", "reason": ""}')) for _ in range(2))
     assert one.clusters[0] is other.clusters[0]
-    assert one.raw == {"metadata": {}}
+
+    kept = decision("0").raw
+    assert kept.keys() == {"metadata"}
+    assert kept["metadata"].keys() == {"labels"}
 
 
 def test_a_kind_without_a_model_value_is_refused_by_name() -> None:

@@ -262,7 +262,7 @@ def decode_decision(obj: Obj) -> Decision:
         ),
         version_of(meta),
         text(meta.get("uid")),
-        {key: value for key, value in obj.items() if key != "status"},
+        {"metadata": {key: meta[key] for key in ("labels", "ownerReferences") if key in meta}},
         _scores(entries),
     )
 

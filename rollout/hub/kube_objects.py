@@ -19,7 +19,7 @@ from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, MANIFEST_WORK, PLACEMENT_DECISION, Kind, Obj, Ref, ref_of
 
 _KEPT_BYTES = 16 << 20
-_KEPT_ENTRIES = 1 << 19  # bytes of JSON: of about 10,000
+_KEPT_ENTRIES = 1 << 18  # bytes of JSON: of about 5,000
 _ABSENT = b""
 _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 

@@ -102,7 +102,7 @@ class Decision:
 
     ``group_index`` is None where its label is missing or no number. ``scores``: one for each cluster,
     0 where none is said; None where the entries say more than that, or say it differently than we
-    write it. ``raw`` is the object without its status, for which a large hub has no room.
+    write it. ``raw`` has the object's labels and owners alone: a large hub has no room for more.
     """
 
     namespace: str

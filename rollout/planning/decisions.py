@@ -189,7 +189,7 @@ def _trouble(placement: Placement, outcome: Outcome) -> tuple[Note, ...]:
     return (Note(ref, "PlacementMisconfigured", text, warning=True, action="DecisionsKept"),)
 
 
-@lru_cache(maxsize=16_384)
+@lru_cache(maxsize=2_048)
 def entry(cluster: str, score: int) -> Obj:
     """A cluster as a page names it: one object, however many pages name it so."""
     said = {"clusterName": cluster, "reason": ""}
