@@ -133,20 +133,24 @@ class Tenant:
 
         eventually("the placement decides", check, seconds)
 
-    def runs_on(self, clusters: Iterable[str], seconds: float = 30) -> None:
+    def runs_on(self, clusters: Iterable[str], seconds: float = 30, name: str = "web") -> None:
         """Wait until the workload has a work on each of these and on no other."""
         wanted = set(clusters)
 
         def check() -> None:
-            assert set(self.works()) == wanted
+            assert set(self.works(name)) == wanted
 
         eventually("the works follow", check, seconds)
 
     def is_rolled_out(self, clusters: Iterable[str] | None = None, name: str = "web") -> None:
-        """Wait until the workload says that it is, on these clusters where they are given."""
-        self.says(self.ref(REPLICA_SET, name), names.READY, "True", "RolledOut", 60)
+        """Wait until the workload says that it is, on these clusters where they are given.
+
+        The works come first: until a second after the decisions have changed, a workload may still
+        say what was so before.
+        """
         if clusters is not None:
-            assert set(self.works(name)) == set(clusters)
+            self.runs_on(clusters, 60, name)
+        self.says(self.ref(REPLICA_SET, name), names.READY, "True", "RolledOut", 60)
 
 
 def _group_and_name(page: Obj) -> tuple[int, str]:
