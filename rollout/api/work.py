@@ -51,7 +51,7 @@ def decode_work(obj: Obj, previous: Work | None = None) -> Work:
 
 
 def _kept(obj: Obj) -> Obj:
-    """The object without what agents say of each manifest: half of its size, and nothing reads it."""
+    """The object without what agents say of each manifest: nothing reads it."""
     status = obj.get("status")
     if not isinstance(status, dict) or "resourceStatus" not in status:
         return obj

@@ -2,8 +2,8 @@
 
 Bytes become `Obj` here. A fleet carries few different payloads: the spec of a ManifestWork that was
 seen lately is the same object again, so it is parsed, hashed and kept once; so is an entry of a
-PlacementDecision: a list of all of them, held until it is taken in, has most entries many times. ``managedFields``, which
-can be half of an object, is left out. ResourceVersions are numbers (they are, and from Kubernetes 1.35
+PlacementDecision: a list of all of them, held until it is taken in, has most entries many times.
+``managedFields``, which can be half of an object, is left out. ResourceVersions are numbers (they are, and from Kubernetes 1.35
 on officially so); a server where they are not is refused.
 """
 

@@ -128,7 +128,6 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
     candidate = _candidate(settings, around, me, namespace)
     io = MeasuredIo(around.io(candidate.may_write), metrics, clock)
     fenced = FencedIo(io, candidate.check, fleet.version)
-    gather = timedelta(seconds=settings.gather_seconds)
     events = _events(around, fleet, metrics, me)
     engine = Engine(
         around.hub,
@@ -137,13 +136,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         {kind: MeasuredPlanner(each, metrics, clock, news) for kind, each in made.items()},
         fleet,
         io=fenced,
-        pace=Pace(
-            dict.fromkeys((*WORKLOADS, PLACEMENT), gather),
-            (PLACEMENT, CLUSTER_MANAGEMENT_ADDON),
-            quiet={PLACEMENT: QUIET},
-            hurry=HURRY,
-            most_out={PLACEMENT: PLACING},
-        ),
+        pace=_pace(settings),
         notes=_teller(metrics, events if settings.events else None),
     )
     controller = Controller(
@@ -162,6 +155,17 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
     debug = Debug(Reviews(around.side, clock), fleet, placing, clock, controller.ask, leads)
     metrics.follow(lambda: _figures(controller, fenced), leads)
     return Assembly(controller, metrics, events, debug)
+
+
+def _pace(settings: Settings) -> Pace:
+    gather = timedelta(seconds=settings.gather_seconds)
+    return Pace(
+        dict.fromkeys((*WORKLOADS, PLACEMENT), gather),
+        (PLACEMENT, CLUSTER_MANAGEMENT_ADDON),
+        quiet={PLACEMENT: QUIET},
+        hurry=HURRY,
+        most_out={PLACEMENT: PLACING},
+    )
 
 
 def _planners(
