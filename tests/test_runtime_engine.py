@@ -435,6 +435,18 @@ class Failing:
         return self.events.get(event.ref.kind.name)
 
 
+class Refusing(Failing):
+    """Whatever has this name cannot be created."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+
+    def call(self, verb: str, target: Ref | Kind) -> Fault | None:
+        hit = verb == "create" and isinstance(target, Ref) and target.name == self.name
+        return Fault.UNAVAILABLE if hit else None
+
+
 @pytest.mark.parametrize(
     ("fault", "within"),
     [
@@ -468,6 +480,25 @@ def test_failures_back_off_and_a_success_forgets_them() -> None:
     for n, wait in enumerate(waits):
         assert 0.8 * 0.5 * 2**n <= wait.total_seconds() <= 0.5 * 2**n
     assert rig.notes() == ["one"]
+
+
+@pytest.mark.parametrize(
+    ("other", "pauses"),
+    [
+        pytest.param(lambda n: note(f"n{n}"), [0.5, 0.5, 0.5, 0.5], id="another write lands"),
+        pytest.param(lambda n: PatchStatus(A, {"n": 1}), [1, 2, 4, 8], id="only its status does"),
+    ],
+)
+def test_pauses_get_longer_only_while_nothing_gets_on(
+    other: Callable[[int], Write], pauses: list[float]
+) -> None:
+    rig = Rig(lambda hub: FaultyHub(hub, Refusing("one")))
+    rig.script.answers[A.key] = lambda: Plan(((other(len(rig.asked())), note("one")),))
+    rig.start(A).to(30 * SEC)
+    waits = [after - before for (before, _), (after, _) in pairwise(rig.asked())]
+
+    for wait, pause in zip(waits[1:], pauses, strict=False):  # the first one ended with news
+        assert 0.8 * pause <= wait.total_seconds() <= pause
 
 
 def test_a_write_of_unknown_outcome_is_read_back_before_anything_is_planned() -> None:

@@ -202,7 +202,7 @@ def test_a_leader_that_wakes_up_after_its_lease_has_lost_it_and_never_leads_agai
 
     first.frozen = False
     assert first.candidate.standing is Standing.LOST  # before any timer of its own has run
-    with pytest.raises(Fenced, match="not ours"):
+    with pytest.raises(Fenced, match="is lost"):
         first.candidate.check()
     world.on(60)
 

@@ -279,18 +279,19 @@ class Engine:
         match outcome.result:
             case Result.LANDED:
                 self.fleet.landed(write, now)
+                flight.moved |= write.ref != flight.ref  # its own status nearly always lands
                 if outcome.obj is not None:
                     event = Event(write.ref, Change.MODIFIED, outcome.obj, version_of(outcome.obj))
                     self._see(event, now)
             case Result.STALE:
-                flight.wait = flight.wait or self._queue.backoff(flight.ref)
+                flight.failed = True
                 self._read_back(write.ref, outcome, now)
             case Result.REFUSED:
                 self._refused(flight, write, outcome.message, now)
             case Result.WAIT:
-                flight.wait = max(outcome.after or SHORTEST, flight.wait or SHORTEST, SHORTEST)
+                flight.wait = max(outcome.after or SHORTEST, flight.wait, SHORTEST)
             case Result.UNKNOWN:
-                flight.wait = flight.wait or self._queue.backoff(flight.ref)
+                flight.failed = True
                 self._read_back(write.ref, outcome, now)
         if outcome.result is not Result.LANDED and not concerns_one_cluster(write):
             flight.blocked = True
@@ -302,7 +303,7 @@ class Engine:
         log.warning("%s was refused: %s", write.ref, message)
         retry_at = self.fleet.rejected(write, message, now)
         if retry_at is None:
-            flight.wait = flight.wait or self._queue.backoff(flight.ref)
+            flight.failed = True
         else:
             flight.retry_at = min(flight.retry_at or retry_at, retry_at)
 
@@ -338,10 +339,8 @@ class Engine:
         if parked := self._parked.get(ref.kind):
             self._queue.back(parked.popleft())
         rechecks = [flight.plan.recheck_at, flight.retry_at]
-        if flight.wait is not None:
-            rechecks.append(now + flight.wait)
-        else:
-            self._queue.forget(ref)
+        if wait := self._pause(flight):
+            rechecks.append(now + wait)
         soonest = now + self._interval(ref)
         wanted = [max(at, soonest) for at in rechecks if at is not None]
         if flight.plan.status_due_at is not None:
@@ -351,6 +350,17 @@ class Engine:
         else:
             self.timers.cancel(("recheck", ref))
         self._let_go(flight, now)
+
+    def _pause(self, flight: Flight) -> timedelta:
+        """How long to rest for the sake of what did not land; longer each time nothing else did, either.
+
+        A plan of a thousand works in front of a server that fails now and then nearly always meets a
+        failure: as long as it gets on, the next one is made soon.
+        """
+        if flight.moved or not (flight.failed or flight.wait):
+            self._queue.forget(flight.ref)
+        pause = self._queue.backoff(flight.ref) if flight.failed else timedelta(0)
+        return max(pause, flight.wait)
 
     def _let_go(self, flight: Flight, now: datetime) -> None:
         """The key may be planned again: for news of meanwhile at once, or after its interval."""

@@ -191,7 +191,7 @@ class Candidate:
     def check(self) -> None:
         """Raises: Fenced where leadership is lost."""
         if not self.may_write():
-            raise Fenced(f"{self.lease} is not ours: {self.why_lost}")
+            raise Fenced(f"{self.lease} is lost: {self.why_lost}")
 
     @property
     def why_lost(self) -> str:

@@ -49,7 +49,9 @@ class Flight:
     wave: int = -1
     pending: int = 0
     blocked: bool = False
-    wait: timedelta | None = None
+    failed: bool = False  # a write is to be tried again, once it has been backed off from
+    moved: bool = False  # something landed that need not be planned again
+    wait: timedelta = timedelta(0)  # what the server asks for
     retry_at: datetime | None = None  # of the refused write that is tried again soonest
 
 
