@@ -462,6 +462,39 @@ def test_pages_of_all_placements_share_their_entries() -> None:
     assert all(mine is theirs for mine, theirs in pairs)
 
 
+def test_clusters_share_what_they_say_alike() -> None:
+    reader = Reader()
+    says: Obj = {
+        "conditions": [{"type": "HubAcceptedManagedCluster", "status": "True"}],
+        "version": {"kubernetes": "v1.33.4"},
+        "capacity": {"cpu": 4},
+        "clusterClaims": [{"name": "region", "value": "eu"}],
+        "odd": None,
+    }
+    said: list[Obj] = [
+        {"metadata": {"name": name}, "spec": {"hubAcceptsClient": True}, "status": says}
+        for name in ("c1", "c2")
+    ]
+    said[1]["status"] = {**says, "conditions": [*says["conditions"], {"type": "Odd"}]}
+    one, other = (reader.object(MANAGED_CLUSTER, json.dumps(each).encode()) for each in said)
+
+    head = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
+    assert [one, other] == [{**head, **each} for each in said]
+    assert one["spec"] is other["spec"]
+    assert one["status"]["conditions"][0] is other["status"]["conditions"][0]
+    assert one["status"]["version"] is other["status"]["version"]
+
+
+@pytest.mark.parametrize("more", [{}, {"status": None}, {"status": []}, {"spec": None}, {"x": 1}])
+def test_a_cluster_that_says_less_or_something_odd_is_read_whole(more: Obj) -> None:
+    obj = Reader().object(MANAGED_CLUSTER, json.dumps({"metadata": {"name": "c"}, **more}).encode())
+
+    assert {key: obj.get(key) for key in ("spec", "status")} == {
+        "spec": more.get("spec"),
+        "status": more.get("status"),
+    }
+
+
 @pytest.mark.parametrize("status", [None, {}, {"decisions": None}, {"decisions": [], "more": 1}])
 def test_a_page_that_names_nobody_or_says_more_is_read_whole(status: Obj | None) -> None:
     said = {"metadata": {"name": "p-1"}, **({} if status is None else {"status": status})}

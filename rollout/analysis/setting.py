@@ -11,7 +11,6 @@ from datetime import datetime
 
 from rollout.analysis.copies import placed
 from rollout.analysis.sight import Sight
-from rollout.api.fields import mapping
 from rollout.clock import VirtualClock
 from rollout.fleet.workloads import Share, Workload
 from rollout.hub.base import EmbeddedHub
@@ -20,7 +19,6 @@ from rollout.model.intents import RollbackMode
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.documents import work_name
-from rollout.sim.reports import said_of
 from rollout.sim.roster import Member, Roster
 from rollout.sim.scenario import Behaviour, Scenario
 from rollout.sim.template import Template
@@ -171,7 +169,6 @@ def _actors(
             if work is None:
                 found[cluster] = Actor(f"{cluster}/{fresh}", 1, member, behaviour)
                 continue
-            raw = mapping(work.raw)
-            said = tuple(said_of(raw))
+            said = tuple(condition.to_wire() for condition in work.conditions.values())
             found[cluster] = Actor(work.key, work.generation + 1, member, behaviour, said)
     return found

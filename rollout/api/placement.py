@@ -7,7 +7,9 @@ Source: OCM placement spec 1.4, 1.5, 2.6 to 2.8 and 3.1.
 import dataclasses
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from sys import intern
+from typing import Any
 
 from rollout.api.fields import Reader, listed, mapping, strings, text, texts, version_of, whole
 from rollout.model.amounts import Amount, parse_amount
@@ -255,10 +257,12 @@ def decode_decision(obj: Obj) -> Decision:
         labels.get(PLACEMENT_LABEL, ""),
         int(index) if known else None,
         labels.get(GROUP_NAME_LABEL, ""),
-        tuple(
-            intern(item["clusterName"])  # a hundred placements name the same clusters
-            for item in entries
-            if isinstance(item, dict) and isinstance(item.get("clusterName"), str)
+        _same(
+            tuple(
+                intern(item["clusterName"])
+                for item in entries
+                if isinstance(item, dict) and isinstance(item.get("clusterName"), str)
+            )
         ),
         version_of(meta),
         text(meta.get("uid")),
@@ -277,7 +281,13 @@ def _scores(entries: Sequence[object]) -> tuple[int, ...] | None:
         if type(score) is not int or len(item) != (3 if score else 2):
             return None
         found.append(_SHARED.get(score, score))
-    return tuple(found)
+    return _same(tuple(found))
+
+
+@lru_cache(maxsize=1_024)
+def _same(found: tuple[Any, ...]) -> tuple[Any, ...]:
+    """One value for equal ones: a hundred placements name the same clusters, with the same scores."""
+    return found
 
 
 _SHARED = {score: score for score in range(-100, 101)}

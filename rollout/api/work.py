@@ -46,17 +46,8 @@ def decode_work(obj: Obj, previous: Work | None = None) -> Work:
         generation,
         uid,
         read_conditions(mapping(obj.get("status")).get("conditions")),
-        _kept(obj),
+        mapping(obj.get("spec")),
     )
-
-
-def _kept(obj: Obj) -> Obj:
-    """The object without what agents say of each manifest: nothing reads it."""
-    status = obj.get("status")
-    if not isinstance(status, dict) or "resourceStatus" not in status:
-        return obj
-    rest = {key: value for key, value in status.items() if key != "resourceStatus"}
-    return {**obj, "status": rest}
 
 
 def _work(
@@ -65,7 +56,7 @@ def _work(
     generation: int,
     uid: str,
     conditions: Mapping[str, Condition],
-    raw: Obj,
+    spec: Obj,
 ) -> Work:
     labels, annotations = strings(meta.get("labels")), strings(meta.get("annotations"))
     started = annotations.get(STARTED_AT)
@@ -85,7 +76,7 @@ def _work(
         conditions,
         labels,
         annotations,
-        raw,
+        spec,
     )
 
 
@@ -203,7 +194,7 @@ _ITEM = msgspec.json.Decoder(_Item)
 def decode_works(payload: bytes) -> list[Work]:
     """The works of a ManifestWork list as an API server sends it, in its order.
 
-    Their ``raw`` is empty: the payload is not kept. An item of unexpected shape is read leniently
+    Their ``spec`` is empty: the payload is not kept. An item of unexpected shape is read leniently
     and spoils no other. Raises: msgspec.DecodeError where ``payload`` is no JSON list of objects.
     """
     try:
@@ -218,7 +209,7 @@ def decode_work_text(payload: bytes | msgspec.Raw) -> Work:
     try:
         return _from_item(_ITEM.decode(payload))
     except msgspec.ValidationError:
-        return dataclasses.replace(decode_work(mapping(msgspec.json.decode(payload))), raw={})
+        return dataclasses.replace(decode_work(mapping(msgspec.json.decode(payload))), spec={})
 
 
 def _from_item(item: _Item) -> Work:

@@ -128,7 +128,7 @@ class Workload(Membership[Share]):
 
     def body(self, cluster: str) -> Obj | None:
         work = self._chosen.get(cluster)
-        return normal_spec(work.raw["spec"]) if work else None
+        return normal_spec(work.spec) if work else None
 
     def wanted(self, cluster: str) -> Obj | None:
         return normal_spec(self.replicaset.template.spec) if self.replicaset else None
@@ -186,7 +186,7 @@ class Workload(Membership[Share]):
         if known is None:
             if len(self._rules) > 32:
                 self._rules.clear()
-            known = self._rules[work.content] = rules_of(work.raw.get("spec"))
+            known = self._rules[work.content] = rules_of(work.spec)
         return known
 
     def _mark(self, cluster: str) -> None:

@@ -1,8 +1,9 @@
 """How do objects look on the way to and from an API server? URLs, pages, events of a watch.
 
 Bytes become `Obj` here. A fleet carries few different payloads: the spec of a ManifestWork that was
-seen lately is the same object again, so it is parsed, hashed and kept once; so is an entry of a
-PlacementDecision: a list of all of them, held until it is taken in, has most entries many times.
+seen lately is the same object again, so it is parsed, hashed and kept once. So are an entry of a
+PlacementDecision (a list of all of them, held until it is taken in, has most entries many times), and
+what a ManagedCluster says of its conditions, version, size and claims.
 ``managedFields``, which can be half of an object, is left out. ResourceVersions are numbers (they are, and from Kubernetes 1.35
 on officially so); a server where they are not is refused.
 """
@@ -16,10 +17,19 @@ import msgspec
 
 from rollout.errors import Unavailable
 from rollout.model.events import Change, Event
-from rollout.model.kinds import KINDS, MANIFEST_WORK, PLACEMENT_DECISION, Kind, Obj, Ref, ref_of
+from rollout.model.kinds import (
+    KINDS,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT_DECISION,
+    Kind,
+    Obj,
+    Ref,
+    ref_of,
+)
 
 _KEPT_BYTES = 16 << 20
-_KEPT_ENTRIES = 1 << 18  # bytes of JSON: of about 5,000
+_KEPT_PARTS = 1 << 18  # bytes of JSON: entries of about 5,000 clusters
 _ABSENT = b""
 _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 
@@ -97,6 +107,14 @@ class _Custom(msgspec.Struct, gc=False):
     status: dict[str, Any] | None = None
 
 
+class _Cluster(msgspec.Struct, gc=False):
+    """A ManagedCluster, its status in parts."""
+
+    metadata: _Meta
+    spec: msgspec.Raw = msgspec.Raw(_ABSENT)
+    status: dict[str, msgspec.Raw] | None = None
+
+
 class _Decided(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """The whole status of a PlacementDecision, as far as anybody knows."""
 
@@ -127,6 +145,8 @@ class _Line(msgspec.Struct, gc=False):
 
 _CUSTOM = msgspec.json.Decoder(_Custom)
 _PAGE = msgspec.json.Decoder(_Page)
+_CLUSTER = msgspec.json.Decoder(_Cluster)
+_PARTS = msgspec.json.Decoder(list[msgspec.Raw])
 _LISTED = msgspec.json.Decoder(_Listed)
 _LINE = msgspec.json.Decoder(_Line)
 _ANY = msgspec.json.Decoder()
@@ -159,11 +179,13 @@ class Reader:
 
     def __init__(self) -> None:
         self._payloads = Payloads()
-        self._entries = Payloads(_KEPT_ENTRIES)
+        self._parts = Payloads(_KEPT_PARTS)
 
     def object(self, kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
         """One object. Raises: Unavailable where it is none."""
         try:
+            if kind is MANAGED_CLUSTER:
+                return self._cluster(kind, _CLUSTER.decode(raw))
             if kind is PLACEMENT_DECISION and (page := self._page(kind, raw)) is not None:
                 return page
             if kind.group.endswith("open-cluster-management.io") and kind.name in KINDS:
@@ -180,8 +202,23 @@ class Reader:
             found = _PAGE.decode(raw)
         except msgspec.ValidationError:
             return None
-        entries = [self._entries.of(bytes(entry)) for entry in found.status.decisions]
+        entries = [self._parts.of(bytes(entry)) for entry in found.status.decisions]
         return {**_headed(kind, found.metadata), "status": {"decisions": entries}}
+
+    def _cluster(self, kind: Kind, found: _Cluster) -> Obj:
+        obj = _headed(kind, found.metadata)
+        spec = bytes(found.spec)
+        if spec != _ABSENT:
+            obj["spec"] = self._parts.of(spec)
+        if found.status is not None:
+            obj["status"] = {name: self._part(bytes(raw)) for name, raw in found.status.items()}
+        return obj
+
+    def _part(self, raw: bytes) -> Any:
+        """A field of which many objects say the same; of a list, each entry."""
+        if raw[:1] != b"[":
+            return self._parts.of(raw)
+        return [self._parts.of(bytes(entry)) for entry in _PARTS.decode(raw)]
 
     def _custom(self, kind: Kind, found: _Custom) -> Obj:
         obj = _headed(kind, found.metadata)

@@ -15,8 +15,8 @@ class Work:
     ``content`` is the hash of the normalised spec (`rollout.model.content`); ``revision`` and
     ``started_at`` are our annotations (empty, None where absent). ``owner`` is the
     ``namespace/name`` of the ManifestWorkReplicaSet it belongs to, "" where it belongs to none.
-    ``updated_by_us`` and the like are not kept: ownership is by label, content by hash. ``raw`` lacks
-    ``status.resourceStatus``.
+    ``updated_by_us`` and the like are not kept: ownership is by label, content by hash. ``spec`` is as
+    on the wire: shared, never altered, and empty in works that were read from bytes.
     """
 
     cluster: str
@@ -34,7 +34,7 @@ class Work:
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
-    raw: Obj = field(default_factory=dict, compare=False, repr=False)
+    spec: Obj = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def key(self) -> str:

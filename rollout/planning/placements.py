@@ -257,7 +257,7 @@ def find_candidates(placement: Placement, view: View, previous: frozenset[str]) 
     return Candidates(bound, eligible, broken, pool)
 
 
-LOADS_KEPT = 16
+LOADS_KEPT = 4
 """Each takes a tenth of a kilobyte for each cluster."""
 
 

@@ -232,7 +232,7 @@ class _Pass:
                 "labels": share.labels,
                 "annotations": work_annotations(self.replicaset, content, started_at),
             },
-            "spec": difference(work.raw.get("spec") or {}, spec),
+            "spec": difference(work.spec, spec),
         }
         return Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch)
 
