@@ -320,3 +320,13 @@ class Story:
         except Gone:
             return False
         return True
+
+
+def only(*clusters: str, **behaviour: object) -> Obj:
+    """Agents of these clusters behave so; all others are healthy."""
+    return {"rules": [{"clusters": {"names": list(clusters)}, "behaviour": behaviour}]}
+
+
+def said(story: Story) -> tuple[str, int]:
+    """The reason of Progressing and the exit code of `rollout status`."""
+    return story.reason, int(story.verdict().code)
