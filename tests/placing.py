@@ -1,7 +1,7 @@
 """A hub of dictionaries for the placement planners: applies plans write by write."""
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from rollout.api import decode
@@ -22,7 +22,10 @@ from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Plan, Write
 
 T0 = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
+SECOND, TICK = timedelta(seconds=1), timedelta(microseconds=1)
 SET_LABEL = "cluster.open-cluster-management.io/clusterset"
+ENV = {"matchLabels": {"env": "prod"}}
 
 
 def merged(old: Any, changes: Any) -> Any:
@@ -168,3 +171,25 @@ def simple(*names: str) -> World:
     for name in names:
         world.cluster(name)
     return world
+
+
+def predicate(labels: Obj | None = None, *expressions: str) -> Obj:
+    selector: Obj = {"labelSelector": labels} if labels else {}
+    if expressions:
+        selector["celSelector"] = {"celExpressions": list(expressions)}
+    return {"requiredClusterSelector": selector}
+
+
+def groups(*names: str, size: Any = None) -> Obj:
+    listed = [
+        {"groupName": n, "groupClusterSelector": {"labelSelector": {"matchLabels": {"g": n}}}}
+        for n in names
+    ]
+    strategy: Obj = {"decisionGroups": listed}
+    if size is not None:
+        strategy["clustersPerDecisionGroup"] = size
+    return {"decisionStrategy": {"groupStrategy": strategy}}
+
+
+def satisfied(world: World) -> tuple[str, str, str]:
+    return world.condition("PlacementSatisfied")
