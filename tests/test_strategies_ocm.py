@@ -15,11 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.errors import ConfigError
-from rollout.model.conditions import Condition
 from rollout.model.placement import Group
-from rollout.strategies.ocm import NO_TIME, Answer, Record, Status, decide, work_status
-from rollout.strategies.ocm_inputs import MEMBERS, deadline, size
+from rollout.strategies.ocm import Answer, Record, Status, decide
+from rollout.strategies.ocm_inputs import MEMBERS
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -96,7 +94,6 @@ NINE = "0(group1)={1,2,3} 1={4,5,6} 2={7,8,9}"
 PAIRS = "0(group1)={1,2} 1={3,4} 2={5,6}"
 TWO_FOUR = "0(group1)={1,2} 1={3,4,5,6}"
 WAITING = "1:P@-60 2:A 3:A 4:A 5:A 6:A"
-
 # What OCM's own tests ask of the handler: number, strategy, groups, known clusters, answer.
 UPSTREAM = """
  1 | All dl=90s | TWO_FOUR | | R=[1:A 2:A 3:A 4:A 5:A 6:A]
@@ -142,7 +139,6 @@ THREE = "0={a,b} 1={c,d} 2={e,f}"
 FIVE = "0={a,b,c,d,e}"
 ONE = "0={a}"
 GATED = "0(m)={a} 1={b,c,d,e}"
-
 # Where the library surprises. The strict profile answers most of these otherwise.
 SURPRISES = """
 X1 | PG dl=90s mf=1 | THREE | a:F@-120 b:P@-30 | R=[b:P→+60 c:A d:A] T=[a→-30] recheck=60s
@@ -161,7 +157,6 @@ X13 | PG dl=90s mf=0 | 0={a,b} 1={c} | a:F@-100 | R=[b:A] T=[a→-10] breach
 X14 | P dl=5s mc=2 | FIVE | a:A b:A | R=[a:A b:A]
 X15 | P dl=90s mf=1 | FIVE | a:F@-100 a:F@-100 | R=[] T=[a→-10 a→-10] breach
 """
-
 # How one known cluster is classified. Where it is in no list, the answer is empty.
 CLASSIFIED = """
 to apply | P dl=60s | ONE | a:A | R=[a:A]
@@ -180,7 +175,6 @@ anything else in time | P dl=60s | ONE | a:?@-30 | R=[a:?→+30] recheck=30s
 anything else, too late | P dl=60s mf=1 | ONE | a:?@-60 | R=[] T=[a→0]
 progressing at an unknown time never ends | P dl=60s | ONE | a:P | R=[a:P→+60] recheck=60s
 """
-
 # The next look: the earliest change that time alone brings, of what holds a slot.
 RECHECKED = """
 one deadline | PG dl=90s | FIVE | a:P@-60 b:S c:S d:S e:S | R=[a:P→+30] recheck=30s
@@ -191,7 +185,6 @@ nothing at all | PG dl=90s | | | R=[]
 work to do beside a deadline | P dl=90s | 0={a,b,c} | a:A b:P@-30 c:A | R=[a:A b:P→+60 c:A] recheck=60s
 a timed-out cluster does not ask for one | P dl=90s mf=1 | 0={a,b} | a:P@-120 b:S | R=[] T=[a→-30]
 """
-
 # Which groups are mandatory: by name, by index, by both, unknown.
 MANDATORY = """
 by index | P mand=#1 | THREE | | R=[c:A d:A]
@@ -281,64 +274,6 @@ def test_a_time_ends_at_its_instant_and_not_before(
     assert answer.recheck_at == (NOW if microseconds < 0 else None)
 
 
-@pytest.mark.parametrize(
-    ("value", "total", "expected"),
-    [
-        (50, 100, 50),
-        ("30%", 100, 30),
-        (0, 100, 100),
-        (-1, 100, 100),
-        (101, 100, 100),
-        ("200%", 100, 100),
-        ("0%", 100, 100),
-        ("NaN%", 100, 100),
-        ("inf%", 100, 100),
-        ("1%", 3, 1),
-        ("7%", 100, 8),
-        ("28%", 100, 29),
-        ("55%", 100, 56),
-        ("12.5%", 100, 13),
-        ("0x10p0%", 100, 16),
-    ],
-)
-def test_a_size_outside_its_bounds_is_the_default(
-    value: int | str, total: int, expected: int
-) -> None:
-    assert size(value, total, total) == expected
-
-
-@pytest.mark.parametrize(
-    ("written", "hours"), [("2h", 2), ("30m", 0.5), ("10s", 1 / 360), ("1h30m", 1.5), ("00002h", 2)]
-)
-def test_a_deadline_is_a_duration(written: str, hours: float) -> None:
-    assert deadline(written) == timedelta(hours=hours)
-
-
-@pytest.mark.parametrize("written", ["None", "", "9223372036s854ms775us807ns"])
-def test_no_deadline_has_three_spellings(written: str) -> None:
-    assert deadline(written) is None
-
-
-@pytest.mark.parametrize(
-    ("written", "why"),
-    [
-        *((bad, "invalid timeout format") for bad in ("2d", "0", "2d0s", "10g", "-5m", " 10m")),
-        ("1h\n", 'time: unknown unit "h\n" in duration "1h\n"'),
-        ("None\n", "invalid timeout format"),
-        ("5|", 'time: unknown unit "|" in duration "5|"'),
-        ("10mfoo", 'time: unknown unit "mfoo" in duration "10mfoo"'),
-        ("1m1", 'time: missing unit in duration "1m1"'),
-        ("xNone", 'time: invalid duration "xNone"'),
-        ("9999999h", 'time: invalid duration "9999999h"'),
-    ],
-)
-def test_a_deadline_that_is_none_is_refused(written: str, why: str) -> None:
-    with pytest.raises(ConfigError) as refused:
-        deadline(written)
-
-    assert str(refused.value) == why
-
-
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner),
@@ -375,56 +310,3 @@ def test_times_at_the_ends_of_the_calendar_are_held_within_it(year: int, soak: s
     answer = decide(strategy(f"P soak={soak} dl=2000000h"), groups("0={a,b}"), known, NOW)
 
     assert [r.cluster for r in answer.rollout] == {1: [], 9999: ["a", "b"]}[year]
-
-
-def conditions(text: str) -> dict[str, Condition]:
-    """``A2T P2F``: type, observed generation, status. Each type has a time of its own."""
-    types = {"A": "Applied", "P": "Progressing", "D": "Degraded"}
-    statuses = {"T": "True", "F": "False", "U": "Unknown"}
-    return {
-        types[kind]: Condition(
-            types[kind],
-            statuses[status],
-            observed_generation=int(seen),
-            since=NOW - "APD".index(kind) * SECOND,
-        )
-        for kind, seen, status in map(tuple, text.split())
-    }
-
-
-P_TIME, D_TIME = NOW - SECOND, NOW - 2 * SECOND
-
-
-@pytest.mark.parametrize(
-    ("generation", "seen", "expected"),
-    [
-        (2, "", (Status.TO_APPLY, None)),
-        (2, "P1F", (Status.TO_APPLY, None)),
-        (2, "P2T D1T", (Status.TO_APPLY, None)),
-        (2, "A2T P2T", (Status.PROGRESSING, P_TIME)),
-        (2, "A2T P2T D2F", (Status.PROGRESSING, P_TIME)),
-        (2, "A2T P2T D2T", (Status.FAILED, D_TIME)),
-        (2, "A2T P2F", (Status.SUCCEEDED, P_TIME)),
-        (2, "A2T P2F D2T", (Status.SUCCEEDED, P_TIME)),
-        (2, "A2T P2U", (Status.PROGRESSING, P_TIME)),
-        (2, "A2T P2U D2T", (Status.PROGRESSING, P_TIME)),
-        (2, "A2F P2F", (Status.TO_APPLY, None)),
-        (2, "A2U P2F", (Status.TO_APPLY, None)),
-        (2, "A1T P2F", (Status.TO_APPLY, None)),
-        (3, "A3T P2F", (Status.TO_APPLY, None)),
-        (2, "A2T P2F D1F", (Status.TO_APPLY, None)),
-        (2, "A2T P2F D3F", (Status.TO_APPLY, None)),
-    ],
-)
-def test_a_work_stands_as_its_conditions_say(
-    generation: int, seen: str, expected: tuple[Status, datetime | None]
-) -> None:
-    assert work_status(generation, conditions(seen)) == expected
-
-
-def test_a_condition_without_a_time_changed_at_the_beginning_of_time() -> None:
-    timeless = {
-        name: Condition(name, "True", observed_generation=1) for name in ("Applied", "Progressing")
-    }
-
-    assert work_status(1, timeless) == (Status.PROGRESSING, NO_TIME)
