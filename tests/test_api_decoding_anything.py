@@ -1,0 +1,235 @@
+"""Whatever got into an API server, in whichever field, becomes a value; nothing raises."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rollout.api import decode
+from rollout.api.decoding import DECODED, Decoded
+from rollout.model.kinds import KINDS, Kind, Obj
+
+DECODABLE = [KINDS[name] for name in sorted(DECODED)]
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False)
+    | st.text(max_size=4)
+    | st.sampled_from(["10m", "25%", "In", "Progressive", "2026-11-21T08:00:00Z"])
+)
+KEYS = st.sampled_from(
+    [
+        "metadata",
+        "spec",
+        "status",
+        "name",
+        "namespace",
+        "labels",
+        "annotations",
+        "uid",
+        "generation",
+        "resourceVersion",
+        "conditions",
+        "type",
+        "taints",
+        "key",
+        "effect",
+        "clusterClaims",
+        "value",
+        "allocatable",
+        "clusterSelector",
+        "labelSelector",
+        "matchLabels",
+        "matchExpressions",
+        "operator",
+        "values",
+        "predicates",
+        "tolerations",
+        "requiredClusterSelector",
+        "prioritizerPolicy",
+        "configurations",
+        "scoreCoordinate",
+        "weight",
+        "decisionStrategy",
+        "groupStrategy",
+        "decisionGroups",
+        "groupName",
+        "numberOfClusters",
+        "decisions",
+        "clustersPerDecisionGroup",
+        "manifestWorkTemplate",
+        "workload",
+        "manifests",
+        "manifestConfigs",
+        "conditionRules",
+        "condition",
+        "placementRefs",
+        "rolloutStrategy",
+        "progressive",
+        "maxFailures",
+        "scores",
+        "progressDeadline",
+        "mandatoryDecisionGroups",
+        "groupIndex",
+        "maxConcurrency",
+        "spreadConstraints",
+    ]
+)
+
+JSON = st.recursive(
+    SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(KEYS, inner, max_size=5),
+    max_leaves=25,
+)
+OBJECTS = st.fixed_dictionaries({}, optional={"metadata": JSON, "spec": JSON, "status": JSON})
+
+
+@settings(max_examples=150)
+@given(OBJECTS, st.sampled_from(DECODABLE))
+def test_decoding_any_json_gives_a_value_and_leaves_the_json_alone(obj: Obj, kind: Kind) -> None:
+    before = copy.deepcopy(obj)
+    first = decode(kind, obj)
+    assert decode(kind, obj, first) == first
+    assert obj == before
+    hash_free: Decoded = decode(kind, copy.deepcopy(obj))
+    assert hash_free == first
+
+
+def at_every_place(obj: Any, value: Any) -> list[Any]:
+    """Copies of ``obj``, each with ``value`` in another place."""
+    places: list[Any] = [value]
+    if isinstance(obj, dict):
+        for name, inner in obj.items():
+            places += [{**obj, name: changed} for changed in at_every_place(inner, value)]
+    elif isinstance(obj, list):
+        for i, inner in enumerate(obj):
+            places += [
+                [*obj[:i], changed, *obj[i + 1 :]] for changed in at_every_place(inner, value)
+            ]
+    return places
+
+
+FULL: dict[str, Obj] = {
+    "ManagedCluster": {
+        "metadata": {"name": "c", "labels": {"a": "b"}, "resourceVersion": "1"},
+        "spec": {"taints": [{"key": "k", "value": "v", "effect": "NoSelect", "timeAdded": "t"}]},
+        "status": {
+            "clusterClaims": [{"name": "n", "value": "v"}],
+            "allocatable": {"cpu": "1"},
+            "conditions": [{"type": "ManagedClusterConditionAvailable", "status": "True"}],
+        },
+    },
+    "ManifestWork": {
+        "metadata": {
+            "name": "w",
+            "labels": {"work.open-cluster-management.io/manifestworkreplicaset": "a.b"},
+            "annotations": {"rollout-engine.io/started-at": "x"},
+            "generation": 1,
+        },
+        "spec": {
+            "workload": {"manifests": [{"metadata": {"creationTimestamp": None}}]},
+            "manifestConfigs": [
+                {"updateStrategy": {"serverSideApply": {"ignoreFields": [{"jsonPaths": ["x"]}]}}}
+            ],
+        },
+        "status": {"conditions": [{"type": "Applied", "status": "True", "observedGeneration": 1}]},
+    },
+    "ManifestWorkReplicaSet": {
+        "metadata": {"name": "w", "finalizers": ["f"]},
+        "spec": {
+            "manifestWorkTemplate": {
+                "manifestConfigs": [{"conditionRules": [{"condition": "Progressing"}]}]
+            },
+            "placementRefs": [
+                {
+                    "name": "p",
+                    "rolloutStrategy": {
+                        "type": "Progressive",
+                        "progressive": {
+                            "minSuccessTime": "5m",
+                            "progressDeadline": "10m",
+                            "maxFailures": 1,
+                            "maxConcurrency": "25%",
+                            "mandatoryDecisionGroups": [{"groupName": "g", "groupIndex": 0}],
+                        },
+                    },
+                }
+            ],
+            "cascadeDeletionPolicy": "Foreground",
+        },
+    },
+    "Placement": {
+        "metadata": {"name": "p"},
+        "spec": {
+            "clusterSets": ["s"],
+            "numberOfClusters": 1,
+            "predicates": [
+                {
+                    "requiredClusterSelector": {
+                        "labelSelector": {
+                            "matchLabels": {"a": "b"},
+                            "matchExpressions": [{"key": "k", "operator": "In", "values": ["v"]}],
+                        },
+                        "claimSelector": {"matchExpressions": [{"key": "k", "operator": "Exists"}]},
+                        "celSelector": {"celExpressions": ["true"]},
+                    }
+                }
+            ],
+            "prioritizerPolicy": {
+                "mode": "Exact",
+                "configurations": [
+                    {"scoreCoordinate": {"type": "BuiltIn", "builtIn": "Steady"}, "weight": 2},
+                    {
+                        "scoreCoordinate": {
+                            "type": "AddOn",
+                            "addOn": {"resourceName": "r", "scoreName": "s"},
+                        }
+                    },
+                ],
+            },
+            "spreadPolicy": {
+                "spreadConstraints": [
+                    {"topologyKey": "k", "topologyKeyType": "Label", "maxSkew": 1}
+                ]
+            },
+            "tolerations": [{"key": "k", "operator": "Exists", "tolerationSeconds": 5}],
+            "decisionStrategy": {
+                "groupStrategy": {
+                    "clustersPerDecisionGroup": 5,
+                    "decisionGroups": [
+                        {"groupName": "gg", "groupClusterSelector": {"labelSelector": {}}}
+                    ],
+                }
+            },
+            "sortBy": "Score",
+            "scoreRateLimit": "5m",
+        },
+        "status": {
+            "conditions": [],
+            "decisionGroups": [{"decisionGroupIndex": 0, "decisions": ["d"], "clusterCount": 1}],
+        },
+    },
+}
+
+
+@pytest.mark.parametrize("kind", FULL)
+@pytest.mark.parametrize(
+    "value", [None, True, -1, 10**30, 1.5, "", "x\ud800", [], [[]], {}, {"": 0}]
+)
+def test_no_value_in_any_place_makes_decoding_raise(kind: str, value: object) -> None:
+    for obj in at_every_place(FULL[kind], value):
+        if isinstance(obj, dict):
+            decode(KINDS[kind], obj)
+
+
+@pytest.mark.parametrize("kind", FULL)
+def test_a_well_formed_object_has_no_problems(kind: str) -> None:
+    found = decode(KINDS[kind], FULL[kind])
+    problems = [p.path for p in getattr(found, "problems", ())]
+    assert problems == (
+        ["spec.manifestWorkTemplate.workload.manifests"] if "Replica" in kind else []
+    )
