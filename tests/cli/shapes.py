@@ -204,3 +204,14 @@ class Fake:
         for shot in self.shots:
             on_change(shot)
         return Ended(self.shots[-1], self.interrupted)
+
+
+AVAILABLE = [condition("ManagedClusterConditionAvailable", "True", "Available")]
+
+
+def fleet(path: Path, size: int = 3, *more: Obj, strategy: Obj | None = None) -> str:
+    """A file with a fleet of this size, all of it selected, and a workload."""
+    clusters = [cluster(f"c{i}", conditions=AVAILABLE) for i in range(size)]
+    return write(
+        path, cluster_set(), binding(), placement(), *clusters, workload(strategy=strategy), *more
+    )

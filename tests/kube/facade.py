@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from rollout.clock import SystemClock
@@ -341,3 +342,9 @@ def serving() -> Iterator[Facade]:
         yield facade
     finally:
         facade.close()
+
+
+@pytest.fixture
+def facade() -> Iterator[Facade]:
+    with serving() as found:
+        yield found

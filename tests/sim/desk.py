@@ -2,11 +2,13 @@
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.watched import WATCHED
 from rollout.hub.memory import MemoryHub
+from rollout.model.content import content_hash
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, MANIFEST_WORK, REPLICA_SET, Kind, Obj, Ref, ref_of
 from rollout.planning.plan import Plan, Write
@@ -17,6 +19,7 @@ from tests import make
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
+
 WEB = Ref(REPLICA_SET, "default/web")
 
 
@@ -121,3 +124,10 @@ def redecide(desk: Desk, *clusters: str, placement: str = "p") -> None:
     for document in (page, said):
         ref = ref_of(KINDS[document["kind"]], document)
         desk.hub.patch_status(ref, {"status": document["status"]})
+
+
+CONTENT = content_hash(make.template())
+
+
+def desk(*clusters: str, extra: tuple[Obj, ...] = (), **workload: Any) -> Desk:
+    return Desk([*decided(*clusters), *extra, make.workload(**workload)])

@@ -1,0 +1,133 @@
+"""How does the hub reach a server? Tokens and who renews them, kubeconfigs, pods, proxies."""
+
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from rollout.errors import ConfigError
+from rollout.hub import kube_access
+from rollout.hub.kube import KubeHub
+from rollout.hub.kube_access import Access
+from rollout.model.kinds import CONFIG_MAP
+from tests.kube.contract import MAP
+from tests.kube.facade import Facade, facade, refuse, serving
+
+__all__ = ["facade"]  # fixtures
+
+
+def test_a_token_goes_with_every_request(facade: Facade, tmp_path: Path) -> None:
+    hub = KubeHub(Access(str(facade.kubeconfig(tmp_path, token="abc"))))
+    hub.list(CONFIG_MAP)
+    hub.create(MAP, {"data": {}})
+    hub.close()
+
+    assert {a.headers["Authorization"] for a in facade.asked} == {"Bearer abc"}
+
+
+def test_a_token_that_ran_out_is_renewed_by_its_plugin_and_the_request_repeated(
+    facade: Facade, tmp_path: Path
+) -> None:
+    plugin = tmp_path / "plugin"
+    credential = (
+        '{"apiVersion": "client.authentication.k8s.io/v1", "kind": "ExecCredential",'
+        ' "status": {"token": "token-%s"}}'
+    )
+    plugin.write_text(
+        f"#!/bin/sh\necho x >>{tmp_path}/runs\nprintf '{credential}' $(wc -l <{tmp_path}/runs)\n"
+    )
+    plugin.chmod(0o755)
+    path = facade.kubeconfig(tmp_path)
+    user = (
+        "{exec: {apiVersion: client.authentication.k8s.io/v1, "
+        f"command: {plugin}, interactiveMode: Never}}}}"
+    )
+    path.write_text(path.read_text().replace("user: {}", f"user: {user}"))
+    hub = KubeHub(Access(str(path)))
+    hub.list(CONFIG_MAP)
+    first = facade.asked[-1].headers["Authorization"]
+    time.sleep(1.05)  # noqa: TID251  a plugin is not run twice in a second
+    facade.script("create", refuse(401, "Unauthorized"))
+
+    hub.create(MAP, {"data": {}})
+    hub.close()
+
+    last = facade.asked[-1].headers["Authorization"]
+    assert first.startswith("Bearer token-")
+    assert last.startswith("Bearer token-")
+    assert last != first
+    assert facade.count("create") == 2
+
+
+@pytest.mark.parametrize(
+    ("access", "words"),
+    [
+        pytest.param(Access("/nowhere/kubeconfig"), "kubeconfig /nowhere", id="no file"),
+        pytest.param(Access(None, "nowhere"), "context nowhere", id="no context"),
+    ],
+)
+def test_a_configuration_that_cannot_be_used_says_which(
+    access: Access, words: str, tmp_path: Path, facade: Facade, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "kubernetes.aio.config.KUBE_CONFIG_DEFAULT_LOCATION", str(facade.kubeconfig(tmp_path))
+    )
+    before = threading.active_count()
+
+    with pytest.raises(ConfigError, match=words):
+        KubeHub(access if access.kubeconfig else Access(str(tmp_path / "kubeconfig"), "nowhere"))
+    assert threading.active_count() == before
+
+
+def test_in_a_pod_the_service_account_is_used_unless_a_kubeconfig_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = tmp_path / "token"
+    token.write_text("pod-token")
+    monkeypatch.setattr(kube_access, "_IN_CLUSTER", token)
+    monkeypatch.setattr(
+        "kubernetes.aio.config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none")
+    )
+
+    assert Access().is_in_cluster()
+    assert not Access(str(tmp_path / "mine")).is_in_cluster()
+    (tmp_path / "none").write_text("")
+    assert not Access().is_in_cluster()
+
+
+@pytest.mark.parametrize(
+    ("environment", "expected"),
+    [
+        ({}, None),
+        ({"HTTPS_PROXY": "http://proxy:3128"}, "http://proxy:3128"),
+        ({"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": "hub.example.com"}, None),
+        ({"HTTPS_PROXY": "http://proxy:3128", "NO_PROXY": ".example.com"}, None),
+        ({"HTTP_PROXY": "http://proxy:3128"}, None),
+    ],
+    ids=str,
+)
+def test_the_environment_names_the_proxy(
+    environment: dict[str, str], expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY"):
+        for spelled in (name, name.lower()):
+            monkeypatch.delenv(spelled, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+
+    assert kube_access._proxy_of("https://hub.example.com:6443") == expected
+
+
+def test_requests_go_through_a_proxy_that_the_kubeconfig_names(tmp_path: Path) -> None:
+    with serving() as proxy:
+        path = proxy.kubeconfig(tmp_path)
+        text = path.read_text().replace(
+            f"server: '{proxy.url}'", f"server: 'http://hub.invalid', proxy-url: '{proxy.url}'"
+        )
+        path.write_text(text)
+        hub = KubeHub(Access(str(path)))
+        assert hub.list(CONFIG_MAP).items == ()
+        hub.close()
+
+        assert proxy.asked[-1].headers["Host"] == "hub.invalid"

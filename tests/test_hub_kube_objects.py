@@ -1,0 +1,136 @@
+"""What does the hub keep of what a server tells? Equal parts once, and odd objects as they are."""
+
+import json
+
+import pytest
+
+from rollout.errors import Expired
+from rollout.hub.kube_answers import error_of
+from rollout.hub.kube_objects import Payloads, Reader, path_of
+from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANIFEST_WORK, PLACEMENT_DECISION, Obj
+
+
+def test_equal_payloads_are_one_object_and_bounded() -> None:
+    payloads = Payloads(most_bytes=40)
+    first = payloads.of(b'{"a": 1}')
+
+    assert payloads.of(b'{"a": 1}') is first
+    for n in range(10):
+        payloads.of(b'{"b": %d}' % n)
+    assert payloads.of(b'{"a": 1}') is not first
+    assert payloads.of(b'{"a": 1}') == first
+
+
+def test_works_of_one_template_share_their_spec_and_nothing_else() -> None:
+    reader = Reader()
+    texts = [
+        b'{"metadata":{"name":"w","namespace":"c%d","resourceVersion":"%d","managedFields":[{"x":1}],'
+        b'"labels":{"a":"b"}},"spec":{"workload":{"manifests":[{"kind":"X"}]}},"status":{}}'
+        % (n, n)
+        for n in (1, 2)
+    ]
+    one, other = (reader.object(MANIFEST_WORK, text) for text in texts)
+
+    assert one["spec"] is other["spec"]
+    assert one["metadata"] == {
+        "name": "w",
+        "namespace": "c1",
+        "resourceVersion": "1",
+        "labels": {"a": "b"},
+    }
+    assert one["apiVersion"] == "work.open-cluster-management.io/v1"
+
+
+def test_pages_of_all_placements_share_their_entries() -> None:
+    reader = Reader()
+    entries = b'{"clusterName":"c1","reason":"","score":100},{"clusterName":"c2","reason":""}'
+    texts = [
+        b'{"metadata":{"name":"p-%d","namespace":"ns"},"status":{"decisions":[%s]}}' % (n, entries)
+        for n in (1, 2)
+    ]
+    one, other = (reader.object(PLACEMENT_DECISION, text) for text in texts)
+
+    assert one == {
+        "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+        "kind": "PlacementDecision",
+        "metadata": {"name": "p-1", "namespace": "ns"},
+        "status": json.loads(b'{"decisions":[%s]}' % entries),
+    }
+    pairs = zip(one["status"]["decisions"], other["status"]["decisions"], strict=True)
+    assert all(mine is theirs for mine, theirs in pairs)
+
+
+def test_clusters_share_what_they_say_alike() -> None:
+    reader = Reader()
+    says: Obj = {
+        "conditions": [{"type": "HubAcceptedManagedCluster", "status": "True"}],
+        "version": {"kubernetes": "v1.33.4"},
+        "capacity": {"cpu": 4},
+        "clusterClaims": [{"name": "region", "value": "eu"}],
+        "odd": None,
+    }
+    said: list[Obj] = [
+        {"metadata": {"name": name}, "spec": {"hubAcceptsClient": True}, "status": says}
+        for name in ("c1", "c2")
+    ]
+    said[1]["status"] = {**says, "conditions": [*says["conditions"], {"type": "Odd"}]}
+    one, other = (reader.object(MANAGED_CLUSTER, json.dumps(each).encode()) for each in said)
+
+    head = {"apiVersion": "cluster.open-cluster-management.io/v1", "kind": "ManagedCluster"}
+    assert [one, other] == [{**head, **each} for each in said]
+    assert one["spec"] is other["spec"]
+    assert one["status"]["conditions"][0] is other["status"]["conditions"][0]
+    assert one["status"]["version"] is other["status"]["version"]
+
+
+@pytest.mark.parametrize("more", [{}, {"status": None}, {"status": []}, {"spec": None}, {"x": 1}])
+def test_a_cluster_that_says_less_or_something_odd_is_read_whole(more: Obj) -> None:
+    obj = Reader().object(MANAGED_CLUSTER, json.dumps({"metadata": {"name": "c"}, **more}).encode())
+
+    assert {key: obj.get(key) for key in ("spec", "status")} == {
+        "spec": more.get("spec"),
+        "status": more.get("status"),
+    }
+
+
+@pytest.mark.parametrize("status", [None, {}, {"decisions": None}, {"decisions": [], "more": 1}])
+def test_a_page_that_names_nobody_or_says_more_is_read_whole(status: Obj | None) -> None:
+    said = {"metadata": {"name": "p-1"}, **({} if status is None else {"status": status})}
+    obj = Reader().object(PLACEMENT_DECISION, json.dumps(said).encode())
+
+    assert obj.get("status") == status
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'{"metadata":{"name":"w","labels":{"a":1}},"spec":7,"extra":[1]}',
+        b'{"metadata":{"name":"w","generation":"x","managedFields":[]},"status":"odd"}',
+    ],
+)
+def test_an_object_of_unexpected_shape_is_read_as_it_is(text: bytes) -> None:
+    obj = Reader().object(MANIFEST_WORK, text)
+
+    assert obj["metadata"]["name"] == "w"
+    assert obj["kind"] == "ManifestWork"
+    assert "managedFields" not in obj["metadata"]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        (path_of(CONFIG_MAP), "/api/v1/configmaps"),
+        (path_of(CONFIG_MAP, "ns", "a"), "/api/v1/namespaces/ns/configmaps/a"),
+        (
+            path_of(MANAGED_CLUSTER, None, "c1", "status"),
+            "/apis/cluster.open-cluster-management.io/v1/managedclusters/c1/status",
+        ),
+        (path_of(CONFIG_MAP, "ns", "../x?y"), "/api/v1/namespaces/ns/configmaps/..%2Fx%3Fy"),
+    ],
+)
+def test_paths_are_those_of_the_api(path: str, expected: str) -> None:
+    assert path == expected
+
+
+def test_expiry_is_an_error_of_its_own() -> None:
+    assert type(error_of("list", 410, b"")) is Expired
