@@ -5,15 +5,19 @@ one controller, without a word to each other.
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+
+import pytest
 
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
+    CONFIG_MAP,
+    CONTROLLER_REVISION,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     PLACEMENT,
@@ -22,9 +26,12 @@ from rollout.model.kinds import (
     Kind,
     Obj,
     Ref,
+    ref_of,
 )
 from tests import make
-from tests.kube.setting import eventually, namespace, put
+from tests.kube.cluster import Cluster
+from tests.kube.processes import FieldAgents, Process, install, kubeconfig_of
+from tests.kube.setting import eventually, namespace, put, wipe
 
 TENANT = "tenant"
 """The label of a tenant's clusters."""
@@ -172,3 +179,54 @@ def stays_so(what: str, check: Any, seconds: float) -> None:
     while time.monotonic() < end:  # noqa: TID251
         assert check() is not False, f"{what} no longer"
         time.sleep(0.1)  # noqa: TID251
+
+
+AGENTS = """
+apiVersion: rollout-engine.io/v1alpha1
+kind: AgentScenario
+spec:
+  seed: 3
+  defaults:
+    applyAfter: {min: 10ms, max: 50ms}
+    readyAfter: {min: 20ms, max: 100ms}
+    deleteAfter: {min: 300ms, max: 900ms}
+"""
+OWNED = (CONFIG_MAP, CONTROLLER_REVISION, PLACEMENT_DECISION)
+
+
+@pytest.fixture(scope="module")
+def controller(
+    server: Cluster, kube: KubeHub, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Process]:
+    """The controller of all stories of a module, and their agents."""
+    install(kube)
+    folder = tmp_path_factory.mktemp("stories")
+    process = Process(kubeconfig_of(server, kube), folder, "pod-0").start()
+    agents = FieldAgents(server.kubeconfig, AGENTS)
+    yield process.wait_until_it_leads()
+    process.stop()
+    agents.stop()
+    wipe(kube)
+
+
+@pytest.fixture
+def tenant(request: pytest.FixtureRequest, kube: KubeHub, controller: Process) -> Iterator[Tenant]:
+    """A user that nobody has seen before. The controller survives what befalls it."""
+    number = sorted(item.name for item in request.session.items).index(request.node.name)
+    yield Tenant(kube, f"t{number}")
+    assert controller.process.poll() is None
+    assert "Traceback" not in controller.log()
+
+
+def collect_garbage(hub: KubeHub, namespace: str) -> None:
+    """What the garbage collector would do: remove objects whose owners are all gone."""
+    alive = {
+        obj["metadata"]["uid"]
+        for kind in (PLACEMENT, REPLICA_SET)
+        for obj in hub.list(kind, namespace).items
+    }
+    for kind in OWNED:
+        for obj in hub.list(kind, namespace).items:
+            owners = obj["metadata"].get("ownerReferences")
+            if owners and not any(owner["uid"] in alive for owner in owners):
+                hub.delete(ref_of(kind, obj))

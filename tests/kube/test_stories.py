@@ -1,4 +1,4 @@
-"""One controller, many users: what happens on a real server when the fleet, or what people ask of it, changes?
+"""One controller, many users: what happens on a real server when the fleet, or its placements, change?
 
 The controller is a process with the rights of its manifests; agents are simulated and speak HTTP. Each
 story has a namespace, clusters and a set of its own. There is no kube-controller-manager, so the tests
@@ -6,7 +6,6 @@ do what it would: `collect_garbage` removes what has lost its owner, `end_namesp
 """
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -15,79 +14,15 @@ from rollout.hub.kube import KubeHub
 from rollout.hub.kube_objects import path_of
 from rollout.model import names
 from rollout.model.instants import rfc3339
-from rollout.model.kinds import (
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
-    MANAGED_CLUSTER,
-    MANIFEST_WORK,
-    PLACEMENT,
-    PLACEMENT_DECISION,
-    REPLICA_SET,
-    SCORE,
-    Obj,
-    Ref,
-    ref_of,
-)
+from rollout.model.kinds import MANAGED_CLUSTER, REPLICA_SET, SCORE, Ref
 from rollout.runtime.events import EVENT
-from rollout.sim.agents import FINALIZER as AGENT_FINALIZER
 from tests import make
-from tests.kube.cluster import Cluster
-from tests.kube.contract import Ear
-from tests.kube.processes import FieldAgents, Process, install, kubeconfig_of
-from tests.kube.setting import NAMESPACE, eventually, is_gone, namespace, put, wipe
-from tests.kube.tenants import Tenant, identities, stays_so
+from tests.kube.setting import NAMESPACE, eventually, is_gone, namespace, put
+from tests.kube.tenants import Tenant, collect_garbage, controller, identities, stays_so, tenant
 
 pytestmark = pytest.mark.kube
 
-AGENTS = """
-apiVersion: rollout-engine.io/v1alpha1
-kind: AgentScenario
-spec:
-  seed: 3
-  defaults:
-    applyAfter: {min: 10ms, max: 50ms}
-    readyAfter: {min: 20ms, max: 100ms}
-    deleteAfter: {min: 300ms, max: 900ms}
-"""
-OWNED = (CONFIG_MAP, CONTROLLER_REVISION, PLACEMENT_DECISION)
-
-
-@pytest.fixture(scope="module")
-def controller(
-    server: Cluster, kube: KubeHub, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[Process]:
-    """The controller of all stories, and their agents."""
-    install(kube)
-    folder = tmp_path_factory.mktemp("stories")
-    process = Process(kubeconfig_of(server, kube), folder, "pod-0").start()
-    agents = FieldAgents(server.kubeconfig, AGENTS)
-    yield process.wait_until_it_leads()
-    process.stop()
-    agents.stop()
-    wipe(kube)
-
-
-@pytest.fixture
-def tenant(request: pytest.FixtureRequest, kube: KubeHub, controller: Process) -> Iterator[Tenant]:
-    """A user that nobody has seen before. The controller survives what befalls it."""
-    number = sorted(item.name for item in request.session.items).index(request.node.name)
-    yield Tenant(kube, f"t{number}")
-    assert controller.process.poll() is None
-    assert "Traceback" not in controller.log()
-
-
-def collect_garbage(hub: KubeHub, namespace: str) -> None:
-    """What the garbage collector would do: remove objects whose owners are all gone."""
-    alive = {
-        obj["metadata"]["uid"]
-        for kind in (PLACEMENT, REPLICA_SET)
-        for obj in hub.list(kind, namespace).items
-    }
-    for kind in OWNED:
-        for obj in hub.list(kind, namespace).items:
-            owners = obj["metadata"].get("ownerReferences")
-            if owners and not any(owner["uid"] in alive for owner in owners):
-                hub.delete(ref_of(kind, obj))
+__all__ = ["controller", "tenant"]  # fixtures
 
 
 def end_namespace(hub: KubeHub, name: str) -> None:
@@ -360,121 +295,3 @@ def test_a_placement_that_goes_takes_nothing_along_and_another_of_its_name_goes_
     tenant.place()
     tenant.is_rolled_out(clusters)
     assert identities(tenant.works()) == before
-
-
-# -- the end of workloads --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("cascade", ["Background", "Foreground"])
-def test_a_deleted_workload_goes_before_or_after_its_works_as_it_asks(
-    tenant: Tenant, cascade: str
-) -> None:
-    clusters = tenant.fleet(4)
-    tenant.place()
-    workload = tenant.deploy(cascade=cascade)
-    tenant.is_rolled_out(clusters)
-    works = tenant.works().values()
-    assert all(AGENT_FINALIZER in work["metadata"]["finalizers"] for work in works)
-    ears = {kind: Ear() for kind in (REPLICA_SET, MANIFEST_WORK)}
-    ends = [tenant.hub.watch(k, tenant.hub.list(k).version, ear) for k, ear in ears.items()]
-
-    tenant.hub.delete(workload)
-
-    eventually("it is gone", lambda: is_gone(tenant.hub, workload))
-    tenant.runs_on([])
-
-    def gone_at(ear: Ear) -> list[int]:
-        mine = (ref_of(REPLICA_SET, {"metadata": {"namespace": tenant.name, "name": "web"}}).key,)
-        keys = mine if ear is ears[REPLICA_SET] else tuple(f"{c}/" for c in clusters)
-        return [
-            event.version
-            for event in ear.events
-            if event.change.value == "DELETED" and event.ref.key.startswith(keys)
-        ]
-
-    eventually("the deletions are told", lambda: len(gone_at(ears[MANIFEST_WORK])) == len(clusters))
-    eventually("and that of the workload", lambda: len(gone_at(ears[REPLICA_SET])) == 1)
-    (at,), others = gone_at(ears[REPLICA_SET]), gone_at(ears[MANIFEST_WORK])
-    assert at < max(others) if cascade == "Background" else at > max(others)
-    for end in ends:
-        end()
-    collect_garbage(tenant.hub, tenant.name)
-    for kind in (CONFIG_MAP, CONTROLLER_REVISION):
-        assert [o["metadata"]["name"] for o in tenant.hub.list(kind, tenant.name).items] == []
-
-
-def test_a_workload_made_anew_before_its_garbage_is_collected_is_rolled_out_at_once(
-    tenant: Tenant,
-) -> None:
-    """No collector runs: whoever waited for it would wait for ever."""
-    clusters = tenant.fleet(3)
-    tenant.place()
-    workload = tenant.deploy()
-    tenant.is_rolled_out(clusters)
-    tenant.hub.delete(workload)
-    eventually("it is gone", lambda: is_gone(tenant.hub, workload))
-    tenant.runs_on([])
-    assert tenant.hub.list(CONFIG_MAP, tenant.name).items
-
-    tenant.deploy()
-
-    tenant.is_rolled_out(clusters)
-    stays_so("it is there, and nothing else wakes it", lambda: not is_gone(tenant.hub, workload), 3)
-    collect_garbage(tenant.hub, tenant.name)
-    uid = tenant.hub.get(workload)["metadata"]["uid"]
-
-    def is_kept() -> None:
-        for kind in (CONFIG_MAP, CONTROLLER_REVISION):
-            kept = tenant.hub.list(kind, tenant.name).items
-            assert {o["metadata"]["ownerReferences"][0]["uid"] for o in kept} == {uid}, kind
-
-    eventually("its record and its template are kept", is_kept)
-
-
-def test_a_workload_waits_for_a_work_that_will_not_go_only_in_the_foreground(
-    tenant: Tenant,
-) -> None:
-    clusters = tenant.fleet(3)
-    tenant.place()
-    workload = tenant.deploy(cascade="Foreground")
-    tenant.is_rolled_out(clusters)
-    held = tenant.works()[clusters[1]]
-    ref = ref_of(MANIFEST_WORK, held)
-    finalizers = [*held["metadata"]["finalizers"], "example.com/look-first"]
-    tenant.hub.patch(ref, {"metadata": {"finalizers": finalizers}})
-
-    tenant.hub.delete(workload)
-
-    tenant.runs_on(clusters[1:2])
-    stays_so("it waits", lambda: not is_gone(tenant.hub, workload), 1)
-
-    left = [name for name in tenant.hub.get(ref)["metadata"]["finalizers"] if "look" not in name]
-    tenant.hub.patch(ref, {"metadata": {"finalizers": left or None}})
-
-    eventually("it is gone", lambda: is_gone(tenant.hub, workload))
-    tenant.runs_on([])
-
-
-def test_a_deletion_that_waits_for_dependents_leaves_that_to_the_garbage_collector(
-    tenant: Tenant,
-) -> None:
-    """`kubectl delete --cascade=foreground` adds a finalizer of the server's own."""
-    clusters = tenant.fleet(3)
-    tenant.place()
-    workload = tenant.deploy()
-    tenant.is_rolled_out(clusters)
-    options: Obj = {
-        "apiVersion": "v1",
-        "kind": "DeleteOptions",
-        "propagationPolicy": "Foreground",
-    }
-    tenant.hub.send("DELETE", path_of(REPLICA_SET, tenant.name, "web"), options)
-
-    tenant.runs_on([])
-
-    def left() -> None:
-        assert tenant.hub.get(workload)["metadata"]["finalizers"] == ["foregroundDeletion"]
-
-    eventually("our finalizer is gone", left)
-    tenant.hub.patch(workload, {"metadata": {"finalizers": None}})
-    assert is_gone(tenant.hub, workload)
