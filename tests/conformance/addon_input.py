@@ -4,7 +4,7 @@ For the excuses of that suite: each placement of the install strategy with the a
 how OCM reads each of them, and what OCM would answer (`answer`), were some facts read otherwise.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -98,6 +98,7 @@ class Answer:
 
 
 Records = Mapping[str, Record]
+Grouped = dict[Resource, list[Config]]
 
 
 def answer(
@@ -137,11 +138,7 @@ def read(given: Json) -> Given:
     now = parse_instant(given["now"])
     assert isinstance(addon, AddOn)
     assert now is not None
-    clusters: dict[str, ClusterAddOn] = {}
-    for obj in given["managedClusterAddOns"]:
-        found = decode(MANAGED_CLUSTER_ADDON, obj)
-        assert isinstance(found, ClusterAddOn)
-        clusters[found.cluster] = found
+    clusters = _clusters(given)
     status = given["clusterManagementAddOn"].get("status") or {}
     base = _defaults(addon, status.get("defaultConfigReferences") or ())
     progressions = status.get("installProgressions") or () if addon.placements else ()
@@ -172,10 +169,23 @@ def read(given: Json) -> Given:
             )
         )
     rest = {c: _installed(a, base) for c, a in clusters.items() if c not in owners}
+    return Given(addon, now, tuple(nodes), rest, _told(base, nodes, rest), given)
+
+
+def _clusters(given: Json) -> dict[str, ClusterAddOn]:
+    clusters: dict[str, ClusterAddOn] = {}
+    for obj in given["managedClusterAddOns"]:
+        found = decode(MANAGED_CLUSTER_ADDON, obj)
+        assert isinstance(found, ClusterAddOn)
+        clusters[found.cluster] = found
+    return clusters
+
+
+def _told(base: Grouped, nodes: Sequence[Node], rest: Mapping[str, Installed]) -> Configs:
     told = [*_flat(base), *(c for node in nodes for c in node.configs)]
     told += [c for i in _all(nodes, rest) for c in i.desired if c.ref in i.addon.configs]
     first = {config.ref: config for config in reversed(told) if config.spec_hash}
-    return Given(addon, now, tuple(nodes), rest, tuple(first.values()), given)
+    return tuple(first.values())
 
 
 def _all(nodes: Iterable[Node], rest: Mapping[str, Installed]) -> Iterable[Installed]:
@@ -218,9 +228,6 @@ def _groups(given: Json, namespace: str, name: str) -> tuple[Group, ...]:
         decisions = (page.get("status") or {}).get("decisions") or ()
         pages.setdefault(key, []).extend(d["clusterName"] for d in decisions)
     return tuple(Group(i, n, tuple(sorted(found))) for (i, n), found in sorted(pages.items()))
-
-
-Grouped = dict[Resource, list[Config]]
 
 
 def _grouped(references: Iterable[Json]) -> Grouped:

@@ -94,32 +94,9 @@ def scene(
     """
     hashes = {"d1": "v2", **(known or {})}
     named = [(f"p{n}", placed) for n, placed in enumerate(placements, 1)]
-    spec: dict[str, Any] = {"defaultConfigs": [config("d1")]}
-    spec["installStrategy"] = {
-        "type": "Placements",
-        "placements": [
-            {
-                "namespace": "ns1",
-                "name": name,
-                "rolloutStrategy": placed.strategy,
-                "configs": [config(each) for each in placed.configs],
-            }
-            for name, placed in named
-        ],
-    }
-    status: dict[str, Any] = {"defaultConfigReferences": [reference("d1", hashes["d1"])]}
-    status["installProgressions"] = [
-        {
-            "namespace": "ns1",
-            "name": name,
-            "configReferences": [reference(c, hashes[c]) for c in placed.configs or ("d1",)],
-        }
-        for name, placed in named
-        if progressions
-    ]
     return {
         "now": NOW,
-        "clusterManagementAddOn": {"metadata": {"name": "app"}, "spec": spec, "status": status},
+        "clusterManagementAddOn": _addon(named, hashes, named if progressions else ()),
         "managedClusterAddOns": [
             cluster_addon(cluster, state) if isinstance(state, str) else state
             for cluster, state in clusters.items()
@@ -135,6 +112,36 @@ def scene(
             for index, group in enumerate(placed.groups)
         ],
     }
+
+
+Named = Sequence[tuple[str, Placed]]
+
+
+def _addon(asked: Named, hashes: Mapping[str, str], known: Named) -> Json:
+    """The ClusterManagementAddOn: its spec asks for these placements, its status knows those."""
+    spec: dict[str, Any] = {"defaultConfigs": [config("d1")]}
+    spec["installStrategy"] = {
+        "type": "Placements",
+        "placements": [
+            {
+                "namespace": "ns1",
+                "name": name,
+                "rolloutStrategy": placed.strategy,
+                "configs": [config(each) for each in placed.configs],
+            }
+            for name, placed in asked
+        ],
+    }
+    status: dict[str, Any] = {"defaultConfigReferences": [reference("d1", hashes["d1"])]}
+    status["installProgressions"] = [
+        {
+            "namespace": "ns1",
+            "name": name,
+            "configReferences": [reference(c, hashes[c]) for c in placed.configs or ("d1",)],
+        }
+        for name, placed in known
+    ]
+    return {"metadata": {"name": "app"}, "spec": spec, "status": status}
 
 
 def _page(placement: str, index: int, clusters: Sequence[str]) -> Json:

@@ -59,49 +59,53 @@ def scene(
 ) -> Json:
     """An input: placement p1 with its groups (name, clusters), perhaps a second placement p2."""
     asked = {"p1": (strategy, groups)} | ({"p2": second} if second else {})
-    refs: list[Json] = []
-    placements: list[Json] = []
-    pages: list[Json] = []
-    for name, (rollout, given) in asked.items():
-        refs.append({"name": name, "rolloutStrategy": rollout})
-        told: list[Json] = []
-        for index, (group, clusters) in enumerate(given):
-            page = f"{name}-{index}"
-            labels = {
-                f"{DECISION}/placement": name,
-                f"{DECISION}/decision-group-index": str(index),
-                f"{DECISION}/decision-group-name": group,
-            }
-            pages.append(
-                {
-                    "metadata": {"namespace": "ns1", "name": page, "labels": labels},
-                    "status": {"decisions": [{"clusterName": c, "reason": ""} for c in clusters]},
-                }
-            )
-            told.append(
-                {
-                    "decisionGroupIndex": index,
-                    "decisionGroupName": group,
-                    "decisions": [page],
-                    "clusterCount": len(clusters),
-                }
-            )
-        selected = sum(len(clusters) for _, clusters in given)
-        status = {"numberOfSelectedClusters": selected, "decisionGroups": told}
-        placements.append({"metadata": {"namespace": "ns1", "name": name}, "status": status})
     meta = {
         "namespace": "ns1",
         "name": "set1",
         "generation": 2,
         "finalizers": [f"{LABEL}/manifest-work-cleanup"],
     }
+    refs = [{"name": name, "rolloutStrategy": rollout} for name, (rollout, _) in asked.items()]
     spec = {"manifestWorkTemplate": template("new"), "placementRefs": refs}
     return {
         "now": NOW,
         "manifestWorkReplicaSet": {"metadata": meta, "spec": spec},
-        "placements": [p for p in placements if p["metadata"]["name"] not in missing],
-        "placementDecisions": pages,
+        "placements": [
+            _placement(name, given) for name, (_, given) in asked.items() if name not in missing
+        ],
+        "placementDecisions": [
+            _page(name, index, group, clusters)
+            for name, (_, given) in asked.items()
+            for index, (group, clusters) in enumerate(given)
+        ],
         "manifestWorks": list(works),
+    }
+
+
+def _placement(name: str, groups: Groups) -> Json:
+    told = [
+        {
+            "decisionGroupIndex": index,
+            "decisionGroupName": group,
+            "decisions": [f"{name}-{index}"],
+            "clusterCount": len(clusters),
+        }
+        for index, (group, clusters) in enumerate(groups)
+    ]
+    selected = sum(len(clusters) for _, clusters in groups)
+    status = {"numberOfSelectedClusters": selected, "decisionGroups": told}
+    return {"metadata": {"namespace": "ns1", "name": name}, "status": status}
+
+
+def _page(placement: str, index: int, group: str, clusters: Sequence[str]) -> Json:
+    labels = {
+        f"{DECISION}/placement": placement,
+        f"{DECISION}/decision-group-index": str(index),
+        f"{DECISION}/decision-group-name": group,
+    }
+    return {
+        "metadata": {"namespace": "ns1", "name": f"{placement}-{index}", "labels": labels},
+        "status": {"decisions": [{"clusterName": c, "reason": ""} for c in clusters]},
     }
 
 

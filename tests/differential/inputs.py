@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator
+from functools import partial
 from itertools import pairwise
 
 from rollout.model.placement import Group
@@ -17,10 +18,12 @@ def cases(count: int, seed: int = 1) -> Iterator[Case]:
         yield _case(rng)
 
 
-def _case(rng: random.Random) -> Case:
-    def seldom(percent: int) -> bool:
-        return rng.random() * 100 < percent
+def _seldom(rng: random.Random, percent: int) -> bool:
+    return rng.random() * 100 < percent
 
+
+def _case(rng: random.Random) -> Case:
+    seldom = partial(_seldom, rng)
     limits: list[int | str | None] = [None, 0, 1, 2, 3, 5, "25%", "50%", "100%"]
     budgets: list[int | str] = [0, 1, 2, "0%", "25%", "50%", "100%"]
     if seldom(15):
@@ -39,15 +42,7 @@ def _case(rng: random.Random) -> Case:
         for name in names
         if seldom(share)
     }
-    present: list[str | int] = [g.name or g.index for g in groups]
-    mandatory = rng.sample(present, min(rng.choice([0, 0, 1, 2]), len(present)))
-    if seldom(80):
-        mandatory.sort(key=present.index)
-    named: tuple[str, ...] = ()
-    if seldom(4):
-        unknown: list[str | int] = ["nope", 9]
-        mandatory.append(rng.choice(unknown))
-        named = rng.choice([(), ("nope",)])
+    mandatory, named = _mandatory(rng, groups)
     lost = {"gone": _last_key(kind, groups, mandatory)} if names and seldom(4) else {}
     return Case(
         kind,
@@ -62,6 +57,22 @@ def _case(rng: random.Random) -> Case:
         lost,
         named,
     )
+
+
+def _mandatory(
+    rng: random.Random, groups: tuple[Group, ...]
+) -> tuple[list[str | int], tuple[str, ...]]:
+    """References to mandatory groups; and the names, perhaps, of those that do not exist."""
+    present: list[str | int] = [g.name or g.index for g in groups]
+    mandatory = rng.sample(present, min(rng.choice([0, 0, 1, 2]), len(present)))
+    if _seldom(rng, 80):
+        mandatory.sort(key=present.index)
+    named: tuple[str, ...] = ()
+    if _seldom(rng, 4):
+        unknown: list[str | int] = ["nope", 9]
+        mandatory.append(rng.choice(unknown))
+        named = rng.choice([(), ("nope",)])
+    return mandatory, named
 
 
 def _groups(rng: random.Random, *, odd: bool, unsorted: bool) -> tuple[Group, ...]:
