@@ -45,6 +45,7 @@ pytestmark = pytest.mark.kube
 
 __all__ = ["desk", "start"]  # fixtures
 
+FIRST, SECOND = CLUSTERS[:2], CLUSTERS[2:]
 HOSTING = "addon.open-cluster-management.io/hosting-cluster-name"
 
 # -- the upgrade table ----------------------------------------------------------------------------
@@ -81,61 +82,67 @@ def elapsed(since: float) -> float:
     return time.monotonic() - since  # noqa: TID251  the controller is another process
 
 
-def test_the_upgrade_table(desk: OnServer, start: Start) -> None:
-    """Rows 1 to 11 of the add-on manager's upgrade test, in one story."""
-    process = start()
-    first, second = CLUSTERS[:2], CLUSTERS[2:]
-    desk.add(typed(), typed("update", "test2"), addon("default", placements=[installed_at()]))
-
-    desk.decide(first, second).rendered(CLUSTERS, TEST).works_do(CLUSTERS)
-    desk.until("the first is everywhere", all_carry(desk, "default", TEST, 1))
-
-    desk.set_config("test1").rendered(CLUSTERS, TEST1).works_do(CLUSTERS)
-    desk.until("the edit is everywhere", all_carry(desk, "default", TEST1, 2))
-
-    # Another object, two at a time, at most one failure, five seconds.
+def another_object_two_at_a_time(desk: OnServer) -> None:
+    """At most one failure, five seconds."""
     strategy = progressive(maxConcurrency=2, progressDeadline="5s", maxFailures=1)
     began = time.monotonic()  # noqa: TID251
     desk.set_addon(
         addon("default", placements=[installed_at("p", refer("update"), strategy=strategy)])
     )
-    desk.rendered(first, TEST2).works_do(first, ready=False)
+    desk.rendered(FIRST, TEST2).works_do(FIRST, ready=False)
     carried = ("default", TEST1, TEST1, 2)
     desk.until("two are told", lambda: one_group(desk, ("update", TEST2, "", 1), carried))
     assert desk.hashes() == [(TEST2, "", "")]
     desk.until("both are late", lambda: desk.message() == going(0, late=2))
     assert elapsed(began) >= 5
     assert desk.halted() == ("True", "MaxFailuresExceeded")
-    assert [desk.carries(cluster) for cluster in second] == [[carried]] * 2
+    assert [desk.carries(cluster) for cluster in SECOND] == [[carried]] * 2
 
     # They recover: it goes on to its end.
-    desk.works_do(first).rendered(second, TEST2).works_do(second, ready=False)
+    desk.works_do(FIRST).rendered(SECOND, TEST2).works_do(SECOND, ready=False)
     desk.until("all are told", lambda: desk.message() == going(4))
-    assert desk.says(first[0], names.PROGRESSING) == COMPLETED
-    desk.works_do(second)
+    assert desk.says(FIRST[0], names.PROGRESSING) == COMPLETED
+    desk.works_do(SECOND)
     desk.until("the other is everywhere", all_carry(desk, "update", TEST2, 1))
 
-    # Group by group, well for three seconds, the object edited.
+
+def an_edit_group_by_group(desk: OnServer) -> None:
+    """Each well for three seconds."""
     strategy = {"type": "ProgressivePerGroup", "progressivePerGroup": {"minSuccessTime": "3s"}}
     desk.set_addon(
         addon("default", placements=[installed_at("p", refer("update"), strategy=strategy)])
     )
     desk.until("the strategy is known", lambda: desk.halted() == ("False", "Complete"))
-    desk.set_config("test3", "update").rendered(first, TEST3).works_do(first, ready=False)
+    desk.set_config("test3", "update").rendered(FIRST, TEST3).works_do(FIRST, ready=False)
     carried = ("update", TEST2, TEST2, 2)
     desk.until("one group is told", lambda: one_group(desk, ("update", TEST3, TEST2, 2), carried))
     assert desk.hashes() == [(TEST3, TEST2, TEST2)]
 
     began = time.monotonic()  # noqa: TID251
-    desk.works_do(first).rendered(second, TEST3)
+    desk.works_do(FIRST).rendered(SECOND, TEST3)
     assert elapsed(began) >= 3
-    desk.works_do(second, ready=False)
+    desk.works_do(SECOND, ready=False)
     desk.until("all are told", lambda: desk.message() == going(4))
     assert desk.hashes() == [(TEST3, TEST2, TEST2)]
     began = time.monotonic()  # noqa: TID251
-    desk.works_do(second)
+    desk.works_do(SECOND)
     desk.until("it is everywhere", all_carry(desk, "update", TEST3, 2))
     assert elapsed(began) >= 3
+
+
+def test_the_upgrade_table(desk: OnServer, start: Start) -> None:
+    """Rows 1 to 11 of the add-on manager's upgrade test, in one story."""
+    process = start()
+    desk.add(typed(), typed("update", "test2"), addon("default", placements=[installed_at()]))
+
+    desk.decide(FIRST, SECOND).rendered(CLUSTERS, TEST).works_do(CLUSTERS)
+    desk.until("the first is everywhere", all_carry(desk, "default", TEST, 1))
+
+    desk.set_config("test1").rendered(CLUSTERS, TEST1).works_do(CLUSTERS)
+    desk.until("the edit is everywhere", all_carry(desk, "default", TEST1, 2))
+
+    another_object_two_at_a_time(desk)
+    an_edit_group_by_group(desk)
 
     assert refused(process) == []
     told = {o["reason"] for o in desk.hub.list(EVENT).items if o["regarding"]["name"] == NAME}

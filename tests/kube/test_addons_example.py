@@ -29,6 +29,7 @@ pytestmark = pytest.mark.kube
 __all__ = ["start"]  # fixtures
 
 HELLO = Ref(CLUSTER_MANAGEMENT_ADDON, "helloworld")
+CONFIG = Ref(ADDON_DEPLOYMENT_CONFIG, "default/deploy-config")
 
 WEST = {f"aws-west-{n}" for n in range(1, 5)}
 EAST = {f"aws-east-{n}" for n in range(1, 5)}
@@ -53,6 +54,11 @@ def example() -> list[Obj]:
     (placed,) = document["spec"]["installStrategy"]["placements"]
     placed["rolloutStrategy"]["progressive"]["minSuccessTime"] = "1s"
     return found
+
+
+def edit(hub: KubeHub, release: str) -> Obj:
+    image = {"name": "IMAGE", "value": f"quay.io/example/helloworld:{release}"}
+    return hub.patch(CONFIG, {"spec": {"customizedVariables": [image]}})
 
 
 class Told:
@@ -83,11 +89,6 @@ def test_the_example_reaches_canary_groups_first_and_a_bad_release_stops_at_the_
     told, desk = Told(admin), OnServer(admin, server)
     agents = FieldAgents(server.kubeconfig, BAD_RELEASE)
     process = start()
-    config = Ref(ADDON_DEPLOYMENT_CONFIG, "default/deploy-config")
-
-    def edit(release: str) -> Obj:
-        image = {"name": "IMAGE", "value": f"quay.io/example/helloworld:{release}"}
-        return admin.patch(config, {"spec": {"customizedVariables": [image]}})
 
     def halted() -> tuple[str, str]:
         (progression,) = admin.get(HELLO)["status"]["installProgressions"]
@@ -101,10 +102,10 @@ def test_the_example_reaches_canary_groups_first_and_a_bad_release_stops_at_the_
         return check
 
     try:
-        desk.until("the first release is everywhere", done(admin.get(config)), 120)
-        good = edit("1.1")
+        desk.until("the first release is everywhere", done(admin.get(CONFIG)), 120)
+        good = edit(admin, "1.1")
         desk.until("the second release is everywhere", done(good), 120)
-        bad = edit("1.2")
+        bad = edit(admin, "1.2")
         stopped = ("True", "MaxFailuresExceeded")
         desk.until("the bad release stops", lambda: halted() == stopped, 60)
     finally:

@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -17,7 +17,7 @@ from rollout.runtime.io import Outcome, Result
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.cluster import Cluster
 from tests.kube.history import History
-from tests.kube.proxy import Rates, proxied
+from tests.kube.proxy import Asked, Rates, proxied
 from tests.kube.setting import eventually
 from tests.kube.test_engine import CLUSTERS, Run, canary, images, release, rolled_out, run
 
@@ -113,20 +113,14 @@ def test_ten_thousand_events_missed_while_out_of_touch_are_made_up_for_with_few_
         began = time.monotonic()  # noqa: TID251  a test measures
         _stir(canary, 10_000)
         canary.delete(noise)
-        gone, leaver = CLUSTERS[-1], CLUSTERS[-2]
-        (stray,) = canary.list(MANIFEST_WORK, gone).items
-        _delete_for_good(canary, stray)
-        canary.patch(
-            Ref(MANAGED_CLUSTER, leaver),
-            {"metadata": {"labels": {names.CLUSTER_SET_LABEL: "other"}}},
-        )
+        _take_out(canary, deleted_on=CLUSTERS[-1], leaver=CLUSTERS[-2])
         release(canary, "1.5.0")
         out = time.monotonic() - began  # noqa: TID251
         before, refused = len(proxy.asked), proxy.happened["shut"]
         proxy.open()
 
         wanted = dict.fromkeys(CLUSTERS, "1.5.0")
-        del wanted[leaver]
+        del wanted[CLUSTERS[-2]]
         eventually("the end is right", lambda: images(canary) == wanted, 90)
         eventually("it is said", rolled_out(canary), 60)
         assert not running.engine.fleet.exists(noise)
@@ -138,13 +132,25 @@ def test_ten_thousand_events_missed_while_out_of_touch_are_made_up_for_with_few_
     assert refused <= 2 * watches * (8 + out / 2.5)
     reads = [a for a in asked if a.method == "GET"]
     assert len(reads) <= 4 * watches  # a watch, perhaps a list, and what was read back
-    touched = [
-        a.key for a in asked if a.kind is MANIFEST_WORK and "spec" in a.body and a.status < 300
-    ]
+    touched = _touched(asked)
     assert len(touched) <= len(wanted) + 1  # what was deleted is put back, then brought up to date
     assert len(set(touched)) == len(wanted)
     # The release takes many passes, each with a record and a status; what was missed adds none.
     assert len([a for a in asked if a.writes]) <= 8 * len(CLUSTERS)
+
+
+def _touched(asked: Iterable[Asked]) -> list[str]:
+    """The works whose spec was written."""
+    return [a.key for a in asked if a.kind is MANIFEST_WORK and "spec" in a.body and a.status < 300]
+
+
+def _take_out(hub: KubeHub, *, deleted_on: str, leaver: str) -> None:
+    """A work is deleted for good; a cluster is in another set from now on."""
+    (stray,) = hub.list(MANIFEST_WORK, deleted_on).items
+    _delete_for_good(hub, stray)
+    hub.patch(
+        Ref(MANAGED_CLUSTER, leaver), {"metadata": {"labels": {names.CLUSTER_SET_LABEL: "other"}}}
+    )
 
 
 def _stir(hub: KubeHub, events: int) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from rollout.hub.kube import KubeHub
 from rollout.model import names
-from rollout.model.kinds import PLACEMENT, REPLICA_SET, Obj
+from rollout.model.kinds import PLACEMENT, REPLICA_SET, Obj, Ref
 from tests import make
 from tests.kube import ocm
 from tests.kube.cluster import Cluster
@@ -143,18 +143,8 @@ def test_a_rollout_that_ocm_has_begun_is_finished_and_what_is_done_is_left_alone
     assert {c: versions(after)[c] for c in clusters[:4]} == untouched
 
 
-def test_what_we_leave_behind_is_what_ocm_would_have_made_and_its_changes_are_taken_back(
-    tenant: Tenant, ours: Start
-) -> None:
-    clusters = tenant.fleet(6)
-    tenant.place()
-    workload = tenant.deploy(strategy=make.progressive(maxConcurrency="50%"), labels=LABELS)
-    process = ours()
-    tenant.is_rolled_out(clusters)
-    process.signal(signal.SIGTERM)
-    assert process.ended() == 0
-
-    # What OCM's controllers find is theirs in every respect, and they have nothing to do.
+def all_is_as_ocm_makes_it(tenant: Tenant, workload: Ref, clusters: list[str]) -> None:
+    """What OCM's controllers find is theirs in every respect, and they have nothing to do."""
     stored = tenant.hub.get(workload)
     template = stored["spec"]["manifestWorkTemplate"]
     assert stored["metadata"]["finalizers"] == [names.REPLICASET_FINALIZER]
@@ -175,6 +165,20 @@ def test_what_we_leave_behind_is_what_ocm_would_have_made_and_its_changes_are_ta
     assert (owner["uid"], owner["controller"]) == (placement["metadata"]["uid"], True)
     assert [d["clusterName"] for d in page["status"]["decisions"]] == clusters
     assert placement["status"]["numberOfSelectedClusters"] == 6
+
+
+def test_what_we_leave_behind_is_what_ocm_would_have_made_and_its_changes_are_taken_back(
+    tenant: Tenant, ours: Start
+) -> None:
+    clusters = tenant.fleet(6)
+    tenant.place()
+    workload = tenant.deploy(strategy=make.progressive(maxConcurrency="50%"), labels=LABELS)
+    process = ours()
+    tenant.is_rolled_out(clusters)
+    process.signal(signal.SIGTERM)
+    assert process.ended() == 0
+
+    all_is_as_ocm_makes_it(tenant, workload, clusters)
 
     # They roll a version out. Our annotations stay on the works, and are about an older one.
     tenant.hub.patch(workload, {"spec": {"manifestWorkTemplate": make.template("2")}})

@@ -157,14 +157,7 @@ def stands(hub: KubeHub, reason: str, seconds: float = 90) -> None:
     eventually(f"it is {reason}", look, seconds)
 
 
-def test_a_bad_release_is_taken_back_and_its_fix_approved_by_who_may(
-    hub: KubeHub, people: People, controller: Process
-) -> None:
-    controller.wait_until_it_leads()
-    people.release("1.4.0")
-    assert "RolledOut" in people.type("ann", "status mwrs storefront --wait --timeout 2m")
-    assert len(carrying(hub, "1.4.0")) == FLEET
-
+def a_bad_release_is_taken_back(hub: KubeHub, people: People) -> None:
     people.release("1.5.0")
     stands(hub, "RolledBack")
     assert len(carrying(hub, "1.4.0")) == FLEET
@@ -176,6 +169,27 @@ def test_a_bad_release_is_taken_back_and_its_fix_approved_by_who_may(
     assert "taken back" in people.type("ann", "explain rollout storefront")
     assert "barred" in people.type("ann", "history mwrs storefront")
 
+
+def its_fix_is_approved_by_who_may(hub: KubeHub, people: People) -> None:
+    assert "forbidden" in people.type("ann", "approve mwrs storefront", 1)
+    assert "forbidden" in people.type("ben", "pause mwrs storefront", 1)
+    assert "forbidden" in people.type("ben", "freeze", 1)
+    people.type("eve", "freeze --reason incident")
+    stands(hub, "Frozen")
+    people.type("ben", "approve mwrs storefront --reason well")
+    people.type("eve", "unfreeze")
+
+
+def test_a_bad_release_is_taken_back_and_its_fix_approved_by_who_may(
+    hub: KubeHub, people: People, controller: Process
+) -> None:
+    controller.wait_until_it_leads()
+    people.release("1.4.0")
+    assert "RolledOut" in people.type("ann", "status mwrs storefront --wait --timeout 2m")
+    assert len(carrying(hub, "1.4.0")) == FLEET
+
+    a_bad_release_is_taken_back(hub, people)
+
     people.type("ann", "pause mwrs storefront --reason dashboards")
     people.release("1.5.1")
     stands(hub, "Paused")
@@ -185,13 +199,7 @@ def test_a_bad_release_is_taken_back_and_its_fix_approved_by_who_may(
     stands(hub, "ApprovalNeeded")
     assert carrying(hub, "1.5.1") == WEST | EAST
 
-    assert "forbidden" in people.type("ann", "approve mwrs storefront", 1)
-    assert "forbidden" in people.type("ben", "pause mwrs storefront", 1)
-    assert "forbidden" in people.type("ben", "freeze", 1)
-    people.type("eve", "freeze --reason incident")
-    stands(hub, "Frozen")
-    people.type("ben", "approve mwrs storefront --reason well")
-    people.type("eve", "unfreeze")
+    its_fix_is_approved_by_who_may(hub, people)
     stands(hub, "RolledOut")
     assert len(carrying(hub, "1.5.1")) == FLEET
     told = people.type("ann", "describe mwrs storefront")
