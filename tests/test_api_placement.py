@@ -30,67 +30,69 @@ def test_an_empty_placement_has_the_defaults() -> None:
     assert found.problems == ()
 
 
-def test_a_placement_is_read_whole() -> None:
-    labels = {"labelSelector": {"matchLabels": {"tier": "prod"}}}
-    claims = {
-        "claimSelector": {"matchExpressions": [{"key": "v", "operator": "In", "values": ["1+x"]}]}
-    }
-    cel = {"celSelector": {"celExpressions": ["true"]}}
-    found = decode_placement(
-        {
-            **placement(
-                clusterSets=["a", "b"],
-                numberOfClusters=3,
-                predicates=[{"requiredClusterSelector": {**labels, **claims, **cel}}, {}],
-                prioritizerPolicy={
-                    "mode": "Exact",
-                    "configurations": [
-                        {"scoreCoordinate": {"builtIn": "Steady"}, "weight": 3},
-                        {"scoreCoordinate": {"type": "BuiltIn", "builtIn": "example.com/Mine"}},
-                        {
-                            "scoreCoordinate": {
-                                "type": "AddOn",
-                                "addOn": {"resourceName": "r", "scoreName": "s"},
-                            },
-                            "weight": -10,
-                        },
-                        {"scoreCoordinate": {"builtIn": "Whatever"}, "weight": 0},
-                    ],
+LABELS = {"labelSelector": {"matchLabels": {"tier": "prod"}}}
+CLAIMS = {
+    "claimSelector": {"matchExpressions": [{"key": "v", "operator": "In", "values": ["1+x"]}]}
+}
+CEL = {"celSelector": {"celExpressions": ["true"]}}
+WHOLE: Obj = {
+    **placement(
+        clusterSets=["a", "b"],
+        numberOfClusters=3,
+        predicates=[{"requiredClusterSelector": {**LABELS, **CLAIMS, **CEL}}, {}],
+        prioritizerPolicy={
+            "mode": "Exact",
+            "configurations": [
+                {"scoreCoordinate": {"builtIn": "Steady"}, "weight": 3},
+                {"scoreCoordinate": {"type": "BuiltIn", "builtIn": "example.com/Mine"}},
+                {
+                    "scoreCoordinate": {
+                        "type": "AddOn",
+                        "addOn": {"resourceName": "r", "scoreName": "s"},
+                    },
+                    "weight": -10,
                 },
-                tolerations=[
-                    {"key": "k", "value": "v", "tolerationSeconds": 5},
-                    {"operator": "Exists", "effect": "NoSelect"},
-                ],
-                spreadPolicy={
-                    "spreadConstraints": [
-                        {"topologyKey": "zone", "topologyKeyType": "Claim", "maxSkew": 2}
-                        | {"whenUnsatisfiable": "DoNotSchedule"}
-                    ]
-                },
-                decisionStrategy={
-                    "groupStrategy": {
-                        "clustersPerDecisionGroup": "20%",
-                        "decisionGroups": [
-                            {"groupName": "canary", "groupClusterSelector": labels},
-                        ],
-                    }
-                },
-                sortBy="Score",
-                scoreRateLimit="2h",
-            ),
-            "status": {
-                "conditions": [{"type": "PlacementSatisfied", "status": "True"}],
+                {"scoreCoordinate": {"builtIn": "Whatever"}, "weight": 0},
+            ],
+        },
+        tolerations=[
+            {"key": "k", "value": "v", "tolerationSeconds": 5},
+            {"operator": "Exists", "effect": "NoSelect"},
+        ],
+        spreadPolicy={
+            "spreadConstraints": [
+                {"topologyKey": "zone", "topologyKeyType": "Claim", "maxSkew": 2}
+                | {"whenUnsatisfiable": "DoNotSchedule"}
+            ]
+        },
+        decisionStrategy={
+            "groupStrategy": {
+                "clustersPerDecisionGroup": "20%",
                 "decisionGroups": [
-                    {
-                        "decisionGroupIndex": 1,
-                        "decisionGroupName": "canary",
-                        "clusterCount": 2,
-                        "decisions": ["p-decision-1"],
-                    }
+                    {"groupName": "canary", "groupClusterSelector": LABELS},
                 ],
-            },
-        }
-    )
+            }
+        },
+        sortBy="Score",
+        scoreRateLimit="2h",
+    ),
+    "status": {
+        "conditions": [{"type": "PlacementSatisfied", "status": "True"}],
+        "decisionGroups": [
+            {
+                "decisionGroupIndex": 1,
+                "decisionGroupName": "canary",
+                "clusterCount": 2,
+                "decisions": ["p-decision-1"],
+            }
+        ],
+    },
+}
+
+
+def test_a_placement_is_read_whole() -> None:
+    found = decode_placement(WHOLE)
+
     assert found.problems == ()
     assert (found.cluster_sets, found.number, found.mode) == (("a", "b"), 3, "Exact")
     first, second = found.predicates

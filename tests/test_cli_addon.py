@@ -168,16 +168,7 @@ FIXED: Obj = {
         "customizedVariables": [{"name": "IMAGE", "value": "quay.io/example/helloworld:1.3"}],
     },
 }
-
-
-def test_a_plan_of_a_config_edit_says_who_gets_it_in_which_order_and_what_changes_there(
-    state: Path, tmp_path: Path
-) -> None:
-    found = run("plan", "-f", write(tmp_path / "fixed.yaml", FIXED), state=state)
-
-    assert found.exit_code == 10
-    assert found.stdout == (
-        """\
+PLAN_OF_FIXED = """\
 ~ AddOnDeploymentConfig default/deploy-config configured
 
 ClusterManagementAddOn helloworld: revision 8d821d50aa44538d -> 794673d7c0522c90
@@ -213,7 +204,15 @@ warning: ClusterManagementAddOn helloworld: placement default/placement-aws, the
 
 Plan: 1 object to change; 0 clusters to add, 40 to update, 0 to remove.
 """
-    )
+
+
+def test_a_plan_of_a_config_edit_says_who_gets_it_in_which_order_and_what_changes_there(
+    state: Path, tmp_path: Path
+) -> None:
+    found = run("plan", "-f", write(tmp_path / "fixed.yaml", FIXED), state=state)
+
+    assert found.exit_code == 10
+    assert found.stdout == PLAN_OF_FIXED
 
 
 def test_a_new_addon_is_planned_to_be_installed_at_once_and_configured_by_stage() -> None:

@@ -176,37 +176,55 @@ def test_an_ended_watch_hears_nothing_of_what_was_held_or_cut() -> None:
 RATES = Rates(conflict=5, throttled=5, unavailable=5, lost=5, repeat=10, rewind=10, hold=5, cut=5)
 
 
+class Follower:
+    """What is known to a client that lists again whenever its watch has expired."""
+
+    def __init__(self, inner: EmbeddedHub, hub: FaultyHub) -> None:
+        self.inner, self.hub = inner, hub
+        self.known: dict[str, Obj] = {}
+        self.relist()
+
+    def hear(self, event: Event) -> None:
+        old = self.known.get(event.ref.key)
+        if old is None or int(old["metadata"]["resourceVersion"]) < event.version:
+            self.known[event.ref.key] = {**event.obj, "gone": event.change.value == "DELETED"}
+
+    def relist(self) -> None:
+        listing = self.inner.list(CONFIG_MAP)
+        self.known.clear()
+        self.known.update({f"ns/{o['metadata']['name']}": o for o in listing.items})
+        self.hub.watch(CONFIG_MAP, listing.version, self.hear, self.relist)
+
+    def live(self) -> list[Obj]:
+        return [
+            {k: v for k, v in o.items() if k != "gone"}
+            for o in self.known.values()
+            if not o.get("gone")
+        ]
+
+
+def write_at_random(hub: FaultyHub, random: Random, step: int) -> None:
+    ref = Ref(CONFIG_MAP, f"ns/{random.choice('abcdef')}")
+    match random.randrange(4):
+        case 0:
+            hub.delete(ref)
+        case 1:
+            hub.create(ref, {"data": {}})
+        case _:
+            hub.patch(ref, {"data": {"n": str(step)}})
+
+
 @pytest.mark.parametrize("seed", range(25))
 def test_under_random_faults_a_client_that_lists_again_ends_with_the_truth(seed: int) -> None:
     random = Random(seed)
     inner = memory()
     faults = RandomFaults(Random(seed), RATES)
     hub = FaultyHub(inner, faults)
-    known: dict[str, Obj] = {}
-
-    def hear(event: Event) -> None:
-        old = known.get(event.ref.key)
-        if old is None or int(old["metadata"]["resourceVersion"]) < event.version:
-            known[event.ref.key] = {**event.obj, "gone": event.change.value == "DELETED"}
-
-    def relist() -> None:
-        listing = inner.list(CONFIG_MAP)
-        known.clear()
-        known.update({f"ns/{o['metadata']['name']}": o for o in listing.items})
-        hub.watch(CONFIG_MAP, listing.version, hear, relist)
-
-    relist()
+    client = Follower(inner, hub)
     refused = 0
     for step in range(300):
-        ref = Ref(CONFIG_MAP, f"ns/{random.choice('abcdef')}")
         try:
-            match random.randrange(4):
-                case 0:
-                    hub.delete(ref)
-                case 1:
-                    hub.create(ref, {"data": {}})
-                case _:
-                    hub.patch(ref, {"data": {"n": str(step)}})
+            write_at_random(hub, random, step)
         except HubError:
             refused += 1
         if random.random() < 0.05:
@@ -216,11 +234,8 @@ def test_under_random_faults_a_client_that_lists_again_ends_with_the_truth(seed:
         pass
 
     assert refused > 30
-    live = [
-        {k: v for k, v in o.items() if k != "gone"} for o in known.values() if not o.get("gone")
-    ]
     truth = inner.list(CONFIG_MAP).items
-    assert sorted(map(repr, live)) == sorted(map(repr, truth))
+    assert sorted(map(repr, client.live())) == sorted(map(repr, truth))
 
 
 def test_the_same_seed_gives_the_same_faults() -> None:

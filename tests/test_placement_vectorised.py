@@ -50,58 +50,51 @@ EXPRESSIONS = (
 labels = st.dictionaries(st.sampled_from(("env", "tier")), st.sampled_from(("a", "b")))
 
 
+some = st.sampled_from([f"c{i}" for i in range(8)])
+amounts = st.dictionaries(st.sampled_from(("cpu", "memory")), st.sampled_from(("1", "2", "5")))
+predicates = st.builds(
+    Predicate,
+    selectors,
+    selectors,
+    st.lists(st.sampled_from(EXPRESSIONS), max_size=1).map(tuple),
+)
+coordinates = st.sampled_from(
+    (BALANCE, STEADY, CPU, MEMORY, Coordinate("AddOn", resource="usage", score="cpu"))
+)
+placements = st.builds(
+    Placement,
+    st.just("ns"),
+    st.just("p"),
+    number=st.none() | st.integers(0, 9),
+    predicates=st.lists(predicates, max_size=2).map(tuple),
+    mode=st.sampled_from(("Additive", "Exact")),
+    weights=st.lists(st.tuples(coordinates, st.integers(-10, 10))).map(tuple),
+    tolerations=st.lists(tolerations, max_size=3).map(tuple),
+)
+
+
+@st.composite
+def clusters_called(draw: st.DrawFn, name: str) -> Cluster:
+    have, allocatable = draw(labels), draw(amounts)
+    raw = {"metadata": {"name": name, "labels": have}, "spec": {}, "status": {}}
+    claims, tainted = draw(labels), tuple(draw(st.lists(taints, max_size=2)))
+    return Cluster(name, have, claims, tainted, allocatable, allocatable, raw=raw)
+
+
+@st.composite
+def scores_of(draw: st.DrawFn, name: str) -> Score:
+    until = draw(st.sampled_from((None, T0 - SECOND, T0)))
+    return Score(name, "usage", {"cpu": draw(st.integers(-100, 100))}, until)
+
+
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[Cycle, list[Cluster]]:
-    names = draw(st.lists(st.sampled_from([f"c{i}" for i in range(8)]), unique=True))
-    clusters = []
-    for name in names:
-        have = draw(labels)
-        amounts = draw(
-            st.dictionaries(st.sampled_from(("cpu", "memory")), st.sampled_from(("1", "2", "5")))
-        )
-        raw = {"metadata": {"name": name, "labels": have}, "spec": {}, "status": {}}
-        clusters.append(
-            Cluster(
-                name,
-                have,
-                draw(labels),
-                tuple(draw(st.lists(taints, max_size=2))),
-                amounts,
-                amounts,
-                raw=raw,
-            )
-        )
-    some = st.sampled_from([f"c{i}" for i in range(8)])
-    scores = {
-        name: Score(
-            name,
-            "usage",
-            {"cpu": draw(st.integers(-100, 100))},
-            draw(st.sampled_from((None, T0 - SECOND, T0))),
-        )
-        for name in draw(st.sets(some))
-    }
-    coordinates = (BALANCE, STEADY, CPU, MEMORY, Coordinate("AddOn", resource="usage", score="cpu"))
-    predicate = st.builds(
-        Predicate,
-        selectors,
-        selectors,
-        st.lists(st.sampled_from(EXPRESSIONS), max_size=1).map(tuple),
-    )
-    placement = Placement(
-        "ns",
-        "p",
-        number=draw(st.none() | st.integers(0, 9)),
-        predicates=tuple(draw(st.lists(predicate, max_size=2))),
-        mode=draw(st.sampled_from(("Additive", "Exact"))),
-        weights=tuple(
-            draw(st.lists(st.tuples(st.sampled_from(coordinates), st.integers(-10, 10))))
-        ),
-        tolerations=tuple(draw(st.lists(tolerations, max_size=3))),
-    )
+    names = draw(st.lists(some, unique=True))
+    clusters = [draw(clusters_called(name)) for name in names]
+    scores = {name: draw(scores_of(name)) for name in draw(st.sets(some))}
     previous = frozenset(draw(st.sets(some)))
     counts = draw(st.dictionaries(some, st.integers(1, 4)))
-    return Cycle(placement, T0, previous, counts, lambda name: scores), clusters
+    return Cycle(draw(placements), T0, previous, counts, lambda name: scores), clusters
 
 
 @settings(max_examples=200, deadline=None)

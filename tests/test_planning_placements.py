@@ -6,6 +6,31 @@ from rollout.model.kinds import PLACEMENT_DECISION, Obj, Ref
 from rollout.planning.plan import Create, PatchStatus
 from tests.placing import ENV, SECOND, T0, TICK, World, groups, predicate, satisfied, simple
 
+LABELS = {
+    "cluster.open-cluster-management.io/placement": "p",
+    "cluster.open-cluster-management.io/decision-group-name": "",
+    "cluster.open-cluster-management.io/decision-group-index": "0",
+}
+OWNER = {
+    "apiVersion": "cluster.open-cluster-management.io/v1beta1",
+    "kind": "Placement",
+    "name": "p",
+    "uid": "uid-of-p",
+    "controller": True,
+    "blockOwnerDeletion": True,
+}
+CREATED = (
+    "DecisionCreate",
+    "DecisionCreated",
+    "Decision p-decision-1 is created with placement p in namespace ns",
+)
+ONE_GROUP = {
+    "decisionGroupIndex": 0,
+    "decisionGroupName": "",
+    "decisions": ["p-decision-1"],
+    "clusterCount": 2,
+}
+
 
 def test_a_new_placement_gets_its_page_then_its_clusters_then_its_status() -> None:
     world = simple("b", "a")
@@ -21,42 +46,15 @@ def test_a_new_placement_gets_its_page_then_its_clusters_then_its_status() -> No
     create = plan.writes[0]
     assert isinstance(create, Create)
     meta = create.obj["metadata"]
-    assert meta["labels"] == {
-        "cluster.open-cluster-management.io/placement": "p",
-        "cluster.open-cluster-management.io/decision-group-name": "",
-        "cluster.open-cluster-management.io/decision-group-index": "0",
-    }
-    assert meta["ownerReferences"] == [
-        {
-            "apiVersion": "cluster.open-cluster-management.io/v1beta1",
-            "kind": "Placement",
-            "name": "p",
-            "uid": "uid-of-p",
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
-    ]
+    assert meta["labels"] == LABELS
+    assert meta["ownerReferences"] == [OWNER]
     notes = [(n.reason, n.action, n.message) for n in plan.notes]
-    assert notes == [
-        (
-            "DecisionCreate",
-            "DecisionCreated",
-            "Decision p-decision-1 is created with placement p in namespace ns",
-        ),
-        ("ScoreUpdate", "ScoreUpdated", "a:100 b:100 "),
-    ]
+    assert notes == [CREATED, ("ScoreUpdate", "ScoreUpdated", "a:100 b:100 ")]
     world.settle()
     assert world.pages() == {"p-decision-1": ["a", "b"]}
     status = world.status()
     assert status["numberOfSelectedClusters"] == 2
-    assert status["decisionGroups"] == [
-        {
-            "decisionGroupIndex": 0,
-            "decisionGroupName": "",
-            "decisions": ["p-decision-1"],
-            "clusterCount": 2,
-        }
-    ]
+    assert status["decisionGroups"] == [ONE_GROUP]
     assert [c["observedGeneration"] for c in status["conditions"]] == [1, 1]
 
 

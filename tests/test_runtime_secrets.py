@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from rollout.clock import Clock
 from rollout.errors import Denied, Invalid
 from rollout.hub.kube_answers import error_of
 from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
@@ -13,12 +14,12 @@ from rollout.model.secrets import secret_texts
 from rollout.planning.plan import Plan
 from rollout.runtime.debug import Debug
 from rollout.runtime.events import EVENT
-from rollout.runtime.health import Request
+from rollout.runtime.health import Request, Response
 from rollout.runtime.logs import JsonLines
 from rollout.runtime.measured import MeasuredPlanner, News
 from rollout.runtime.reviews import Reviews
 from tests import make
-from tests.processes import World
+from tests.processes import Process, World
 from tests.test_runtime_debug import Judge
 
 PLAIN, ENCODED = "hunter2hunter2", "aHVudGVyMmh1bnRlcjI="
@@ -52,13 +53,8 @@ def documents() -> list[Obj]:
     return [*make.fleet(8), make.workload(strategy=strategy, spec=template)]
 
 
-def test_no_log_event_status_metric_record_or_debug_answer_carries_it(
-    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
-) -> None:
-    caplog.set_level(logging.DEBUG)
-    world = World(documents(), rules=[{"clusters": {"names": ["c00"]},
-                                       "behaviour": {"outcome": "fail"}}])  # fmt: skip
-    process = world.start("p0")
+def refuse_some(world: World) -> None:
+    """Works of two clusters cannot be created."""
     real = world.hub.create
 
     def refusing(ref: Ref, obj: Obj) -> Obj:
@@ -69,25 +65,44 @@ def test_no_log_event_status_metric_record_or_debug_answer_carries_it(
         return real(ref, obj)
 
     world.hub.create = refusing  # type: ignore[method-assign]  # a server that refuses some
+
+
+def break_planner(process: Process, clock: Clock) -> None:
+    engine = process.controller.engine
+    broken = MeasuredPlanner(Broken(), process.parts.metrics, clock, News())
+    engine._planners = {**engine._planners, REPLICA_SET: broken}
+
+
+def debugged(process: Process, clock: Clock) -> Response:
+    """What the debug endpoint answers of a placement."""
+    debug = Debug(
+        Reviews(Judge(), clock),  # type: ignore[arg-type]  # it only creates
+        process.controller.engine.fleet, process.parts.debug._planner, clock,
+        lambda job, seconds: job(), lambda: True,
+    )  # fmt: skip
+    return debug(Request("GET", "/debug/placements/default/p", {}, "Bearer good"))
+
+
+def test_no_log_event_status_metric_record_or_debug_answer_carries_it(
+    caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    world = World(documents(), rules=[{"clusters": {"names": ["c00"]},
+                                       "behaviour": {"outcome": "fail"}}])  # fmt: skip
+    process = world.start("p0")
+    refuse_some(world)
     world.on(200)
     ref = Ref(REPLICA_SET, "default/web")
     world.hub.patch(ref, {"spec": {"manifestWorkTemplate": {"workload": {"manifests": [
         {**SECRET, "data": "not a map " + PLAIN}, make.manifest("2")]}}}})  # fmt: skip
     world.on(200)
-    engine = process.controller.engine
-    broken = MeasuredPlanner(Broken(), process.parts.metrics, world.clock, News())
-    engine._planners = {**engine._planners, REPLICA_SET: broken}
+    break_planner(process, world.clock)
     world.hub.patch(ref, {"metadata": {"annotations": {"rollout-engine.io/paused": "true"}}})
     world.on(10)
     process.parts.events.start()  # only now: a hub in memory is for one thread at a time
     process.parts.events.stop(30)
 
-    debug = Debug(
-        Reviews(Judge(), world.clock),  # type: ignore[arg-type]  # it only creates
-        engine.fleet, process.parts.debug._planner, world.clock,
-        lambda job, seconds: job(), lambda: True,
-    )  # fmt: skip
-    answer = debug(Request("GET", "/debug/placements/default/p", {}, "Bearer good"))
+    answer = debugged(process, world.clock)
     assert answer.status == 200
 
     events = [json.dumps(obj) for obj in world.hub.list(EVENT).items]

@@ -33,8 +33,7 @@ def test_an_empty_scenario_means_healthy_agents() -> None:
     assert found == Scenario.model_validate({})
 
 
-def test_everything_that_can_be_said_is_read() -> None:
-    text = """
+EVERYTHING = """
 apiVersion: rollout-engine.io/v1alpha1
 kind: AgentScenario
 metadata: {name: all}
@@ -63,7 +62,10 @@ spec:
   - {at: 3m, delete: {kind: placement, namespace: default, name: all}}
   - {at: 4m, create: {kind: ManagedCluster, metadata: {name: new}}}
 """
-    spec = parse_scenario(text).spec
+
+
+def test_everything_that_can_be_said_is_read() -> None:
+    spec = parse_scenario(EVERYTHING).spec
     first, second = spec.rules
 
     assert (spec.seed, spec.finalizers, spec.resource_status) == (7, False, True)
