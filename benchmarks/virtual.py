@@ -71,53 +71,38 @@ def documents(size: int) -> Iterator[dict[str, Any]]:
 
 
 def _workload() -> dict[str, Any]:
-    rule = {"type": "CEL", "celExpressions": ["object.data.size() > 0"]}
+    strategy = {
+        "maxConcurrency": "10%",
+        "minSuccessTime": "1m",
+        "progressDeadline": "10m",
+        "maxFailures": "2%",
+    }
+    reference = {
+        "name": "all",
+        "rolloutStrategy": {"type": "Progressive", "progressive": strategy},
+    }
     return {
         "apiVersion": "work.open-cluster-management.io/v1alpha1",
         "kind": "ManifestWorkReplicaSet",
         "metadata": {"name": "web", "namespace": "default"},
-        "spec": {
-            "manifestWorkTemplate": {
-                "workload": {
-                    "manifests": [
-                        {
-                            "apiVersion": "v1",
-                            "kind": "ConfigMap",
-                            "metadata": {"name": "web", "namespace": "default"},
-                            "data": {"page": "x" * 1_500},
-                        }
-                    ]
-                },
-                "manifestConfigs": [
-                    {
-                        "resourceIdentifier": {
-                            "group": "",
-                            "resource": "configmaps",
-                            "name": "web",
-                            "namespace": "default",
-                        },
-                        "conditionRules": [
-                            {"condition": "Progressing", **rule},
-                            {"condition": "Degraded", **rule},
-                        ],
-                    }
-                ],
-            },
-            "placementRefs": [
-                {
-                    "name": "all",
-                    "rolloutStrategy": {
-                        "type": "Progressive",
-                        "progressive": {
-                            "maxConcurrency": "10%",
-                            "minSuccessTime": "1m",
-                            "progressDeadline": "10m",
-                            "maxFailures": "2%",
-                        },
-                    },
-                }
-            ],
-        },
+        "spec": {"manifestWorkTemplate": _template(), "placementRefs": [reference]},
+    }
+
+
+def _template() -> dict[str, Any]:
+    """One large manifest, whose progress and failure are read from it."""
+    manifest = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "web", "namespace": "default"},
+        "data": {"page": "x" * 1_500},
+    }
+    identifier = {"group": "", "resource": "configmaps", "name": "web", "namespace": "default"}
+    rule = {"type": "CEL", "celExpressions": ["object.data.size() > 0"]}
+    rules = [{"condition": "Progressing", **rule}, {"condition": "Degraded", **rule}]
+    return {
+        "workload": {"manifests": [manifest]},
+        "manifestConfigs": [{"resourceIdentifier": identifier, "conditionRules": rules}],
     }
 
 

@@ -109,28 +109,41 @@ async def _size(
             client = await Client.open(server.kubeconfig)
             field = Field(client, controller.check)
             await field.start()
-            bench = Bench(
-                size,
-                frozenset(said.only.split(",")),
-                client,
-                field,
-                controller,
-                Probe(controller, audit, server.pids),
-                kubeconfig,
-                said.repeat,
-                said.patience,
-                said.idle_seconds,
-                say,
-            )
+            probe = Probe(controller, audit, server.pids)
+            bench = _bench(said, size, client, field, controller, probe, kubeconfig)
             async for figure in bench.run():
                 yield figure
-            for (verb, what), number in sorted(bench.probe.requests.items()):
+            for (verb, what), number in sorted(probe.requests.items()):
                 counts[f"{verb} {what}"] = number
             await field.stop()
             await client.close()
         finally:
             controller.stop()
             server.stop()
+
+
+def _bench(
+    said: argparse.Namespace,
+    size: int,
+    client: Client,
+    field: Field,
+    controller: Controller,
+    probe: Probe,
+    kubeconfig: Path,
+) -> Bench:
+    return Bench(
+        size,
+        frozenset(said.only.split(",")),
+        client,
+        field,
+        controller,
+        probe,
+        kubeconfig,
+        said.repeat,
+        said.patience,
+        said.idle_seconds,
+        say,
+    )
 
 
 def _install(kubeconfig: Path) -> None:
