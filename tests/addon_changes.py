@@ -1,4 +1,4 @@
-"""Add-ons on a few clusters, or on canaries first, and what people change of them, for who foresees and explains."""
+"""Add-ons on a few clusters, or on canaries first, and what people change of them."""
 
 from datetime import UTC, datetime
 

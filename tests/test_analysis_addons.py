@@ -1,4 +1,4 @@
-"""What is foreseen of add-ons is what the engine then does, and a plan holds until what it is made of changes."""
+"""What is foreseen of add-ons is what is done then; and how long does a plan hold?"""
 
 from datetime import datetime
 

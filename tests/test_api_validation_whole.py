@@ -1,4 +1,4 @@
-"""How are problems of a whole object told? All at once, in order, once each, without secrets; and nothing raises."""
+"""How are problems of a whole object told? At once, in order, once each, without secrets."""
 
 import copy
 import json

@@ -1,4 +1,4 @@
-"""What becomes of the writes that planners ask for? Waves, outcomes and backoff, exceptions, watches that break."""
+"""What becomes of writes that planners ask for? Waves, outcomes, backoff, exceptions, broken watches."""
 
 import logging
 from collections.abc import Callable

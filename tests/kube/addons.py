@@ -1,4 +1,4 @@
-"""A controller with the rights of its manifests, and the hands of a test that has add-ons on a real API server.
+"""A controller with the rights of its manifests, and a test's hands on add-ons on a real API server.
 
 Decisions are written by the test, as another scheduler would; the add-on's own manager is simulated,
 and the test says how works do.
