@@ -117,7 +117,14 @@ def test_a_lost_cluster_that_is_anothers_now_is_forgotten_with_all_that_it_left(
     assert halted.halt is not None
     assert hub.remembered() == "ab"
 
-    hub.live.yield_lost(["a"], hub.now)
+    hub.live.settle_lost("a", "", hub.now)
+    assert dict(hub.live.lost) == {}
+    hub.live.settle_lost("", "", hub.now)  # it was dropped again, untouched
+    assert set(hub.live.lost) == {"a"}
+    assert hub.turn().halt == halted.halt
+    assert hub.remembered() == "ab"
+
+    hub.live.settle_lost("a", "a", hub.now)
     hub.agree()  # on the same terms
 
     assert hub.turn().touch == ("b",)

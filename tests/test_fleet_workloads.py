@@ -125,11 +125,41 @@ def test_a_cluster_that_one_placement_lost_and_another_selects_is_no_failure_of_
     d.converge()
     assert one.last.halt is None
     assert carrying(d) == {"b", "d"}
-    assert "a" not in one.causes
 
     d.restarted()
     one = workload(d).shares["one"].live
     assert dict(one.lost) == {}
+
+
+@pytest.mark.parametrize("slots", [1, 2], ids=["untouched", "touched"])
+def test_a_lost_cluster_that_passes_through_another_placement_is_that_ones_only_if_touched(
+    slots: int,
+) -> None:
+    """Else nobody would be left in whose rollout it is missed, and the gate would open over it."""
+    d = Desk(
+        [
+            *decided("a", "b", placement="one"),
+            *decided("d", placement="two"),
+            make.cluster("a", available="Unknown"),
+            make.workload(
+                placements=["one", "two"],
+                strategy=make.progressive(maxConcurrency=slots, maxFailures=0),
+            ),
+        ]
+    ).converge()
+    redecide(d, "b", placement="one")
+    d.later(10 * SEC).converge()
+    redecide(d, "a", "d", placement="two")
+    if slots > 1:
+        d.converge()
+    workload(d)
+    redecide(d, "d", placement="two")
+    d.later(10 * SEC).converge()
+    one, two = (workload(d).shares[name].live for name in ("one", "two"))
+
+    assert (set(one.lost), set(two.lost)) == (({"a"}, set()) if slots == 1 else (set(), {"a"}))
+    assert ("a" in one.causes) is (slots == 1)
+    assert one.last.halt is not None or two.last.halt is not None
 
 
 # -- works -------------------------------------------------------------------------------------

@@ -64,6 +64,7 @@ class LiveRollout:
         self.witness: Witness | None = None
         self.retreat: Retreat | None = None  # who goes back now, while a revision is taken back
         self._lost: dict[str, str] = {}
+        self._lent: frozenset[str] = frozenset()  # of those, what another placement selects now
         self._terms: Terms | None = None
         self.ledger = Ledger(Rollout("", Staging(), {}), now)
         self.last = Step()  # the latest answer
@@ -80,7 +81,16 @@ class LiveRollout:
 
     @property
     def lost(self) -> Mapping[str, str]:
-        return self._lost
+        """What counts as lost: cluster to the key of its stage."""
+        return {c: key for c, key in self._lost.items() if c not in self._lent}
+
+    @property
+    def missed(self) -> frozenset[str]:
+        """All that was lost, whoever selects it now."""
+        return frozenset(self._lost)
+
+    def has_standing(self, cluster: str) -> bool:
+        return cluster in self.ledger.standings
 
     def restore(self, record: Record, now: datetime) -> None:
         """Go on from a record that was read back, before anything is agreed or observed."""
@@ -125,7 +135,7 @@ class LiveRollout:
             timing,
             self.head.passed,
             terms.intents.skipped,
-            dict(self._lost),
+            dict(self.lost),
             self.ledger.rollout.hold,
             terms.intents.strict_tolerance,
             terms.intents.held,
@@ -150,11 +160,20 @@ class LiveRollout:
             return
         self.agree(terms, available, now)
 
-    def yield_lost(self, others: Iterable[str], now: datetime) -> None:
-        """What was lost here and has another owner now is that one's to judge (rows 17, 21)."""
-        for cluster in others:
+    def settle_lost(self, selected: Container[str], touched: Iterable[str], now: datetime) -> None:
+        """What was lost here and is another placement's now is that one's to judge (rows 17, 21).
+
+        Args:
+            selected: by another placement now. Until it has touched them, nothing is held against
+                them here, and nothing forgotten: they may be dropped as they came.
+            touched: what another placement has a standing for.
+        """
+        before = self.lost
+        for cluster in touched:
             self._forget(cluster)
-        self.ledger.reset(replace(self.ledger.rollout, lost=dict(self._lost)), now)
+        self._lent = frozenset(c for c in self._lost if c in selected)
+        if self.lost != before:
+            self.ledger.reset(replace(self.ledger.rollout, lost=dict(self.lost)), now)
 
     def _forget(self, cluster: str) -> None:
         """It is no cluster of this rollout, and nothing is held against it."""

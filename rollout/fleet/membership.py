@@ -127,11 +127,16 @@ class Membership(Generic[S]):
         return shares, members
 
     def settle_owners(self, now: datetime) -> None:
-        """Tell each rollout which of the clusters that it lost have another owner now."""
+        """Tell each rollout which of the clusters that it lost have another owner now.
+
+        To be called before the shares agree on whom they select now: then they still know whom they
+        have touched.
+        """
         for placement, share in self.shares.items():
-            owned = [c for c in share.live.lost if self.members.get(c, placement) != placement]
-            if owned:
-                share.live.yield_lost(owned, now)
+            others = [s.live for name, s in self.shares.items() if name != placement]
+            selected = {c for c in share.live.missed if self.members.get(c, placement) != placement}
+            touched = {c for c in share.live.missed if any(o.has_standing(c) for o in others)}
+            share.live.settle_lost(selected, touched, now)
 
     def note_basis(
         self,

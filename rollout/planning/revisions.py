@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollout.model import names
-from rollout.model.kinds import CONTROLLER_REVISION, Obj, Ref
+from rollout.model.content import content_hash
+from rollout.model.kinds import CONTROLLER_REVISION, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.record import owned_by, record_id
 
@@ -25,7 +26,11 @@ class Revision:
 
 
 def read_revision(obj: Obj) -> Revision | None:
-    """A ControllerRevision of ours; None for those of others."""
+    """A ControllerRevision of ours; None for those of others.
+
+    It may end up on clusters, and anybody may create one in a namespace of their own: it counts only
+    under its own name, beside its workload, with the content that its name says.
+    """
     meta = obj["metadata"]
     annotations: dict[str, Any] = meta.get("annotations") or {}
     content, template = annotations.get(names.REVISION), obj.get("data")
@@ -33,6 +38,13 @@ def read_revision(obj: Obj) -> Revision | None:
     if names.REVISION_LABEL not in (meta.get("labels") or {}):
         return None
     if not isinstance(content, str) or not isinstance(owner, str) or not isinstance(template, dict):
+        return None
+    workload = Ref(REPLICA_SET, owner)
+    if Ref(CONTROLLER_REVISION, f"{meta.get('namespace')}/{meta['name']}") != revision_ref(
+        workload, content
+    ):
+        return None
+    if not _is(template, content):
         return None
     number = obj.get("revision")
     return Revision(
@@ -45,17 +57,28 @@ def read_revision(obj: Obj) -> Revision | None:
     )
 
 
+def _is(template: Obj, content: str) -> bool:
+    try:
+        return content_hash(template) == content
+    except (TypeError, ValueError, RecursionError):  # no JSON, or nested beyond reason
+        return False
+
+
+def revision_ref(workload: Ref, content: str) -> Ref:
+    name = f"rollout-revision-{record_id(workload, '')}-{content}"
+    return Ref(CONTROLLER_REVISION, f"{workload.namespace}/{name}")
+
+
 def revision_object(ref: Ref, replicaset: ReplicaSet, number: int) -> tuple[Ref, Obj]:
     """The present template as a new ControllerRevision."""
-    owner_id = record_id(ref, "")
-    name = f"rollout-revision-{owner_id}-{replicaset.template.content}"
-    return Ref(CONTROLLER_REVISION, f"{ref.namespace}/{name}"), {
+    revision = revision_ref(ref, replicaset.template.content)
+    return revision, {
         "apiVersion": "apps/v1",
         "kind": "ControllerRevision",
         "metadata": {
-            "namespace": ref.namespace,
-            "name": name,
-            "labels": {names.REVISION_LABEL: owner_id},
+            "namespace": revision.namespace,
+            "name": revision.name,
+            "labels": {names.REVISION_LABEL: record_id(ref, "")},
             "annotations": {names.OWNER: ref.key, names.REVISION: replicaset.template.content},
             "ownerReferences": [owned_by(ref, replicaset.uid)],
         },

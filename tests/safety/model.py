@@ -36,6 +36,7 @@ class Rollout:
     tracks: dict[str, Track] = field(default_factory=dict)
     departed: dict[str, Track] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
+    lent: set[str] = field(default_factory=set)  # of those, what another one selects now
     passed: set[str] = field(default_factory=set)
     seen: set[str] = field(default_factory=set)
     plan: Plan = field(default_factory=lambda: Plan((), None, ""))
@@ -166,7 +167,7 @@ class Rollout:
         counts = self.is_failure if surely else self.may_be_failure
         found = sum(1 for c in members if (t := self.current(c)) and counts(t, now))
         keys = [s.key for s in self.plan.stages]
-        for home in self.lost.values():
+        for home in (home for cluster, home in self.lost.items() if cluster not in self.lent):
             at = home if home in keys else (keys[0] if keys else "")
             found += stage is None or stage.key == at
         return found

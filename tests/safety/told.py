@@ -157,6 +157,7 @@ class Told:
         fingerprint = self.subject.fingerprint(workload)
         taken: set[str] = set()
         unread = ""  # why it is not known which clusters an earlier placement owns
+        self._hand_over()
         known, self.rollouts = self.rollouts, {}
         owners = {c: name for name, rollout in known.items() for c in rollout.selected}
         placements = self.subject.placements(workload)
@@ -181,7 +182,14 @@ class Told:
         for name, rollout in self.rollouts.items():
             self.moves += sum(owners.get(c, name) != name for c in rollout.selected)
         for rollout in self.rollouts.values():
-            for cluster in [c for c in rollout.lost if c in taken]:
+            rollout.lent = rollout.lost.keys() & taken
+        self._hand_over()
+
+    def _hand_over(self) -> None:
+        """What one placement has lost and another one has touched is that one's to judge."""
+        for rollout in self.rollouts.values():
+            others = [other for other in self.rollouts.values() if other is not rollout]
+            for cluster in [c for c in rollout.lost if any(c in o.tracks for o in others)]:
                 del rollout.lost[cluster]
 
     def _select(self, rollout: Rollout, taken: set[str], now: datetime) -> None:
