@@ -153,14 +153,14 @@ def wait_for(
     """Say each verdict that differs from the one before, until one is final or the time is up.
 
     The one that stands there in the beginning may be of before what a person asked for last: an
-    annotation changes no generation. One of another reason is news.
+    annotation changes no generation. One that follows on going on is news.
 
     Args:
         clock: the time that ``timeout`` is measured on: that of the person who waits, whatever
             time the rollout lives in.
         pause: called between two looks, with the time until the next one that matters.
         say: how to say a verdict.
-        grace: how long the first verdict is doubted where it is final.
+        grace: how long final verdicts are doubted while there was no other.
     Returns: the exit code.
     """
     begin = clock.now()
@@ -170,7 +170,7 @@ def wait_for(
         hub.poll()
         found = _look(hub, ref)
         now = clock.now()
-        if last is not None and found.reason != last.reason:
+        if last is not None and not last.is_final:
             doubted_until = now
         if found != last:
             say(ref, found)

@@ -110,9 +110,11 @@ class RecordBook:
 
     def seen(self, number: int, data: Obj | None, version: int | None) -> None:
         """The hub holds this (None: the page is gone)."""
+        self._left.pop(number, None)
+        if data is None and version is None and number not in self._pages:
+            return  # a page of an earlier object has gone, and none is needed there
         page = self._pages.setdefault(number, _Page())
         page.stored, page.version = data, version
-        self._left.pop(number, None)
 
     def left_behind(self, number: int, uid: str) -> None:
         """The hub holds a page of an earlier object there: it says nothing, and is in the way."""

@@ -10,7 +10,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from rollout.fleet.book import RecordBook
-from rollout.fleet.observations import NOT_BROUGHT, Observation, stand
+from rollout.fleet.losses import Losses
+from rollout.fleet.observations import NOT_BROUGHT, Observation, reported_of, stand
 from rollout.fleet.rejections import Rejection, refusal
 from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.terms import (
@@ -18,9 +19,10 @@ from rollout.fleet.terms import (
     misplaced_gate,
     places_in,
     relevant_outages,
+    reselected,
+    rollout_on,
     shut_gates,
     until_expiry,
-    watched,
 )
 from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
@@ -63,8 +65,7 @@ class LiveRollout:
         self.soaked = Soaked()
         self.witness: Witness | None = None
         self.retreat: Retreat | None = None  # who goes back now, while a revision is taken back
-        self._lost: dict[str, str] = {}
-        self._lent: frozenset[str] = frozenset()  # of those, what another placement selects now
+        self.losses = Losses()
         self._terms: Terms | None = None
         self.ledger = Ledger(Rollout("", Staging(), {}), now)
         self.last = Step()  # the latest answer
@@ -82,22 +83,14 @@ class LiveRollout:
     @property
     def lost(self) -> Mapping[str, str]:
         """What counts as lost: cluster to the key of its stage."""
-        return {c: key for c, key in self._lost.items() if c not in self._lent}
-
-    @property
-    def missed(self) -> frozenset[str]:
-        """All that was lost, whoever selects it now."""
-        return frozenset(self._lost)
-
-    def has_standing(self, cluster: str) -> bool:
-        return cluster in self.ledger.standings
+        return self.losses.missed()
 
     def restore(self, record: Record, now: datetime) -> None:
         """Go on from a record that was read back, before anything is agreed or observed."""
         standings: dict[str, Standing] = {}
         for cluster, line in record.lines.items():
             if line.lost_from:
-                self._lost[cluster] = line.lost_from
+                self.losses.add(cluster, line.lost_from)
             elif line.standing is not None:
                 standings[cluster] = line.standing
             if line.cause:
@@ -116,6 +109,7 @@ class LiveRollout:
         """
         if terms == self._terms:
             return
+        ended = self._ended(now)
         before, self._terms = self._terms, terms
         if terms.revision != self.head.revision:
             self._supersede(terms.revision)
@@ -123,42 +117,35 @@ class LiveRollout:
         outages = relevant_outages(self.head, terms.outages, self.ledger.standings.values())
         self.book.set_head(replace(self.head, seen=seen, outages=outages))
         staging = terms.strategy.stages(terms.spec, replace(terms.selection, seen=seen))
-        standings = dict(self.ledger.standings)
+        standings = {**self.ledger.standings, **ended}
         timing = Timing(terms.soak, terms.spec.deadline, terms.grace, outages)
         read = before.selection if before is not None and before.is_known else None
         if terms.is_known and read != terms.selection:
             self._part(standings, staging, terms.revision, timing, available, now)
-        rollout = Rollout(
-            terms.revision,
-            staging,
-            standings,
-            timing,
-            self.head.passed,
-            terms.intents.skipped,
-            dict(self.lost),
-            self.ledger.rollout.hold,
-            terms.intents.strict_tolerance,
-            terms.intents.held,
-        )
+        hold, passed = self.ledger.rollout.hold, self.head.passed
+        rollout = rollout_on(terms, staging, standings, timing, passed, self.lost, hold)
         self.ledger.reset(rollout, now)
+        for cluster in ended.keys() & standings.keys():
+            self._write(cluster)
         for cluster in sorted(self.observations.keys() | standings.keys()):
             self.observe(cluster, self.observations.get(cluster), now)
+
+    def _ended(self, now: datetime) -> dict[str, Standing]:
+        """What has come to its end on the terms so far stays so on others (row 11), also on an older
+        revision, of which no step tells: else a longer deadline would put it in flight again.
+        """
+        if self._terms is None or self._terms.as_ocm is not None:
+            return {}
+        timing, known = self.ledger.rollout.timing, self.ledger.standings.items()
+        return {c: end for c, s in known if (end := concluded(s, timing, now)) is not s}
 
     def reselect(
         self, selection: Selection, known: bool, available: Callable[[str], bool], now: datetime
     ) -> None:
-        """Go on as last agreed with other clusters: what is asked for now cannot be honoured.
-
-        After a restart nothing was agreed yet: then the record's revision is watched, and nothing
-        is judged of it until it is known again how.
-        """
-        if self._terms is not None:
-            terms = replace(self._terms, selection=selection, is_known=known)
-        elif self.head.revision:
-            terms = watched(self.head.revision, selection, known)
-        else:
-            return
-        self.agree(terms, available, now)
+        """Go on as last agreed with other clusters: what is asked for now cannot be honoured."""
+        terms = reselected(self._terms, self.head.revision, selection, known)
+        if terms is not None:
+            self.agree(terms, available, now)
 
     def settle_lost(self, selected: Container[str], touched: Iterable[str], now: datetime) -> None:
         """What was lost here and is another placement's now is that one's to judge (rows 17, 21).
@@ -171,19 +158,19 @@ class LiveRollout:
         before = self.lost
         for cluster in touched:
             self._forget(cluster)
-        self._lent = frozenset(c for c in self._lost if c in selected)
+        self.losses.lend(selected)
         if self.lost != before:
             self.ledger.reset(replace(self.ledger.rollout, lost=dict(self.lost)), now)
 
     def _forget(self, cluster: str) -> None:
         """It is no cluster of this rollout, and nothing is held against it."""
-        self._lost.pop(cluster, None)
+        self.losses.discard(cluster)
         self.causes.pop(cluster, None)
         self.soaked.forget(cluster)
         self.book.set(cluster, None)
 
     def _supersede(self, revision: str) -> None:
-        for cluster in list(self._lost):
+        for cluster in self.losses.all():
             self._forget(cluster)
         self.rejections.clear()
         self.book.set_head(self.head.superseded(revision))
@@ -207,13 +194,13 @@ class LiveRollout:
             phase = judge(standing, revision, timing, now).phase
             at_stake = standing.revision == revision and (phase.holds_slot or phase.is_failure)
             if at_stake and not available(cluster):
-                self._lost[cluster] = places.get(cluster, UNKNOWN_STAGE)
+                self.losses.add(cluster, places.get(cluster, UNKNOWN_STAGE))
                 self.causes[cluster] = "Lost"
                 self._write(cluster)
             else:
                 self._forget(cluster)
-        for cluster in [c for c in self._lost if c in members]:
-            del self._lost[cluster]
+        for cluster in self.losses.all() & members.keys():
+            self.losses.discard(cluster)
             self.causes.pop(cluster, None)
             self.book.set(cluster, None)
 
@@ -369,11 +356,7 @@ class LiveRollout:
     def _as_ocm(self, strategy: Obj, hold: Hold | None, now: datetime) -> Step:
         """OCM's answer follows from the works alone; the record only keeps who was touched."""
         assert self._terms is not None
-        reported = {
-            cluster: seen.reported
-            for cluster, seen in self.observations.items()
-            if seen.content == self.revision and seen.reported is not None
-        }
+        reported = reported_of(self.observations, self.revision)
         groups = self._terms.selection.groups
         step = ocm_step(strategy, groups, reported, hold, now)
         if self.witness is not None:
@@ -399,7 +382,7 @@ class LiveRollout:
 
     def _write(self, cluster: str) -> None:
         standing = self.ledger.standings.get(cluster)
-        lost = self._lost.get(cluster, "")
+        lost = self.losses.stage_of(cluster)
         if standing is None and not lost:
             self.book.set(cluster, None)
         else:

@@ -134,8 +134,9 @@ class Membership(Generic[S]):
         """
         for placement, share in self.shares.items():
             others = [s.live for name, s in self.shares.items() if name != placement]
-            selected = {c for c in share.live.missed if self.members.get(c, placement) != placement}
-            touched = {c for c in share.live.missed if any(o.has_standing(c) for o in others)}
+            lost = share.live.losses.all()
+            selected = {c for c in lost if self.members.get(c, placement) != placement}
+            touched = {c for c in lost if any(c in other.ledger.standings for other in others)}
             share.live.settle_lost(selected, touched, now)
 
     def note_basis(

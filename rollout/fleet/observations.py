@@ -3,6 +3,7 @@
 All instants are the hub's: a health counts since the hub first saw it, unbroken.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -35,6 +36,15 @@ class Observation:
 def unbrought(revision: str, reason: str) -> Observation:
     """Of a cluster that the revision cannot be brought to, for what it lacks."""
     return Observation(revision, Health.FAILED, reason, is_brought=False)
+
+
+def reported_of(observations: Mapping[str, Observation], content: str) -> dict[str, Reported]:
+    """What is said in OCM's words by the clusters that carry this."""
+    return {
+        cluster: seen.reported
+        for cluster, seen in observations.items()
+        if seen.content == content and seen.reported is not None
+    }
 
 
 def stand(

@@ -1,6 +1,6 @@
 """On what terms is a rollout carried on, and what follows from them at one instant?"""
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
@@ -18,6 +18,7 @@ from rollout.strategies.base import (
     Standing,
     Step,
     Strategy,
+    Timing,
 )
 from rollout.strategies.gates import Approved, checkpoints, misplaced
 from rollout.strategies.stages import All
@@ -49,10 +50,43 @@ class Terms:
     """Whether the selection could be read; where not, nobody is taken to have left."""
 
 
-def watched(revision: str, selection: Selection, known: bool) -> Terms:
-    """The terms of a revision of which nobody knows how it was rolled out: nothing is judged of it."""
+def reselected(
+    agreed: Terms | None, revision: str, selection: Selection, known: bool
+) -> Terms | None:
+    """The terms agreed last with other clusters.
+
+    After a restart none were agreed yet: then the record's revision ("": there is none) is watched,
+    and nothing is judged of it until it is known again how.
+    """
+    if agreed is not None:
+        return replace(agreed, selection=selection, is_known=known)
+    if not revision:
+        return None
     terms = Terms(revision, RolloutSpec(), All(), selection, UNTIL_THEN, UNTIL_THEN)
     return replace(terms, is_known=known)
+
+
+def rollout_on(
+    terms: Terms,
+    staging: Staging,
+    standings: Mapping[str, Standing],
+    timing: Timing,
+    passed: frozenset[str],
+    lost: Mapping[str, str],
+    hold: Hold | None,
+) -> Rollout:
+    return Rollout(
+        terms.revision,
+        staging,
+        standings,
+        timing,
+        passed,
+        terms.intents.skipped,
+        dict(lost),
+        hold,
+        terms.intents.strict_tolerance,
+        terms.intents.held,
+    )
 
 
 def shut_gates(

@@ -162,8 +162,8 @@ class Payloads:
 
     def of(self, raw: bytes) -> Any:
         """What the bytes say: the same object as the last time."""
-        found = self._kept.pop(raw, None)
-        if found is None:
+        found = self._kept.pop(raw, _ABSENT)  # null is a payload, too
+        if found is _ABSENT:
             found = _ANY.decode(raw)
             self._size += len(raw)
         self._kept[raw] = found

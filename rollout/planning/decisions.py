@@ -2,8 +2,9 @@
 
 Pages are PlacementDecisions. While they are rewritten no cluster is ever missing from all of them: it
 reaches its new page before it leaves the old one. Mostly that is an order of the pages, in which each
-is written once; pages that exchange clusters are written twice. Pages nobody wants go last, then the
-status tells of it all.
+is written once; pages that exchange clusters, and those that wait for these, are written twice. Pages
+that only lose clusters follow when all others have theirs, then pages nobody wants go, then the status
+tells of it all.
 Source: OCM placement spec 3.2 to 3.6. Differences: adding comes before removing, labels of others
 are kept and the owner reference is repaired, scores in the decisions.
 """
@@ -273,9 +274,10 @@ class _Pages:
         gains = [self._fill(page, (*page.clusters, *moving[page.name]), fixed) for page in left]
         again = {*fixed, *(self._ref(page.name) for page in left)}
         losses = [self._fill(page, page.clusters, again) for page in left if moving[page.name]]
+        emptied = [self._fill(p, p.clusters, fixed) for p in self.changed if self._only_loses(p)]
         scores = [self._fill(page, page.clusters, fixed) for page in self.rescored]
         deletes = [Delete(self._ref(d.name), d.uid) for d in self.redundant]
-        waves: list[Sequence[Write]] = [meta, *filled, gains, losses, scores, deletes]
+        waves: list[Sequence[Write]] = [meta, *filled, gains, [*losses, *emptied], scores, deletes]
         return tuple(tuple(wave) for wave in waves if wave)
 
     def _moving(self, page: Page) -> list[str]:
@@ -287,14 +289,15 @@ class _Pages:
         """An order in which each page is filled once: where its clusters go to comes first.
 
         Returns: pages by wave, and those for which there is no such order, or none so short. These
-        are filled twice: with those that leave them, then without.
+        are filled twice: with those that leave them, then without. Pages that only lose clusters are
+        in neither: nobody waits for them.
         """
         place = {cluster: page.name for page in self.changed for cluster in page.clusters}
         after = {
             page.name: {place[c] for c in self._moving(page) if c in place} for page in self.changed
         }
         turns: list[list[Page]] = []
-        left = list(self.changed)
+        left = [page for page in self.changed if not self._only_loses(page)]
         while left and len(turns) < LONGEST_ORDER:
             waiting = {page.name for page in left}
             turn = [page for page in left if after[page.name].isdisjoint(waiting)]
@@ -303,6 +306,9 @@ class _Pages:
             turns.append(turn)
             left = [page for page in left if not after[page.name].isdisjoint(waiting)]
         return turns, left
+
+    def _only_loses(self, page: Page) -> bool:
+        return frozenset(page.clusters) <= frozenset(self._clusters(page))
 
     def _ref(self, name: str) -> Ref:
         return Ref(PLACEMENT_DECISION, f"{self.placement.namespace}/{name}")

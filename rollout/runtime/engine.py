@@ -34,6 +34,8 @@ LEISURE = 9
 """Of the time of the engine's thread, one object in a hurry takes no more than a tenth."""
 SHORTEST = timedelta(milliseconds=100)
 """A server that asks to come back at once is asked again no sooner than this."""
+_GATHERED = "gathered"
+"""The timer of news that wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +47,9 @@ class Pace:
     )
     """News of an object is planned at once; then news and due timers are gathered for this long."""
     from_landing: Container[Kind] = ()
-    """Of these kinds that span begins when the plan's last write has landed: each plan writes an
-    object at most once, and two plans write it no sooner than this after one another. The planners of
-    the others bound their writes themselves."""
+    """Of these kinds that span begins when the plan's last write has landed: a plan writes an
+    object once, hardly ever twice, and two plans write it no sooner than this after one another. The
+    planners of the others bound their writes themselves."""
     quiet: Mapping[Kind, timedelta] = field(default_factory=dict)
     """Of these kinds not even the first news is planned at once, but when none has come for this
     long, or after the least interval: what happens to many objects together is planned once."""
@@ -91,7 +93,7 @@ class Engine:
         self._out: Counter[Kind] = Counter()  # plans that are being carried out
         self._parked: dict[Kind, deque[Ref]] = {}  # keys that wait for one of those to end
         self._intervals: dict[Ref, timedelta] = {}  # of objects in a hurry
-        self._gathering: set[Ref] = set()
+        self._gathering: dict[Ref, datetime] = {}  # until when
         self._heard: dict[Ref, tuple[datetime, datetime]] = {}  # first and last, where quiet is due
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._watches = Watches(
@@ -101,7 +103,7 @@ class Engine:
     def _woken(self, key: Hashable) -> None:
         """Called by timers, on whatever thread: post, and do nothing else."""
         assert isinstance(key, tuple)
-        self.inbox.put(Broken(key[1]) if key[0] == "list" else Woken(key[1]))
+        self.inbox.put(Broken(key[1]) if key[0] == "list" else Woken(key[1], key[0]))
 
     # -- news ----------------------------------------------------------------------------------
 
@@ -144,12 +146,18 @@ class Engine:
             self._gather(ref, soonest)
 
     def _gather(self, ref: Ref, until: datetime) -> None:
-        self._gathering.add(ref)
-        self.timers.arm(("gathered", ref), until)
+        self._gathering[ref] = until
+        self.timers.arm((_GATHERED, ref), until)
 
-    def _wake(self, ref: Ref, now: datetime) -> None:
+    def _wake(self, ref: Ref, timer: str, now: datetime) -> None:
         """A timer of the key is due: queue it, unless more is being heard of it right now."""
-        self._gathering.discard(ref)
+        if timer == _GATHERED:
+            until = self._gathering.pop(ref, None)
+            if until is None:
+                return  # it fired, and before that was taken in all was planned
+            if now < until:  # or another one was set
+                self._gather(ref, until)
+                return
         heard = self._heard.get(ref)
         if heard is not None:
             first, last = heard
@@ -213,8 +221,8 @@ class Engine:
         match message:
             case Event():
                 self._see(message, now)
-            case Woken(ref):
-                self._wake(ref, now)
+            case Woken(ref, timer):
+                self._wake(ref, timer, now)
             case Answered(flight, write, outcome):
                 self._answer(flight, write, outcome, now)
             case Broken(kind):
@@ -225,9 +233,8 @@ class Engine:
     def _plan(self, ref: Ref, now: datetime) -> None:
         self._last_pass[ref] = now
         self._heard.pop(ref, None)
-        if ref in self._gathering:  # all that was heard is planned now
-            self._gathering.discard(ref)
-            self.timers.cancel(("gathered", ref))
+        if self._gathering.pop(ref, None) is not None:  # all that was heard is planned now
+            self.timers.cancel((_GATHERED, ref))
         self.passes += 1
         try:
             plan = self._planners[ref.kind].plan(ref.key, self.fleet.view(ref.kind), now)
@@ -237,6 +244,7 @@ class Engine:
             self.failures += 1
             log.exception("planning %s failed; it is tried again later", ref)
             self._queue.done(ref)
+            self._let_in(ref.kind)
             self.timers.arm(("retry", ref), now + self._queue.backoff(ref))
             return
         for note in plan.notes:
@@ -336,20 +344,26 @@ class Engine:
         """All writes are back: let the key go, and say when to look at it again."""
         ref = flight.ref
         self._out[ref.kind] -= 1
-        if parked := self._parked.get(ref.kind):
-            self._queue.back(parked.popleft())
+        self._let_in(ref.kind)
         rechecks = [flight.plan.recheck_at, flight.retry_at]
-        if wait := self._pause(flight):
+        wait = self._pause(flight)
+        if wait:
             rechecks.append(now + wait)
         soonest = now + self._interval(ref)
         wanted = [max(at, soonest) for at in rechecks if at is not None]
         if flight.plan.status_due_at is not None:
-            wanted.append(flight.plan.status_due_at)  # one instant: there is nothing to gather
+            # One instant, so there is nothing to gather.
+            wanted.append(max(flight.plan.status_due_at, now + wait))
         if wanted:
             self.timers.arm(("recheck", ref), min(wanted))
         else:
             self.timers.cancel(("recheck", ref))
         self._let_go(flight, now)
+
+    def _let_in(self, kind: Kind) -> None:
+        """One of those that wait for their turn, if any does."""
+        if parked := self._parked.get(kind):
+            self._queue.back(parked.popleft())
 
     def _pause(self, flight: Flight) -> timedelta:
         """How long to rest for the sake of what did not land; longer each time nothing else did, either.

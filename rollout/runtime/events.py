@@ -252,7 +252,9 @@ class EventWriter:
             told = self._next()
             stopping = None in told
             self._write([write for item in told if item and (write := self._told(*item))])
-            self._write(self._chronicle.due(self._clock.now(), all_of_them=stopping))
+            due = self._chronicle.due(self._clock.now(), all_of_them=stopping)
+            for first in range(0, len(due), AT_ONCE):
+                self._write(due[first : first + AT_ONCE])
 
     def _next(self) -> "list[_Told | None]":
         """What waits, at most as much as is written at once; nothing after a while without."""

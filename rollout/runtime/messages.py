@@ -12,9 +12,10 @@ from rollout.runtime.io import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """A timer has fired."""
+    """A timer has fired: which one of the object's."""
 
     ref: Ref
+    timer: str = ""
 
 
 @dataclass(frozen=True, slots=True)
