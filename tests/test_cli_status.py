@@ -178,6 +178,15 @@ def test_an_end_that_comes_while_one_waits_is_not_doubted() -> None:
     assert (again.wait(10 * MIN), again.clock.now()) == (4, T0 + 2 * SEC)
 
 
+def test_one_end_after_the_other_is_still_doubted_where_it_has_not_gone_on_between() -> None:
+    """`resume` and `approve` were said: the engine has heard of the first alone."""
+    paused, gate = [progressing("False", "Paused")], [progressing("False", "ApprovalNeeded")]
+    rolling, done = [progressing("True", "RollingOut")], [ready("RolledOut")]
+    waiting = Waiting(gate, rolling, done, first=paused, each=SEC / 2)
+
+    assert waiting.wait(10 * MIN) == 0
+
+
 @pytest.mark.parametrize(("timeout", "grace"), [(10 * MIN, 0 * SEC), (0 * SEC, GRACE)])
 def test_who_has_no_time_to_doubt_is_told_at_once(timeout: timedelta, grace: timedelta) -> None:
     waiting = Waiting(first=[progressing("False", "Paused")])

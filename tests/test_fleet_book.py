@@ -158,6 +158,17 @@ def test_a_page_that_turns_out_to_be_of_an_earlier_owner_is_replaced_and_not_wri
     assert book.leftovers() == book.writes() == []
 
 
+def test_a_page_of_an_earlier_owner_that_is_collected_is_not_made_anew() -> None:
+    book, hub = filled(1)
+    hub.tell(book, 1)
+
+    book.left_behind(7, "uid-0")
+    assert book.leftovers() == []  # nothing of ours is to stand there
+    book.seen(7, None, None)
+
+    assert book.writes() == []
+
+
 def test_a_key_that_somebody_added_to_a_page_is_left_alone() -> None:
     """Row 24. Otherwise the page would be written in every pass, and never be right."""
     book, hub = filled(3)

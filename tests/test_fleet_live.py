@@ -212,3 +212,23 @@ def test_a_selection_that_cannot_be_read_after_a_restart_costs_nobody_his_standi
     assert hub.phases() == "a:Soaked b:Soaked c:Progressing d:Progressing"
     assert dict(hub.live.lost) == {}
     assert hub.remembered() == "abcd"
+
+
+def test_what_timed_out_on_an_older_revision_is_not_in_flight_again_without_a_deadline() -> None:
+    """S1: those clusters would be written without a slot, beside others that are in flight."""
+    held = Hold("Paused", "")
+    hub = Hub(spec_of(limit=2, budget=4))
+    hub.turn()
+    hub.revision = B
+    hub.agree()
+    hub.later(DEADLINE)
+    hub.turn(held)
+    assert (hub.phase("a"), hub.phase("b")) == (Phase.WAITING, Phase.WAITING)
+
+    hub.revision, hub.spec = "revision-c", spec_of(limit=2, budget=4, deadline=None)
+    hub.agree()
+    assert (hub.phase("a"), hub.phase("b")) == (Phase.WAITING, Phase.WAITING)
+    hub.turn(held)  # the record is written
+    hub.restart()
+    assert (hub.phase("a"), hub.phase("b")) == (Phase.WAITING, Phase.WAITING)
+    assert len(hub.turn().touch) == 2

@@ -21,6 +21,14 @@ def test_equal_payloads_are_one_object_and_bounded() -> None:
     assert payloads.of(b'{"a": 1}') == first
 
 
+def test_a_null_is_a_payload_and_counted_once() -> None:
+    payloads = Payloads(most_bytes=100)
+    first = payloads.of(b'{"a": 1}')
+
+    assert {payloads.of(b"null") for _ in range(100)} == {None}
+    assert payloads.of(b'{"a": 1}') is first
+
+
 def test_works_of_one_template_share_their_spec_and_nothing_else() -> None:
     reader = Reader()
     texts = [

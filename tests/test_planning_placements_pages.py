@@ -3,6 +3,7 @@
 from collections import Counter
 from datetime import timedelta
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -137,6 +138,33 @@ def test_gains_land_before_losses_and_deletions_come_last() -> None:
         [("Delete", f"p-decision-{n}") for n in (2, 3, 4)],
         [("PatchStatus", "p")],
     ]
+
+
+@pytest.mark.parametrize("newcomers", ["z", "xyz"])
+def test_a_page_that_only_loses_clusters_waits_until_the_newcomers_are_there(
+    newcomers: str,
+) -> None:
+    world = simple()
+    for name in "abcd":
+        world.cluster(name, {"g": "g1", "env": "prod"})
+    world.cluster("m", {"g": "g2", "env": "prod"})
+    world.placement(
+        {**groups("g1", "g2", "g3"), "numberOfClusters": 5, "predicates": [predicate(ENV)]}
+    )
+    world.settle()
+    for name in "abc"[: len(newcomers)]:
+        world.cluster(name, {"g": "g1"})  # it matches no more
+    world.cluster("m", {"g": "g3", "env": "prod"})
+    for name in newcomers:
+        world.cluster(name, {"g": "g2", "env": "prod"})
+
+    fewest = 5
+    for write in world.plan().writes:
+        world.write(write)
+        fewest = min(fewest, len(set(world.decided())))
+
+    assert fewest == 5
+    assert set(newcomers) < set(world.decided())
 
 
 def test_pages_that_move_up_are_written_once_each_in_their_order() -> None:

@@ -1,6 +1,7 @@
 """Are events few, whole and harmless? The chronicle by tables, the writer with its own thread."""
 
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,9 +21,17 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from rollout.planning.plan import Create, Note, Patch
-from rollout.runtime.events import BURST, EVENT, QUEUED, Chronicle, EventWriter, event_object
-from rollout.runtime.io import InlineIo
+from rollout.planning.plan import Create, Note, Patch, Write
+from rollout.runtime.events import (
+    AT_ONCE,
+    BURST,
+    EVENT,
+    QUEUED,
+    Chronicle,
+    EventWriter,
+    event_object,
+)
+from rollout.runtime.io import Done, InlineIo
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
@@ -183,6 +192,17 @@ class Slow:
         return changes
 
 
+class Waves:
+    """Notes how many writes go out at a time."""
+
+    def __init__(self, io: InlineIo) -> None:
+        self.io, self.sizes = io, list[int]()
+
+    def send(self, writes: Sequence[Write], done: Done) -> None:
+        self.sizes.append(len(writes))
+        self.io.send(writes, done)
+
+
 def writer(hub: Any, dropped: list[str]) -> EventWriter:
     return EventWriter(
         InlineIo(hub), SystemClock(), "pod", lambda ref: f"uid of {ref.name}", dropped.append
@@ -199,6 +219,20 @@ def test_the_teller_never_waits_and_what_is_too_much_is_dropped() -> None:
     assert set(dropped) == {"queue"}
     hub.let_go.set()
     events.stop()
+
+
+def test_counts_go_out_no_more_at_a_time_than_first_notes() -> None:
+    hub = MemoryHub(VirtualClock(T0))
+    io, clock = Waves(InlineIo(hub)), VirtualClock(T0)
+    events = EventWriter(io, clock, "pod")
+    for i in range(20):
+        for _ in range(2):  # the second one is only counted
+            events.tell(Note(Ref(REPLICA_SET, f"default/w{i}"), "R", "m"), T0)
+    events.start()
+    events.stop()
+
+    assert sum(io.sizes) == 40
+    assert max(io.sizes) <= AT_ONCE
 
 
 def test_what_was_told_is_written_before_the_end() -> None:
