@@ -131,7 +131,10 @@ def test_ten_thousand_events_missed_while_out_of_touch_are_made_up_for_with_few_
     # asks a second time where a connection breaks.
     assert refused <= 2 * watches * (8 + out / 2.5)
     reads = [a for a in asked if a.method == "GET"]
-    assert len(reads) <= 4 * watches  # a watch, perhaps a list, and what was read back
+    assert sum(a.watching for a in reads) <= 2 * watches
+    # Perhaps a list. Who is planned before the works are heard of writes over versions of before the
+    # 10,000 events: those are read back, each once.
+    assert sum(not a.watching for a in reads) <= watches + 1.5 * len(CLUSTERS)
     touched = _touched(asked)
     assert len(touched) <= len(wanted) + 1  # what was deleted is put back, then brought up to date
     assert len(set(touched)) == len(wanted)
