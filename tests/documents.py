@@ -83,3 +83,15 @@ GOOD: list[Obj] = [
     workload(type="Progressive", progressive={"maxConcurrency": "25%", "maxFailures": "5"}),
     of("ConfigMap", data=5),
 ]
+
+
+def every_place(obj: Any, value: object) -> list[Any]:
+    """Copies of ``obj``, each with ``value`` in another place."""
+    places: list[Any] = [value]
+    if isinstance(obj, dict):
+        for name, inner in obj.items():
+            places += [{**obj, name: new} for new in every_place(inner, value)]
+    elif isinstance(obj, list):
+        for i, inner in enumerate(obj):
+            places += [[*obj[:i], new, *obj[i + 1 :]] for new in every_place(inner, value)]
+    return places

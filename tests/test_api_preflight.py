@@ -1,13 +1,12 @@
 """Every error and warning about a set of files, at once, with what to do: texts, objects, placements."""
 
-from typing import Any
-
 import pytest
 import yaml
 
 from rollout.api.load import Document, Loaded, load_text
 from rollout.api.preflight import Severity, preflight
 from rollout.model.kinds import Obj
+from tests.documents import every_place
 from tests.preflight import (
     BINDING,
     CLUSTERS,
@@ -138,18 +137,6 @@ def test_objects_without_a_namespace_are_in_the_one_asked_for() -> None:
 
 
 VALUES: list[object] = [None, True, -1, 1.5, "", "x y", [], [[]], {}, {"a": 0}]
-
-
-def every_place(obj: Any, value: object) -> list[Any]:
-    """Copies of ``obj``, each with ``value`` in another place."""
-    places: list[Any] = [value]
-    if isinstance(obj, dict):
-        for name, inner in obj.items():
-            places += [{**obj, name: new} for new in every_place(inner, value)]
-    elif isinstance(obj, list):
-        for i, inner in enumerate(obj):
-            places += [[*obj[:i], new, *obj[i + 1 :]] for new in every_place(inner, value)]
-    return places
 
 
 @pytest.mark.parametrize("value", VALUES)

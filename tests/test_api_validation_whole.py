@@ -12,7 +12,7 @@ from rollout.api.shapes import SHAPES
 from rollout.api.validation import validate
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem, joined
-from tests.documents import GOOD, of, work
+from tests.documents import GOOD, every_place, of, work
 
 
 @pytest.mark.parametrize("document", [None, 5, "text", [], [{}]])
@@ -110,18 +110,6 @@ def test_unknown_fields_are_allowed_and_survive_byte_for_byte(good: Obj, unknown
     model = SHAPES[obj["kind"]].model_validate(obj)
     assert json.dumps(model.to_wire(), sort_keys=True) == before
     assert json.dumps(obj, sort_keys=True) == before
-
-
-def every_place(obj: Any, value: Any) -> list[Any]:
-    """Copies of ``obj``, each with ``value`` in another place."""
-    places: list[Any] = [value]
-    if isinstance(obj, dict):
-        for name, inner in obj.items():
-            places += [{**obj, name: new} for new in every_place(inner, value)]
-    elif isinstance(obj, list):
-        for i, inner in enumerate(obj):
-            places += [[*obj[:i], new, *obj[i + 1 :]] for new in every_place(inner, value)]
-    return places
 
 
 @pytest.mark.parametrize(
