@@ -1,6 +1,7 @@
 """What a ManifestWorkReplicaSet's plan consists of, wave by wave: from its finalizer to its status."""
 
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 
@@ -225,8 +226,8 @@ def test_the_status_has_a_precondition_but_where_the_finalizer_goes_before_it() 
 
 def test_a_status_is_held_back_until_the_last_one_is_old_enough() -> None:
     policy = replace(DEFAULT, tell_every=SEC)
-    d = Desk([*decided("c1", "c2"), make.workload()], policy).converge()
-    for name, at in (("c1", 0), ("c2", 999)):
+    d = Desk([*decided(*"abcde"), make.workload()], policy).converge()
+    for name, at in (("a", 0), ("b", 999)):
         d.report(name, **DONE)
         held = d.later(at * SEC / 1000).plan()
         d.do(*(w for w in held.writes if w.ref.kind is CONFIG_MAP))
@@ -237,6 +238,29 @@ def test_a_status_is_held_back_until_the_last_one_is_old_enough() -> None:
     (told,) = d.later(SEC / 1000).plan().writes
     assert isinstance(told, PatchStatus)
     assert told.status["summary"]["applied"] == 2
+
+
+@pytest.mark.parametrize(
+    ("soaks", "reports", "due"),
+    [
+        ("0s", "ab", 1 * SEC),  # 3 are left: more than came
+        ("0s", "abc", 2 * SEC),  # 2 are left: the end comes sooner than another second
+        ("0s", "abcde", 1 * SEC),  # that is the end
+        ("1h", "abcde", 1 * SEC),  # it is not, but nothing is left that comes soon
+    ],
+)
+def test_a_status_does_not_keep_the_end_waiting_that_comes_right_after_it(
+    soaks: str, reports: str, due: timedelta
+) -> None:
+    strategy = make.progressive(maxConcurrency="100%", minSuccessTime=soaks)
+    policy = replace(DEFAULT, tell_every=SEC)
+    d = Desk([*decided(*"abcde"), make.workload(strategy=strategy)], policy).converge()
+    for name in reports:
+        d.report(name, **DONE)
+
+    plan = d.plan()
+    assert plan.status_due_at == T0 + due
+    assert plan.pressing is (due > SEC)  # the end is looked for all the more often
 
 
 @pytest.mark.parametrize(

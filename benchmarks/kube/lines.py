@@ -143,11 +143,13 @@ class Bench:
 
     # -- without a controller ------------------------------------------------------------------
 
-    async def _bare(self, name: str, version: str, at_once: int = BARE_AT_ONCE) -> dict[str, float]:
+    async def _bare(
+        self, name: str, version: str, *more: str, at_once: int = BARE_AT_ONCE
+    ) -> dict[str, float]:
         """Write these works in a process that does nothing else. Returns: what it says at its end."""
         run = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "benchmarks.kube.bare", str(self.kubeconfig), name),
-            *(str(self.clusters), str(at_once), version),
+            *(str(self.clusters), str(at_once), version, *more),
             stdout=asyncio.subprocess.PIPE,
         )
         said, _ = await asyncio.wait_for(run.communicate(), self.patience)
@@ -181,28 +183,29 @@ class Bench:
         await self._remove_bare(fleet.FLOOR)
         await self.seen.until("the floor's works are gone", lambda: not self.seen.works, 60.0)
 
-    async def _bare_loop(self) -> tuple[float, float, float]:
-        """The creates of a workload without a controller.
+    async def _bare_loop(self, *more: str) -> tuple[float, float, float]:
+        """The creates of a workload without a controller; ``more`` words for the loop.
 
         Returns: creates a second, CPU seconds of the loop, and of all.
         """
         self.controller.stop()
         self.probe.count()
         before = self.probe.all_cpu()
-        bare = await self._bare(fleet.BARE, "1")
+        bare = await self._bare(fleet.BARE, "1", *more)
         reached = rate(self.probe.audit.read(), *_WORK_CREATES)
         all_cpu = self.probe.all_cpu() - before + bare["cpu"]
-        self.say(f"bare loop: {reached:.0f}/s, {bare['cpu']:.2f} s CPU")
+        self.say(f"{' '.join(('bare loop', *more))}: {reached:.0f}/s, {bare['cpu']:.2f} s CPU")
         await self._remove_bare(fleet.BARE)
         return reached, bare["cpu"], all_cpu
 
     # -- works ---------------------------------------------------------------------------------
 
     async def _works(self) -> AsyncIterator[Figure]:
-        """The bare loop, then one workload, All, agents silent; then the agents report; repeatedly."""
+        """The bare loops, then one workload, All, agents silent; then the agents report; repeatedly."""
         taken: dict[str, list[float]] = {line: [] for line in _WORKS}
         for _ in range(self.repeat):
             bare, bare_cpu, bare_all = await self._bare_loop()
+            watching, _, watching_all = await self._bare_loop("watching")
             await self._run_controller()
             self.seen.let_agents(False)
             works = await self.probe.take(
@@ -215,7 +218,8 @@ class Bench:
             self.say(f"status: {status.seconds:.2f} s, {status.cpu:.2f} s CPU")
             await self._remove_workload()
             values = (
-                *(bare, bare_cpu, bare_all, reached, reached / bare, bare_all / works.all_cpu),
+                *(bare, bare_cpu, bare_all, watching / bare, bare_all / watching_all),
+                *(reached, reached / bare, bare_all / works.all_cpu, reached / watching),
                 *(works.seconds, works.cpu, status.seconds, status.cpu),
             )
             for line, value in zip(_WORKS, values, strict=True):
@@ -371,8 +375,9 @@ class Bench:
 
 
 _WORKS = {
-    "bare.creates": "/s", "bare.cpu": "s", "bare.all-cpu": "s", "works.creates": "/s",
-    "works.of-bare": "", "works.of-bare-cpu": "",
+    "bare.creates": "/s", "bare.cpu": "s", "bare.all-cpu": "s",
+    "watching.of-bare": "", "watching.of-bare-cpu": "",
+    "works.creates": "/s", "works.of-bare": "", "works.of-bare-cpu": "", "works.of-watching": "",
     "works.seconds": "s", "works.cpu": "s", "status.seconds": "s", "status.cpu": "s",
 }  # fmt: skip
 """Line -> unit, as they are taken together."""

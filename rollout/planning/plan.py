@@ -120,7 +120,8 @@ class Plan:
 
     The next wave goes out only if all before it have landed, but for those that concern one
     cluster only (`concerns_one_cluster`). ``braked``: why removals that would be due are held.
-    ``pressing``: clusters wait for others, so that news can let more be done at once.
+    ``pressing``: clusters wait for others, so that news can let more be done at once; or the end is
+    near, and people wait for it.
     ``status_due_at``: a status is held back until then, since the last one is too young.
     """
 

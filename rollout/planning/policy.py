@@ -29,7 +29,8 @@ class Policy:
     brake_window: timedelta = timedelta(minutes=10)
     """... within this time, with no change of spec, holds the removals (row 16)."""
     tell_every: timedelta = timedelta(0)
-    """The status of a ManifestWorkReplicaSet is written at most once in such a span."""
+    """The status of a ManifestWorkReplicaSet is written at most once in such a span, and right before
+    its end once in two (`rollout.planning.status.is_nearly_done`)."""
     schedules_here: bool = True
     """Whether placements are decided by this engine, or by others (row 15)."""
 

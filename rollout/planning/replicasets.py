@@ -19,7 +19,7 @@ from rollout.planning.notes import rollout_notes
 from rollout.planning.plan import NOTHING, Create, Delete, Patch, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import Removals, cleanup, removals
 from rollout.planning.revisions import Revision, revision_object
-from rollout.planning.status import ShareReport, status_of
+from rollout.planning.status import ShareReport, is_nearly_done, status_of
 from rollout.planning.touches import cause_of
 from rollout.planning.views import Share, View, Workload
 from rollout.strategies.base import Hold, Step
@@ -55,6 +55,7 @@ class _Pass:
         self.revisions = view.revisions(workload.ref.key)
         self.rechecks: list[datetime] = []
         self.status_due_at: datetime | None = None
+        self.is_ending = False
 
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
@@ -90,7 +91,8 @@ class _Pass:
             min(self.rechecks, default=None),
             rollout_notes(workload.ref, replicaset, steps, status),
             gone.hold,
-            any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
+            self.is_ending
+            or any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
             self.status_due_at,
         )
 
@@ -111,7 +113,9 @@ class _Pass:
         told_at = self.workload.told_at
         if status is None or told_at is None:
             return status
-        due_at = told_at + self.view.policy.tell_every
+        span = self.view.policy.tell_every
+        self.is_ending = is_nearly_done(self.replicaset, status)
+        due_at = told_at + (2 * span if self.is_ending else span)
         if due_at <= self.now:
             return status
         self.status_due_at = due_at

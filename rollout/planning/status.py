@@ -80,6 +80,27 @@ def status_of(
     return PatchStatus(Ref(REPLICA_SET, replicaset.key), status, replicaset.version)
 
 
+def is_nearly_done(replicaset: ReplicaSet, status: PatchStatus) -> bool:
+    """Whether the end is nearer than the last status: as many clusters became available since as are left.
+
+    A status that has the same to say but for its counts would only keep the last one waiting.
+    """
+    old: Obj = replicaset.raw.get("status") or {}
+    if _verdicts(old) != _verdicts(status.status):
+        return False
+    now = status.status["summary"]
+    told: int = (old.get("summary") or {}).get("available") or 0
+    came: int = now["available"] - told
+    left: int = now["desiredTotal"] - now["available"]
+    return 0 < left <= came
+
+
+def _verdicts(status: Obj) -> frozenset[tuple[object, ...]]:
+    """What its conditions say, without the messages, which count."""
+    kept = ("type", "status", "reason")
+    return frozenset(tuple(map(c.get, kept)) for c in status.get("conditions") or ())
+
+
 def _revisions(replicaset: ReplicaSet, old: Obj, verdict: Verdict) -> Obj:
     """The revision that last went all the way, and the one that is to be rolled out."""
     update = replicaset.template.content
