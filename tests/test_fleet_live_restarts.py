@@ -8,7 +8,7 @@ import pytest
 from rollout.fleet.observations import Observation
 from rollout.strategies.base import Phase
 from tests.fleets import DEADLINE, MIN, PROGRESSING, SEC, SOAK, SUCCEEDED, T0, US, spec_of
-from tests.live import A, Hub, soaked
+from tests.live import A, B, Hub, soaked
 from tests.record_pages import Pages
 
 
@@ -176,6 +176,40 @@ def test_a_record_that_was_never_written_costs_a_second_look_and_no_second_touch
 
     assert hub.turn().touch == ()
     assert hub.live.ledger.standings["a"].touched == T0
+
+
+def test_a_touch_that_was_never_written_down_is_no_drift_where_its_revision_was_taken_back() -> (
+    None
+):
+    """S4: what may have come of it is judged, and it goes back in its turn, not beside the rollout."""
+    hub = Hub(spec_of(limit=1, budget=0))
+    soaked(hub, "abcd")
+    hub.revision = B
+    hub.agree()
+    hub.pages.flush(hub.live.book)
+    (cluster,) = hub.live.step(None, hub.now).touch
+    hub.live.attempt(cluster, "Supersede", hub.now)
+    hub.write(cluster, B, hub.now)
+    hub.revision = A
+
+    hub.restart()
+
+    assert not hub.live.astray
+    assert hub.live.ledger.standings[cluster].revision == B
+    assert hub.live.soaked.of(cluster) == (A,)
+    hub.turn()
+    assert hub.live.causes[cluster] == "SlotFree"
+
+
+def test_what_others_changed_is_drift_after_a_restart_as_before_it() -> None:
+    hub = Hub(spec_of(limit=1, budget=0))
+    soaked(hub, "abcd")
+    hub.works["a"] = Observation(B, SUCCEEDED)
+    hub.revision = "revision-c"
+
+    hub.restart()
+
+    assert hub.live.ledger.standings["a"].revision == A
 
 
 def test_a_touch_that_is_tried_again_keeps_the_clock_of_the_first_attempt() -> None:

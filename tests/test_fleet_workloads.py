@@ -90,6 +90,18 @@ def test_a_cluster_that_seems_deselected_stays_a_member_for_the_quiet_period() -
     assert workload(d).strays == {"b"}
 
 
+def test_a_cluster_that_moves_to_another_placement_overlaps_with_nothing_in_the_quiet_period() -> (
+    None
+):
+    documents = [*decided("a", placement="one"), *decided("b", "c", placement="two")]
+    d = Desk([*documents, make.workload(placements=["one", "two"])]).converge().later(60 * SEC)
+    redecide(d, "a", "b", placement="one")
+    redecide(d, "c", placement="two")
+
+    assert workload(d).members == {"a": "one", "b": "one", "c": "two"}
+    assert workload(d).shares["two"].overlapped == 0
+
+
 def test_terms_are_agreed_anew_only_where_something_they_depend_on_changed() -> None:
     d = desk("a").converge()
     share = workload(d).shares["p"]

@@ -325,7 +325,8 @@ class AddOnWorkload(Membership[Share]):
             if known
             else self.open_rollout(placement.key, addon.uid, around, now, placement.namespace)
         )
-        reading = read_placement(placement.key, known.reading if known else None, around, now)
+        before = known.reading if known else None
+        reading = read_placement(placement.key, before, taken, around, now)
         total = reading.selection.total
         reading = without(reading, taken)
         configs = self._configs(effective(addon.defaults, placement.configs))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from rollout.fleet.book import RecordBook
+from rollout.fleet.handover import carried_over
 from rollout.fleet.losses import Losses
 from rollout.fleet.observations import NOT_BROUGHT, Observation, reported_of, stand
 from rollout.fleet.rejections import Rejection, refusal
@@ -109,15 +110,16 @@ class LiveRollout:
         """
         if terms == self._terms:
             return
-        ended = self._ended(now)
         before, self._terms = self._terms, terms
+        was, head = self.ledger.rollout, self.head
+        settled = carried_over(before, was, self.observations, head, self.soaked, now)
         if terms.revision != self.head.revision:
             self._supersede(terms.revision)
         seen = self.head.seen | had_members(terms.spec, terms.selection)
         outages = relevant_outages(self.head, terms.outages, self.ledger.standings.values())
         self.book.set_head(replace(self.head, seen=seen, outages=outages))
         staging = terms.strategy.stages(terms.spec, replace(terms.selection, seen=seen))
-        standings = {**self.ledger.standings, **ended}
+        standings = {**self.ledger.standings, **settled}
         timing = Timing(terms.soak, terms.spec.deadline, terms.grace, outages)
         read = before.selection if before is not None and before.is_known else None
         if terms.is_known and read != terms.selection:
@@ -125,19 +127,10 @@ class LiveRollout:
         hold, passed = self.ledger.rollout.hold, self.head.passed
         rollout = rollout_on(terms, staging, standings, timing, passed, self.lost, hold)
         self.ledger.reset(rollout, now)
-        for cluster in ended.keys() & standings.keys():
+        for cluster in settled.keys() & standings.keys():
             self._write(cluster)
         for cluster in sorted(self.observations.keys() | standings.keys()):
             self.observe(cluster, self.observations.get(cluster), now)
-
-    def _ended(self, now: datetime) -> dict[str, Standing]:
-        """What has come to its end on the terms so far stays so on others (row 11), also on an older
-        revision, of which no step tells: else a longer deadline would put it in flight again.
-        """
-        if self._terms is None or self._terms.as_ocm is not None:
-            return {}
-        timing, known = self.ledger.rollout.timing, self.ledger.standings.items()
-        return {c: end for c, s in known if (end := concluded(s, timing, now)) is not s}
 
     def reselect(
         self, selection: Selection, known: bool, available: Callable[[str], bool], now: datetime

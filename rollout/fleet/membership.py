@@ -182,15 +182,22 @@ class Membership(Generic[S]):
 
 
 def read_placement(
-    key: str, before: Reading | None, around: Surroundings, now: datetime
+    key: str,
+    before: Reading | None,
+    taken: Mapping[str, str],
+    around: Surroundings,
+    now: datetime,
 ) -> Reading:
-    """Whom a placement selects, as far as it counts now; ``before`` is the last reading."""
+    """Whom a placement selects, as far as it counts now; ``before`` is the last reading.
+
+    A cluster of another placement (``taken``) that this one selects no more is not kept in mind.
+    """
     return read_selection(
         key,
         around.placement(key),
         around.decisions(key),
         around.decisions_changed_at(key, now),
-        before.selection if before else Selection(),
+        without(before, taken).selection if before else Selection(),
         around.policy,
         now,
     )

@@ -58,7 +58,7 @@ def stand(
     if seen is None:
         return None if standing is None else _silent(standing, now)
     if standing is None or (seen.content != standing.revision and seen.content == revision):
-        return _rebuilt(cluster, seen, revision, now)
+        return rebuilt(cluster, seen, revision, now)
     if seen.content != standing.revision:
         return _silent(standing, now)
     if standing.verdict is Verdict.SOAKED:
@@ -79,7 +79,7 @@ def _silent(standing: Standing, now: datetime) -> Standing:
     return replace(standing, health=Health.SILENT, since=now)
 
 
-def _rebuilt(cluster: str, seen: Observation, revision: str, now: datetime) -> Standing:
+def rebuilt(cluster: str, seen: Observation, revision: str, now: datetime) -> Standing:
     """From the work alone: soaks start again; what succeeded on an older revision is settled."""
     started = seen.started_at if seen.revision == seen.content else None
     touched = min(started, now) if started else now

@@ -239,7 +239,7 @@ class Workload(Membership[Share]):
         known = self.shares.get(ref.name)
         uid, key = replicaset.uid, f"{replicaset.namespace}/{ref.name}"
         live = known.live if known else self.open_rollout(ref.name, uid, around, now)
-        reading = read_placement(key, known.reading if known else None, around, now)
+        reading = read_placement(key, known.reading if known else None, taken, around, now)
         mine = without(reading, taken)
         overlapped = reading.selection.total - mine.selection.total
         counts, labels = known.counts if known else Counts(), work_labels(replicaset, ref.name)

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
 
-from rollout.fleet import addon_workload, addons
+from rollout.fleet import addon_workload, addons, live
 from rollout.fleet.addon_workload import AddOnWorkload
 from rollout.fleet.membership import Membership
 from rollout.fleet.observations import Observation
@@ -112,6 +112,7 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             seed=116,
         ),
         Mutant("S7", "what is missing is rolled out", always(addon_workload, "hold_of", None)),
+        Mutant("S4", "nobody wrote it down: drift", always(live, "carried_over", {}), seed=60289),
         Mutant("S8", "a pause is ignored", always(_Pass, "_hold", None), seed=20),
         Mutant("S9", "both own what they share", _twins),
         Mutant("S9", "the first placement wins", swap(Membership, "deal", _the_first)),

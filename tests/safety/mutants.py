@@ -133,7 +133,7 @@ def _no_memory() -> Iterator[None]:
     """After a restart the record is not read, and works found are none of ours."""
     with (
         patch.object(LiveRollout, "restore", lambda self, record, now: None),
-        patch.object(observations, "_rebuilt", lambda *args: None),
+        patch.object(observations, "rebuilt", lambda *args: None),
     ):
         yield
 
@@ -167,7 +167,7 @@ _SHARED: tuple[tuple[Mutant, int], ...] = (
     (Mutant("S13", "success needs no soak", always(judge, "_succeeded", _SOAKED)), 0),
     (Mutant("S13", "half a deadline", swap(judge, "limit_of", _twice_the_deadline)), 0),
     (
-        Mutant("S13", "what is found has soaked", swap(observations, "_rebuilt", _found), seed=7),
+        Mutant("S13", "what is found has soaked", swap(observations, "rebuilt", _found), seed=7),
         7,
     ),
     (Mutant("S17", "the lost are not missed", swap(LiveRollout, "agree", _in_peace), seed=19), 19),

@@ -76,7 +76,7 @@ _OF_KIND: Mapping[str, Mapping[str, float]] = {
         "S8.Rejected": 20,
         "S8.Undone": 50,
         "S10.went_back": 30,
-        "S10.at_the_limit": 15,
+        "S10.at_the_limit": 10,
         "S10.barred": 100,
         "S14.forecasts": 5,
         "S14.foreseen_touches": 20,

@@ -195,20 +195,20 @@ class Told:
     def _select(self, rollout: Rollout, taken: set[str], now: datetime) -> None:
         placement = self.objects.get(Ref(PLACEMENT, f"{objects.NAMESPACE}/{rollout.name}"))
         rollout.hold, rollout.quiet_until = "", None
-        before = rollout.groups or {}
+        before = _without(rollout.groups or {}, taken)
         if placement is None:
             rollout.hold = "PlacementNotFound"
-            rollout.groups = _without(before, taken) if rollout.groups is not None else None
+            rollout.groups = before if rollout.groups is not None else None
             return
         pages = list(self._pages.get(rollout.name, {}).values())
         rollout.named = named_groups(placement)
         if is_torn(placement, pages):
             rollout.hold = "TornDecisions"
-            rollout.groups = _without(before, taken) if rollout.groups is not None else None
+            rollout.groups = before if rollout.groups is not None else None
             return
         if not decided_by_others(placement) and is_undecided(placement):
             rollout.hold = "NotDecided"
-            rollout.groups = _without(before, taken) if rollout.groups is not None else None
+            rollout.groups = before if rollout.groups is not None else None
             return
         groups = groups_of(pages)
         quiet_until = self.changed_at.get(rollout.name, now) + QUIET

@@ -1,0 +1,63 @@
+"""What becomes of what is known of the clusters when other terms are agreed?
+
+The terms are those that this process agreed before, or those that an earlier one left in its record.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from rollout.fleet.observations import Observation, rebuilt
+from rollout.fleet.rollbacks import Soaked
+from rollout.fleet.terms import Terms
+from rollout.planning.record import Head
+from rollout.strategies.base import Rollout, Standing
+from rollout.strategies.judge import concluded
+
+
+def carried_over(
+    terms: Terms | None,
+    rollout: Rollout,
+    observations: Mapping[str, Observation],
+    head: Head,
+    soaked: Soaked,
+    now: datetime,
+) -> dict[str, Standing]:
+    """Standings that are to be others before the next terms are agreed.
+
+    ``terms`` are the last ones (None: those of an earlier process), ``head`` is what the record says
+    of them. What had soaked where is noted in ``soaked``.
+    """
+    if terms is None:
+        return _unwritten(rollout, observations, head, soaked, now)
+    return _ended(rollout, now) if terms.as_ocm is None else {}
+
+
+def _ended(rollout: Rollout, now: datetime) -> dict[str, Standing]:
+    """What has come to its end on the terms so far stays so on others (row 11), also on an older
+    revision, of which no step tells: else a longer deadline would put it in flight again.
+    """
+    known, timing = rollout.standings.items(), rollout.timing
+    return {c: end for c, s in known if (end := concluded(s, timing, now)) is not s}
+
+
+def _unwritten(
+    rollout: Rollout,
+    observations: Mapping[str, Observation],
+    head: Head,
+    soaked: Soaked,
+    now: datetime,
+) -> dict[str, Standing]:
+    """Touches that a process did not live to write down: the cluster carries what the record was last
+    about, and the record says something else of it. On other terms that would be taken for drift.
+    """
+    found: dict[str, Standing] = {}
+    for cluster, known in rollout.standings.items():
+        seen = observations.get(cluster)
+        if seen is None or seen.content != head.revision or known.revision == head.revision:
+            continue
+        if head.gave(known):
+            continue  # it was taken back: that is drift
+        if known.verdict is not None:  # else nobody can tell what it had come to
+            soaked.note(known, rollout.timing, now)
+        found[cluster] = rebuilt(cluster, seen, head.revision, now)
+    return found
