@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from rollout.fleet.observations import Observation
+from rollout.planning.record import Rollback
 from rollout.strategies.base import Phase
 from tests.fleets import DEADLINE, MIN, PROGRESSING, SEC, SOAK, SUCCEEDED, T0, US, spec_of
 from tests.live import A, B, Hub, soaked
@@ -199,6 +200,29 @@ def test_a_touch_that_was_never_written_down_is_no_drift_where_its_revision_was_
     assert hub.live.soaked.of(cluster) == (A,)
     hub.turn()
     assert hub.live.causes[cluster] == "SlotFree"
+
+
+def test_what_was_given_back_and_never_written_down_is_not_where_it_was() -> None:
+    """S13: else what had soaked there before would count once the rollback is over."""
+    hub = Hub(spec_of(limit=4))
+    soaked(hub, "abcd")
+    hub.later(MIN)
+    hub.revision = B
+    hub.agree()
+    soaked(hub, "abcd")
+    hub.later(MIN)
+    hub.live.book.set_head(replace(hub.live.head, rollback=Rollback(B, "Undo", hub.now)))
+    hub.pages.flush(hub.live.book)
+    hub.live.attempt("a", "Rollback", hub.now, A)
+    hub.write("a", A, hub.now)
+
+    hub.restart()
+
+    assert hub.live.ledger.standings["a"].revision == A
+    assert hub.live.soaked.of("a") == (A,)
+    assert hub.live.soaked.of("b") == (A,)
+    assert not hub.live.astray
+    assert hub.phases() == "a:Outdated b:Soaked c:Soaked d:Soaked"
 
 
 def test_what_others_changed_is_drift_after_a_restart_as_before_it() -> None:

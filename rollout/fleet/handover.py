@@ -47,17 +47,28 @@ def _unwritten(
     soaked: Soaked,
     now: datetime,
 ) -> dict[str, Standing]:
-    """Touches that a process did not live to write down: the cluster carries what the record was last
-    about, and the record says something else of it. On other terms that would be taken for drift.
+    """Touches that a process did not live to write down. On other terms they would be taken for drift,
+    and what they were to take back would count as if it were still there.
     """
     found: dict[str, Standing] = {}
     for cluster, known in rollout.standings.items():
         seen = observations.get(cluster)
-        if seen is None or seen.content != head.revision or known.revision == head.revision:
+        if seen is None or not _is_later(seen, known, head):
             continue
-        if head.gave(known):
-            continue  # it was taken back: that is drift
         if known.verdict is not None:  # else nobody can tell what it had come to
-            soaked.note(known, rollout.timing, now)
+            back = head.rollback
+            undone = known.revision if back is not None and back.revision == known.revision else ""
+            soaked.note(known, rollout.timing, now, undone)
         found[cluster] = rebuilt(cluster, seen, head.revision, now)
     return found
+
+
+def _is_later(seen: Observation, known: Standing, head: Head) -> bool:
+    """Whether a cluster carries what was brought to it after what the record says of it: what the
+    record was last about, or what says of itself that it was begun later.
+    """
+    if seen.content == known.revision:
+        return False
+    if seen.content == seen.revision and seen.started_at and seen.started_at > known.touched:
+        return True
+    return seen.content == head.revision and not head.gave(known)

@@ -18,6 +18,7 @@ from tests.safety.questions import pure, worse_news
 from tests.safety.statuses import StatusJudge
 from tests.safety.terms import Stage
 from tests.safety.told import Told
+from tests.safety.waiting import is_told
 
 Blame = Callable[[str, str], None]
 
@@ -168,7 +169,8 @@ class PlanJudge:
         self._halted(rollout, clusters, now)
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
-        self._reasons(rollout, step, clusters)
+        written = {w.cluster for w in writes if w.revision == terms.revision}
+        self._reasons(rollout, step, written, live)
         self._enough(rollout, clusters, open_stages, now)
 
     def _is_touch(self, rollout: Rollout, write: Write) -> bool:
@@ -306,21 +308,24 @@ class PlanJudge:
             if mine and at_stake > budget + 1:
                 self.blame("S4", f"{at_stake} could fail after touching {mine}, budget {budget}")
 
-    def _reasons(self, rollout: Rollout, step: Step, touched: list[str]) -> None:
-        """O1: whoever waits has one reason."""
+    def _reasons(
+        self, rollout: Rollout, step: Step, written: set[str], live: LiveRollout | None
+    ) -> None:
+        """O1: whoever waits has one reason, with all others of its stage or of its own."""
         if rollout.hold or len(step.stages) != len(rollout.plan.stages):
             return
         for stage, report in zip(rollout.plan.stages, step.stages, strict=True):
             waiting = [
                 c
                 for c in stage.members
-                if rollout.current(c) is None and c not in touched and not rollout.is_maybe(c)
+                if rollout.current(c) is None and c not in written and not rollout.is_maybe(c)
                 if rollout.terms is not None and c not in rollout.terms.asked.held
                 if c not in rollout.back.given
             ]
             self.counts["O1.waiting"] += bool(waiting)
-            if waiting and not report.blocked:
-                self.blame("O1", f"{waiting} wait in {stage.key!r} and nobody says why")
+            unsaid = [c for c in waiting if not report.blocked and not is_told(live, c, report)]
+            if unsaid:
+                self.blame("O1", f"{unsaid} wait in {stage.key!r} and nobody says why")
 
     def _enough(
         self, rollout: Rollout, touched: list[str], stages: list[Stage], now: datetime

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any
 
 from rollout.analysis.waits import Wait, cluster_wait
+from rollout.fleet.live import LiveRollout
+from rollout.strategies.base import StageReport
 from tests.safety import wishes
 from tests.safety.model import Rollout
 from tests.safety.terms import Stage
@@ -34,6 +36,14 @@ def waits(told: Told, view: Any, now: datetime, counts: Counter[str], blame: Bla
                     continue
                 wait = cluster_wait(live, cluster, reports.get(stage.key))
                 _judge(told, rollout, stage, cluster, wait, now, counts, blame)
+
+
+def is_told(live: LiveRollout | None, cluster: str, report: StageReport) -> bool:
+    """Whether a reason of its own is told of a cluster; that it is due is none."""
+    if live is None or cluster not in live.ledger:
+        return False
+    wait = cluster_wait(live, cluster, report)
+    return wait is not None and wait.reason != "Due"
 
 
 def _judge(
