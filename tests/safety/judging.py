@@ -191,9 +191,14 @@ class PlanJudge:
 
     @staticmethod
     def _is_rollback(rollout: Rollout, write: Write) -> bool:
-        """Whether the write takes the revision back; `OperationsJudge` judges whether it may."""
+        """Whether the write takes the revision back; `OperationsJudge` judges whether it may.
+
+        It may be repeated after a restart, which is no first attempt.
+        """
         touch = write.write.touch
-        return touch is not None and touch.first and write.revision != rollout.terms_revision
+        if touch is None or write.revision == rollout.terms_revision:
+            return False
+        return touch.first or write.cluster in rollout.back.given
 
     def _verdicts(self, rollout: Rollout, step: Step, now: datetime) -> None:
         """S6, S13: nobody soaks or times out early."""

@@ -147,10 +147,10 @@ class Rollout:
         track = self.tracks.get(cluster)
         return track is not None and track.maybe_void
 
-    def current(self, cluster: str) -> Track | None:
-        """The track, where it is on the present revision, and its attempt counts."""
+    def current(self, cluster: str, *, surely: bool = True) -> Track | None:
+        """The track, where it is on the present revision, and its attempt counts (or may count)."""
         track = self.tracks.get(cluster)
-        if track is None or self.terms is None or track.void or track.maybe_void:
+        if track is None or self.terms is None or track.void or (surely and track.maybe_void):
             return None
         return track if track.revision == self.terms.revision else None
 
@@ -187,7 +187,7 @@ class Rollout:
             return True
         members = [c for c in stage.members if self.terms and c not in self.terms.skip]
         if stage.mandatory:
-            tracks = [self.current(c) for c in members]
+            tracks = [self.current(c, surely=False) for c in members]
             soaked = all(t is not None and self.has_soaked(t, now) for t in tracks)
             return soaked and not self.failures(stage, now)
         return all(self.is_done(c, now) for c in members) and not self.breach(now)
@@ -369,6 +369,7 @@ class Rollout:
                 if not track.landed:
                     self._back(cluster, track)
                     continue
+                track.recalled = None if amnesia else track.kept
                 self.forget(track, now)
             if amnesia and self.carries(cluster) is None:
                 del self.tracks[cluster]

@@ -126,7 +126,7 @@ class Judge:
         if ref.kind in (self.subject.carrier, self.subject.ref.kind):
             for track, since in self._committing:
                 if track.since == since:
-                    track.fresh = False
+                    track.fresh, track.kept = False, (track.health, track.since)
             self._committing.clear()
 
     def record(self, placement: str) -> dict[str, Any]:

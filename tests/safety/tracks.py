@@ -27,6 +27,8 @@ class Track:
     ended: bool = False  # finally failed at some time, by the earliest reading
     failed: bool = False  # finally failed by the latest reading
     fresh: bool = True  # the engine may not have written this down yet
+    kept: tuple[str, datetime] | None = None  # health, and since when: what it has written down
+    recalled: tuple[str, datetime] | None = None  # what a new process may have read of that
     refused: bool = False
     exact: bool = True
     void: bool = False  # a person asked for another attempt
@@ -36,3 +38,6 @@ class Track:
         if health != self.health:
             self.health, self.since, self.late = health, now, now
             self.fresh = True
+        if self.recalled is not None and self.recalled[0] == health:
+            self.since = min(self.since, self.recalled[1])  # row 8: it goes on from the record
+        self.recalled = None
