@@ -82,6 +82,7 @@ ONLY_IN = {
     "apscheduler": {"runtime/timers.py"},
     "kubernetes": {"hub/kube_access.py"},
     "asyncio": {
+        "hub/kube_loop.py",
         "hub/kube_session.py",
         "hub/kube_calls.py",
         "hub/kube_crew.py",

@@ -8,7 +8,6 @@ import asyncio
 import concurrent.futures
 import logging
 import threading
-import weakref
 from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ from yarl import URL
 from rollout.errors import ConfigError, HubError, Unavailable
 from rollout.hub.kube_access import Access, Credentials, credentials
 from rollout.hub.kube_answers import error_of
+from rollout.hub.kube_loop import Loop
 
 log = logging.getLogger(__name__)
 
@@ -30,7 +30,6 @@ JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 _UNAUTHORIZED = 401
 _CLOSING_SECONDS = 5.0
-_TURN_SECONDS = 0.005  # connections are closed by the turns of the loop after they are told to
 _PLUGIN_SECONDS = 60.0  # a credential plugin may ask a person
 
 SSLProtocol.max_size = 32 << 10  # a buffer of asyncio's 256 KB for each connection would be 20 MB
@@ -60,31 +59,12 @@ class Answer:
     headers: Mapping[str, str]
 
 
-class _Loop(asyncio.SelectorEventLoop):
-    """Knows its connections: those that are being closed are in nobody else's hands any more."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._connections: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
-
-    async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
-        transport, protocol = await super().create_connection(*args, **kwargs)
-        self._connections.add(transport)
-        return transport, protocol
-
-    def hang_up(self) -> None:
-        """Cut them off, without TLS's goodbye: a server that stands still would never return it."""
-        for transport in tuple(self._connections):
-            if isinstance(transport, asyncio.WriteTransport):
-                transport.abort()
-
-
 class Session:
     """A way to one API server. Raises ConfigError where its configuration cannot be used."""
 
     def __init__(self, access: Access | None = None, times: Times | None = None) -> None:
         self.times = times or Times()
-        self._loop = _Loop()
+        self._loop = Loop()
         self._thread = threading.Thread(target=self._serve, name="kube", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
@@ -164,8 +144,7 @@ class Session:
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._http.close()
         await self._credentials.close()
-        self._loop.hang_up()
-        await asyncio.sleep(_TURN_SECONDS)
+        await self._loop.hang_up()
 
     def _end_loop(self) -> None:
         self._closed = True

@@ -19,6 +19,7 @@ from typing import Any
 import aiohttp
 from aiohttp import web
 
+from rollout.hub.kube_loop import Loop
 from rollout.model.kinds import LEASE, Kind
 from tests.kube.cluster import Cluster
 from tests.kube.facade import parts_of, refusal
@@ -89,7 +90,7 @@ class Proxy:
         self.holds: Callable[[Asked], bool] = lambda _: False
         self._released = asyncio.Event()
         self._random = Random(self.seed)
-        self._loop = asyncio.new_event_loop()
+        self._loop = Loop()
         self._watches: dict[int, web.Request] = {}
         self._thread = threading.Thread(target=self._loop.run_forever, name="proxy", daemon=True)
         self._thread.start()
@@ -162,7 +163,7 @@ class Proxy:
         await self._runner.cleanup()
         await self._admin.close()
         await self._other.close()
-        await asyncio.sleep(0.3)  # connections with TLS take a while to close
+        await self._loop.hang_up()
 
     def _draw(self) -> str:
         at = self._random.random() * 100

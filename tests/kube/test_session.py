@@ -1,13 +1,17 @@
 """Connections to a real API server, with TLS: whatever was under way, they are closed with the hub."""
 
+import asyncio
 import gc
 import signal
+import socket
+import ssl
 import time
 import warnings
 from collections.abc import Iterator
 
 import pytest
 
+from rollout.errors import Unavailable
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.model.kinds import KINDS
@@ -81,5 +85,39 @@ def test_a_server_that_stands_still_holds_up_no_closing(
     hub.close()
 
     assert time.perf_counter() - began < 2
+    gc.collect()
+    assert [str(warning.message) for warning in told] == []
+
+
+def test_nor_one_whose_handshake_is_done_as_its_wait_is_cancelled(
+    thawed: Cluster, told: list[warnings.WarningMessage]
+) -> None:
+    hub = KubeHub(Access(str(thawed.kubeconfig)))
+    context = ssl.create_default_context(cafile=str(thawed.folder / "pki" / "ca.crt"))
+
+    async def connect(connected: socket.socket) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        give_up = task.cancel
+
+        class GivenUp(asyncio.Protocol):
+            def connection_made(self, transport: asyncio.BaseTransport) -> None:
+                thawed.signal("kube-apiserver", signal.SIGSTOP)
+                give_up()
+
+        loop = asyncio.get_running_loop()
+        await loop.sock_connect(connected, ("127.0.0.1", thawed.port))
+        await loop.create_connection(
+            GivenUp, sock=connected, ssl=context, server_hostname="127.0.0.1"
+        )
+
+    with socket.socket() as connected:
+        connected.setblocking(False)
+        with pytest.raises(Unavailable):
+            hub.session.run(connect(connected), 10)
+        assert connected.fileno() >= 0
+        hub.close()
+        assert connected.fileno() == -1
+
     gc.collect()
     assert [str(warning.message) for warning in told] == []
