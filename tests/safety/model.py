@@ -46,6 +46,7 @@ class Rollout:
     carries: Callable[[str], Carried | None] = lambda _: None
     available: Callable[[str], bool] = lambda _: True
     sure: bool = True
+    halted: bool = False  # paused or frozen, when the engine takes no stage for passed
     doubt: bool = False  # a stage that the model takes for passed may not have been
     fingerprint: str = ""
     said: Said = field(default_factory=Said)
@@ -240,6 +241,7 @@ class Rollout:
             wishes.open_gates(self, stage, "after")
             if wishes.shut(self, stage, "before", "after"):
                 break
+            self.doubt = self.doubt or (self.halted and stage.key not in self.passed)
             self.passed.add(stage.key)
 
     # -- what happens to a cluster ---------------------------------------------------------------

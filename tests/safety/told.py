@@ -178,6 +178,7 @@ class Told:
             terms = self.subject.terms_of(workload, ref, self.objects.get)
             rollout = self.rollouts[ref["name"]]
             rollout.fingerprint, rollout.said = fingerprint, said_of(fingerprint, approvals, now)
+            rollout.halted = self.paused or self.frozen
             rollout.agree(terms, now)
         for name, rollout in self.rollouts.items():
             self.moves += sum(owners.get(c, name) != name for c in rollout.selected)

@@ -239,7 +239,8 @@ class History:
         elif verb == "crash_soon" and self.door is not None:
             self.door.writes_left = self.dice.randrange(0, 12)
         elif verb == "lose_record":
-            if self.dice.random() < 0.5:
+            with_it = self.dice.random() < 0.5
+            if with_it or self.engine is None:  # nobody lives who could write it again
                 self.forget(timedelta(seconds=self.dice.choice((0, 5, 60))))
             else:
                 self.hands.act(verb)
