@@ -10,6 +10,7 @@ from rollout.errors import ConfigError
 from rollout.model import names
 from rollout.model.kinds import APPROVAL, FREEZE, MANIFEST_WORK
 from rollout.operate import Who
+from rollout.planning.policy import Policy
 from tests.addons import (
     CMA,
     MIN,
@@ -130,6 +131,37 @@ def test_a_failed_add_on_is_tried_again() -> None:
     assert found.halted() == ("False", "RollingOut")
     well(found)
     assert found.take_touched() == ["c2", "c3"]
+
+
+def test_an_add_on_that_does_no_better_when_it_is_tried_again_fails_again() -> None:
+    found = rig()
+    found.later(6 * MIN)
+    operate.retry(found.hub, CMA, ANN)
+    found.settle()
+    assert found.halted() == ("False", "RollingOut")
+    before = found.message()
+
+    found.later(4 * MIN)
+    assert found.halted() == ("False", "RollingOut")
+    found.later(2 * MIN)
+    assert found.halted() == ("True", "MaxFailuresExceeded")
+    assert before.endswith("0 failed 0 timeout.")
+    assert found.message().endswith("0 failed 2 timeout.")
+
+
+def test_and_so_does_one_that_still_cannot_be_applied_without_any_news_of_it() -> None:
+    documents = [*fleet("c0"), config(), addon("default", placements=[installed_at()])]
+    found = Rig(documents, Policy()).decide(["c0"]).works_do(["c0"], applied=False)
+    found.later(2 * MIN)
+    assert found.halted() == ("False", "CompleteWithFailures")
+
+    operate.retry(found.hub, CMA, ANN)
+    found.settle()
+    assert found.halted() == ("False", "RollingOut")
+    found.later(59 * SEC)
+    assert found.halted() == ("False", "RollingOut")
+    found.later(2 * SEC)
+    assert found.halted() == ("False", "CompleteWithFailures")
 
 
 def test_the_configuration_of_an_add_on_cannot_be_undone_and_that_is_said() -> None:

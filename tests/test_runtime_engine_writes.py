@@ -81,6 +81,22 @@ def test_a_write_about_one_cluster_that_does_not_land_stops_nothing(outcome: Out
     assert rig.io.sent == ["w", "three"]
 
 
+@pytest.mark.parametrize(("first", "asked"), [(True, ["b", "a", "a"]), (False, ["b", "a"])])
+def test_a_touch_that_changes_nothing_on_the_server_is_followed_by_another_plan(
+    first: bool, asked: list[str]
+) -> None:
+    rig = Rig()
+    work = make.work("c1", owner="default.b", name="w")
+    stored = rig.store.create(ref_of(MANIFEST_WORK, work), work)
+    version = int(stored["metadata"]["resourceVersion"])
+    told = Touch(A, "p", "c1", first=first)
+    rig.script.once(A, [Patch(ref_of(MANIFEST_WORK, work), {"spec": {}}, version, told)])
+    rig.start(A)  # the owner is planned, too, and has nothing to do
+
+    assert rig.store.get(ref_of(MANIFEST_WORK, work)) == stored
+    assert rig.script.keys == asked
+
+
 # -- outcomes ----------------------------------------------------------------------------------
 
 

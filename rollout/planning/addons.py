@@ -188,7 +188,10 @@ class _Pass:
     def _status(
         self, installed: ClusterAddOn, configs: Configs, *, configured: bool, touch: Touch
     ) -> PatchStatus | None:
-        """What a ManagedClusterAddOn is to say; None where it does."""
+        """What a ManagedClusterAddOn is to say; None where it does.
+
+        A touch is written even so: the attempt that a person asks for begins with its landing.
+        """
         refs = references(installed, configs, self.workload.known)
         works = self.workload.works(installed.cluster)
         progressing, applied = progress(installed, refs, works)
@@ -202,7 +205,7 @@ class _Pass:
         same = refs == installed.references and (
             not applied or all(ref.applied == ref.desired for ref in refs)
         )
-        if same and conditions == before:
+        if same and conditions == before and not touch.first:
             return None
         status: Obj = {"configReferences": wires, "conditions": conditions}
         ref = addon_ref(installed.cluster, installed.name)

@@ -102,6 +102,17 @@ def concerns_one_cluster(write: Write) -> bool:
     )
 
 
+def is_touch(write: Write) -> bool:
+    """Whether the write begins an attempt of a cluster's."""
+    touch = write.touch if isinstance(write, Create | Patch | PatchStatus) else None
+    return touch is not None and touch.first
+
+
+def precondition(write: Write) -> int | None:
+    """The version that the object must have for the write to be done, None where any will do."""
+    return write.version if isinstance(write, Patch | PatchStatus | RemoveFinalizer) else None
+
+
 @dataclass(frozen=True, slots=True)
 class Note:
     """Something a person may want to read: becomes a log line and, on Kubernetes, an Event."""

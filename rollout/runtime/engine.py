@@ -21,7 +21,15 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref
-from rollout.planning.plan import NOTHING, Note, Planner, Write, concerns_one_cluster
+from rollout.planning.plan import (
+    NOTHING,
+    Note,
+    Planner,
+    Write,
+    concerns_one_cluster,
+    is_touch,
+    precondition,
+)
 from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
 from rollout.runtime.messages import Answered, Ask, Broken, Flight, Message, Woken
 from rollout.runtime.timers import Timers, Wake
@@ -291,6 +299,8 @@ class Engine:
                 if outcome.obj is not None:
                     event = Event(write.ref, Change.MODIFIED, outcome.obj, version_of(outcome.obj))
                     self._see(event, now)
+                    if is_touch(write) and event.version == precondition(write):
+                        self._want(flight.ref, now)  # it changed nothing: no event will come of it
             case Result.STALE:
                 flight.failed = True
                 self._read_back(write.ref, outcome, now)

@@ -20,9 +20,12 @@ from tests.safety.addons import (
     OWN,
     TUNING,
     carrier,
+    config_asked,
     config_ref,
     content,
     deployed,
+    fingerprint,
+    hash_of,
     refer,
 )
 from tests.safety.setting import Setting
@@ -97,8 +100,10 @@ class AddOnHands:
     def ref(self) -> Ref:
         return ADDON
 
-    def fingerprint(self, revision: str = "") -> str:
-        return ""
+    def fingerprints(self, revision: str = "") -> tuple[str, ...]:
+        spec_hash = hash_of(revision or self._value)
+        asked = {config_asked(placement) for placement in self._placements()}
+        return tuple(fingerprint(name, spec_hash) for name in sorted(asked))
 
     def overlap(self) -> None:
         self._place(list(reversed(self._placements())))

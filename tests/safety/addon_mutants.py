@@ -13,6 +13,7 @@ from rollout.fleet.selections import Reading
 from rollout.model import names
 from rollout.planning import addons_configs, addons_install, addons_status
 from rollout.planning.addons import _Pass
+from rollout.runtime import engine
 from rollout.strategies.base import Health, Selection
 from tests.safety.mutating import Mutant, always, swap
 
@@ -90,6 +91,16 @@ def _names_clusters(real: Any) -> Any:
     return progression
 
 
+def _only_news(real: Any) -> Any:
+    """Another attempt at what is there already is not written, and so never begins."""
+
+    def status(self: Any, *args: Any, touch: Any, **options: Any) -> Any:
+        is_news = real(self, *args, touch=replace(touch, first=False), **options)
+        return real(self, *args, touch=touch, **options) if is_news else None
+
+    return status
+
+
 def _twins() -> AbstractContextManager[Any]:
     """Clusters that two placements select are rolled out by both."""
     return patch.object(addon_workload, "without", lambda reading, taken: reading)
@@ -112,7 +123,11 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             seed=116,
         ),
         Mutant("S7", "what is missing is rolled out", always(addon_workload, "hold_of", None)),
-        Mutant("S4", "nobody wrote it down: drift", always(live, "carried_over", {}), seed=60289),
+        Mutant("S5", "nobody wrote it down: drift", always(live, "carried_over", {}), seed=60049),
+        Mutant("L1", "what changed nothing wakes nobody", always(engine, "is_touch", False), 60696),
+        Mutant(
+            "L2", "what would change nothing waits", swap(_Pass, "_status", _only_news), seed=15
+        ),
         Mutant("S8", "a pause is ignored", always(_Pass, "_hold", None), seed=20),
         Mutant("S9", "both own what they share", _twins),
         Mutant("S9", "the first placement wins", swap(Membership, "deal", _the_first)),

@@ -74,6 +74,24 @@ def _hash(obj: Obj) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+def config_asked(placement: Obj) -> str:
+    """The AddOnDeploymentConfig that a placement asks for."""
+    asked = [str(config["name"]) for config in placement.get("configs") or ()]
+    return asked[0] if asked else BASE
+
+
+def fingerprint(name: str, spec_hash: str) -> str:
+    """How people name the revision that consists of this configuration."""
+    kind = ADDON_DEPLOYMENT_CONFIG
+    listed = [[kind.group, kind.plural, objects.NAMESPACE, name, spec_hash]]
+    return hashlib.sha256(json.dumps(listed).encode()).hexdigest()[:16]
+
+
+def hash_of(value: str) -> str:
+    """Of the content of a configuration with this value."""
+    return _hash({"spec": content(value)})
+
+
 class AddOns:
     """Implements `tests.safety.subject.Subject`."""
 
@@ -89,8 +107,10 @@ class AddOns:
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]:
         return (AddOnManager(hub, clock),)
 
-    def fingerprint(self, workload: Obj) -> str:
-        return ""
+    def fingerprint(self, workload: Obj, placement: Obj, find: Find) -> str:
+        name = config_asked(placement)
+        there = find(config_ref(name))
+        return fingerprint(name, _hash(there)) if there else ""
 
     def share_key(self, placement: str) -> str:
         return f"{objects.NAMESPACE}/{placement}"
@@ -101,8 +121,7 @@ class AddOns:
         return list(workload["spec"]["installStrategy"]["placements"])
 
     def terms_of(self, workload: Obj, placement: Obj, find: Find) -> Terms:
-        asked = [config["name"] for config in placement.get("configs") or ()]
-        revision = self._asked(asked[0] if asked else BASE, find)
+        revision = self._asked(config_asked(placement), find)
         notes = workload["metadata"].get("annotations") or {}
         where = find(Ref(PLACEMENT, self.share_key(placement["name"])))
         strategy = where["spec"]["decisionStrategy"]["groupStrategy"] if where else {}

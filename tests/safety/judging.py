@@ -46,7 +46,7 @@ class PlanJudge:
         self.dice = Random(0)
         self.asking = 0.05  # how often a decision is asked for in other ways
         self.restarted_in_flight: set[str] = set()
-        self.retrying: set[str] = set()  # clusters that this plan gives another attempt
+        self.retrying: dict[str, str] = {}  # clusters that this plan lets try again, and what
         self.operations = OperationsJudge(counts, blame)
 
     def judge(self, plan: Plan, view: Any, now: datetime) -> None:
@@ -57,7 +57,7 @@ class PlanJudge:
         self.counts["S9.owner_changes"] += told.moves - self._moves
         self._moves = told.moves
         self.creating = {}
-        self.retrying = set()
+        self.retrying = {}
         writes = [w for write in plan.writes if (w := self._write(write)) is not None]
         carriers = [w.ref for w in plan.writes if w.ref.kind is self.subject.carrier]
         for ref, times in Counter(carriers).items():
@@ -110,6 +110,11 @@ class PlanJudge:
             owner = self.told.owner(cluster)
             revision = owner.terms.revision if owner and owner.terms else "?"
             self.creating[cluster] = revision
+        if not revision and write.touch and write.touch.cause == "Retry":
+            # Another attempt at what is there: nothing but the touch is new.
+            known = find(write.ref)
+            carried = self.subject.carried(known, find) if known else None
+            revision = carried.revision if carried else ""
         return Write(cluster, revision, write) if revision else None
 
     def _owned(self, write: Write, owner: str) -> None:
@@ -179,7 +184,7 @@ class PlanJudge:
             return True
         first = write.write.touch is not None and write.write.touch.first
         if first and (track.void or track.maybe_void) and track.revision == write.revision:
-            self.retrying.add(write.cluster)
+            self.retrying[write.cluster] = write.revision
             self.counts["S1.tried_again"] += 1
             return True
         if self._is_rollback(rollout, write):

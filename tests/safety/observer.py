@@ -86,8 +86,10 @@ class Judge:
         if ref.kind is self.subject.carrier:
             before = self.told.objects.get(ref)
             revision = self.subject.brought(before, changes, self.told.objects.get)
-            if not revision and "status" not in changes:
-                revision = self.plans.creating.get(ref.namespace, "")
+            if not revision:
+                plans = self.plans
+                expected = plans.retrying if "status" in changes else plans.creating
+                revision = expected.get(ref.namespace, "")
             self._attempt(ref, revision)
 
     def _attempt(self, ref: Ref, revision: str) -> None:

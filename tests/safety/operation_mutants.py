@@ -1,6 +1,6 @@
 """Faults in what the engine does when people step in, which the suite must notice."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -108,7 +108,7 @@ def _rolls_forward() -> Iterator[None]:
         yield
 
 
-OF_OPERATIONS: tuple[Mutant, ...] = (
+_OF_REPLICASETS: tuple[Mutant, ...] = (
     Mutant(
         "S1", "those tried again need no slot", swap(judge, "_on_its_revision", _at_once), seed=67
     ),
@@ -135,5 +135,25 @@ OF_OPERATIONS: tuple[Mutant, ...] = (
         "all wait for a slot",
         always(waits, "block_wait", Wait("SlotsFull", None, "x")),
         seed=39,
+    ),
+)
+
+# Those that add-ons can have as well, each with a seed that shows it there.
+_OF_ADDONS: Mapping[str, int] = {
+    "those tried again need no slot": 81,
+    "nobody looks whether it is frozen": 77,
+    "the held are overwritten": 110,
+    "nobody listens to who aborts": 31,
+    "an approval is of any revision": 116,
+    "an approval never ends": 281,
+    "a gate stays open": 105,
+}
+
+OF_OPERATIONS: tuple[Mutant, ...] = (
+    *_OF_REPLICASETS,
+    *(
+        replace(mutant, seed=_OF_ADDONS[mutant.name], kind="addon")
+        for mutant in _OF_REPLICASETS
+        if mutant.name in _OF_ADDONS
     ),
 )

@@ -72,12 +72,13 @@ class Operators:
         self._editor.edit(strategies=strategies, notes={names.RETRY: f"retry {self._made}"})
 
     def do_abort(self) -> None:
-        self._editor.edit(notes={names.ABORT: self._editor.fingerprint()})
+        self._editor.edit(notes={names.ABORT: ",".join(self._editor.fingerprints())})
         if self._dice.random() < 0.5:
             self._soon(partial(self._editor.edit, notes={names.ABORT: None}))
 
     def do_undo(self) -> None:
-        self._editor.edit(notes={names.UNDO: self._editor.fingerprint()})
+        (present,) = self._editor.fingerprints()
+        self._editor.edit(notes={names.UNDO: present})
         if self._dice.random() < 0.5:
             self._soon(partial(self._editor.edit, notes={names.UNDO: None}))
 
@@ -112,11 +113,15 @@ class Operators:
             self._soon(partial(self._take_away, FREEZE, name))
 
     def _say(self, revision: str, decision: str, gate: str) -> None:
+        for fingerprint in self._editor.fingerprints(revision):
+            self._say_of(fingerprint, decision, gate)
+
+    def _say_of(self, fingerprint: str, decision: str, gate: str) -> None:
         self._made += 1
         name = f"a{self._made}"
         spec: Obj = {
             "workload": {"kind": self._editor.ref.kind.name, "name": self._editor.ref.name},
-            "revision": self._editor.fingerprint(revision),
+            "revision": fingerprint,
             "decision": decision,
             "gate": gate,
         }

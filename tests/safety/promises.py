@@ -86,7 +86,19 @@ _OF_KIND: Mapping[str, Mapping[str, float]] = {
         "S14.approved_too_early": 10,
         "R6.bad_news_on_the_way_back": 3,
     },
-    "addon": {"S6.successes": 1000, "S7.ConfigNotFound": 10, "S7.MandatoryGroupEmptied": 0},
+    "addon": {
+        "S6.successes": 1000,
+        "S7.ConfigNotFound": 10,
+        "S7.MandatoryGroupEmptied": 0,
+        "S7.UnknownApprovalGroup": 20,
+        "S1.tried_again": 1,
+        "S8.Aborted": 10,
+        "S8.Rejected": 20,
+        "S14.gate_shut": 100,
+        "S14.gate_open": 200,
+        "S14.approved_another": 10,
+        "S14.approved_too_early": 1,
+    },
 }
 """Guards of one kind of workload alone, and minima that are others there (0: it is too rare there)."""
 

@@ -39,12 +39,11 @@ class ReplicaSetHands:
     def ref(self) -> Ref:
         return WORKLOAD
 
-    def fingerprint(self, revision: str = "") -> str:
+    def fingerprints(self, revision: str = "") -> tuple[str, ...]:
         obj = self._hub.get(WORKLOAD)
         asked = template(revision or self.asked(), self._setting.rules)
-        return ReplicaSets().fingerprint(
-            {**obj, "spec": {**obj["spec"], "manifestWorkTemplate": asked}}
-        )
+        edited = {**obj, "spec": {**obj["spec"], "manifestWorkTemplate": asked}}
+        return (ReplicaSets().fingerprint(edited, {}, lambda _: None),)
 
     def overlap(self) -> None:
         listed = self._hub.get(WORKLOAD)["spec"]["placementRefs"]

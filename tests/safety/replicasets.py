@@ -92,7 +92,7 @@ class ReplicaSets:
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]:
         return ()
 
-    def fingerprint(self, workload: Obj) -> str:
+    def fingerprint(self, workload: Obj, placement: Obj, find: Find) -> str:
         found = decode(REPLICA_SET, workload)
         assert isinstance(found, ReplicaSet)
         return found.template.content

@@ -227,7 +227,9 @@ _OPERATIONS = {
         "hold", "hold_in_flight", "retry", "retry", "retry", "abort", "undo", "undo", "reject", "approve_another", "withdraw",
         "freeze",
     ),
-    "addon": ("hold", "hold_in_flight", "freeze"),
+    "addon": (
+        "hold", "hold_in_flight", "retry", "retry", "abort", "reject", "approve_another", "withdraw", "freeze",
+    ),
 }  # fmt: skip
 _GATES = (
     "before:rest",
@@ -254,7 +256,7 @@ def _operations(dice: Random, kind: str) -> tuple[dict[str, str], list[Act]]:
     if kind == "replicaset" and dice.random() < 0.6:
         notes[ROLLBACK_CONCURRENCY] = dice.choice(("1", "2", "50%", "100%", "0"))
         notes[ROLLBACK_FAILURES] = dice.choice(("0", "1", "25%", "100%"))
-    if kind == "replicaset" and dice.random() < 0.35:
+    if dice.random() < 0.35:
         notes[GATES] = dice.choice(_GATES)
         verbs += ["approve"] * dice.randrange(1, 4)
     acts = [Act(timedelta(seconds=dice.randrange(1, 1500)), verb) for verb in verbs]

@@ -78,8 +78,8 @@ class Subject(Protocol):
 
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]: ...
 
-    def fingerprint(self, workload: Obj) -> str:
-        """How people name the revision that is asked for, "" where they cannot."""
+    def fingerprint(self, workload: Obj, placement: Obj, find: Find) -> str:
+        """How people name the revision that a placement asks for, "" where there is none."""
         ...
 
     def share_key(self, placement: str) -> str:
@@ -157,8 +157,8 @@ class Editor(Protocol):
         """The workload."""
         ...
 
-    def fingerprint(self, revision: str = "") -> str:
-        """How people name a revision ("": the one that is asked for now)."""
+    def fingerprints(self, revision: str = "") -> tuple[str, ...]:
+        """How people name a revision ("": the one that is asked for now), of each placement."""
         ...
 
     def overlap(self) -> None:

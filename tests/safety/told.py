@@ -154,7 +154,6 @@ class Told:
         freezes = (self.objects[ref] for ref in self.known(FREEZE))
         self.frozen = any(not is_over(freeze, "until", now) for freeze in freezes)
         approvals = [self.objects[ref] for ref in self.known(APPROVAL)]
-        fingerprint = self.subject.fingerprint(workload)
         taken: set[str] = set()
         unread = ""  # why it is not known which clusters an earlier placement owns
         self._hand_over()
@@ -177,6 +176,7 @@ class Told:
         for ref in placements:
             terms = self.subject.terms_of(workload, ref, self.objects.get)
             rollout = self.rollouts[ref["name"]]
+            fingerprint = self.subject.fingerprint(workload, ref, self.objects.get)
             rollout.fingerprint, rollout.said = fingerprint, said_of(fingerprint, approvals, now)
             rollout.halted = self.paused or self.frozen
             rollout.agree(terms, now)
