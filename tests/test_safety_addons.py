@@ -113,6 +113,41 @@ def test_a_configuration_of_its_own_that_comes_late_jumps_no_queue() -> None:
     assert names_of(rig, "c1") == ["default", "own"]
 
 
+def test_one_that_failed_before_its_own_configuration_came_late_still_waits_for_a_slot() -> None:
+    rig = placed("c0", "c1", maxConcurrency=1, maxFailures=2)
+    rig.works_do(["c0"], applied=False).later(2 * MIN)
+    rig.works_do(["c1"], applied=False).later(2 * MIN)
+    assert [name for name, *_ in rig.carries("c1")] == ["default"]
+    old = rig.carries("c0")[0][1]
+    new = rig.set_config("new").carries("c0")[0][1]
+
+    give_own(rig, "c1", refer_own())
+    rig.add(own())
+    rig.settle()
+    assert [rig.carries(cluster)[0][1] for cluster in ("c0", "c1")] == [new, old]
+    assert names_of(rig, "c1") == ["default", "own"]
+
+    rig.works_do(["c0"]).settle()
+    assert [rig.carries(cluster)[0][1] for cluster in ("c0", "c1")] == [new, new]
+
+
+def test_trying_again_holds_no_place_for_one_that_can_be_brought_nothing() -> None:
+    rig = placed("c0", "c1", maxConcurrency=1, maxFailures=2)
+    rig.works_do(["c0"]).works_do(["c1"])
+    give_own(rig, "c0", refer_own())
+    rig.set_config("new").works_do(["c1"], applied=False).later(2 * MIN)
+    assert rig.message().endswith("2 failed 0 timeout.")
+
+    rig.edit(CMA, {"metadata": {"annotations": {names.RETRY: "now"}}})
+    assert rig.message().endswith("1 failed 0 timeout.")
+    rig.later(2 * MIN)
+    assert rig.message().endswith("2 failed 0 timeout.")
+
+    rig.add(own())
+    rig.settle()
+    assert names_of(rig, "c0") == ["default", "own"]
+
+
 def test_a_kind_that_is_wanted_again_at_once_is_still_known() -> None:
     rig = placed("c0", "c1", documents=(own(),), maxConcurrency="100%")
     give_own(rig, "c0", refer_own())

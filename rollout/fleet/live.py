@@ -12,7 +12,7 @@ from datetime import datetime
 from rollout.fleet.book import RecordBook
 from rollout.fleet.handover import carried_over
 from rollout.fleet.losses import Losses
-from rollout.fleet.observations import NOT_BROUGHT, Observation, reported_of, stand
+from rollout.fleet.observations import Observation, reported_of, stand
 from rollout.fleet.rejections import Rejection, refusal
 from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.terms import (
@@ -25,6 +25,7 @@ from rollout.fleet.terms import (
     shut_gates,
     until_expiry,
 )
+from rollout.fleet.unbrought import NOT_BROUGHT, Unbrought
 from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
 from rollout.planning.holds import going_back, limits_of, revision_hold, why_back
@@ -61,6 +62,7 @@ class LiveRollout:
         self.book = RecordBook(workload, placement, uid, namespace)
         self.observations: dict[str, Observation] = {}
         self.causes: dict[str, str] = {}
+        self._unbrought = Unbrought(self.causes)
         self.rejections: dict[str, Rejection] = {}
         self.astray: set[str] = set()
         self.soaked = Soaked()
@@ -159,6 +161,7 @@ class LiveRollout:
         """It is no cluster of this rollout, and nothing is held against it."""
         self.losses.discard(cluster)
         self.causes.pop(cluster, None)
+        self._unbrought.forget(cluster)
         self.soaked.forget(cluster)
         self.book.set(cluster, None)
 
@@ -208,8 +211,11 @@ class LiveRollout:
         if cluster not in self.ledger:
             return
         if self.causes.get(cluster) == NOT_BROUGHT and (seen is None or seen.is_brought):
-            self.ledger.drop(cluster, now)  # it can be brought now: it waits for that like others
-            del self.causes[cluster]
+            again = self._unbrought.end(cluster)
+            if again is None:
+                self.ledger.drop(cluster, now)
+            else:
+                self.ledger.put(again, now)
             self._write(cluster)
         before = known = self.ledger.standings.get(cluster)
         if known is not None and known.revision != self.revision:
@@ -220,7 +226,7 @@ class LiveRollout:
         after = stand(cluster, known, seen, wanted, now)
         is_new = after is not None and (before is None or before.revision != after.revision)
         if is_new and seen is not None and not seen.is_brought:
-            self.causes[cluster] = NOT_BROUGHT
+            self._unbrought.begin(cluster, before)
         elif after is not None and before is None:
             self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
         if after is not None and after != before:
@@ -338,8 +344,9 @@ class LiveRollout:
         if not token or token == self.head.retried:
             return
         for cluster, standing in list(self.ledger.standings.items()):
-            if standing.revision != self.revision or cluster not in self.ledger:
-                continue
+            here = standing.revision == self.revision and cluster in self.ledger
+            if not here or self.causes.get(cluster) == NOT_BROUGHT:
+                continue  # the latter has nothing to try: what it lacks comes first
             if judge(standing, self.revision, self.ledger.rollout.timing, now).phase.is_failure:
                 self.rejections.pop(cluster, None)
                 self.ledger.put(replace(standing, verdict=Verdict.RETRY), now)

@@ -10,9 +10,6 @@ from datetime import datetime
 from rollout.strategies.base import Health, Standing, Verdict
 from rollout.strategies.ocm_step import Reported
 
-NOT_BROUGHT = "NotBrought"
-"""The cause of a standing that no touch led to: see `Observation.is_brought`."""
-
 
 @dataclass(frozen=True, slots=True)
 class Observation:

@@ -10,6 +10,7 @@ from rollout.fleet.addon_workload import AddOnWorkload
 from rollout.fleet.membership import Membership
 from rollout.fleet.observations import Observation
 from rollout.fleet.selections import Reading
+from rollout.fleet.unbrought import Unbrought
 from rollout.model import names
 from rollout.planning import addons_configs, addons_install, addons_status
 from rollout.planning.addons import _Pass
@@ -91,6 +92,11 @@ def _names_clusters(real: Any) -> Any:
     return progression
 
 
+def _as_if_new(real: Any) -> Any:
+    """How a cluster stood before it could be brought nothing is forgotten."""
+    return lambda self, cluster, standing: real(self, cluster, None)
+
+
 def _only_news(real: Any) -> Any:
     """Another attempt at what is there already is not written, and so never begins."""
 
@@ -124,6 +130,7 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
         ),
         Mutant("S7", "what is missing is rolled out", always(addon_workload, "hold_of", None)),
         Mutant("S5", "nobody wrote it down: drift", always(live, "carried_over", {}), seed=60049),
+        Mutant("S1", "who lacked something flies", swap(Unbrought, "begin", _as_if_new), 141010),
         Mutant("L1", "what changed nothing wakes nobody", always(engine, "is_touch", False), 60696),
         Mutant(
             "L2", "what would change nothing waits", swap(_Pass, "_status", _only_news), seed=15
