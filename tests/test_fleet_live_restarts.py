@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from rollout.fleet.observations import Observation
+from rollout.fleet.observations import Observation, unbrought
+from rollout.fleet.unbrought import NOT_BROUGHT
 from rollout.planning.record import Rollback
 from rollout.strategies.base import Phase
 from tests.fleets import DEADLINE, MIN, PROGRESSING, SEC, SOAK, SUCCEEDED, T0, US, spec_of
@@ -55,6 +56,32 @@ def test_a_soak_that_broke_while_nobody_looked_begins_again() -> None:
     hub.later(SOAK - US)
 
     assert hub.phase("a") is Phase.SOAKING
+
+
+def test_on_an_older_revision_a_soak_that_broke_while_nobody_looked_keeps_its_slot() -> None:
+    hub = Hub()
+    hub.turn()
+    hub.report("ab", SUCCEEDED)
+    hub.turn()
+    hub.works["a"] = replace(hub.works["a"], health=PROGRESSING)
+    hub.revision = B
+
+    hub.restart(SOAK)
+
+    assert hub.phases() == "a:Outdated b:Waiting c:Waiting d:Waiting"
+
+
+def test_what_could_be_brought_nothing_while_nobody_looked_was_not_touched_meanwhile() -> None:
+    hub = Hub(clusters="ab", spec=spec_of(limit=1, budget=1))
+    soaked(hub, "ab")
+    hub.revision = B
+    hub.agree()
+    hub.turn()
+    hub.works["b"] = unbrought(B, "ConfigNotFound")
+
+    hub.restart()
+
+    assert hub.live.causes["b"] == NOT_BROUGHT
 
 
 def test_a_deadline_runs_on_over_a_restart() -> None:

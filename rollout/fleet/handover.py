@@ -4,32 +4,35 @@ The terms are those that this process agreed before, or those that an earlier on
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from rollout.fleet.observations import Observation, rebuilt
 from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.terms import Terms
 from rollout.planning.record import Head
-from rollout.strategies.base import Rollout, Standing
+from rollout.strategies.base import Health, Rollout, Standing
 from rollout.strategies.judge import concluded
 
 
 def carried_over(
-    terms: Terms | None,
+    before: Terms | None,
+    terms: Terms,
     rollout: Rollout,
     observations: Mapping[str, Observation],
     head: Head,
     soaked: Soaked,
     now: datetime,
 ) -> dict[str, Standing]:
-    """Standings that are to be others before the next terms are agreed.
+    """Standings that are to be others before these terms are agreed.
 
-    ``terms`` are the last ones (None: those of an earlier process), ``head`` is what the record says
+    ``before`` are the last ones (None: those of an earlier process), ``head`` is what the record says
     of them. What had soaked where is noted in ``soaked``.
     """
-    if terms is None:
-        return _unwritten(rollout, observations, head, soaked, now)
-    return _ended(rollout, now) if terms.as_ocm is None else {}
+    if before is None:
+        broken = _broken(terms, rollout, observations, now)
+        return broken | _unwritten(rollout, observations, head, soaked, now)
+    return _ended(rollout, now) if before.as_ocm is None else {}
 
 
 def _ended(rollout: Rollout, now: datetime) -> dict[str, Standing]:
@@ -38,6 +41,24 @@ def _ended(rollout: Rollout, now: datetime) -> dict[str, Standing]:
     """
     known, timing = rollout.standings.items(), rollout.timing
     return {c: end for c, s in known if (end := concluded(s, timing, now)) is not s}
+
+
+def _broken(
+    terms: Terms, rollout: Rollout, observations: Mapping[str, Observation], now: datetime
+) -> dict[str, Standing]:
+    """Success that was still to soak, and is gone. Since when, nobody knows: it may not have been
+    unbroken for long enough (row 8). Other content says nothing: an older revision with a cluster's
+    own configurations over it cannot be told from others by a new process.
+    """
+    found: dict[str, Standing] = {}
+    for cluster in (c for group in terms.selection.groups for c in group.clusters):
+        known, seen = rollout.standings.get(cluster), observations.get(cluster)
+        if known is None or known.verdict is not None or known.health is not Health.SUCCEEDED:
+            continue
+        is_the_same = seen is not None and seen.content == known.revision
+        if seen is None or (is_the_same and seen.health is not known.health):
+            found[cluster] = replace(known, health=Health.SILENT, since=now)
+    return found
 
 
 def _unwritten(
@@ -53,7 +74,7 @@ def _unwritten(
     found: dict[str, Standing] = {}
     for cluster, known in rollout.standings.items():
         seen = observations.get(cluster)
-        if seen is None or not _is_later(seen, known, head):
+        if seen is None or not seen.is_brought or not _is_later(seen, known, head):
             continue
         if known.verdict is not None:  # else nobody can tell what it had come to
             back = head.rollback

@@ -114,7 +114,7 @@ class LiveRollout:
             return
         before, self._terms = self._terms, terms
         was, head = self.ledger.rollout, self.head
-        settled = carried_over(before, was, self.observations, head, self.soaked, now)
+        settled = carried_over(before, terms, was, self.observations, head, self.soaked, now)
         if terms.revision != self.head.revision:
             self._supersede(terms.revision)
         seen = self.head.seen | had_members(terms.spec, terms.selection)
