@@ -1,13 +1,17 @@
 """What random histories once found of add-ons, each as the shortest story that shows it."""
 
+from rollout.fleet.addon_shares import Share
 from rollout.model import names
 from rollout.model.kinds import (
+    ADDON_DEPLOYMENT_CONFIG,
     MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
+    PLACEMENT,
     Obj,
     Ref,
 )
 from rollout.strategies.base import Health
+from tests import make
 from tests.addons import (
     CMA,
     MIN,
@@ -23,6 +27,7 @@ from tests.addons import (
 )
 
 TEMPLATES = "addontemplates"
+CONFIG = Ref(ADDON_DEPLOYMENT_CONFIG, "default/default")
 
 
 def own(name: str = "own", level: str = "1") -> Obj:
@@ -51,6 +56,14 @@ def give_own(rig: Rig, cluster: str, *refs: Obj) -> Rig:
     return rig.edit(
         Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{NAME}"), {"spec": {"configs": list(refs) or None}}
     )
+
+
+def share_of(rig: Rig) -> Share:
+    addons = rig.engine.fleet.trackers[0].peek(CMA.key)
+    assert addons is not None
+    found = addons.shares["default/p"]
+    assert isinstance(found, Share)
+    return found
 
 
 def names_of(rig: Rig, cluster: str) -> list[str]:
@@ -169,3 +182,33 @@ def test_an_addon_that_is_made_anew_at_once_still_finds_its_configuration() -> N
     rig.settle()
 
     assert rig.halted()[1] != "ConfigNotFound"
+
+
+def test_a_configuration_that_is_missing_while_reads_are_torn_begins_no_other_revision() -> None:
+    rig = placed("c0", "c1", maxConcurrency=1).works_do(["c0"])
+    rig.works_do(["c1"])
+    assert rig.halted() == ("False", "Complete")
+    before = share_of(rig).live.head
+
+    rig.edit(Ref(PLACEMENT, "default/p"), {"status": None})
+    rig.hub.patch_status(Ref(PLACEMENT, "default/p"), {"status": make.told(("", 7, ["p-0"]))})
+    rig.settle()
+    assert rig.halted() == ("True", "TornDecisions")
+    rig.hub.delete(CONFIG)
+    rig.settle()
+
+    assert share_of(rig).live.head.revision == before.revision
+    assert share_of(rig).live.head.passed == before.passed
+
+
+def test_what_a_cluster_still_carries_is_known_though_it_is_asked_for_no_more() -> None:
+    rig = placed("c0", documents=(config("other"),), maxConcurrency="0%")
+    at = installed_at("p", refer("other"), strategy=progressive(maxConcurrency="100%"))
+    rig.set_addon(addon("default", placements=[at])).works_do(["c0"])
+    held = installed_at("p", strategy=progressive(maxConcurrency="0%"))
+    rig.set_addon(addon("default", placements=[held]))
+    assert [carried[0::3] for carried in rig.carries("c0")] == [("other", 1)]
+
+    rig.set_config("edited", "other")
+
+    assert [carried[0::3] for carried in rig.carries("c0")] == [("other", 2)]

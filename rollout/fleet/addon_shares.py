@@ -54,8 +54,10 @@ class Share:
 
     @property
     def is_missing(self) -> bool:
-        """Whether a configuration is missing: then it is not known what to roll out."""
-        return self.hold is not None and self.hold.reason == "ConfigNotFound"
+        """Whether a configuration is missing: then it is not known what to roll out, whatever else
+        stands in the way.
+        """
+        return any(not config.spec_hash for config in self.configs)
 
 
 def hold_of(addon: AddOn, configs: Configs, missed: Mapping[Resource, str]) -> Hold | None:

@@ -145,6 +145,11 @@ class AddOnWorkload(Membership[Share]):
         found = {ref for a in self._installed.values() for ref in a.configs}
         return found.union(addon.defaults, *(p.configs for p in addon.placements or ()))
 
+    @property
+    def told_of(self) -> set[ConfigRef]:
+        """Every one that a cluster is told to apply, though it may be asked for no more."""
+        return {config.ref for addon in self._installed.values() for config in addon.desired}
+
     def installed(self, cluster: str) -> ClusterAddOn | None:
         return self._installed.get(cluster)
 

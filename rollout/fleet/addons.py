@@ -173,8 +173,10 @@ class AddOns:
         return self._users(lambda used: used == ref)
 
     def _users(self, is_meant: Callable[[ConfigRef], bool]) -> list[Ref]:
-        """The add-ons that refer to such a configuration; their terms may have changed."""
-        users = [w for w in self._addons.values() if any(map(is_meant, w.uses))]
+        """The add-ons that refer to such a configuration, or whose clusters still carry it: their
+        terms may have changed, or what is said of it.
+        """
+        users = [w for w in self._addons.values() if any(map(is_meant, w.uses | w.told_of))]
         for workload in users:
             workload.stale = True
         return [workload.ref for workload in users]

@@ -6,6 +6,7 @@ from typing import Any
 from unittest.mock import patch
 
 from rollout.fleet import addon_workload, addons, live
+from rollout.fleet.addon_shares import Share
 from rollout.fleet.addon_workload import AddOnWorkload
 from rollout.fleet.membership import Membership
 from rollout.fleet.observations import Observation
@@ -97,6 +98,10 @@ def _as_if_new(real: Any) -> Any:
     return lambda self, cluster, standing: real(self, cluster, None)
 
 
+def _only_if_it_is_said(share: Share) -> bool:
+    return share.hold is not None and share.hold.reason == "ConfigNotFound"
+
+
 def _only_news(real: Any) -> Any:
     """Another attempt at what is there already is not written, and so never begins."""
 
@@ -127,6 +132,12 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "what was applied once is deployed",
             swap(addon_workload, "read_health", _known_once_applied),
             seed=116,
+        ),
+        Mutant(
+            "S7",
+            "what is missing is a revision while reads are torn",
+            lambda: patch.object(Share, "is_missing", property(_only_if_it_is_said)),
+            seed=160175,
         ),
         Mutant("S7", "what is missing is rolled out", always(addon_workload, "hold_of", None)),
         Mutant("S5", "nobody wrote it down: drift", always(live, "carried_over", {}), seed=60049),

@@ -58,7 +58,8 @@ def _judge(
 ) -> None:
     track = rollout.current(cluster)
     if wait is None:
-        if track is None or not rollout.has_soaked(track, now):
+        is_unsure = rollout.is_maybe(cluster)
+        if not is_unsure and (track is None or not rollout.has_soaked(track, now)):
             blame("O1", f"{cluster} has not soaked, and nobody says why: {track}")
         return
     counts["O1.waits_told"] += 1
