@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
+from rollout import operate
 from rollout.model import names
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
@@ -173,6 +174,26 @@ def test_a_controller_that_is_followed_by_another_leaves_nothing_to_do_again(
     assert {c: desk.cluster(c)["status"]["configReferences"] for c in CLUSTERS[:2]} == before
     assert [desk.references(c) for c in CLUSTERS[2:]] == [[], []]
     assert refused(second) == []
+
+
+def test_what_is_tried_again_without_any_news_of_it_fails_again(
+    desk: OnServer, start: Start
+) -> None:
+    """The touch changes nothing on the server, so that no watch tells of it."""
+    process = start(ROLLOUT_FAILURE_GRACE_SECONDS="4")
+    desk.add(typed(), addon("default", placements=[installed_at()]))
+    desk.decide(CLUSTERS).rendered(CLUSTERS, TEST).works_do(CLUSTERS[1:])
+    desk.works_do(CLUSTERS[:1], applied=False)
+    failed = ("False", "CompleteWithFailures")
+    desk.until("it has failed", lambda: desk.halted() == failed)
+    version = desk.cluster("c0")["metadata"]["resourceVersion"]
+
+    operate.retry(desk.hub, CMA, operate.Who("ann", desk.clock.now(), "again"))
+    desk.until("it is tried again", lambda: desk.halted() == ("False", "RollingOut"))
+    desk.until("it has failed again", lambda: desk.halted() == failed)
+
+    assert desk.cluster("c0")["metadata"]["resourceVersion"] == version
+    assert refused(process) == []
 
 
 def _observed(desk: OnServer) -> int:
