@@ -76,9 +76,7 @@ def test_going_back_to_what_was_applied_is_no_success_while_something_else_is_de
 
     rig.set_config("test")
 
-    share = rig.engine.fleet.trackers[0].peek(CMA.key)
-    assert share is not None
-    standing = share.shares["default/p"].live.ledger.standings["c0"]
+    standing = share_of(rig).live.ledger.standings["c0"]
     assert (standing.health, standing.verdict) == (Health.PROGRESSING, None)
 
 
