@@ -5,8 +5,10 @@ kube-controller-manager: no garbage collector, no namespace controller.
 """
 
 import base64
+import contextlib
 import ctypes
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -39,11 +41,16 @@ def assets() -> Path:
     return folder
 
 
-def _free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
+def free_port() -> int:
+    """A port that nobody listens on, below those that the kernel gives to whoever connects.
+
+    Of those, any could be gone again by the time a server that starts has got to binding it.
+    """
+    while True:
+        port = 12000 + secrets.randbelow(20000)  # nobody seeds it
+        with socket.socket() as s, contextlib.suppress(OSError):
+            s.bind(("127.0.0.1", port))
+            return port
 
 
 def _die_with_parent() -> None:
@@ -59,7 +66,7 @@ class Cluster:
     flags: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        self.port, self._client, self._peer = _free_port(), _free_port(), _free_port()
+        self.port, self._client, self._peer = free_port(), free_port(), free_port()
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
         self._pki = self.folder / "pki"
         self._pki.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,6 @@ import base64
 import json
 import os
 import signal
-import socket
 import subprocess
 import sys
 import threading
@@ -21,7 +20,7 @@ from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import LEASE, Kind, Obj, Ref, key_of
 from rollout.sim.agents import Agents
 from rollout.sim.scenario_file import parse_scenario
-from tests.kube.cluster import Cluster
+from tests.kube.cluster import Cluster, free_port
 from tests.kube.setting import ROOT, eventually
 from tests.test_manifests import MANIFESTS, build
 
@@ -90,13 +89,6 @@ def kubeconfig_of(server: Cluster, hub: KubeHub, account: str = ACCOUNT) -> Path
     path.write_text(json.dumps(config))
     path.chmod(0o600)
     return path
-
-
-def free_port() -> int:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port: int = s.getsockname()[1]
-        return port
 
 
 @dataclass
