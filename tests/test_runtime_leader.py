@@ -113,9 +113,10 @@ class Deaf:
 
     def __init__(self) -> None:
         self.fault: Fault | None = None
+        self.hears: tuple[str, ...] = ()  # verbs that work nevertheless
 
     def call(self, verb: str, target: Ref | Kind) -> Fault | None:
-        return self.fault
+        return None if verb in self.hears else self.fault
 
     def event(self, event: Event) -> None:
         return None
@@ -341,7 +342,20 @@ def test_there_are_never_two_leaders_and_in_the_end_there_is_one(
 def test_a_candidate_that_cannot_read_the_lease_keeps_trying() -> None:
     world = World(0 * SEC)
     world.processes[0].line.fault = Fault.UNAVAILABLE
+    candidate = world.processes[0].candidate
+    assert candidate.trouble == f"{REF} was not read yet"
     world.on(30)
-    assert world.processes[0].candidate.heard_at is None
+    assert candidate.heard_at is None
+    assert "cannot get Lease" in candidate.trouble
     world.processes[0].line.fault = None
     assert world.on(3).leaders == ["p0"]
+    assert (candidate.trouble, candidate.heard_at is None) == ("", False)
+
+
+def test_a_candidate_that_can_read_the_lease_but_not_write_it_is_in_trouble() -> None:
+    world = World(0 * SEC)
+    line, candidate = world.processes[0].line, world.processes[0].candidate
+    line.fault, line.hears = Fault.UNAVAILABLE, ("get",)
+    world.on(30)
+    assert candidate.heard_at is None
+    assert "cannot create Lease" in candidate.trouble

@@ -66,6 +66,8 @@ def test_a_process_is_ready_once_it_has_read_everything() -> None:
     process.line.cut = True
     world.on(30)
     assert not controller.readiness().ready
+    assert controller.readiness().why.startswith("it cannot stand by: ")
+    assert "the line is cut" in controller.readiness().why
     process.line.cut = False
     world.on(5)
     assert controller.readiness().ready

@@ -150,6 +150,7 @@ class Candidate:
         self._held: datetime | None = None
         self._why_lost = ""
         self._heard_at: datetime | None = None
+        self._trouble = f"{lease} was not read yet"
         self._over = False
         self._busy = threading.Lock()  # a release waits for the turn that is under way
         self._timers = timers(self._woken)
@@ -176,8 +177,13 @@ class Candidate:
 
     @property
     def heard_at(self) -> datetime | None:
-        """When the hub last answered about the lease."""
+        """When the lease was last looked after: read, and written where that was due."""
         return self._heard_at
+
+    @property
+    def trouble(self) -> str:
+        """What the last look at the lease failed at; "" where it did not."""
+        return self._trouble
 
     def may_write(self) -> bool:
         """Whether a request that goes out now is over before a successor may begin."""
@@ -206,7 +212,9 @@ class Candidate:
             before = self.standing
             try:
                 self._turn()
+                self._heard_at, self._trouble = self._clock.now(), ""
             except HubError as error:
+                self._trouble = str(error)
                 log.warning("%s: %s", self.lease, error)
             except Exception as error:
                 log.exception("%s: looking after it failed", self.lease)
@@ -244,7 +252,6 @@ class Candidate:
                 self._seen = replace(before, holder=DELETED, version=0, since=self._clock.now())
         else:
             self._seen = sighted(obj, self._seen, self._clock.now())
-        self._heard_at = self._clock.now()
 
     def _do(self, move: Move) -> None:
         match move:
@@ -296,7 +303,6 @@ class Candidate:
     def _got(self, obj: Obj, sent: datetime) -> None:
         self._seen = sighted(obj, self._seen, self._clock.now())
         self._held = sent
-        self._heard_at = self._clock.now()
 
     def _resign(self, why: str) -> None:
         if not self._why_lost:

@@ -135,10 +135,11 @@ class Controller:
                 return Readiness(False, self._why_not_started)
             case Standing.LEADING:
                 return Readiness(True, "it leads")
-        heard = self.candidate.heard_at
-        if heard is None or self._clock.now() >= heard + self.candidate.terms.duration:
-            return Readiness(False, f"{self.candidate.lease} could not be read")
-        return Readiness(True, f"it stands by; {self.candidate.leader or 'nobody'} leads")
+        candidate = self.candidate
+        heard = candidate.heard_at
+        if heard is None or self._clock.now() >= heard + candidate.terms.duration:
+            return Readiness(False, f"it cannot stand by: {candidate.trouble}")
+        return Readiness(True, f"it stands by; {candidate.leader or 'nobody'} leads")
 
     def is_alive(self) -> bool:
         """Whether the loop still comes round."""
