@@ -1,5 +1,7 @@
 """What people asked is told with who asked; gates and rollbacks say how they stand."""
 
+import copy
+
 import pytest
 
 from rollout import operate
@@ -148,6 +150,17 @@ def test_a_gate_is_shut_then_approved_then_open() -> None:
     assert told(story, "Gate") == ["before:rest (the rest): open, approved by ben (as they say)"]
 
 
+@pytest.mark.parametrize("gate", ["before:*", "before:canary", "before:0", "before:p/canary"])
+def test_a_gate_is_open_by_whatever_name_it_is_asked_for(gate: str) -> None:
+    story = gated(gate)
+    story.settle()
+    operate.approve(story.hub, WEB, who(story))
+    story.end()
+
+    assert story.reason == "Complete"
+    assert {found.state for found in account(story).gates} == {"open"}
+
+
 def test_an_open_gate_stays_open_when_nobody_knows_any_more_who_opened_it() -> None:
     story = gated("before:rest").end()
     (approval,) = operate.approve(story.hub, WEB, who(story))
@@ -275,6 +288,19 @@ def test_a_plan_lists_the_gates_that_the_new_revision_has_to_pass_by_stage() -> 
     gates, _ = plan(story, **{names.GATES: "after:canary,before:rest,after:rest"})
 
     assert gates == [("after:canary",), ("before:rest", "after:rest")]
+
+
+def test_a_plan_asks_for_no_gate_again_that_is_open() -> None:
+    story = gated("before:0,after:*").end()
+    operate.approve(story.hub, WEB, who(story), gate="before:0")
+    story.end()
+    obj = copy.deepcopy(story.mwrs())
+    obj["spec"]["placementRefs"][0]["rolloutStrategy"] = make.progressive(mandatory=["canary"])
+
+    found = forecast(story.hub, storing([obj]), story.clock.now())
+
+    stages = found.workloads[0].placements[0].stages
+    assert [stage.gates for stage in stages] == [("after:*",), ("after:*",)]
 
 
 @pytest.mark.parametrize("mode", ["Automatic", "Manual", "None"])

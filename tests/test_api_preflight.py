@@ -70,16 +70,31 @@ def test_the_same_object_twice_is_a_warning() -> None:
 @pytest.mark.parametrize(
     ("annotation", "value", "accepted"),
     [
-        ("semantics", "loose", "strict, ocm"),
-        ("failure-tolerance", "strict", "Soft, Strict"),
-        ("paused", "yes", "true, false"),
+        ("semantics", "loose", "strict or ocm"),
+        ("failure-tolerance", "strict", "Soft or Strict"),
+        ("paused", "yes", "false or true"),
+        ("release-removals", "tomorrow", 'an instant such as "2030-01-01T12:00:00Z"'),
+        ("rollback", "always", "one of None, Manual, Automatic"),
     ],
 )
 def test_annotations_of_ours_have_known_values(annotation: str, value: str, accepted: str) -> None:
     key = f"rollout-engine.io/{annotation}"
     found = the_one(*SURROUNDINGS, placement(), workload(annotations={key: value}))
     assert (found.severity, found.path) == (Severity.ERROR, f"metadata.annotations[{key}]")
-    assert found.remedy == f"accepted: one of {accepted}"
+    assert found.remedy == f"accepted: {accepted}"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "value", "accepted"),
+    [("semantics", "OCM", "strict or ocm"), ("decision-order", "Sticky", "ClusterName or sticky")],
+)
+def test_so_have_those_of_a_placement(annotation: str, value: str, accepted: str) -> None:
+    key = f"rollout-engine.io/{annotation}"
+    asking = placement()
+    asking["metadata"]["annotations"] = {key: value}
+    found = the_one(*SURROUNDINGS, asking)
+    assert (found.severity, found.path) == (Severity.ERROR, f"metadata.annotations[{key}]")
+    assert found.remedy == f"accepted: {accepted}"
 
 
 # Placements --------------------------------------------------------------------------------------

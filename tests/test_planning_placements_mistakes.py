@@ -3,6 +3,7 @@
 import pytest
 
 from rollout.model.kinds import Obj
+from rollout.model.names import DECISION_ORDER, SEMANTICS
 from rollout.model.placement import Coordinate
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
 from rollout.placement.weights import BUILTINS
@@ -45,6 +46,19 @@ def test_a_mistake_keeps_the_decisions_says_so_and_is_mended(spec: Obj) -> None:
     world.settle()
     assert world.decided() == ["a"]
     assert world.condition("PlacementMisconfigured")[:2] == ("False", "Succeedconfigured")
+
+
+@pytest.mark.parametrize(("name", "value"), [(SEMANTICS, "OCM"), (DECISION_ORDER, "Sticky")])
+def test_an_annotation_that_cannot_be_read_is_a_mistake(name: str, value: str) -> None:
+    world = simple("a", "b")
+    world.placement({})
+    world.settle()
+    world.placement({"numberOfClusters": 1}, annotations={name: value})
+    world.settle()
+
+    assert world.decided() == ["a", "b"]
+    message = world.condition("PlacementMisconfigured")[2]
+    assert f"metadata.annotations[{name}]" in message
 
 
 def test_every_mistake_is_listed_at_once() -> None:

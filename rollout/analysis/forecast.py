@@ -24,6 +24,7 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import KEY_BYTES, Masks
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch
 from rollout.strategies.base import Hold, Phase, Stage, StageReport
+from rollout.strategies.gates import gate_key
 
 Warn = Callable[[Iterable[Obj]], Sequence[Caution]]
 """Further warnings, given all objects as they would be."""
@@ -303,9 +304,7 @@ def _stage(
 
 def _gates(workload: Standing, live: LiveRollout, stage: Stage) -> tuple[str, ...]:
     asked = gates_at(intents_of(workload).gates, live.placement, stage)
-    return tuple(
-        str(gate) for gate in asked if f"{gate.side.value}:{stage.key}" not in live.head.opened
-    )
+    return tuple(str(gate) for gate in asked if gate_key(gate, stage) not in live.head.opened)
 
 
 def _removal(sight: Sight, workload: Standing) -> RemovalPlan:

@@ -15,7 +15,7 @@ from rollout.model.intents import Asked, Intents, read_intents
 from rollout.model.kinds import Ref
 from rollout.planning.holds import CAUSES
 from rollout.strategies.base import Stage
-from rollout.strategies.gates import stands_at
+from rollout.strategies.gates import gate_key, stands_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +187,7 @@ def gates_at(asked: Collection[GateRef], placement: str, stage: Stage) -> list[G
 
 def _state(live: LiveRollout, gate: GateRef, stage: Stage, *, approved: bool) -> str:
     reports: Mapping[str, bool] = {report.key: report.passed for report in live.last.stages}
-    if f"{gate.side.value}:{stage.key}" in live.head.opened:
+    if gate_key(gate, stage) in live.head.opened:
         return "open"
     if reports.get(stage.key) or (gate.side is Side.BEFORE and stage.key in live.head.passed):
         return "passed"

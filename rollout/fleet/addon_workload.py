@@ -277,12 +277,11 @@ class AddOnWorkload(Membership[Share]):
 
     @property
     def _is_gated(self) -> bool:
-        gate = self.addon.annotations.get(names.HEALTH_GATE) if self.addon else None
-        return gate == names.AVAILABLE
+        return self.addon is not None and self.addon.intents.health_gated
 
     @property
     def _is_ocm(self) -> bool:
-        asked = self.addon.annotations.get(names.SEMANTICS) if self.addon else None
+        asked = self.addon.intents.profile if self.addon else ""
         return (asked or self._profile) == "ocm"
 
     # -- terms ---------------------------------------------------------------------------------

@@ -14,7 +14,6 @@ from rollout.fleet.selections import Reading
 from rollout.fleet.tallies import NO_MARKS, Counts, marks_of, rules_of
 from rollout.fleet.terms import Terms
 from rollout.fleet.tracker import Carried
-from rollout.model import names
 from rollout.model.content import normal_spec
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
@@ -174,7 +173,7 @@ class Workload(Membership[Share]):
     @property
     def _is_ocm(self) -> bool:
         """Whether profile ``ocm`` decides for this workload."""
-        asked = self.replicaset.annotations.get(names.SEMANTICS) if self.replicaset else None
+        asked = self.replicaset.intents.profile if self.replicaset else ""
         return (asked or self.profile) == "ocm"
 
     def rules(self, work: Work) -> frozenset[str]:

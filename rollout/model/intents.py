@@ -6,7 +6,7 @@ them in one annotation of its own. The name of the actor there is a claim: nobod
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
@@ -20,6 +20,9 @@ from rollout.model.problems import Problem
 
 HISTORY_LIMIT = 10
 A_QUARTER = Amount(25, percent=True)
+PROFILES = ("strict", "ocm")
+ORDERS = ("ClusterName", "sticky")
+INSTANT_ACCEPTED = 'an instant such as "2030-01-01T12:00:00Z"'
 
 
 class RollbackMode(Enum):
@@ -51,7 +54,8 @@ NOBODY = Asked()
 class Intents:
     """Everything that annotations ask for. Values that cannot be read are among ``problems``.
 
-    ``aborted`` and ``undo`` name the revisions that they are about; ``undo_to`` the revision
+    ``profile`` is whose rules are asked for: ``strict``, ``ocm``, or "" for neither. ``health_gated``:
+    an add-on has to be Available, too. ``aborted`` and ``undo`` name the revisions that they are about; ``undo_to`` the revision
     that is to be given back ("" the last that soaked). ``retry`` is a token: another one than the
     last retries. ``asked`` is by the verb, or by verb and cluster: ``pause``, ``skip/c1``.
     """
@@ -70,6 +74,8 @@ class Intents:
     history_limit: int = HISTORY_LIMIT
     released_until: datetime | None = None
     strict_tolerance: bool = False
+    profile: str = ""
+    health_gated: bool = False
     asked: Mapping[str, Asked] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
@@ -95,7 +101,7 @@ def read_intents(annotations: Mapping[str, str], *, keeps_templates: bool = True
         if not keeps_templates and name in annotations
     ]
     return Intents(
-        _switch(annotations, names.PAUSED, ("false", "true"), problems),
+        _word(annotations, names.PAUSED, ("false", "true"), problems) == "true",
         _listed(annotations, names.SKIP),
         _listed(annotations, names.HOLD),
         _revisions(annotations, names.ABORT, problems),
@@ -107,21 +113,40 @@ def read_intents(annotations: Mapping[str, str], *, keeps_templates: bool = True
         _amount(annotations, names.ROLLBACK_CONCURRENCY, problems),
         _amount(annotations, names.ROLLBACK_FAILURES, problems),
         _limit(annotations, problems),
-        parse_instant(annotations.get(names.RELEASE_REMOVALS)),
-        _switch(annotations, names.FAILURE_TOLERANCE, ("Soft", "Strict"), problems),
+        _instant(annotations, names.RELEASE_REMOVALS, problems),
+        _word(annotations, names.FAILURE_TOLERANCE, ("Soft", "Strict"), problems) == "Strict",
+        _word(annotations, names.SEMANTICS, PROFILES, problems),
+        _word(annotations, names.HEALTH_GATE, (names.AVAILABLE,), problems) == names.AVAILABLE,
         read_asked(annotations),
         tuple(problems),
     )
 
 
-def _switch(
-    annotations: Mapping[str, str], name: str, words: tuple[str, str], problems: list[Problem]
-) -> bool:
-    """Whether the second word is written; neither of them is a problem, absent is the first."""
-    value = annotations.get(name, words[0])
-    if value not in words:
-        problems.append(_problem(name, value, f"{words[0]} or {words[1]}"))
-    return value == words[1]
+def placement_problems(annotations: Mapping[str, str]) -> tuple[Problem, ...]:
+    """What is asked of a Placement and cannot be read."""
+    problems: list[Problem] = []
+    _word(annotations, names.SEMANTICS, PROFILES, problems)
+    _word(annotations, names.DECISION_ORDER, ORDERS, problems)
+    return tuple(problems)
+
+
+def _word(
+    annotations: Mapping[str, str], name: str, words: Sequence[str], problems: list[Problem]
+) -> str:
+    """Which of the words is written; "" where none of them is, which is a problem if another one is."""
+    value = annotations.get(name)
+    if value is None or value in words:
+        return value or ""
+    problems.append(_problem(name, value, " or ".join(words)))
+    return ""
+
+
+def _instant(annotations: Mapping[str, str], name: str, problems: list[Problem]) -> datetime | None:
+    value = annotations.get(name)
+    found = parse_instant(value)
+    if value is not None and found is None:
+        problems.append(_problem(name, value, INSTANT_ACCEPTED))
+    return found
 
 
 def _listed(annotations: Mapping[str, str], name: str) -> frozenset[str]:

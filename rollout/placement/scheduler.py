@@ -13,6 +13,7 @@ from heapq import nlargest
 from operator import add
 
 from rollout.errors import PluginError
+from rollout.model.intents import placement_problems
 from rollout.model.names import PLACEMENT_LABEL
 from rollout.model.placement import Placement
 from rollout.model.problems import Problem
@@ -54,9 +55,9 @@ DEFAULT_PLUGINS = Plugins()
 
 
 def check(placement: Placement, plugins: Plugins = DEFAULT_PLUGINS) -> tuple[Problem, ...]:
-    """Everything that is wrong with the spec, whether or not there are clusters."""
+    """Everything that is wrong with the spec, or asked for by annotation, clusters or not."""
     found = {problem.path: problem for problem in placement.problems}
-    extra: list[Problem] = []
+    extra: list[Problem] = list(placement_problems(placement.annotations))
     if len(placement.name) > 63:
         accepted = f"at most 63 characters: it becomes the label {PLACEMENT_LABEL}"
         extra.append(Problem("metadata.name", placement.name, accepted))

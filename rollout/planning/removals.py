@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rollout.model import names
+from rollout.model.intents import INSTANT_ACCEPTED
 from rollout.model.kinds import MANIFEST_WORK, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.documents import owner_label
@@ -124,7 +125,7 @@ def brake(
         "RemovalBrake",
         f"{count} of {total} clusters would lose the workload within {minutes} minutes, though "
         f"neither it nor its placement was edited ({', '.join(going[:3])}, ...); to release them "
-        f'set annotation {names.RELEASE_REMOVALS} to an instant such as "2030-01-01T12:00:00Z"',
+        f"set annotation {names.RELEASE_REMOVALS} to {INSTANT_ACCEPTED}",
     )
     eased_at = min((at + policy.brake_window for at, _ in recent), default=None)
     return Removals([], hold, eased_at)

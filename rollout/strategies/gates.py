@@ -72,12 +72,16 @@ def checkpoints(
         for stage in staging.stages:
             if not stands_at(ref, stage):
                 continue
-            # Of several gates at one place each opens for itself.
-            key = str(ref) if ref.group == stage.key else f"{ref} at {stage.key}"
+            key = gate_key(ref, stage)
             if key not in opened:
                 shut = gate.check(ref, stage, revision, now)
                 found.append(Checkpoint(key, stage.key, ref.side, shut))
     return tuple(found)
+
+
+def gate_key(ref: GateRef, stage: Stage) -> str:
+    """What a gate that has opened at this stage is recorded as: of several each opens for itself."""
+    return str(ref) if ref.group == stage.key else f"{ref} at {stage.key}"
 
 
 def stands_at(ref: GateRef, stage: Stage) -> bool:

@@ -277,3 +277,20 @@ def test_an_invalid_edit_keeps_what_is_there_and_restores_nothing() -> None:
     assert said(story) == ("Misconfigured", 1)
     assert set(story.versions().values()) == {"1"}
     assert len(story.works()) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [(names.SEMANTICS, "OCM"), (names.RELEASE_REMOVALS, "tomorrow"), (names.GATES, "canary")],
+)
+def test_an_annotation_of_ours_that_cannot_be_read_holds_the_workload(
+    name: str, value: str
+) -> None:
+    story = Story([*make.fleet(3), make.workload(annotations={name: value})]).end()
+
+    assert story.reason == "Misconfigured"
+    assert f"metadata.annotations[{name}]: '{value}'" in story.message
+    assert story.works() == {}
+
+    story.annotate(name, None)
+    assert story.end().reason == "Complete"

@@ -2,18 +2,15 @@
 
 from collections.abc import Iterator
 
-from rollout.api.fields import mapping, text
+from rollout.api.fields import mapping, strings, text
 from rollout.api.load import Document
 from rollout.api.preflight.findings import Finding, Item, Severity, World
 from rollout.api.validation import kind_of, validate
-from rollout.model.names import FAILURE_TOLERANCE, PAUSED, SEMANTICS
+from rollout.model.intents import placement_problems, read_intents
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, PLACEMENT, REPLICA_SET
+from rollout.model.problems import Problem
 
 _OUR_GROUP = "rollout-engine.io/"  # scenarios and the like: checked by those who read them
-_ANNOTATIONS = {
-    SEMANTICS: ("strict", "ocm"),
-    FAILURE_TOLERANCE: ("Soft", "Strict"),
-    PAUSED: ("true", "false"),
-}
 
 
 def object_findings(world: World) -> Iterator[Finding]:
@@ -54,11 +51,17 @@ def _unknown(document: Document, index: int) -> Iterator[Finding]:
 
 
 def _annotations(item: Item) -> Iterator[Finding]:
-    found = mapping(mapping(item.document.obj.get("metadata")).get("annotations"))
-    for name, accepted in _ANNOTATIONS.items():
-        if name in found and found[name] not in accepted:
-            yield item.error(
-                f"metadata.annotations[{name}]",
-                f"{found[name]!r} is not valid",
-                f"accepted: one of {', '.join(accepted)}",
-            )
+    for problem in _asked_amiss(item):
+        yield item.error(problem.path, problem.fault, f"accepted: {problem.accepted}")
+
+
+def _asked_amiss(item: Item) -> tuple[Problem, ...]:
+    found = strings(mapping(item.document.obj.get("metadata")).get("annotations"))
+    match item.kind.name:
+        case REPLICA_SET.name:
+            return read_intents(found).problems
+        case CLUSTER_MANAGEMENT_ADDON.name:
+            return read_intents(found, keeps_templates=False).problems
+        case PLACEMENT.name:
+            return placement_problems(found)
+    return ()
