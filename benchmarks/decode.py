@@ -7,7 +7,10 @@ from typing import Any
 
 from benchmarks.figures import Figure, fastest
 from benchmarks.virtual import _workload
-from rollout.api import decode_works
+from rollout.api.work import decode_work
+from rollout.hub.kube_objects import Reader
+from rollout.model.kinds import MANIFEST_WORK
+from rollout.model.work import Work
 
 SIZE = 10_000
 
@@ -42,7 +45,13 @@ def _works() -> Iterator[dict[str, Any]]:
         }
 
 
+def _read(payload: bytes) -> list[Work]:
+    """As a controller that starts does: a page of a list becomes objects, and these values."""
+    objects, _, _ = Reader().page(MANIFEST_WORK, payload)
+    return [decode_work(obj) for obj in objects]
+
+
 def run() -> Iterator[Figure]:
-    payload = json.dumps({"items": list(_works())}).encode()
+    payload = json.dumps({"metadata": {"resourceVersion": "1"}, "items": list(_works())}).encode()
     gc.set_threshold(50_000, 20, 100)
-    yield Figure("decode.works.10k", fastest(lambda: decode_works(payload), 3) * 1e3, "ms")
+    yield Figure("decode.works.10k", fastest(lambda: _read(payload), 3) * 1e3, "ms")

@@ -5,6 +5,5 @@ Decoding is here. What needs pydantic or YAML is imported from where it is, by w
 """
 
 from rollout.api.decoding import Decoded, decode
-from rollout.api.work import decode_work_text, decode_works
 
-__all__ = ["Decoded", "decode", "decode_work_text", "decode_works"]
+__all__ = ["Decoded", "decode"]
