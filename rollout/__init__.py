@@ -6,13 +6,14 @@ The packages, in reading order:
 * ``placement``   which clusters?
 * ``strategies``  which of them now?
 * ``planning``    what writes follow?
-* ``fleet``       what we know, kept current event by event
 * ``api``         the wire shapes: decode, validate, encode
+* ``fleet``       what we know, kept current event by event
 * ``hub``         where objects live: memory, a file, a Kubernetes API server
 * ``operate``     what a person does to a rollout while it runs: pause, approve, undo
 * ``runtime``     who drives: work queue, timers, one engine thread
 * ``sim``         simulated agents and virtual time
+* ``analysis``    what would happen, how would it go, why does it wait?
 * ``cli``         what a person types
 
-Imports go down this list only (``tests/test_layers.py``). Nothing in the first four packages reads a clock.
+A package imports only packages above it (``tests/test_layers.py``). Nothing in the first four reads a clock.
 """

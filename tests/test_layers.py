@@ -1,6 +1,7 @@
 """The import rules of docs/architecture.md, enforced with the standard library."""
 
 import ast
+import re
 import sys
 from pathlib import Path
 
@@ -60,6 +61,7 @@ ALLOWED: dict[str, set[str]] = {
     "operate": {*CORE, "planning", "api", "hub"},
     "testing": {*CORE, "clock", "placement", "strategies", "planning"},
 }
+BESIDE = {"errors", "clock", "settings", "plugins", "testing"}  # modules, not layers
 TOP = {"cli", "__init__", "__main__"}
 PURE = {"model", "placement", "strategies", "planning"}
 FORBIDDEN_IN_PURE = {
@@ -148,3 +150,19 @@ def test_a_module_imports_only_layers_below_it(path: Path) -> None:
 )
 def test_a_breach_of_the_rules_is_found(path: str, source: set[str]) -> None:
     assert problems(Path(path), source)
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        pytest.param(ROOT.parent / "docs" / "architecture.md", r"^([a-z]+)  +\S", id="docs"),
+        pytest.param(ROOT / "__init__.py", r"^\* ``([a-z]+)``", id="package"),
+    ],
+)
+def test_the_map_of_the_packages_names_each_below_all_that_it_imports(
+    path: Path, pattern: str
+) -> None:
+    layers = re.findall(pattern, path.read_text(), re.MULTILINE)
+    assert sorted(layers) == sorted(p.name for p in ROOT.iterdir() if (p / "__init__.py").exists())
+    for i, layer in enumerate(layers):
+        assert ALLOWED.get(layer, set()) - BESIDE <= set(layers[:i]), layer

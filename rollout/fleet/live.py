@@ -106,7 +106,7 @@ class LiveRollout:
     def agree(self, terms: Terms, available: Callable[[str], bool], now: datetime) -> None:
         """Roll out on these terms from now on.
 
-        A new revision starts with no gate passed and its budget whole; what is in flight on the old
+        A new revision starts with no stage passed and its budget whole; what is in flight on the old
         one stays in flight (row 18). ``available`` tells of a cluster that left whether it was
         reachable when it did (row 17).
         """
@@ -271,7 +271,7 @@ class LiveRollout:
     # -- decisions -----------------------------------------------------------------------------
 
     def step(self, hold: Hold | None, now: datetime, kept: Container[str] = ()) -> Step:
-        """Decide, and take the verdicts and gates of the answer into the record.
+        """Decide, and take the verdicts, stages and gates of the answer into the record.
 
         ``kept`` are the revisions that can be given back. Asked again at once, it touches the same.
         """

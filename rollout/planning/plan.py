@@ -1,7 +1,8 @@
 """What writes follow from a decision? The vocabulary of plans.
 
-A planner is ``(key, view, now) -> Plan``: pure, total, idempotent. It never raises for bad input
-(that is a condition in the plan) and never says "again", only when to look next.
+A planner is ``(key, view, now) -> Plan``: total, without clock or I/O. What it decides on the way goes
+into the fleet's rollout and its record, so that it says the same when asked again at once. It never
+raises for bad input (that is a condition in the plan) and never says "again", only when to look next.
 """
 
 from collections.abc import Callable

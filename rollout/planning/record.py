@@ -1,6 +1,6 @@
 """What must a rollout remember beyond its objects, and how is it written down?
 
-One record per (workload, placementRef): the revision, the gates it has passed, and for each touched
+One record per (workload, placementRef): the revision, the stages it has passed, and for each touched
 cluster the first attempt, the health the hub saw and since when, the verdict and its reason. It lies in
 ConfigMaps beside the workload, in pages of at most `PAGE_SIZE` clusters, as JSON that a person can
 read. A page is written before any touch that depends on what it says. Source: semantics, "The record".
@@ -90,7 +90,7 @@ class Head:
         return self.rollback is not None and self.rollback.gave(standing)
 
     def superseded(self, revision: str) -> "Head":
-        """What a new revision begins with: no gate passed or opened, nothing taken back."""
+        """What a new revision begins with: no stage passed, no gate open, nothing taken back."""
         none: frozenset[str] = frozenset()
         return replace(self, revision=revision, passed=none, seen=none, opened=none, rollback=None)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rollout.model import names
-from rollout.model.kinds import CONTROLLER_REVISION, MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
 from rollout.planning.documents import difference, new_work, work_annotations
@@ -18,7 +18,7 @@ from rollout.planning.holds import workload_hold
 from rollout.planning.notes import rollout_notes
 from rollout.planning.plan import NOTHING, Create, Delete, Patch, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import Removals, cleanup, removals
-from rollout.planning.revisions import Revision, revision_object
+from rollout.planning.revisions import revision_object, revision_ref
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
 from rollout.planning.touches import cause_of
 from rollout.planning.views import Share, View, Workload
@@ -165,7 +165,7 @@ class _Pass:
         in_use.update(*(s.live.soaked.newest() for s in self.workload.shares.values()))
         unused = [revision for revision in known if revision.content not in in_use]
         spare = unused[: len(known) - limit]
-        return writes + [Delete(revision_ref(self.workload.ref, r), r.uid) for r in spare]
+        return writes + [Delete(revision_ref(self.workload.ref, r.content), r.uid) for r in spare]
 
     # -- works ---------------------------------------------------------------------------------
 
@@ -291,7 +291,3 @@ class _Pass:
         if hold is not None:
             return Removals([], None, None)
         return removals(self.workload, self.replicaset, self.view.policy, self.now)
-
-
-def revision_ref(workload: Ref, revision: Revision) -> Ref:
-    return Ref(CONTROLLER_REVISION, f"{workload.namespace}/{revision.name}")

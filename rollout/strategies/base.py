@@ -214,7 +214,7 @@ class Strategy(Protocol):
 class Rollout:
     """Everything a step is decided from, besides the instant.
 
-    ``standings`` by cluster name; ``passed`` the keys of stages whose gate has passed with this
+    ``standings`` by cluster name; ``passed`` the keys of stages that have passed with this
     revision; ``skipped`` the clusters a person waived; ``lost`` the stage key of each lost cluster;
     ``hold`` a reason from outside (paused, torn decisions). With ``strict_tolerance`` failures
     caused by touches stay within budget + 1 (failure-tolerance: Strict). ``held`` are the clusters

@@ -24,7 +24,7 @@ def rollout_of(
         spec: the rolloutStrategy.
         groups: decision groups in any order; a cluster named twice counts in the first.
         standings: what is known of clusters that have been touched; the others never were.
-        passed: the keys of gates that have passed (`Step.passed` of earlier steps).
+        passed: the keys of stages that have passed (`Step.passed` of earlier steps).
 
     Raises: ConfigError where no strategy has the name ``spec.type``.
     """
