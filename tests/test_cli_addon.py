@@ -267,7 +267,7 @@ def test_a_fix_is_simulated_where_the_last_run_has_left_the_fleet(
             '"nope" not found; `rollout get clustermanagementaddons`',
         ),
         (("history", "cma"), 2, "name one workload: mwrs NAME, cma NAME"),
-        (("describe", "mca", "x"), 2, "a ManifestWorkReplicaSet or a ClusterManagementAddOn"),
+        (("describe", "mca", "x"), 2, "name a ManifestWorkReplicaSet or a ClusterManagementAddOn"),
         (("explain", "cluster", "aws-west-1", "--workload", "cma/x"), 1, '"x" not found'),
     ],
 )

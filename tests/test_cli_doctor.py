@@ -19,7 +19,7 @@ from rollout.cli.diagnosis import (
     check_kinds,
     keeps,
 )
-from rollout.cli.doctor import examine, report
+from rollout.cli.doctor import examine, meant, report
 from rollout.errors import Denied, Gone, Unavailable
 from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
@@ -255,6 +255,22 @@ def test_each_trouble_is_one_problem_with_a_way_out(
     assert said in problem
     assert all(f.fix for f in found if f.level is Level.PROBLEM)
     assert report(found, "text") == 1
+
+
+@pytest.mark.parametrize(
+    ("typed", "sets", "addons"),
+    [
+        ({}, True, True),
+        ({"schedule_placements": False}, False, False),
+        ({"schedule_placements": False, "keep_sets": True}, True, False),
+        ({"roll_addons": False}, True, False),
+    ],
+)
+def test_a_controller_that_does_not_schedule_leaves_sets_and_addons_to_others_too(
+    typed: dict[str, bool], sets: bool, addons: bool
+) -> None:
+    chosen = meant(typed)
+    assert (chosen.keep_sets, chosen.roll_addons) == (sets, addons)
 
 
 def test_a_hub_may_do_without_addons(server: Server) -> None:

@@ -74,7 +74,7 @@ def test_what_carries_no_revision_that_is_kept_is_counted() -> None:
         (("mwrs",), "name one workload: mwrs NAME, cma NAME"),
         (
             ("placements", "a"),
-            "history is about a ManifestWorkReplicaSet or a ClusterManagementAddOn",
+            "a Placement is no workload: name a ManifestWorkReplicaSet or a ClusterManagementAddOn",
         ),
     ],
 )

@@ -164,7 +164,10 @@ def test_a_run_without_a_workload_is_an_error(tmp_path: Path) -> None:
     result = run("run", "-f", write(tmp_path / "a.yaml", placement()), "--clock", "virtual")
 
     assert result.exit_code == 1
-    assert "there is no ManifestWorkReplicaSet to roll out" in result.stderr
+    assert (
+        "there is no ManifestWorkReplicaSet and no ClusterManagementAddOn to roll out"
+        in result.stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,4 @@
+import json
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -247,6 +248,25 @@ def test_on_the_command_line_one_waits_for_what_comes_of_a_verb(state: Path) -> 
     assert (heard.exit_code, unheard.exit_code) == (0, 4), heard.output + unheard.output
 
 
+@pytest.mark.parametrize("waiting", [(), ("--wait", "--timeout", "1s", "--grace", "0s")])
+def test_a_program_is_told_the_last_verdict_alone(state: Path, waiting: tuple[str, ...]) -> None:
+    hub = SqliteHub(state, SystemClock())
+    hub.patch_status(WEB, {"status": {"conditions": [progressing("False", "Paused")]}})
+    hub.close()
+
+    found = run("status", "mwrs/web", "-o", "json", *waiting, state=state)
+
+    assert found.exit_code == 4
+    assert json.loads(found.stdout) == {
+        "kind": "ManifestWorkReplicaSet",
+        "namespace": "default",
+        "name": "web",
+        "code": 4,
+        "reason": "Paused",
+        "message": "why",
+    }
+
+
 def test_a_workload_that_is_not_there_has_failed(state: Path) -> None:
     result = run("status", "mwrs/nope", "--wait", state=state)
 
@@ -257,7 +277,7 @@ def test_a_workload_that_is_not_there_has_failed(state: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["placement", "fleet"], "only a ManifestWorkReplicaSet has a status"),
+        (["placement", "fleet"], "a Placement is no workload"),
         (["mwrs"], "name one workload"),
         (["mwrs", "a", "b"], "name one workload"),
         (["mwrs", "web", "--timeout", "soon"], "'soon' is not a duration"),

@@ -1,27 +1,13 @@
 """How do stored objects come to say what files say? `rollout apply`."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import click
 
 from rollout.cli.applying import Applied, apply_documents
-from rollout.cli.documents import read_documents
-from rollout.cli.options import F, Stop, complain, namespace_option, options, shared
+from rollout.cli.documents import good_documents, read_documents
+from rollout.cli.options import Stop, complain, files_option, namespace_option, options, shared
 from rollout.cli.store import open_hub
-
-
-def files_option(*, required: bool = True) -> Callable[[F], F]:
-    """``-f PATH``, as every command that reads files has it."""
-    return click.option(
-        "-f",
-        "--filename",
-        "paths",
-        metavar="PATH",
-        multiple=True,
-        required=required,
-        help="A YAML or JSON file, a directory of them, or - for stdin. May be given several times.",
-    )
 
 
 @click.command()
@@ -55,11 +41,7 @@ def apply(paths: tuple[str, ...], plan_file: Path | None, namespace: str) -> int
 def _apply_plan(plan_file: Path, paths: tuple[str, ...], namespace: str) -> int:
     """Apply what was planned, in one transaction with the check that the plan still holds."""
     from rollout.analysis.seals import is_sealed  # noqa: PLC0415  (apply alone needs none of it)
-    from rollout.cli.plan import (  # noqa: PLC0415  (a circle)
-        fingerprint_of,
-        good_documents,
-        kept_plan,
-    )
+    from rollout.cli.kept_plans import fingerprint_of, kept_plan  # noqa: PLC0415  (as above)
 
     sealed, planned, space = kept_plan(plan_file)
     if "-" in planned and not paths:

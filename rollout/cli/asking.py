@@ -1,27 +1,17 @@
 """How do commands that only ask get at a hub, and print what they learn?"""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import click
 
 from rollout.analysis.sight import Sight, away_since, look
 from rollout.analysis.wire import as_json
-from rollout.cli.naming import Target, targets
-from rollout.cli.options import F, Stop, options
+from rollout.cli.options import Stop, options
 from rollout.cli.store import open_hub
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Ref
-from rollout.runtime.planners import WORKLOADS
-
-output_option: Callable[[F], F] = click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="How to print the answer.  [default: text]",
-)
 
 
 @contextmanager
@@ -39,17 +29,6 @@ def show(value: object, output: str, lines: Iterable[str]) -> None:
         return
     for line in lines:
         click.echo(line)
-
-
-def workload_ref(words: tuple[str, ...], namespace: str, verb: str) -> Ref:
-    """The one workload that the words after a verb name. Raises: UsageError."""
-    named: list[Target] = targets(words) if words else []
-    if any(target.kind not in WORKLOADS for target in named):
-        kinds = " or a ".join(kind.name for kind in WORKLOADS)
-        raise click.UsageError(f"{verb} is about a {kinds}: mwrs NAME, cma NAME")
-    if len(named) != 1 or not named[0].name:
-        raise click.UsageError("name one workload: mwrs NAME, cma NAME")
-    return named[0].ref(namespace)
 
 
 def missing(ref: Ref) -> Stop:

@@ -3,44 +3,20 @@
 import signal
 from collections.abc import Callable
 from types import FrameType
-from typing import Any, get_args, get_origin
+from typing import Any
 
 import click
 
 from rollout.cli.options import Stop, options, shared, was_typed
+from rollout.cli.setting_options import given, with_settings
 from rollout.errors import Fenced
 from rollout.hub.kube_access import Access
 from rollout.runtime.kube_process import on_kubernetes
 from rollout.runtime.logs import start_logging
-from rollout.settings import Settings, settings
+from rollout.settings import settings
 
-PREFIX = "ROLLOUT_"
 LOST = 3
 """The exit code of a process that has lost the lead: it is to be started again."""
-
-
-def _option(name: str, field: Any) -> Callable[[Any], Any]:
-    """The flag and the environment variable of one setting. What it may be is checked afterwards."""
-    flag = "--" + name.replace("_", "-")
-    words = f"{field.description}"
-    default = field.default
-    shown = f"  [default: {default}]" if default not in ("", True, False) else ""
-    more: dict[str, Any] = {"envvar": PREFIX + name.upper(), "show_envvar": True, "default": None}
-    if field.annotation is bool:
-        on = "  [default: on]" if default else "  [default: off]"
-        return click.option(f"{flag}/--no-{flag[2:]}", name, help=words + on, **more)
-    if get_origin(field.annotation) is not None and isinstance(default, str):
-        kind: Any = click.Choice([str(choice) for choice in get_args(field.annotation)])
-    else:
-        kind = field.annotation
-    return click.option(flag, name, type=kind, help=words + shown, **more)
-
-
-def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command an option for each setting."""
-    for name, field in reversed(Settings.model_fields.items()):
-        command = _option(name, field)(command)
-    return command
 
 
 CONTROLLER_HELP = f"""Decide and roll out on a Kubernetes hub, until told to stop.
@@ -57,11 +33,11 @@ Exit codes:
 
 
 @click.command(help=CONTROLLER_HELP)
-@with_settings
+@with_settings()
 @shared
 def controller(**values: Any) -> int:
     """Run the controller."""
-    chosen = settings({name: value for name, value in values.items() if value is not None})
+    chosen = settings(given(values))
     start_logging(chosen.log_format, "debug" if options().verbose else chosen.log_level)
     asked = options()
     if was_typed("state"):

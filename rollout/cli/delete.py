@@ -2,11 +2,11 @@
 
 import click
 
-from rollout.cli.apply import files_option
 from rollout.cli.applying import in_order
+from rollout.cli.completing import complete_kind
 from rollout.cli.documents import read_documents
 from rollout.cli.naming import Target, not_found, targets
-from rollout.cli.options import complain, complete_kind, namespace_option, options, shared
+from rollout.cli.options import complain, files_option, namespace_option, options, shared
 from rollout.cli.store import open_hub
 from rollout.cli.tables import full_name
 from rollout.errors import Gone, HubError

@@ -10,14 +10,16 @@ from rollout.analysis.rollouts import RolloutAccount, explain_rollout
 from rollout.analysis.standings import conditions_of
 from rollout.analysis.wishes import Wish, remembered
 from rollout.api.fields import mapping, text
-from rollout.cli.asking import missing, output_option, show, sighted, workload_ref
+from rollout.cli.asking import missing, show, sighted
+from rollout.cli.completing import complete_kind
 from rollout.cli.hiding import veil
 from rollout.cli.history import history_lines
 from rollout.cli.live import strategy_line
-from rollout.cli.options import complete_kind, namespace_option, shared
+from rollout.cli.options import namespace_option, output_option, shared
 from rollout.cli.render_explain import rollout_lines
 from rollout.cli.tables import Table, lines, widths
 from rollout.cli.wording import facts, hanging, since
+from rollout.cli.workloads import only_workload
 from rollout.model.conditions import read_condition
 from rollout.model.kinds import Obj, key_of
 from rollout.model.names import ASKED
@@ -65,7 +67,7 @@ _TOLD_ELSEWHERE = ("/last-applied", "-configuration", ASKED)
 @shared
 def describe(words: tuple[str, ...], namespace: str, output: str) -> None:
     """Show all there is to know of a workload (mwrs, cma): strategy, stages, failures, revisions."""
-    ref = workload_ref(words, namespace, "describe")
+    ref = only_workload(words, namespace)
     with sighted() as (hub, sight):
         account, past = explain_rollout(sight, ref), history(hub, sight, ref)
         workload = sight.workload(ref)

@@ -1,15 +1,17 @@
 """Is this hub fit for a controller? `rollout doctor` looks, and says what to do."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
+from typing import Any
 
 import click
 
 from rollout.cli.contention import check_gates, check_leases, check_records, check_writers
 from rollout.cli.diagnosis import Finding, Level, Send, check_kinds
-from rollout.cli.options import Stop, options, shared, was_typed
+from rollout.cli.options import Stop, options, output_option, shared, was_typed
 from rollout.cli.rights import check_configurations, check_permissions
+from rollout.cli.setting_options import given, with_settings
 from rollout.clock import SystemClock
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
 from rollout.hub.kube import KubeHub
@@ -17,12 +19,23 @@ from rollout.hub.kube_access import Access
 from rollout.runtime.permissions import needed
 from rollout.settings import Settings, settings
 
+_OF_THE_CONTROLLER = (
+    "schedule_placements",
+    "keep_sets",
+    "roll_addons",
+    "watch_health",
+    "lease_name",
+)
+"""Settings that decide what it needs on a hub."""
+
 SIGNS = {Level.OK: "✔", Level.NOTE: "·", Level.PROBLEM: "✖"}
 
 DOCTOR_HELP = """Look for what keeps a controller from working on this hub.
 
 Another controller of the same objects, missing permissions, missing or foreign
-CustomResourceDefinitions, records that cannot be read.
+CustomResourceDefinitions, records that cannot be read. Give it the settings of the controller that is
+meant. One that does not decide Placements is taken to keep no sets and to roll out no add-ons, unless
+that is said.
 
 \b
 Exit codes:
@@ -47,43 +60,29 @@ Exit codes:
     default="",
     help="Whose permissions to look at.  [default: those of who asks]",
 )
-@click.option(
-    "--schedule-placements/--no-schedule-placements",
-    "schedules",
-    default=True,
-    help="Whether the controller decides Placements.  [default: it does]",
-)
-@click.option(
-    "--roll-addons/--no-roll-addons",
-    "addons",
-    default=None,
-    help="Whether the controller rolls add-ons out.  [default: where it decides Placements]",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="How to print it.  [default: text]",
-)
+@with_settings(*_OF_THE_CONTROLLER)
+@output_option
 @shared
-def doctor(namespace: str, account: str, schedules: bool, addons: bool | None, output: str) -> int:
+def doctor(namespace: str, account: str, output: str, **values: Any) -> int:
     """Look at a hub."""
     asked = options()
     if was_typed("state"):
         raise Stop(2, "a state file has no permissions and no second controller: give --kubeconfig")
     if account and account.count("/") != 1:
         raise click.UsageError(f"--service-account {account}: write NAMESPACE/NAME")
-    rolls = schedules if addons is None else addons
-    chosen = settings(
-        {"schedule_placements": schedules, "keep_sets": schedules, "roll_addons": rolls}
-    )
+    chosen = meant(given(values))
     hub = KubeHub(Access(asked.kubeconfig or None, asked.context or None), patience=1.0)
     try:
         found = examine(hub.send, chosen, namespace, account, SystemClock().now())
         return report(list(found), output)
     finally:
         hub.close()
+
+
+def meant(typed: Mapping[str, Any]) -> Settings:
+    """The settings of the controller that somebody asks about. Raises: ConfigError."""
+    schedules = typed.get("schedule_placements", True)
+    return settings({"keep_sets": schedules, "roll_addons": schedules, **typed})
 
 
 def examine(

@@ -3,12 +3,13 @@
 A document that cannot be used is a document with faults; it does not hide the others.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rollout.api.load import load
 from rollout.api.validation import kind_of, validate
 from rollout.cli.naming import DEFAULT_NAMESPACE
+from rollout.cli.options import Stop
 from rollout.model.kinds import Obj, Ref, key_of
 from rollout.model.secrets import has_masks
 
@@ -51,6 +52,20 @@ def read_documents(paths: Iterable[str], namespace: str = "") -> list[Document]:
         if document.obj.get("kind") != SCENARIO
     ]
     return found
+
+
+def good_documents(paths: Sequence[str], namespace: str, undone: str = "planned") -> list[Document]:
+    """The documents of the files. Raises: Stop where one is bad, or there is none.
+
+    ``undone`` is the word for what is not done then.
+    """
+    documents = read_documents(paths, namespace)
+    bad = [fault for document in documents for fault in document.complaints]
+    if bad:
+        raise Stop(1, *bad, f"nothing was {undone}: correct the files first")
+    if not documents:
+        raise Stop(1, "no objects were found in the files")
+    return documents
 
 
 def _document(given: Obj, source: str, namespace: str) -> Document:

@@ -8,10 +8,12 @@ from click.shell_completion import CompletionItem
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.placements import explain_placement
 from rollout.analysis.rollouts import explain_rollout
-from rollout.cli.asking import missing, output_option, show, sighted, workload_ref
+from rollout.cli.asking import missing, show, sighted
+from rollout.cli.completing import complete_names
 from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import complete_names, namespace_option, shared
+from rollout.cli.options import namespace_option, output_option, shared
 from rollout.cli.render_explain import cluster_lines, placement_lines, rollout_lines
+from rollout.cli.workloads import only_workload
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER,
@@ -67,7 +69,7 @@ def _complete_name(
 def _named(workload: str, namespace: str) -> Ref:
     """``NAME`` of a ManifestWorkReplicaSet, or ``KIND/NAME``."""
     words = (workload,) if "/" in workload else (REPLICA_SET.plural, workload)
-    return workload_ref(words, namespace, "--workload")
+    return only_workload(words, namespace)
 
 
 @click.command(

@@ -7,16 +7,10 @@ from itertools import groupby
 import click
 
 from rollout.analysis.trees import MOST_CLUSTERS
+from rollout.cli.completing import complete_kind
 from rollout.cli.hiding import Veil, show_secrets_option, veil
 from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
-from rollout.cli.options import (
-    complain,
-    complete_kind,
-    duration,
-    namespace_option,
-    options,
-    shared,
-)
+from rollout.cli.options import complain, duration, namespace_option, options, shared
 from rollout.cli.printing import FORMATS, formatted, listed
 from rollout.cli.store import open_hub
 from rollout.cli.tables import lines, table, widths

@@ -4,9 +4,11 @@ import click
 
 from rollout.analysis.histories import History, history
 from rollout.cli.ages import age
-from rollout.cli.asking import missing, output_option, show, sighted, workload_ref
-from rollout.cli.options import complete_kind, namespace_option, shared
+from rollout.cli.asking import missing, show, sighted
+from rollout.cli.completing import complete_kind
+from rollout.cli.options import namespace_option, output_option, shared
 from rollout.cli.tables import Table, lines, widths
+from rollout.cli.workloads import only_workload
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON
 
 
@@ -21,7 +23,7 @@ def history_command(words: tuple[str, ...], namespace: str, output: str) -> None
     CLUSTERS counts those that carry a revision now. Of an add-on's configurations no past is kept:
     there are the revisions that are asked for, and those that clusters still carry.
     """
-    ref = workload_ref(words, namespace, "history")
+    ref = only_workload(words, namespace)
     with sighted() as (hub, sight):
         found = history(hub, sight, ref)
         if found is None:

@@ -6,10 +6,10 @@ import click
 
 from rollout.analysis.histories import Line, lines
 from rollout.cli.ages import age
-from rollout.cli.asking import output_option, show, sighted
+from rollout.cli.asking import show, sighted
 from rollout.cli.figures import result
 from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import namespace_option, shared
+from rollout.cli.options import namespace_option, output_option, shared
 from rollout.cli.tables import Table, widths
 from rollout.cli.tables import lines as table_lines
 from rollout.cli.verdict import Verdict, verdict

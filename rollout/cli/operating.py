@@ -14,7 +14,7 @@ import click
 
 from rollout import operate
 from rollout.cli.naming import not_found
-from rollout.cli.options import F, Stop, decorated, namespace_option, options, shared
+from rollout.cli.options import F, Stop, decorated, namespace_option, options, output_option, shared
 from rollout.cli.store import open_hub
 from rollout.cli.tables import full_name
 from rollout.cli.workloads import (
@@ -45,13 +45,7 @@ _OPERATED = (
         default="",
         help="Who asks: a claim, and shown as one.  [default: the user of this machine]",
     ),
-    click.option(
-        "-o",
-        "--output",
-        type=click.Choice(["text", "json"]),
-        default="text",
-        help="How to print the answer.  [default: text]",
-    ),
+    output_option,
     shared,
 )
 """The options of every verb."""

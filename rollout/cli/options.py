@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
-from click.shell_completion import CompletionItem
 
 from rollout.errors import RolloutError
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
-from rollout.model.kinds import KINDS, Kind, find
+from rollout.model.kinds import KINDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -173,29 +172,26 @@ def duration(ctx: click.Context, param: click.Parameter, value: str | None) -> t
     return found
 
 
-def complete_kind(
-    ctx: click.Context, param: click.Parameter, incomplete: str
-) -> list[CompletionItem[Any]]:
-    """Complete the first word after a verb, the kind, and the names of its objects after that."""
-    before = ctx.params.get(str(param.name))
-    if before:
-        kind = find(before[0])
-        return complete_names(ctx, kind, incomplete) if kind else []
-    words = [word for kind in KINDS.values() for word in (*kind.short, kind.plural)]
-    return [CompletionItem(word) for word in sorted(words) if word.startswith(incomplete)]
+def files_option(*, required: bool = True) -> Callable[[F], F]:
+    """``-f PATH``, as every command that reads files has it."""
+    return click.option(
+        "-f",
+        "--filename",
+        "paths",
+        metavar="PATH",
+        multiple=True,
+        required=required,
+        help="A YAML or JSON file, a directory of them, or - for stdin. May be given several times.",
+    )
 
 
-def complete_names(ctx: click.Context, kind: Kind, incomplete: str) -> list[CompletionItem[Any]]:
-    """The names of a kind's objects on the hub that the options name; none where it cannot be read."""
-    from rollout.cli.store import open_hub  # noqa: PLC0415  (a circle)
-
-    space = (ctx.params.get("namespace") or "default") if kind.namespaced else None
-    try:
-        with open_hub(ctx.ensure_object(Options)) as (hub, _):
-            names = [obj["metadata"]["name"] for obj in hub.list(kind, space).items]
-    except RolloutError:
-        return []
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+output_option: Callable[[F], F] = click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    help="How to print the answer.  [default: text]",
+)
 
 
 def known_kinds() -> str:

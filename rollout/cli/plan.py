@@ -1,6 +1,5 @@
 """What would happen if these files were applied now? `rollout plan`."""
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -8,22 +7,20 @@ import click
 
 from rollout.analysis.cautions import Caution
 from rollout.analysis.copies import Change
-from rollout.analysis.forecast import Forecast, Warn, forecast
-from rollout.analysis.seals import fingerprint, seal
-from rollout.analysis.wire import as_json
+from rollout.analysis.forecast import Warn, forecast
+from rollout.analysis.seals import seal
 from rollout.api.load import Document as Read
 from rollout.api.load import Loaded
 from rollout.api.preflight import Severity, preflight
-from rollout.cli.apply import files_option
 from rollout.cli.applying import apply_documents
-from rollout.cli.asking import output_option, show
-from rollout.cli.documents import Document, read_documents
+from rollout.cli.asking import show
+from rollout.cli.documents import Document, good_documents
+from rollout.cli.kept_plans import fingerprint_of, keep
 from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import Stop, namespace_option, options, shared
+from rollout.cli.options import Stop, files_option, namespace_option, options, output_option, shared
 from rollout.cli.render_plan import plan_lines
 from rollout.cli.store import open_hub
-from rollout.errors import ConfigError
-from rollout.hub.base import EmbeddedHub, Hub
+from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Obj
 
 CHANGES = 10
@@ -82,20 +79,6 @@ def plan(
     return CHANGES if found.changes else 0
 
 
-def good_documents(paths: Sequence[str], namespace: str, undone: str = "planned") -> list[Document]:
-    """The documents of the files. Raises: Stop where one is bad, or there is none.
-
-    ``undone`` is the word for what is not done then.
-    """
-    documents = read_documents(paths, namespace)
-    bad = [fault for document in documents for fault in document.complaints]
-    if bad:
-        raise Stop(1, *bad, f"nothing was {undone}: correct the files first")
-    if not documents:
-        raise Stop(1, "no objects were found in the files")
-    return documents
-
-
 def applying(documents: Sequence[Document], undone: str = "planned") -> Change:
     """The change that `rollout apply` of these documents makes. Raises: Stop where it is refused."""
 
@@ -128,32 +111,3 @@ def _key(obj: Obj) -> str:
     meta = obj["metadata"]
     name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
     return f"{obj.get('kind')} {name}"
-
-
-def fingerprint_of(documents: Sequence[Document], hub: Hub) -> str:
-    """The fingerprint of a plan for these documents on this hub."""
-    return fingerprint([document.obj for document in documents], hub)
-
-
-def keep(path: Path, found: Forecast, paths: Sequence[str], namespace: str, sealed: str) -> None:
-    """Write a plan down. The files themselves are not in it, nor what their Secrets hold."""
-    kept = {
-        "kind": "RolloutPlan",
-        "apiVersion": "rollout-engine.io/v1alpha1",
-        "fingerprint": sealed,
-        "paths": list(paths),
-        "namespace": namespace,
-        "plan": as_json(found),
-    }
-    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def kept_plan(path: Path) -> tuple[str, tuple[str, ...], str]:
-    """A plan that was written down: its seal, its files, its namespace. Raises: ConfigError."""
-    try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
-        return str(kept["fingerprint"]), tuple(map(str, kept["paths"])), str(kept["namespace"])
-    except (ValueError, KeyError, TypeError):
-        raise ConfigError(
-            f"{path} is no plan: `rollout plan -f PATH --out {path}` makes one"
-        ) from None

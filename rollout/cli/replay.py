@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from rollout.cli.options import shared
+from rollout.cli.options import output_option, shared
 from rollout.runtime.redeciding import Again, read_log, redecide
 
 _SHOWN = 5
@@ -15,13 +15,7 @@ _SHOWN = 5
 @click.argument(
     "path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="How to print the answer.  [default: text]",
-)
+@output_option
 @shared
 def replay_command(path: Path, output: str) -> int:
     """Make every decision of a decision log again, and compare.

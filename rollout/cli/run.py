@@ -8,7 +8,6 @@ from pathlib import Path
 
 import click
 
-from rollout.cli.apply import files_option
 from rollout.cli.applying import apply_documents
 from rollout.cli.clocks import CLOCK_ACCEPTED, clock_for, parse_mode, resume
 from rollout.cli.documents import Document, read_documents
@@ -17,6 +16,8 @@ from rollout.cli.options import (
     Options,
     Stop,
     complain,
+    duration,
+    files_option,
     namespace_option,
     options,
     shared,
@@ -29,10 +30,10 @@ from rollout.cli.verdict import Code, overall, verdict
 from rollout.cli.views import ClockMode, Result, Run
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
-from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET
+from rollout.model.amounts import DURATION_ACCEPTED
 from rollout.placement.grouping import Profile
 from rollout.runtime.decisions import DecisionLog
+from rollout.runtime.planners import WORKLOADS
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 
@@ -65,11 +66,9 @@ def _mode(ctx: click.Context, param: click.Parameter, value: str) -> ClockMode:
 
 
 def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
-    if value is None:
-        return None
-    found = parse_duration(value)
-    if not found:
-        raise click.BadParameter(f"{value!r} is no span of time: {DURATION_ACCEPTED}", ctx, param)
+    found = duration(ctx, param, value)
+    if found == timedelta(0):
+        raise click.BadParameter(f"{value!r} is over at once: {DURATION_ACCEPTED}", ctx, param)
     return found
 
 
@@ -100,7 +99,9 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> time
 )
 @click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
 @click.option(
+    "--profile",
     "--semantics",
+    "profile",
     type=click.Choice(["strict", "ocm"]),
     default="strict",
     show_default=True,
@@ -121,7 +122,7 @@ def run(
     mode: ClockMode,
     lasts: timedelta | None,
     seed: int | None,
-    semantics: Profile,
+    profile: Profile,
     log: Path | None,
 ) -> int:
     """Apply files to a hub of one's own and run their rollouts there."""
@@ -129,7 +130,7 @@ def run(
         raise click.UsageError("give -f PATH, or --state FILE to go on with an earlier run")
     wanted = asked(agents, paths, seed)
     decisions = DecisionLog(log) if log is not None else None
-    engine = partial(_engine(options(), semantics), lasts=lasts, witness=decisions)
+    engine = partial(_engine(options(), profile), lasts=lasts, witness=decisions)
     try:
         return execute(options(), read_documents(paths, namespace), mode, wanted, engine)
     finally:
@@ -153,9 +154,9 @@ def demo() -> int:
     return execute(chosen, read_documents(paths), ClockMode(None), wanted, _engine(chosen))
 
 
-def _engine(chosen: Options, semantics: Profile = "strict") -> partial[LocalRun]:
+def _engine(chosen: Options, profile: Profile = "strict") -> partial[LocalRun]:
     """The engine of this package; where nothing outlives the process, it need not keep its state."""
-    return partial(LocalRun, keep=bool(chosen.state), profile=semantics)
+    return partial(LocalRun, keep=bool(chosen.state), profile=profile)
 
 
 def execute(
@@ -180,8 +181,9 @@ def execute(
         refused = [outcome.line for outcome in apply_documents(hub, documents) if outcome.failed]
         if refused:
             raise Stop(Code.FAILED, *refused, "nothing was run: correct the files first")
-        if not any(hub.list(kind).items for kind in (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)):
-            raise Stop(Code.FAILED, "there is no ManifestWorkReplicaSet to roll out")
+        if not any(hub.list(kind).items for kind in WORKLOADS):
+            kinds = " and no ".join(kind.name for kind in WORKLOADS)
+            raise Stop(Code.FAILED, f"there is no {kinds} to roll out")
         scenario = settled(hub, wanted).scenario()
         result = _watched(chosen, engine(hub, clock, mode, scenario), mode, clock)
     click.echo()

@@ -14,11 +14,18 @@ import click
 from rollout.analysis.outcomes import Distribution
 from rollout.analysis.pictures import svg
 from rollout.analysis.simulating import Question, Tick, question, silent, simulate, simulate_many
-from rollout.cli.apply import files_option
-from rollout.cli.asking import output_option, show
-from rollout.cli.documents import Document
-from rollout.cli.options import Options, Stop, namespace_option, options, shared
-from rollout.cli.plan import applying, good_documents
+from rollout.cli.asking import show
+from rollout.cli.documents import Document, good_documents
+from rollout.cli.options import (
+    Options,
+    Stop,
+    files_option,
+    namespace_option,
+    options,
+    output_option,
+    shared,
+)
+from rollout.cli.plan import applying
 from rollout.cli.render_simulate import (
     comparison_lines,
     distribution_lines,

@@ -1,30 +1,34 @@
 """Is it done? `rollout status` answers with its exit code."""
 
+import json
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from functools import partial
 
 import click
 
 from rollout.analysis.lookout import Lookout
 from rollout.cli.ages import age
-from rollout.cli.naming import Target, not_found, targets
+from rollout.cli.completing import complete_kind
+from rollout.cli.naming import not_found
 from rollout.cli.options import (
     Options,
     Stop,
     complain,
-    complete_kind,
     duration,
     namespace_option,
     options,
+    output_option,
     shared,
 )
 from rollout.cli.store import open_hub
 from rollout.cli.verdict import GRACE, Code, Verdict, verdict
+from rollout.cli.workloads import only_workload
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Denied, Gone
 from rollout.hub.base import EmbeddedHub
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref
+from rollout.model.kinds import Ref
 
 Pause = Callable[[timedelta], object]
 Say = Callable[[Ref, Verdict], None]
@@ -64,31 +68,26 @@ Exit codes:
     help="With --wait: how long to doubt an end that is found at once: the engine may not have "
     "heard yet what was asked for just now (resume, approve, retry, ...).  [default: 3s]",
 )
+@output_option
 @shared
 def status(
-    words: tuple[str, ...], namespace: str, wait: bool, timeout: timedelta, grace: timedelta
+    words: tuple[str, ...],
+    namespace: str,
+    wait: bool,
+    timeout: timedelta,
+    grace: timedelta,
+    output: str,
 ) -> int:
-    """Say how a ManifestWorkReplicaSet stands, and whether it is worth waiting."""
-    ref = _workload(targets(words)).ref(namespace)
-    with open_hub(options()) as (hub, _):
+    """Say how a workload stands, and whether it is worth waiting."""
+    ref = only_workload(words, namespace)
+    telling = in_json if output == "json" else partial(in_words, options())
+    with open_hub(options()) as (hub, _), telling() as say:
         if not wait:
             found = _look(hub, ref)
-            _say(ref, found)
+            say(ref, found)
             return found.code
-        wall = SystemClock()
-        with telling(options()) as say, _news(hub, ref) as pause:
-            return wait_for(hub, ref, timeout, wall, pause, say, grace)
-
-
-def _workload(named: list[Target]) -> Target:
-    if any(target.kind not in (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON) for target in named):
-        raise click.UsageError(
-            f"only a {REPLICA_SET.name} has a status to wait for, or a "
-            f"{CLUSTER_MANAGEMENT_ADDON.name}: mwrs NAME, cma NAME"
-        )
-    if len(named) != 1 or not named[0].name:
-        raise click.UsageError("name one workload: mwrs NAME")
-    return named[0]
+        with _news(hub, ref) as pause:
+            return wait_for(hub, ref, timeout, SystemClock(), pause, say, grace)
 
 
 def _look(hub: EmbeddedHub, ref: Ref) -> Verdict:
@@ -104,8 +103,31 @@ def _say(ref: Ref, found: Verdict) -> None:
 
 
 @contextmanager
-def telling(chosen: Options) -> Iterator[Say]:
-    """How to say verdicts: in a terminal in one line that is written over, of which the last stays."""
+def in_json() -> Iterator[Say]:
+    """How to say verdicts to a program: the last one alone, as an object."""
+    said: list[dict[str, str | int]] = []
+
+    def say(ref: Ref, found: Verdict) -> None:
+        told: dict[str, str | int] = {
+            "kind": ref.kind.name,
+            "namespace": ref.namespace,
+            "name": ref.name,
+            "code": found.code.value,
+            "reason": found.reason,
+            "message": found.message,
+        }
+        said[:] = [told]
+
+    try:
+        yield say
+    finally:
+        for each in said:
+            click.echo(json.dumps(each, indent=2, ensure_ascii=False))
+
+
+@contextmanager
+def in_words(chosen: Options) -> Iterator[Say]:
+    """How to say verdicts to a person: each in a line; in a terminal in one line that is written over, of which the last stays."""
     if not chosen.live:
         yield _say
         return

@@ -7,10 +7,10 @@ import click
 
 from rollout.api.load import Loaded, load
 from rollout.api.preflight import Finding, Severity, preflight
-from rollout.cli.apply import files_option
 from rollout.cli.documents import SCENARIO
 from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import complain, namespace_option, shared
+from rollout.cli.options import complain, files_option, namespace_option, output_option, shared
+from rollout.cli.wording import many
 
 _SHOWN = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "info"}
 
@@ -19,13 +19,7 @@ _SHOWN = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "
 @files_option()
 @namespace_option
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    help="How to print the findings.  [default: text]",
-)
+@output_option
 @shared
 def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) -> int:
     """Check files, without a hub.
@@ -84,8 +78,4 @@ def _wire(finding: Finding) -> dict[str, str]:
 
 def _summed(documents: int, counted: Counter[Severity]) -> str:
     errors, warnings = counted[Severity.ERROR], counted[Severity.WARNING]
-    return f"{_many(documents, 'object')}: {_many(errors, 'error')}, {_many(warnings, 'warning')}"
-
-
-def _many(count: int, word: str) -> str:
-    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+    return f"{many(documents, 'object')}: {many(errors, 'error')}, {many(warnings, 'warning')}"

@@ -7,8 +7,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from rollout.api.fields import mapping
+from rollout.cli.completing import complete_names
 from rollout.cli.naming import Target, targets
-from rollout.cli.options import F, Options, complete_names
+from rollout.cli.options import F, Options
 from rollout.cli.store import open_hub
 from rollout.errors import RolloutError
 from rollout.model.intents import Intents, read_intents
@@ -22,8 +23,12 @@ def workload_of(words: tuple[str, ...], namespace: str) -> tuple[Ref, tuple[str,
     """The workload that the first words name, and the words after it. Raises: UsageError."""
     cut = _length(words)
     named: list[Target] = targets(words[:cut]) if words else []
-    if len(named) != 1 or not named[0].name or named[0].kind not in WORKLOADS:
-        raise click.UsageError("name one workload: mwrs NAME, or cma NAME")
+    other = next((target.kind.name for target in named if target.kind not in WORKLOADS), None)
+    if other is not None:
+        kinds = " or a ".join(kind.name for kind in WORKLOADS)
+        raise click.UsageError(f"a {other} is no workload: name a {kinds} (mwrs NAME, cma NAME)")
+    if len(named) != 1 or not named[0].name:
+        raise click.UsageError("name one workload: mwrs NAME, cma NAME")
     return named[0].ref(namespace), words[cut:]
 
 
