@@ -10,7 +10,8 @@ import pytest
 
 from rollout.clock import SteadyClock
 from rollout.fleet.fleet import Fleet
-from rollout.hub.kube import OURS, KubeHub
+from rollout.hub.base import OURS
+from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_objects import lines_of
 from rollout.hub.kube_session import Times

@@ -138,20 +138,6 @@ def test_connections_that_say_nothing_do_not_take_all_places_for_ever(server: Se
         pytest.fail("the places were never given back")
 
 
-@pytest.mark.parametrize(
-    ("host", "local"),
-    [
-        ("127.0.0.1", True),
-        ("127.9.9.9", True),
-        ("localhost", True),
-        ("", False),
-        ("0.0.0.0", False),
-    ],
-)
-def test_an_address_knows_whether_others_can_reach_it(host: str, local: bool) -> None:
-    assert Address(host, 1).is_local is local
-
-
 def test_with_a_certificate_it_speaks_tls_and_shrugs_off_who_does_not(tmp_path: Path) -> None:
     subprocess.run(
         [*["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2"],

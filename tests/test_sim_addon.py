@@ -11,6 +11,7 @@ from rollout.api.load import load
 from rollout.clock import VirtualClock
 from rollout.hub.admission import admit
 from rollout.hub.sqlite import SqliteHub
+from rollout.hub.states import CLOCK
 from rollout.model import names
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
@@ -22,7 +23,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.spec_hash import spec_hash
 from rollout.sim import world
-from rollout.sim.local import CLOCK, LocalRun
+from rollout.sim.local import LocalRun
 from rollout.sim.scenario_file import is_scenario, read_scenario
 from rollout.sim.simulate import START, Simulation
 from tests.addons import NAME, Rig, addon, config, fleet, installed_at, refer, said

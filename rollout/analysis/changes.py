@@ -6,8 +6,8 @@ from enum import Enum
 from typing import Any
 
 from rollout.model.kinds import Obj, Ref
+from rollout.model.names import LAST_APPLIED
 
-LAST_APPLIED = "rollout-engine.io/last-applied"
 _COUNTS = ("labels", "annotations", "finalizers", "ownerReferences", "deletionTimestamp")
 
 

@@ -10,16 +10,12 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from rollout.errors import Expired
-from rollout.hub.base import EmbeddedHub, Listing
+from rollout.hub.base import OURS, EmbeddedHub, Listing
 from rollout.model.events import Change, Event
-from rollout.model.kinds import CONFIG_MAP, CONTROLLER_REVISION, Kind, Obj, Ref, ref_of
-from rollout.model.names import RECORD_LABEL, REVISION_LABEL
+from rollout.model.kinds import Kind, Obj, Ref, ref_of
 
 LOOK_SECONDS = 0.25
 """Between two looks at a state file that other processes write; a server tells by itself."""
-
-_OURS: Mapping[Kind, str] = {CONFIG_MAP: RECORD_LABEL, CONTROLLER_REVISION: REVISION_LABEL}
-"""Of these kinds only what carries our label counts: others write them all the time."""
 
 
 class _Kept:
@@ -32,7 +28,7 @@ class _Kept:
         self.end: Callable[[], None] = lambda: None
 
     def counts(self, obj: Obj) -> bool:
-        label = _OURS.get(self.kind)
+        label = OURS.get(self.kind)
         return label is None or label in (obj["metadata"].get("labels") or {})
 
 

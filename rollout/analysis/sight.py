@@ -11,6 +11,7 @@ from rollout.analysis.standings import standing_of
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Standing
 from rollout.hub.base import EmbeddedHub
+from rollout.hub.states import ALIVE, CLOCK
 from rollout.model.conditions import Condition
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import PLACEMENT, Kind, Obj, Ref
@@ -18,7 +19,6 @@ from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import PatchStatus, Plan, Planner
 from rollout.runtime.planners import planners
 
-ALIVE, CLOCK = "alive", "clock"
 """Under these keys of `rollout.sim.local` a state file says when its engine was there last."""
 PATIENCE = timedelta(seconds=15)
 """An engine on wall time leaves word every few seconds; after so long without, none is running."""

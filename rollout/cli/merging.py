@@ -10,8 +10,7 @@ from typing import Any
 
 from rollout.hub.patching import same
 from rollout.model.kinds import Obj
-
-LAST_APPLIED = "rollout-engine.io/last-applied"
+from rollout.model.names import LAST_APPLIED
 
 _SERVERS = (
     "uid",

@@ -10,12 +10,12 @@ import click
 from rollout.api.load import load
 from rollout.cli.documents import SCENARIO
 from rollout.errors import ConfigError
+from rollout.hub import states
 from rollout.hub.base import EmbeddedHub
 from rollout.model.problems import joined
 from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import load_scenario, parse_scenario, read_scenario
 
-SCENARIO_STATE = "scenario"
 """Under this key a hub keeps what its last run was asked for, so that it can go on with the same."""
 
 
@@ -59,12 +59,12 @@ def asked(agents: Path | None, paths: Sequence[str], seed: int | None) -> Asked:
 
 def settled(hub: EmbeddedHub, wanted: Asked) -> Asked:
     """What to run with: what is asked for now, the rest as the run before; kept for the next one."""
-    kept = hub.get_state(SCENARIO_STATE)
+    kept = hub.get_state(states.SCENARIO)
     before = Asked(**json.loads(kept)) if kept else Asked()
     now = Asked(
         wanted.text or before.text,
         before.seed if wanted.seed is None and not wanted.text else wanted.seed,
     )
     if now != before:
-        hub.put_state(SCENARIO_STATE, json.dumps({"text": now.text, "seed": now.seed}).encode())
+        hub.put_state(states.SCENARIO, json.dumps({"text": now.text, "seed": now.seed}).encode())
     return now

@@ -32,8 +32,9 @@ from rollout.cli.render_simulate import (
     outcome_line,
     simulated_lines,
 )
-from rollout.cli.scenarios import SCENARIO_STATE, Asked, asked
+from rollout.cli.scenarios import Asked, asked
 from rollout.cli.store import open_hub
+from rollout.hub import states
 from rollout.hub.base import EmbeddedHub
 from rollout.runtime.planners import WORKLOADS
 from rollout.sim.scenario import Scenario
@@ -179,7 +180,7 @@ def _as_before(hub: EmbeddedHub, wanted: Asked) -> Scenario:
 
     What happened to the fleet in that run belongs to it: it does not happen once more.
     """
-    kept = hub.get_state(SCENARIO_STATE)
+    kept = hub.get_state(states.SCENARIO)
     if wanted.text or not kept:
         return wanted.scenario()
     before = Asked(**json.loads(kept))

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from rollout.cli.options import STATE_VARIABLE, Options, Stop, was_typed
 from rollout.clock import Clock, SystemClock
+from rollout.hub import states
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.instants import parse_instant
 
-CLOCK_STATE = "clock"
 """Under this key a run on virtual time keeps its instant in the state file, as RFC 3339 text."""
 
 
@@ -37,7 +37,7 @@ class FileClock:
 
 def kept_instant(hub: EmbeddedHub) -> datetime | None:
     """Where time stands in a hub that a run on virtual time has written; None in any other."""
-    kept = hub.get_state(CLOCK_STATE)
+    kept = hub.get_state(states.CLOCK)
     return parse_instant(kept.decode()) if kept else None
 
 

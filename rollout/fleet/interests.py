@@ -13,8 +13,6 @@ from rollout.model.placement import NamedGroup, Placement, Predicate
 from rollout.model.selectors import Selector
 from rollout.placement import cel
 
-ANY_SCORE = "*"
-
 _NOISE = ("resourceVersion", "managedFields", "generation")
 
 

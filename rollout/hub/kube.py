@@ -14,13 +14,10 @@ from rollout.hub.kube_calls import Calls
 from rollout.hub.kube_crew import Crew
 from rollout.hub.kube_reflector import Reflector, State
 from rollout.hub.kube_session import Session, Times
-from rollout.model.kinds import CONFIG_MAP, CONTROLLER_REVISION, Kind, Obj, Ref
-from rollout.model.names import RECORD_LABEL, REVISION_LABEL
+from rollout.model.kinds import Kind, Obj, Ref
 
 T = TypeVar("T")
 
-OURS: Mapping[Kind, str] = {CONFIG_MAP: RECORD_LABEL, CONTROLLER_REVISION: REVISION_LABEL}
-"""For the engine: of these kinds only what carries our label is listed and watched."""
 LIST_SECONDS, GET_SECONDS = 60.0, 5.0
 """For so long a read is repeated while the server cannot answer."""
 _SPARE_SECONDS = 60.0

@@ -1,6 +1,6 @@
 """What does an API server's refusal mean to us? Status codes to the errors that say who must act.
 
-Source: architecture 3.9; Kubernetes API conventions, "Response Status Kind".
+Source: Kubernetes API conventions, "Response Status Kind".
 """
 
 import re

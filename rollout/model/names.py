@@ -43,6 +43,7 @@ SKIP = "rollout-engine.io/skip"  # comma-separated cluster names
 RELEASE_REMOVALS = (
     "rollout-engine.io/release-removals"  # RFC 3339: removals are released until then
 )
+LAST_APPLIED = "rollout-engine.io/last-applied"  # what `rollout apply` was given, on any object
 HOLD = "rollout-engine.io/hold"  # comma-separated cluster names: hands off them for now
 ABORT = "rollout-engine.io/abort"  # the revision that goes no further
 RETRY = "rollout-engine.io/retry"  # any text; another one than before retries what failed

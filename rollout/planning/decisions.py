@@ -18,9 +18,6 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.names import (
-    GROUP_INDEX_LABEL,
-    GROUP_NAME_LABEL,
-    PLACEMENT_LABEL,
     PLACEMENT_MISCONFIGURED,
     PLACEMENT_SATISFIED,
 )
@@ -38,8 +35,6 @@ from rollout.planning.plan import (
     Plan,
     Write,
 )
-
-OUR_LABELS = (PLACEMENT_LABEL, GROUP_NAME_LABEL, GROUP_INDEX_LABEL)
 
 LONGEST_ORDER = 32
 """Waves that pages may take in their order: each takes a round trip."""

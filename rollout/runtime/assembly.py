@@ -50,7 +50,6 @@ from rollout.settings import Settings
 log = logging.getLogger(__name__)
 
 FIGURES_SECONDS = 2.0
-LATE = timedelta(seconds=1)
 HURRY = timedelta(milliseconds=100)
 """News are gathered for no longer where clusters wait for nothing but other clusters."""
 QUIET = timedelta(milliseconds=100)
@@ -58,7 +57,6 @@ QUIET = timedelta(milliseconds=100)
 change together are one change."""
 PLACING = 32
 """Placements whose decisions are written at once; each can have a hundred pages."""
-_NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,11 +88,6 @@ class Address:
     def __str__(self) -> str:
         return f"{self.host or '*'}:{self.port}"
 
-    @property
-    def is_local(self) -> bool:
-        """Whether only this machine (or this pod) can reach it."""
-        return self.host in ("localhost", "::1") or self.host.startswith("127.")
-
 
 class Server:
     """Answers on one address until it is closed. A path that ends in ``/`` stands for all below it.

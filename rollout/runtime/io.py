@@ -1,6 +1,6 @@
 """How does a write reach the hub, and what came of it?
 
-Errors of the hub are turned into outcomes here, once. Source: architecture 3.9.
+Errors of the hub are turned into outcomes here, once.
 """
 
 from collections.abc import Callable, Sequence
@@ -74,17 +74,23 @@ def perform(hub: Hub, write: Write, live: dict[str, frozenset[str]]) -> Outcome:
     """Do one write. ``live`` keeps the decisions that were read live for writes of one wave."""
     try:
         return _perform(hub, write, live)
-    except Conflict as error:
-        return Outcome(Result.STALE, message=str(error))
-    except Gone as error:
-        gone = Result.LANDED if isinstance(write, Delete) else Result.STALE
-        return Outcome(gone, message=str(error))
-    except (Invalid, Denied) as error:
-        return Outcome(Result.REFUSED, message=str(error))
-    except Throttled as error:
-        return Outcome(Result.WAIT, message=str(error), after=error.after)
     except HubError as error:
-        return Outcome(Result.UNKNOWN, message=str(error))
+        return outcome_of(write, error)
+
+
+def outcome_of(write: Write, error: HubError) -> Outcome:
+    """What an error of the hub says of a write."""
+    match error:
+        case Conflict():
+            return Outcome(Result.STALE, message=str(error))
+        case Gone():
+            gone = Result.LANDED if isinstance(write, Delete) else Result.STALE
+            return Outcome(gone, message=str(error))
+        case Invalid() | Denied():
+            return Outcome(Result.REFUSED, message=str(error))
+        case Throttled(after=after):
+            return Outcome(Result.WAIT, message=str(error), after=after)
+    return Outcome(Result.UNKNOWN, message=str(error))
 
 
 def _perform(hub: Hub, write: Write, live: dict[str, frozenset[str]]) -> Outcome:

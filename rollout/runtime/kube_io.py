@@ -10,11 +10,8 @@ from datetime import timedelta
 from functools import partial
 
 from rollout.errors import (
-    Conflict,
-    Denied,
     Gone,
     HubError,
-    Invalid,
     Throttled,
     Unavailable,
 )
@@ -23,7 +20,7 @@ from rollout.hub.kube_calls import Calls, Shared
 from rollout.model.kinds import PLACEMENT_DECISION, Obj
 from rollout.model.names import PLACEMENT_LABEL
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
-from rollout.runtime.io import Done, Outcome, ReadBack, Result
+from rollout.runtime.io import Done, Outcome, ReadBack, Result, outcome_of
 
 READ_BACK_SECONDS = 3.0
 """For so long reading back is repeated while the server cannot answer."""
@@ -141,18 +138,3 @@ async def selected_live(calls: Calls, placement: str) -> frozenset[str]:
         for obj in listing.items
         for decision in ((obj.get("status") or {}).get("decisions") or [])
     )
-
-
-def outcome_of(write: Write, error: HubError) -> Outcome:
-    """What an error says of a write, as `rollout.runtime.io.perform` has it."""
-    match error:
-        case Conflict():
-            return Outcome(Result.STALE, message=str(error))
-        case Gone():
-            gone = Result.LANDED if isinstance(write, Delete) else Result.STALE
-            return Outcome(gone, message=str(error))
-        case Invalid() | Denied():
-            return Outcome(Result.REFUSED, message=str(error))
-        case Throttled(after=after):
-            return Outcome(Result.WAIT, message=str(error), after=after)
-    return Outcome(Result.UNKNOWN, message=str(error))

@@ -15,7 +15,8 @@ from pathlib import Path
 from rollout.clock import Clock, SteadyClock
 from rollout.errors import ConfigError
 from rollout.fleet.heartbeats import CLUSTER_NAME_LABEL
-from rollout.hub.kube import OURS, KubeHub
+from rollout.hub.base import OURS
+from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_session import Times
 from rollout.model.kinds import LEASE

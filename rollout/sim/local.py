@@ -14,6 +14,7 @@ from rollout.clock import Clock, VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.witness import Witness
 from rollout.hub.base import EmbeddedHub
+from rollout.hub.states import AGENTS, ALIVE, CLOCK, STARTED
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
@@ -26,7 +27,6 @@ from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Hurry, Jump, Real
 from rollout.sim.scenario import Scenario
 
-CLOCK, STARTED, AGENTS, ALIVE = "clock", "started", "agents", "alive"
 """Keys under which a hub keeps the state of its runner."""
 
 LONGEST_RUN = timedelta(days=30)

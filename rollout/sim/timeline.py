@@ -41,7 +41,7 @@ def following(
 
 
 def _is_frozen(said: list[Obj], template: Template) -> bool:
-    """A work that is Complete is never applied again. Source: OCM work agent spec 2.1 and D-6."""
+    """A work that is Complete is never applied again. Source: OCM work agent spec 2.1."""
     return COMPLETE in template.conditions and any(
         c.get("type") == COMPLETE and c.get("status") == "True" for c in said
     )

@@ -9,7 +9,8 @@ from typing import Any
 
 from rollout.clock import SteadyClock
 from rollout.fleet.fleet import Fleet
-from rollout.hub.kube import OURS, KubeHub
+from rollout.hub.base import OURS
+from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.model.kinds import PLACEMENT, REPLICA_SET, Kind
 from rollout.planning.placements import PlacementPlanner

@@ -17,8 +17,8 @@ from rollout.hub.kube import KubeHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
 from rollout.planning.plan import Create, Patch, PatchStatus, Write
-from rollout.runtime.io import Done, Io, Outcome, ReadBack, Result
-from rollout.runtime.kube_io import KubeIo, outcome_of
+from rollout.runtime.io import Done, Io, Outcome, ReadBack, Result, outcome_of
+from rollout.runtime.kube_io import KubeIo
 from tests.safety.door import Door, Ear
 from tests.safety.setting import Setting
 from tests.safety.world import History

@@ -18,10 +18,11 @@ from rollout.clock import VirtualClock
 from rollout.fleet.watched import WATCHED
 from rollout.hub.admission import admit
 from rollout.hub.sqlite import SqliteHub
+from rollout.hub.states import CLOCK
 from rollout.model.events import Event
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import KINDS, Obj, ref_of
-from rollout.sim.local import CLOCK, LocalRun
+from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 from tests import make
 

@@ -17,10 +17,11 @@ from rollout.clock import VirtualClock
 from rollout.errors import ConfigError
 from rollout.hub.admission import admit
 from rollout.hub.sqlite import SqliteHub
+from rollout.hub.states import CLOCK
 from rollout.model import names
 from rollout.model.kinds import CONFIG_MAP, KINDS, MANIFEST_WORK, REPLICA_SET, Ref, ref_of
 from rollout.sim.drives import Jump
-from rollout.sim.local import CLOCK, LocalRun
+from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 from tests import make
 from tests.sim.mortal import T0, History, KilledError, Speed, day, histories, new_file, run

@@ -1,4 +1,4 @@
-"""How is a ManifestWorkReplicaSet written? Source: OCM work spec 2, rollout spec 1."""
+"""How is a ManifestWorkReplicaSet written? Source: OCM ManifestWorkReplicaSet spec 2, rollout spec 1."""
 
 from typing import Annotated, Literal
 
