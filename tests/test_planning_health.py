@@ -24,6 +24,7 @@ class Health:
 
     def __init__(self, count: int, available: str | None = "True") -> None:
         self.world, self.beats = World(), Heartbeats()
+        self.blind: datetime | None = None
         for i in range(count):
             self.put(f"c{i}", available)
             self.beats.heard(lease(f"c{i}", "0"), GRACE, T0)
@@ -39,6 +40,9 @@ class Health:
 
     def heard_at(self, name: str) -> datetime | None:
         return self.beats.heard_at(name)
+
+    def blind_since(self) -> datetime | None:
+        return self.blind
 
     def silent(self, now: datetime) -> tuple[int, int]:
         return self.beats.silent(now)
@@ -81,6 +85,20 @@ def test_a_cluster_is_unknown_at_the_very_end_of_its_grace(at: timedelta, silent
     assert health.taints("c0") == ([UNREACHABLE] if silent else [])
     assert notes == (["AvailableUnknown"] if silent else [])
     assert recheck == (None if silent else T0 + GRACE)
+
+
+def test_nobody_is_silent_while_renewals_may_be_missed() -> None:
+    health = Health(10)
+    health.blind = T0 + GRACE - TICK
+    later = T0 + 3 * GRACE
+    for i in range(1, 10):
+        health.beats.heard(lease(f"c{i}", "1"), GRACE, later)
+
+    assert health.run("c0", later) == ([], later + timedelta(seconds=30))
+    assert health.taints("c0") == []
+
+    health.blind = None
+    assert health.run("c0", later) == (["AvailableUnknown"], None)
 
 
 def test_a_lease_is_timed_by_the_hubs_clock_whatever_the_agent_wrote() -> None:

@@ -138,11 +138,16 @@ def test_watches_that_were_gone_for_long_are_an_outage_and_a_blink_is_none() -> 
     process.in_touch = True
     world.on(3)
     assert fleet.outages() == ()
+    assert fleet.blind_since() is None
     process.in_touch = False
     world.on(20)
     assert fleet.outages() == ()  # it is told once it is over
+    blind = fleet.blind_since()
+    assert blind is not None
+    assert abs(world.clock.now() - blind - 20 * SEC) < SEC
     process.in_touch = True
     world.on(1)
+    assert fleet.blind_since() is None
     ((begin, end),) = fleet.outages()
     assert timedelta(seconds=34) <= end - begin <= timedelta(seconds=37)  # 20 s, and a lease
 

@@ -392,6 +392,7 @@ class AddOnWorkload(Membership[Share]):
             False,
             share.placement.raw if self._is_ocm else None,
             share.reading.hold is None,
+            around.blind_since(),
         )
 
 

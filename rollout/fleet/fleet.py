@@ -4,7 +4,7 @@
 is one writer, the engine's thread; nothing here waits, locks or does I/O.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -73,7 +73,8 @@ class Fleet:
         self.trackers = tuple(make(self) for make in trackers)
         self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
         self._beats = Heartbeats()
-        self._health = HealthView(self.clusters, self._beats)
+        self._outages = Outages()
+        self._health = HealthView(self.clusters, self._beats, self._outages)
         self._strategies = strategies
         self._versions = Versions()
         self._replicasets = ReplicaSets(policy.profile)
@@ -81,7 +82,6 @@ class Fleet:
         self._consents = Consents()
         self._changed_at: dict[str, datetime] = {}  # placement key -> last change of its decisions
         self._departed: dict[str, bool] = {}  # deleted clusters -> available when last seen
-        self._outages = Outages()
         self._handlers: dict[str, Callable[[Event, datetime], Iterable[Ref]]] = {
             MANIFEST_WORK.name: self._replicasets.take_work,
             REPLICA_SET.name: self._replicasets.take_replicaset,
@@ -328,6 +328,16 @@ class Fleet:
 
     def outages(self) -> Spans:
         return self._outages.spans
+
+    def blind_since(self) -> datetime | None:
+        return self._outages.blind_since
+
+    def blind(self, what: Hashable, since: datetime | None) -> None:
+        """News of ``what`` may be missing since then (None: no more): until `out_of_touch` tells of the
+        whole span, nothing that came due since is taken for decided (row 20).
+        """
+        if self._outages.blind(what, since):
+            self._restate()
 
     def out_of_touch(self, begin: datetime, end: datetime) -> None:
         """The hub was out of touch from ``begin`` to ``end``: no deadline runs in between, nor for

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rollout.fleet.clusters import ClusterStore
+from rollout.fleet.outages import Outages
 from rollout.model.cluster import Cluster
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 
@@ -75,8 +76,11 @@ class Heartbeats:
 class HealthView:
     """What the planner of cluster health reads: `rollout.planning.health.View`."""
 
-    def __init__(self, clusters: ClusterStore, beats: Heartbeats) -> None:
-        self._clusters, self._beats = clusters, beats
+    def __init__(self, clusters: ClusterStore, beats: Heartbeats, outages: Outages) -> None:
+        self._clusters, self._beats, self._outages = clusters, beats, outages
+
+    def blind_since(self) -> datetime | None:
+        return self._outages.blind_since
 
     def cluster(self, name: str) -> Cluster | None:
         return self._clusters.cluster(name)

@@ -1,50 +1,45 @@
-"""How does one rollout stand, kept current observation by observation?
+"""On what terms does one rollout go on, and what is decided now?
 
-One (workload, placementRef): the ledger that steps are decided from, and the record that outlives the
-process. It knows nothing of what carries a revision to a cluster: it is told `Observation` values.
-All instants come from outside, on the hub's clock.
+One (workload, placementRef): `Standings` has what is known of its clusters. All instants come from
+outside, on the hub's clock.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Iterable
 from dataclasses import replace
 from datetime import datetime
 
-from rollout.fleet.book import RecordBook
 from rollout.fleet.handover import carried_over
-from rollout.fleet.losses import Losses
-from rollout.fleet.observations import Observation, reported_of, stand
-from rollout.fleet.rejections import Rejection, refusal
-from rollout.fleet.rollbacks import Soaked
+from rollout.fleet.observations import reported_of
+from rollout.fleet.standings import Standings
 from rollout.fleet.terms import (
     Terms,
     misplaced_gate,
+    not_heard_in,
     places_in,
     relevant_outages,
     reselected,
     rollout_on,
     shut_gates,
+    timing_of,
     until_expiry,
 )
-from rollout.fleet.unbrought import NOT_BROUGHT, Unbrought
+from rollout.fleet.unbrought import NOT_BROUGHT
 from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
 from rollout.planning.holds import going_back, limits_of, revision_hold, why_back
-from rollout.planning.record import Basis, Head, Line, Record, Rollback
+from rollout.planning.record import Basis, Record, Rollback
 from rollout.strategies.base import (
     Checkpoint,
-    Health,
     Hold,
     Rollout,
     Selection,
-    Settled,
     Staging,
     Standing,
     Step,
     Timing,
     Verdict,
 )
-from rollout.strategies.judge import concluded, judge
-from rollout.strategies.ledger import Ledger
+from rollout.strategies.judge import judge
 from rollout.strategies.ocm_step import ocm_step
 from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
@@ -52,41 +47,19 @@ from rollout.strategies.stages import had_members
 UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
 
 
-class LiveRollout:
-    """The rollout of one workload over one placement."""
+class LiveRollout(Standings):
+    """The rollout of one workload over one placement: its clusters, its terms and what is decided."""
 
     def __init__(
         self, workload: Ref, placement: str, uid: str, now: datetime, namespace: str = ""
     ) -> None:
-        self.workload, self.placement = workload, placement
-        self.book = RecordBook(workload, placement, uid, namespace)
-        self.observations: dict[str, Observation] = {}
-        self.causes: dict[str, str] = {}
-        self._unbrought = Unbrought(self.causes)
-        self.rejections: dict[str, Rejection] = {}
-        self.astray: set[str] = set()
-        self.soaked = Soaked()
+        super().__init__(workload, placement, uid, now, namespace)
         self.witness: Witness | None = None
         self.retreat: Retreat | None = None  # who goes back now, while a revision is taken back
-        self.losses = Losses()
         self._terms: Terms | None = None
-        self.ledger = Ledger(Rollout("", Staging(), {}), now)
         self.last = Step()  # the latest answer
 
     # -- terms ---------------------------------------------------------------------------------
-
-    @property
-    def revision(self) -> str:
-        return self.ledger.rollout.revision
-
-    @property
-    def head(self) -> Head:
-        return self.book.head
-
-    @property
-    def lost(self) -> Mapping[str, str]:
-        """What counts as lost: cluster to the key of its stage."""
-        return self.losses.missed()
 
     def restore(self, record: Record, now: datetime) -> None:
         """Go on from a record that was read back, before anything is agreed or observed."""
@@ -113,16 +86,18 @@ class LiveRollout:
         if terms == self._terms:
             return
         before, self._terms = self._terms, terms
-        was, head = self.ledger.rollout, self.head
+        self._keeps_watch = terms.as_ocm is None
+        head = self.head
+        outages = relevant_outages(head, terms.outages, self.ledger.standings.values())
+        was = not_heard_in(self.ledger.rollout, outages, terms.blind_since)
         settled = carried_over(before, terms, was, self.observations, head, self.soaked, now)
         if terms.revision != self.head.revision:
             self._supersede(terms.revision)
         seen = self.head.seen | had_members(terms.spec, terms.selection)
-        outages = relevant_outages(self.head, terms.outages, self.ledger.standings.values())
         self.book.set_head(replace(self.head, seen=seen, outages=outages))
         staging = terms.strategy.stages(terms.spec, replace(terms.selection, seen=seen))
         standings = {**self.ledger.standings, **settled}
-        timing = Timing(terms.soak, terms.spec.deadline, terms.grace, outages)
+        timing = timing_of(terms, outages)
         read = before.selection if before is not None and before.is_known else None
         if terms.is_known and read != terms.selection:
             self._part(standings, staging, terms.revision, timing, available, now)
@@ -156,14 +131,6 @@ class LiveRollout:
         self.losses.lend(selected)
         if self.lost != before:
             self.ledger.reset(replace(self.ledger.rollout, lost=dict(self.lost)), now)
-
-    def _forget(self, cluster: str) -> None:
-        """It is no cluster of this rollout, and nothing is held against it."""
-        self.losses.discard(cluster)
-        self.causes.pop(cluster, None)
-        self._unbrought.forget(cluster)
-        self.soaked.forget(cluster)
-        self.book.set(cluster, None)
 
     def _supersede(self, revision: str) -> None:
         for cluster in self.losses.all():
@@ -199,74 +166,6 @@ class LiveRollout:
             self.losses.discard(cluster)
             self.causes.pop(cluster, None)
             self.book.set(cluster, None)
-
-    # -- facts ---------------------------------------------------------------------------------
-
-    def observe(self, cluster: str, seen: Observation | None, now: datetime) -> None:
-        """Take in what the cluster carries now (None: nothing)."""
-        if seen is None:
-            self.observations.pop(cluster, None)
-        else:
-            self.observations[cluster] = seen
-        if cluster not in self.ledger:
-            return
-        if self.causes.get(cluster) == NOT_BROUGHT and (seen is None or seen.is_brought):
-            again = self._unbrought.end(cluster)
-            if again is None:
-                self.ledger.drop(cluster, now)
-            else:
-                self.ledger.put(again, now)
-            self._write(cluster)
-        before = known = self.ledger.standings.get(cluster)
-        if known is not None and known.revision != self.revision:
-            # What came of an older revision stays: later trouble there takes no slot again.
-            known = concluded(known, self.ledger.rollout.timing, now)
-        # What was taken back is not taken over again: it is drift.
-        wanted = "" if before is not None and self.head.gave(before) else self.revision
-        after = stand(cluster, known, seen, wanted, now)
-        is_new = after is not None and (before is None or before.revision != after.revision)
-        if is_new and seen is not None and not seen.is_brought:
-            self._unbrought.begin(cluster, before)
-        elif after is not None and before is None:
-            self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
-        if after is not None and after != before:
-            if before is not None and after.revision != before.revision:
-                self.soaked.note(before, self.ledger.rollout.timing, now)
-            self.ledger.put(after, now)
-            self._write(cluster)
-        self._mark(cluster)
-
-    def attempt(self, cluster: str, cause: str, now: datetime, revision: str = "") -> None:
-        """A write of a revision ("": the present one) to this cluster is about to go out."""
-        brought = revision or self.revision
-        standing = self.ledger.standings.get(cluster)
-        if standing is None or standing.revision != brought:
-            undone = self.revision if brought != self.revision else ""
-            self.soaked.note(standing, self.ledger.rollout.timing, now, undone)
-        elif standing.verdict is not Verdict.RETRY:
-            return
-        self.causes[cluster] = cause
-        self.ledger.put(Standing(cluster, brought, now, Health.SILENT, now), now)
-        self._write(cluster)
-        seen = self.observations.get(cluster)
-        if seen is not None and seen.content == brought:
-            self.observe(cluster, seen, now)  # no news may come of what is there already
-        self._mark(cluster)
-
-    def reject(self, cluster: str, message: str, now: datetime) -> None:
-        """The server refused the write (row 19). It is tried again, more and more rarely."""
-        self.rejections[cluster] = refusal(self.rejections.get(cluster), message, now)
-        standing = self.ledger.standings.get(cluster)
-        if standing is None or not (standing.revision == self.revision or self.head.gave(standing)):
-            return
-        if standing.health is not Health.FAILED and standing.verdict is not Verdict.SOAKED:
-            refused = replace(standing, health=Health.FAILED, since=now, reason="WriteRejected")
-            self.ledger.put(refused, now)
-            self._write(cluster)
-
-    def landed(self, cluster: str) -> None:
-        """The write was accepted."""
-        self.rejections.pop(cluster, None)
 
     # -- decisions -----------------------------------------------------------------------------
 
@@ -365,36 +264,6 @@ class LiveRollout:
             )
         return step
 
-    def _settle(self, verdict: Settled, now: datetime) -> None:
-        standing = self.ledger.standings[verdict.cluster]
-        settled = replace(standing, verdict=verdict.verdict, reason=verdict.reason)
-        self.ledger.put(settled, now)
-        self._write(verdict.cluster)
-
     def remember(self, basis: Basis, removals: tuple[tuple[datetime, int], ...]) -> None:
         """Note what membership follows from, and what has been removed lately (row 16)."""
         self.book.set_head(replace(self.head, basis=basis, removals=removals))
-
-    def supposed(self, cluster: str) -> str:
-        """The revision that this cluster is supposed to carry, "" where it was never touched."""
-        standing = self.ledger.standings.get(cluster)
-        return standing.revision if standing else ""
-
-    def _write(self, cluster: str) -> None:
-        standing = self.ledger.standings.get(cluster)
-        lost = self.losses.stage_of(cluster)
-        if standing is None and not lost:
-            self.book.set(cluster, None)
-        else:
-            cause, soaked = self.causes.get(cluster, ""), self.soaked.of(cluster)
-            self.book.set(cluster, Line(standing, cause, lost, soaked))
-
-    def _mark(self, cluster: str) -> None:
-        """Keep `astray`: clusters that do not carry what they are supposed to."""
-        supposed = self.supposed(cluster)
-        seen = self.observations.get(cluster)
-        as_ocm = self._terms is not None and self._terms.as_ocm is not None
-        if supposed and not as_ocm and (seen is None or seen.content != supposed):
-            self.astray.add(cluster)
-        else:
-            self.astray.discard(cluster)

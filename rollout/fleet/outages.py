@@ -1,5 +1,6 @@
 """When was the hub out of touch? Deadlines do not run then, nor for one lease after (row 20)."""
 
+from collections.abc import Hashable
 from datetime import datetime, timedelta
 
 Spans = tuple[tuple[datetime, datetime], ...]
@@ -12,6 +13,21 @@ class Outages:
 
     def __init__(self) -> None:
         self.spans: Spans = ()
+        self._open: dict[Hashable, datetime] = {}
+
+    @property
+    def blind_since(self) -> datetime | None:
+        """Since when news may be missing; None where all that happens is heard of."""
+        return min(self._open.values(), default=None)
+
+    def blind(self, what: Hashable, since: datetime | None) -> bool:
+        """News of ``what`` may be missing since then (None: no more). Returns whether that is new."""
+        before = self.blind_since
+        if since is None:
+            self._open.pop(what, None)
+        else:
+            self._open[what] = since
+        return self.blind_since != before
 
     def note(self, begin: datetime, end: datetime, lease: timedelta) -> None:
         """The hub was out of touch from ``begin`` to ``end``."""

@@ -48,6 +48,8 @@ class Terms:
     as_ocm: Obj | None = None
     is_known: bool = True
     """Whether the selection could be read; where not, nobody is taken to have left."""
+    blind_since: datetime | None = None
+    """Since when news may be missing."""
 
 
 def reselected(
@@ -134,6 +136,19 @@ def relevant_outages(
         else:
             merged.append((begin, end))
     return tuple(merged)
+
+
+def not_heard_in(
+    rollout: Rollout, outages: tuple[tuple[datetime, datetime], ...], blind: datetime | None
+) -> Rollout:
+    """The rollout as agreed so far, with what is known by now of the times in which nobody heard of it."""
+    timing = replace(rollout.timing, outages=outages, blind_since=blind)
+    return replace(rollout, timing=timing)
+
+
+def timing_of(terms: Terms, outages: tuple[tuple[datetime, datetime], ...]) -> Timing:
+    """The waits on these terms."""
+    return Timing(terms.soak, terms.spec.deadline, terms.grace, outages, terms.blind_since)
 
 
 def places_in(staging: Staging) -> dict[str, str]:

@@ -294,6 +294,7 @@ class Workload(Membership[Share]):
             True,
             share.ref.raw if self._is_ocm else None,
             share.reading.hold is None,
+            around.blind_since(),
         )
 
 

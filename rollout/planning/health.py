@@ -49,6 +49,10 @@ class View(Protocol):
         """When the hub last saw the cluster's lease change; None where it never saw one."""
         ...
 
+    def blind_since(self) -> datetime | None:
+        """Since when renewals may have been missed; None where all are seen."""
+        ...
+
     def silent(self, now: datetime) -> tuple[int, int]:
         """How many clusters are silent for longer than their grace, and of how many."""
         ...
@@ -82,12 +86,13 @@ class HealthPlanner:
             return NOTHING
         ref = Ref(MANAGED_CLUSTER, key)
         conditions = read_conditions((cluster.raw.get("status") or {}).get("conditions"))
-        heard = view.heard_at(key)
+        heard, blind = view.heard_at(key), view.blind_since()
+        seen_until = now if blind is None else min(now, blind)  # nobody was silent for lack of ears
         expires = None if heard is None else heard + grace_of(cluster)
-        expired = CLUSTER_ACCEPTED in conditions and expires is not None and expires <= now
+        expired = CLUSTER_ACCEPTED in conditions and expires is not None and expires <= seen_until
         available = conditions.get(CLUSTER_AVAILABLE)
         unknown = available is None or available.status == "Unknown" or expired
-        if unknown and self._braked(view, now):
+        if unknown and self._braked(view, seen_until):
             recheck = now + self._policy.brake_recheck
             return Plan(
                 recheck_at=recheck, notes=() if not expired else (_brake_note(ref, view, now),)
@@ -104,6 +109,8 @@ class HealthPlanner:
             changes = {"spec": {"taints": [_wire(taint) for taint in taints]}}
             waves.append((Patch(ref, changes, version or None),))
         recheck_at = expires if expires is not None and not expired else None
+        if recheck_at is not None and blind is not None:
+            recheck_at = max(recheck_at, now + self._policy.brake_recheck)
         return Plan(tuple(waves), recheck_at, notes) if waves or recheck_at else NOTHING
 
     def _braked(self, view: View, now: datetime) -> bool:

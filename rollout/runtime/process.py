@@ -227,9 +227,13 @@ class Controller:
 
     def _watch_out(self, now: datetime) -> None:
         """Tell the fleet of spans in which the hub was out of touch, once they are over (row 20)."""
+        fleet = self.engine.fleet
         if self._in_touch():
             last, self._touched_at = self._touched_at, now
+            fleet.blind("watches", None)
             self._note_outage(last, now)
+        elif now > self._touched_at + BLINK:
+            fleet.blind("watches", self._touched_at)
         heard = self.candidate.heard_at
         if heard is not None and heard != self._heard_at:
             last_heard, self._heard_at = self._heard_at or heard, heard

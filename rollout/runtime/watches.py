@@ -83,7 +83,7 @@ class Watches:
     def again(self, kind: Kind, now: datetime) -> None:
         """List a kind again: its watch is broken, or it could not be had before.
 
-        Deadlines do not run while that fails (row 20). A kind that workloads refer to may well not
+        Time decides nothing while that fails, and deadlines do not run (row 20). A kind that workloads refer to may well not
         exist: that stops no deadline, until it was read.
         """
         if kind not in self._fleet.watched and kind not in self._followed:
@@ -95,7 +95,10 @@ class Watches:
         except HubError as error:
             log.warning("listing %s failed, it is tried again: %s", kind.plural, error)
             self._later(kind, now)
+            if kind in self._broken:
+                self._fleet.blind(kind, self._broken[kind])
             return
+        self._fleet.blind(kind, None)
         if kind in self._missing:
             return
         since = self._broken.pop(kind, now)
@@ -176,6 +179,7 @@ class Watches:
     def _unwatch(self, kind: Kind) -> None:
         self._stops.pop(kind, lambda: None)()
         self._broken.pop(kind, None)
+        self._fleet.blind(kind, None)
 
 
 def version_of(obj: Obj) -> int:

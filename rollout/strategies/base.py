@@ -91,13 +91,15 @@ class Timing:
     ``soak`` is how long success must stand without a break; ``deadline`` (None: for ever) runs from
     the first attempt; ``grace`` is how long a failure may stand before it counts. ``outages`` are
     the spans (from, to), ascending and disjoint, in which the hub was out of touch: deadlines do
-    not run in them (row 20).
+    not run in them (row 20). ``blind_since`` is when such a span began that is not over yet: news may
+    be missing, so nothing that came due since then is taken for decided.
     """
 
     soak: timedelta = timedelta(0)
     deadline: timedelta | None = None
     grace: timedelta = timedelta(seconds=60)
     outages: tuple[tuple[datetime, datetime], ...] = ()
+    blind_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

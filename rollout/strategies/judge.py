@@ -44,6 +44,14 @@ def concluded(standing: Standing, timing: Timing, now: datetime) -> Standing:
 
 
 def _on_its_revision(standing: Standing, timing: Timing, now: datetime) -> Judgement:
+    blind = timing.blind_since
+    if blind is None:
+        return _by_the_clock(standing, timing, now)
+    # Time stands still until it is known again what happened meanwhile: it alone changes nothing.
+    return _by_the_clock(standing, timing, min(now, blind))._replace(until=None)
+
+
+def _by_the_clock(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     if standing.verdict is Verdict.SOAKED:
         return Judgement(Phase.SOAKED)
     if standing.verdict is Verdict.RETRY:

@@ -1,0 +1,160 @@
+"""How does each cluster of one rollout stand, as observations, writes and verdicts come in?
+
+What is known is kept twice: in the ledger, from which steps are decided, and in the lines of the record,
+which outlive the process. All instants come from outside, on the hub's clock.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from rollout.fleet.book import RecordBook
+from rollout.fleet.losses import Losses
+from rollout.fleet.observations import Observation, stand
+from rollout.fleet.rejections import Rejection, refusal
+from rollout.fleet.rollbacks import Soaked
+from rollout.fleet.unbrought import NOT_BROUGHT, Unbrought
+from rollout.model.kinds import Ref
+from rollout.planning.record import Head, Line
+from rollout.strategies.base import Health, Rollout, Settled, Staging, Standing, Verdict
+from rollout.strategies.judge import concluded
+from rollout.strategies.ledger import Ledger
+
+
+class Standings:
+    """The clusters of one workload over one placement. It knows nothing of what carries a revision to a
+    cluster: it is told `Observation` values.
+    """
+
+    def __init__(
+        self, workload: Ref, placement: str, uid: str, now: datetime, namespace: str = ""
+    ) -> None:
+        self.workload, self.placement = workload, placement
+        self.book = RecordBook(workload, placement, uid, namespace)
+        self.ledger = Ledger(Rollout("", Staging(), {}), now)
+        self.observations: dict[str, Observation] = {}
+        self.causes: dict[str, str] = {}
+        self._unbrought = Unbrought(self.causes)
+        self.rejections: dict[str, Rejection] = {}
+        self.astray: set[str] = set()
+        self.soaked = Soaked()
+        self.losses = Losses()
+        self._keeps_watch = True  # over what the clusters carry
+
+    @property
+    def revision(self) -> str:
+        return self.ledger.rollout.revision
+
+    @property
+    def head(self) -> Head:
+        return self.book.head
+
+    @property
+    def lost(self) -> Mapping[str, str]:
+        """What counts as lost: cluster to the key of its stage."""
+        return self.losses.missed()
+
+    # -- facts ---------------------------------------------------------------------------------
+
+    def observe(self, cluster: str, seen: Observation | None, now: datetime) -> None:
+        """Take in what the cluster carries now (None: nothing)."""
+        if seen is None:
+            self.observations.pop(cluster, None)
+        else:
+            self.observations[cluster] = seen
+        if cluster not in self.ledger:
+            return
+        if self.causes.get(cluster) == NOT_BROUGHT and (seen is None or seen.is_brought):
+            again = self._unbrought.end(cluster)
+            if again is None:
+                self.ledger.drop(cluster, now)
+            else:
+                self.ledger.put(again, now)
+            self._write(cluster)
+        before = known = self.ledger.standings.get(cluster)
+        if known is not None and known.revision != self.revision:
+            # What came of an older revision stays: later trouble there takes no slot again.
+            known = concluded(known, self.ledger.rollout.timing, now)
+        # What was taken back is not taken over again: it is drift.
+        wanted = "" if before is not None and self.head.gave(before) else self.revision
+        after = stand(cluster, known, seen, wanted, now)
+        is_new = after is not None and (before is None or before.revision != after.revision)
+        if is_new and seen is not None and not seen.is_brought:
+            self._unbrought.begin(cluster, before)
+        elif after is not None and before is None:
+            self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
+        if after is not None and after != before:
+            if before is not None and after.revision != before.revision:
+                self.soaked.note(before, self.ledger.rollout.timing, now)
+            self.ledger.put(after, now)
+            self._write(cluster)
+        self._mark(cluster)
+
+    def attempt(self, cluster: str, cause: str, now: datetime, revision: str = "") -> None:
+        """A write of a revision ("": the present one) to this cluster is about to go out."""
+        brought = revision or self.revision
+        standing = self.ledger.standings.get(cluster)
+        if standing is None or standing.revision != brought:
+            undone = self.revision if brought != self.revision else ""
+            self.soaked.note(standing, self.ledger.rollout.timing, now, undone)
+        elif standing.verdict is not Verdict.RETRY:
+            return
+        self.causes[cluster] = cause
+        self.ledger.put(Standing(cluster, brought, now, Health.SILENT, now), now)
+        self._write(cluster)
+        seen = self.observations.get(cluster)
+        if seen is not None and seen.content == brought:
+            self.observe(cluster, seen, now)  # no news may come of what is there already
+        self._mark(cluster)
+
+    def reject(self, cluster: str, message: str, now: datetime) -> None:
+        """The server refused the write (row 19). It is tried again, more and more rarely."""
+        self.rejections[cluster] = refusal(self.rejections.get(cluster), message, now)
+        standing = self.ledger.standings.get(cluster)
+        if standing is None or not (standing.revision == self.revision or self.head.gave(standing)):
+            return
+        if standing.health is not Health.FAILED and standing.verdict is not Verdict.SOAKED:
+            refused = replace(standing, health=Health.FAILED, since=now, reason="WriteRejected")
+            self.ledger.put(refused, now)
+            self._write(cluster)
+
+    def landed(self, cluster: str) -> None:
+        """The write was accepted."""
+        self.rejections.pop(cluster, None)
+
+    def _settle(self, verdict: Settled, now: datetime) -> None:
+        standing = self.ledger.standings[verdict.cluster]
+        settled = replace(standing, verdict=verdict.verdict, reason=verdict.reason)
+        self.ledger.put(settled, now)
+        self._write(verdict.cluster)
+
+    def supposed(self, cluster: str) -> str:
+        """The revision that this cluster is supposed to carry, "" where it was never touched."""
+        standing = self.ledger.standings.get(cluster)
+        return standing.revision if standing else ""
+
+    def _forget(self, cluster: str) -> None:
+        """It is no cluster of this rollout, and nothing is held against it."""
+        self.losses.discard(cluster)
+        self.causes.pop(cluster, None)
+        self._unbrought.forget(cluster)
+        self.soaked.forget(cluster)
+        self.book.set(cluster, None)
+
+    def _write(self, cluster: str) -> None:
+        standing = self.ledger.standings.get(cluster)
+        lost = self.losses.stage_of(cluster)
+        if standing is None and not lost:
+            self.book.set(cluster, None)
+        else:
+            cause, soaked = self.causes.get(cluster, ""), self.soaked.of(cluster)
+            self.book.set(cluster, Line(standing, cause, lost, soaked))
+
+    def _mark(self, cluster: str) -> None:
+        """Keep `astray`: clusters that do not carry what they are supposed to."""
+        supposed = self.supposed(cluster)
+        seen = self.observations.get(cluster)
+        if supposed and self._keeps_watch and (seen is None or seen.content != supposed):
+            self.astray.add(cluster)
+        else:
+            self.astray.discard(cluster)

@@ -1,0 +1,119 @@
+"""While news of a kind may be missing, time decides nothing; afterwards it goes on from what is seen then."""
+
+from datetime import timedelta
+from typing import Any
+
+from rollout.errors import Unavailable
+from rollout.hub.memory import MemoryHub
+from rollout.model import names
+from rollout.model.events import Event
+from rollout.model.kinds import MANIFEST_WORK, Kind, ref_of
+from tests import make
+from tests.sim.story import MIN, SEC, Story
+
+
+class Deaf:
+    """A hub of which one kind can be neither listed nor watched while it is ``deaf``."""
+
+    def __init__(self, hub: MemoryHub) -> None:
+        self._hub, self._deaf = hub, False
+        self._expire: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hub, name)
+
+    def list(self, kind: Kind, *args: Any, **more: Any) -> Any:
+        if self._deaf and kind is MANIFEST_WORK:
+            raise Unavailable(f"list {kind.plural}: 503")
+        return self._hub.list(kind, *args, **more)
+
+    def watch(self, kind: Kind, since: int, sink: Any, expired: Any) -> Any:
+        if kind is not MANIFEST_WORK:
+            return self._hub.watch(kind, since, sink, expired)
+        self._expire = expired
+
+        def heard(event: Event) -> None:
+            if not self._deaf:
+                sink(event)
+
+        return self._hub.watch(kind, since, heard, expired)
+
+    def go_deaf(self) -> None:
+        """The watch is too old, and a new list fails."""
+        self._deaf = True
+        self._expire()
+
+    def hear(self) -> None:
+        self._deaf = False
+
+
+def story(strategy: Any, agents: Any, **notes: str) -> tuple[Story, Deaf]:
+    found: list[Deaf] = []
+
+    def between(hub: MemoryHub) -> Any:
+        found.append(Deaf(hub))
+        return found[0]
+
+    workload = make.workload(strategy=strategy, annotations=notes)
+    told = Story([*make.fleet(4, canary=1), workload], agents, wrap=between)
+    return told, found[0]
+
+
+def test_a_deadline_that_passes_unheard_fails_nobody_and_takes_nothing_back() -> None:
+    strategy = make.progressive(maxConcurrency=4, maxFailures=0, progressDeadline="5m")
+    s, hub = story(strategy, {"defaults": {"readyAfter": "60s"}}, **{names.ROLLBACK: "Automatic"})
+    s.to(30 * SEC)
+    hub.go_deaf()
+    s.to(20 * MIN)  # all have succeeded after one minute
+    assert s.reason == "RollingOut"
+
+    hub.hear()
+    s.end()
+    assert s.reason == "Complete"
+
+
+def test_the_rest_of_a_deadline_runs_afterwards() -> None:
+    strategy = make.progressive(maxConcurrency=4, maxFailures=0, progressDeadline="5m")
+    s, hub = story(strategy, {"defaults": {"outcome": "silent"}})
+    s.to(1 * MIN)
+    hub.go_deaf()
+    s.to(20 * MIN)
+    hub.hear()
+    s.to(23 * MIN)
+    assert s.reason == "RollingOut"
+    s.to(30 * MIN)  # 4 min that were left, a lease, and what it took until it listed again
+    assert s.reason == "MaxFailuresExceeded"
+
+
+def report(s: Story, cluster: str, degraded: str) -> None:
+    (work,) = s.hub.list(MANIFEST_WORK, cluster).items
+    of = work["metadata"]["generation"]
+    said = {"Applied": "True", "Available": "True", "Progressing": "False", "Degraded": degraded}
+    conditions = [make.condition(kind, status, of) for kind, status in said.items()]
+    s.hub.patch_status(ref_of(MANIFEST_WORK, work), {"status": {"conditions": conditions}})
+
+
+def test_a_soak_does_not_end_on_news_that_nobody_could_hear() -> None:
+    strategy = make.progressive(mandatory=["canary"], minSuccessTime="5m", maxConcurrency=3)
+    s, hub = story(strategy, {"defaults": {"outcome": "silent"}})
+    (canary,) = s.to(30 * SEC).touched()
+    report(s, canary, degraded="False")
+    s.to(1 * MIN)
+    hub.go_deaf()
+    report(s, canary, degraded="True")
+    s.to(20 * MIN)
+    assert list(s.touched()) == [canary]
+
+    hub.hear()
+    s.to(25 * MIN)
+    assert list(s.touched()) == [canary]
+
+
+def test_what_is_asked_for_meanwhile_is_done_nevertheless() -> None:
+    strategy = make.progressive(maxConcurrency=1, progressDeadline="5m")
+    s, hub = story(strategy, {"defaults": {"outcome": "silent"}})
+    s.to(30 * SEC)
+    hub.go_deaf()
+    s.to(30 * SEC + timedelta(minutes=10))
+    s.annotate(names.PAUSED, "true")
+    assert s.settle().reason == "Paused"
