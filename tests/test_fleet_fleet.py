@@ -199,8 +199,9 @@ def test_a_cluster_that_left_is_as_available_as_it_was(available: str, is_availa
     assert heard.fleet.is_available("c1") is True
 
 
-def test_a_cluster_that_nobody_ever_saw_is_not_lost() -> None:
-    assert Fleet().is_available("c1") is True
+def test_of_a_cluster_that_nobody_saw_leave_nobody_knows_that_it_was_well() -> None:
+    """It may have left, in flight and unreachable, before this process began (row 17)."""
+    assert Fleet().is_available("c1") is False
 
 
 # -- records -----------------------------------------------------------------------------------

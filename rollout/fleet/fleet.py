@@ -305,7 +305,7 @@ class Fleet:
         known = self.clusters.cluster(cluster)
         if known is not None:
             return known.available is True
-        return self._departed.get(cluster, True)
+        return self._departed.get(cluster, False)
 
     def strategy(self, name: str) -> Strategy | None:
         return self._strategies.get(name)
@@ -368,7 +368,7 @@ class Fleet:
         touch, live = self._touched(write)
         if live is None or touch is None:
             return None
-        live.reject(touch.cluster, message, now)
+        live.reject(touch.cluster, message, now, fails=touch.brings)
         return live.rejections[touch.cluster].retry_at
 
     def landed(self, write: Write, now: datetime) -> None:

@@ -107,11 +107,18 @@ class Standings:
             self.observe(cluster, seen, now)  # no news may come of what is there already
         self._mark(cluster)
 
-    def reject(self, cluster: str, message: str, now: datetime) -> None:
-        """The server refused the write (row 19). It is tried again, more and more rarely."""
+    def reject(self, cluster: str, message: str, now: datetime, *, fails: bool = True) -> None:
+        """The server refused the write (row 19). It is tried again, more and more rarely.
+
+        ``fails``: the cluster goes without what it is supposed to have.
+        """
         self.rejections[cluster] = refusal(self.rejections.get(cluster), message, now)
         standing = self.ledger.standings.get(cluster)
-        if standing is None or not (standing.revision == self.revision or self.head.gave(standing)):
+        if (
+            not fails
+            or standing is None
+            or not (standing.revision == self.revision or self.head.gave(standing))
+        ):
             return
         if standing.health is not Health.FAILED and standing.verdict is not Verdict.SOAKED:
             refused = replace(standing, health=Health.FAILED, since=now, reason="WriteRejected")

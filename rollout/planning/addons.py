@@ -22,7 +22,7 @@ from rollout.planning.addons_configs import (
 from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
 from rollout.planning.addons_status import ShareReport, halted, status_of
 from rollout.planning.addons_views import Share, Told, View, Workload
-from rollout.planning.holds import workload_hold
+from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import NONE
 from rollout.planning.touches import cause_of
@@ -45,17 +45,17 @@ class AddOnPlanner:
         return _Pass(workload, workload.addon, view, now).plan()
 
 
-class _Pass:
+class _Pass(Pass):
     """One look at one add-on."""
 
     def __init__(self, workload: Workload, addon: AddOn, view: View, now: datetime) -> None:
-        self.workload, self.addon, self.view, self.now = workload, addon, view, now
-        self.rechecks: list[datetime] = []
+        super().__init__(now)
+        self.workload, self.addon, self.view = workload, addon, view
         self._touched: set[str] = set()
 
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
-        hold = self._hold()
+        hold = self.held(addon.problems, addon.intents, self.view.freeze(now))
         steps = {k: s.live.step(hold or s.hold, now) for k, s in workload.shares.items()}
         writes: list[Write] = []
         gone = NONE if hold else uninstalls(workload, addon, self.view.policy, now)
@@ -76,7 +76,7 @@ class _Pass:
         }
         status = status_of(addon, workload.ref, workload.defaults, reports, halts, now)
         for at in (*(s.recheck_at for s in steps.values()), workload.next_quiet(), gone.recheck_at):
-            self._recheck(at)
+            self.recheck(at)
         books = [share.live.book for share in workload.shares.values()]
         waves = (
             [write for book in books for write in book.leftovers()],
@@ -91,17 +91,6 @@ class _Pass:
             self._notes(steps, halts),
             gone.hold,
         )
-
-    def _recheck(self, at: datetime | None) -> None:
-        if at is not None and at > self.now:
-            self.rechecks.append(at)
-
-    def _hold(self) -> Hold | None:
-        """Why nothing of this add-on may be touched."""
-        freeze = self.view.freeze(self.now)
-        if freeze is not None:
-            self._recheck(freeze.until)
-        return workload_hold(self.addon.problems, self.addon.intents, freeze)
 
     # -- configurations ------------------------------------------------------------------------
 
@@ -120,9 +109,7 @@ class _Pass:
         """
         found: list[Write] = []
         for cluster in sorted(share.live.astray - self.addon.intents.held - self._touched):
-            rejection = share.live.rejections.get(cluster)
-            if rejection is not None and rejection.retry_at > self.now:
-                self._recheck(rejection.retry_at)
+            if self.is_refused(share.live, cluster):
                 continue
             revision = share.live.ledger.standings[cluster].revision
             touch = Touch(self.workload.ref, key, cluster, False, "Restore")
@@ -151,11 +138,9 @@ class _Pass:
                 continue
             key = self.workload.members[cluster]
             share = self.workload.shares[key]
-            rejection = share.live.rejections.get(cluster)
             if share.hold is not None and share.hold.reason != "NoTargets":
                 continue
-            if rejection is not None and rejection.retry_at > self.now:
-                self._recheck(rejection.retry_at)
+            if self.is_refused(share.live, cluster):
                 continue
             touch = Touch(self.workload.ref, key, cluster, False, "Install")
             found.append(new_addon(self.workload, self.addon, cluster, touch))

@@ -31,6 +31,11 @@ class Touch:
     cause: str = ""
     revision: str = ""
 
+    @property
+    def brings(self) -> bool:
+        """Whether it brings what the cluster is supposed to have, not only what is said about it."""
+        return self.first or self.cause in ("Restore", "Configure")
+
 
 @dataclass(frozen=True, slots=True)
 class Create:

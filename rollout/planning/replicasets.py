@@ -14,8 +14,8 @@ from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
 from rollout.planning.documents import difference, new_work, work_annotations
-from rollout.planning.holds import workload_hold
 from rollout.planning.notes import rollout_notes
+from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Create, Delete, Patch, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import Removals, cleanup, removals
 from rollout.planning.revisions import revision_object, revision_ref
@@ -45,21 +45,21 @@ _PRESSING = frozenset({"SlotsFull", "WaitingForStage", "FailureTolerance"})
 """What keeps clusters waiting for nothing but other clusters."""
 
 
-class _Pass:
+class _Pass(Pass):
     """One look at one workload."""
 
     def __init__(
         self, workload: Workload, replicaset: ReplicaSet, view: View, now: datetime
     ) -> None:
-        self.workload, self.replicaset, self.view, self.now = workload, replicaset, view, now
+        super().__init__(now)
+        self.workload, self.replicaset, self.view = workload, replicaset, view
         self.revisions = view.revisions(workload.ref.key)
-        self.rechecks: list[datetime] = []
         self.status_due_at: datetime | None = None
         self.is_ending = False
 
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
-        hold = self._hold()
+        hold = self.held(replicaset.problems, replicaset.intents, self.view.freeze(now))
         steps = {
             name: share.live.step(hold or share.hold, now, self.revisions)
             for name, share in workload.shares.items()
@@ -77,8 +77,8 @@ class _Pass:
             status = replace(status, version=None)  # the finalizer's write makes it another one
         retreats = (share.live.retreat for share in workload.shares.values())
         for found in (*steps.values(), *retreats, gone):
-            self._recheck(found.recheck_at if found is not None else None)
-        self._recheck(workload.next_quiet())
+            self.recheck(found.recheck_at if found is not None else None)
+        self.recheck(workload.next_quiet())
         waves = (
             finalizer + [write for book in books for write in book.leftovers()],
             self._history() + [write for book in books for write in book.writes()],
@@ -120,17 +120,6 @@ class _Pass:
             return status
         self.status_due_at = due_at
         return None
-
-    def _recheck(self, at: datetime | None) -> None:
-        if at is not None and at > self.now:
-            self.rechecks.append(at)
-
-    def _hold(self) -> Hold | None:
-        """Why nothing of this workload may be touched."""
-        freeze = self.view.freeze(self.now)
-        if freeze is not None:
-            self._recheck(freeze.until)
-        return workload_hold(self.replicaset.problems, self.replicaset.intents, freeze)
 
     def _finalizer(self) -> list[Write]:
         if names.REPLICASET_FINALIZER in self.replicaset.finalizers:
@@ -197,9 +186,7 @@ class _Pass:
         found: list[Write] = []
         for cluster in sorted(share.live.astray - touched - self.replicaset.intents.held):
             standing = share.live.ledger.standings[cluster]
-            rejection = share.live.rejections.get(cluster)
-            if rejection is not None and rejection.retry_at > self.now:
-                self._recheck(rejection.retry_at)
+            if self.is_refused(share.live, cluster):
                 continue
             if self.workload.work(cluster) is None and self.workload.works(cluster):
                 continue  # it is being deleted: its going will be seen
@@ -256,8 +243,8 @@ class _Pass:
             if work is None or owner is None:
                 continue
             share = self.workload.shares[owner]
-            if cluster in share.live.astray:
-                continue  # restored with its labels
+            if cluster in share.live.astray or self.is_refused(share.live, cluster):
+                continue  # the former are restored with their labels
             changes = {"metadata": {"labels": share.labels}}
             touch = Touch(self.workload.ref, owner, cluster, False, "Relabel")
             found.append(Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch))

@@ -7,7 +7,7 @@ from rollout.errors import Unavailable
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.events import Event
-from rollout.model.kinds import MANIFEST_WORK, Kind, ref_of
+from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Kind, Ref, ref_of
 from tests import make
 from tests.sim.story import MIN, SEC, Story
 
@@ -117,3 +117,16 @@ def test_what_is_asked_for_meanwhile_is_done_nevertheless() -> None:
     s.to(30 * SEC + timedelta(minutes=10))
     s.annotate(names.PAUSED, "true")
     assert s.settle().reason == "Paused"
+
+
+def test_a_cluster_that_left_in_flight_while_no_engine_ran_is_lost_not_done() -> None:
+    """Row 17; S17: losing a cluster opens no gate."""
+    strategy = make.progressive(mandatory=["canary"], maxFailures=0, progressDeadline="1h")
+    s, _ = story(strategy, {"defaults": {"outcome": "silent"}})
+    (canary,) = s.to(30 * SEC).touched()
+    s.engine.stop()
+    s.hub.delete(Ref(MANAGED_CLUSTER, canary))
+    s.restart().to(10 * MIN)
+
+    assert s.reason == "MaxFailuresExceeded"
+    assert list(s.touched()) == [canary]
