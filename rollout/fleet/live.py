@@ -238,9 +238,11 @@ class LiveRollout(Standings):
         return True
 
     def _void_failures(self, now: datetime) -> None:
-        """A person asked to retry: what failed waits for another attempt, and the bar is lifted."""
-        token = self._terms.intents.retry if self._terms is not None else ""
-        if not token or token == self.head.retried:
+        """A person asked to retry: what failed waits for another attempt, and the bar is lifted, unless
+        somebody still asks for what it came of.
+        """
+        terms = self._terms
+        if terms is None or terms.intents.retry in ("", self.head.retried):
             return
         for cluster, standing in list(self.ledger.standings.items()):
             here = standing.revision == self.revision and cluster in self.ledger
@@ -250,7 +252,9 @@ class LiveRollout(Standings):
                 self.rejections.pop(cluster, None)
                 self.ledger.put(replace(standing, verdict=Verdict.RETRY), now)
                 self._write(cluster)
-        self.book.set_head(replace(self.head, retried=token, rollback=None))
+        still = revision_hold(self.revision, terms.intents, terms.approvals, now)
+        back = self.head.rollback if still else None
+        self.book.set_head(replace(self.head, retried=terms.intents.retry, rollback=back))
 
     def _as_ocm(self, strategy: Obj, hold: Hold | None, now: datetime) -> Step:
         """OCM's answer follows from the works alone; the record only keeps who was touched."""

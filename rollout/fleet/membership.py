@@ -122,7 +122,7 @@ class Membership(Generic[S]):
                 before = self.shares.get(placement)
                 selection = before.reading.selection if before else Selection()
                 share.reading, share.hold = Reading(selection, unread), unread
-            elif share.reading.is_torn and not share.reading.selection.total:
+            elif _may_select_more(share):
                 unread = share.reading.hold
             for group in share.reading.selection.groups:
                 members.update(dict.fromkeys(group.clusters, placement))
@@ -203,6 +203,16 @@ def read_placement(
         around.policy,
         now,
     )
+
+
+def _may_select_more(share: Shared) -> bool:
+    """Whether nobody knows whom the placement selects: its decisions cannot be read yet, or it is gone
+    and only the record tells that it had clusters.
+    """
+    reading = share.reading
+    if reading.selection.total:
+        return False
+    return reading.is_torn or (reading.is_gone and bool(share.live.ledger.standings))
 
 
 def without(reading: Reading, taken: Mapping[str, str]) -> Reading:

@@ -1,6 +1,7 @@
 """Which ManifestWorkReplicaSets are there, and which works belong to which of them?"""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import datetime
 
 from rollout.api import decode
@@ -11,6 +12,7 @@ from rollout.model.events import Change, Event
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
+from rollout.planning.documents import work_name
 from rollout.planning.plan import PatchStatus, Write
 
 
@@ -22,6 +24,8 @@ class ReplicaSets:
         self._works: dict[str, Work] = {}  # ns/name -> work
         self._workloads: dict[str, Workload] = {}
         self._followers: dict[str, set[str]] = {}  # placement key -> workloads that refer to it
+        self._writers: dict[str, str] = {}  # name that we give works -> workload
+        self._unsigned: dict[str, set[str]] = {}  # name -> works that name no owner
 
     def __iter__(self) -> Iterator[Workload]:
         return iter(self._workloads.values())
@@ -72,7 +76,7 @@ class ReplicaSets:
         if event.change is not Change.DELETED:
             decoded = decode(MANIFEST_WORK, event.obj, before)
             assert isinstance(decoded, Work)
-            work = decoded
+            work = self._signed(decoded)
         found: set[Ref] = set()
         if before is not None and before.owner and (work is None or before.owner != work.owner):
             workload = self._workload(before.owner)
@@ -80,6 +84,7 @@ class ReplicaSets:
             found.add(workload.ref)
         if work is None:
             self._works.pop(event.ref.key, None)
+            self._unsigned.get(event.ref.name, set()).discard(event.ref.key)
             return found
         self._works[event.ref.key] = work
         if work.owner:
@@ -87,6 +92,26 @@ class ReplicaSets:
             workload.put_work(work, now)
             found.add(workload.ref)
         return found
+
+    def _signed(self, work: Work) -> Work:
+        """With its owner. One whose labels were taken off is known by its name, which follows from its
+        owner: else it could neither be restored nor be made anew.
+        """
+        unsigned = self._unsigned.get(work.name)
+        if work.owner:
+            if unsigned is not None:
+                unsigned.discard(work.key)
+            return work
+        self._unsigned.setdefault(work.name, set()).add(work.key)
+        return replace(work, owner=self._writers.get(work.name, ""))
+
+    def _sign(self, replicaset: ReplicaSet, now: datetime) -> None:
+        """Works that were seen before their owner, and do not name it."""
+        name = work_name(replicaset)
+        self._writers[name] = replicaset.key
+        for key in self._unsigned.get(name, ()):
+            work = self._works[key] = replace(self._works[key], owner=replicaset.key)
+            self._workload(replicaset.key).put_work(work, now)
 
     def _workload(self, key: str) -> Workload:
         workload = self._workloads.get(key)
@@ -100,6 +125,8 @@ class ReplicaSets:
         for ref in before.refs if before else ():
             self._followers.get(f"{event.ref.namespace}/{ref.name}", set()).discard(event.ref.key)
         if event.change is Change.DELETED:
+            if before is not None:
+                self._writers.pop(work_name(before), None)
             workload.replicaset = None
             workload.shares.clear()
             workload.members.clear()
@@ -113,6 +140,8 @@ class ReplicaSets:
                 event.ref.key
             )
         workload.replicaset = replicaset
+        if before is None:
+            self._sign(replicaset, now)
         if before is not None and before.uid != replicaset.uid:  # its end was never heard of
             workload.shares.clear()
             workload.members.clear()

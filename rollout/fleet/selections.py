@@ -31,6 +31,11 @@ class Reading:
         """Whether it is not known, or not yet, whom the placement selects."""
         return self.hold is not None and self.hold.reason in ("TornDecisions", "NotDecided")
 
+    @property
+    def is_gone(self) -> bool:
+        """Whether there is no such placement."""
+        return self.hold is not None and self.hold.reason == "PlacementNotFound"
+
 
 def read_selection(
     key: str,

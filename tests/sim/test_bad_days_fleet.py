@@ -276,3 +276,22 @@ def test_a_refused_write_is_tried_again_for_as_long_as_it_takes() -> None:
     story.on(5 * MIN + SETTLED)
 
     assert said(story) == ("Complete", 0)
+
+
+def test_after_a_restart_nobody_takes_the_clusters_of_a_placement_that_is_gone() -> None:
+    strategy = make.progressive(maxConcurrency=1)
+    workload = make.workload(placements=("p", "q"), strategy=strategy)
+    story = Story([*make.fleet(4), make.placement("q"), workload]).end()
+    story.hub.delete(Ref(PLACEMENT, "default/p"))
+    for obj in story.hub.list(PLACEMENT_DECISION).items:
+        if obj["metadata"]["labels"][names.PLACEMENT_LABEL] == "p":
+            story.hub.delete(Ref(PLACEMENT_DECISION, f"default/{obj['metadata']['name']}"))
+    story.end()
+    story.restart().end()
+    story.template(make.template("2"))
+    story.end()
+
+    assert story.reason == "PlacementNotFound"
+    assert set(story.versions().values()) == {"1"}
+    owners = {o["metadata"]["labels"][names.WORK_PLACEMENT_LABEL] for o in story.works().values()}
+    assert owners == {"p"}

@@ -3,9 +3,11 @@
 Each story has its lines in docs/bad-days.md.
 """
 
+import pytest
+
 from rollout.model import names
 from rollout.model.content import content_hash
-from rollout.model.kinds import MANIFEST_WORK, Ref
+from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Ref, ref_of
 from tests import make
 from tests.sim.story import MIN, SEC, Story, only, said, version_of
 
@@ -133,6 +135,28 @@ def test_drift_is_put_back_while_halted_too() -> None:
     story.settle()
 
     assert story.versions() == {"c00": "1"}
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_work_whose_labels_were_taken_off_is_known_by_its_name(restarted: bool) -> None:
+    story = Story([*make.fleet(2), make.workload()]).end()
+    (work,) = story.hub.list(MANIFEST_WORK, "c00").items
+    if restarted:
+        story.engine.stop()
+    bare = {"metadata": {"labels": None, "annotations": None}}
+    story.hub.patch(ref_of(MANIFEST_WORK, work), bare)
+    if restarted:
+        story.restart()
+    story.end()
+
+    (restored,) = story.hub.list(MANIFEST_WORK, "c00").items
+    assert restored["metadata"]["labels"] == work["metadata"]["labels"]
+    story.template(make.template("2"))
+    story.end()
+    assert (story.reason, set(story.versions().values())) == ("Complete", {"2"})
+    story.hub.delete(Ref(REPLICA_SET, "default/web"))
+    story.end()
+    assert story.hub.list(MANIFEST_WORK).items == ()
 
 
 def test_drift_on_an_older_revision_is_put_back_to_that_revision() -> None:

@@ -87,6 +87,24 @@ def test_a_retry_lifts_the_bar_of_a_rollback() -> None:
     assert story.reason == "MaxFailuresExceeded"
 
 
+def test_a_retry_does_not_begin_a_rollback_anew_that_is_still_asked_for() -> None:
+    """Its limit counts those that are on their way back already (S10)."""
+    story = rolled_out()
+    story.template(make.template("2"))
+    story.settle()
+    revision = story.mwrs()["status"]["updateRevision"]
+    story.annotate(names.UNDO, revision)
+    story.settle()
+    began = story.versions()
+    assert story.reason == "RollingBack"
+
+    for token in "abc":
+        story.annotate(names.RETRY, token)
+        story.settle()
+
+    assert (story.reason, story.versions()) == ("RollingBack", began)
+
+
 def test_without_automatic_rollback_a_breach_only_halts() -> None:
     story = rolled_out()
     story.template(make.template("2"))
