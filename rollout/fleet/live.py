@@ -133,8 +133,9 @@ class LiveRollout(Standings):
             self.ledger.reset(replace(self.ledger.rollout, lost=dict(self.lost)), now)
 
     def _supersede(self, revision: str) -> None:
-        for cluster in self.losses.all():
-            self._forget(cluster)
+        if self.head.revision:  # else the head was lost, and nobody can tell that it is another one
+            for cluster in self.losses.all():
+                self._forget(cluster)
         self.rejections.clear()
         self.book.set_head(self.head.superseded(revision))
 

@@ -270,6 +270,10 @@ class Workload(Membership[Share]):
             share.hold = share.hold or Hold("Misconfigured", _why_not(share.ref, strategy is None))
             live.reselect(share.reading.selection, known, is_available, now)
             return
+        if replicaset.problems:
+            # What it asks for is no new revision: what was agreed stays (row 26).
+            live.reselect(share.reading.selection, share.hold is None, is_available, now)
+            return
         live.agree(self._terms(spec, strategy, share, replicaset, around), is_available, now)
 
     def _terms(

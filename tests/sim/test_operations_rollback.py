@@ -2,11 +2,13 @@
 
 from datetime import timedelta
 
+from rollout.clock import VirtualClock
 from rollout.errors import Invalid
+from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from tests import make
 from tests.sim.operating import BAD_2, TWO_AT_ONCE, revision, rolled_out
-from tests.sim.story import HOUR, MIN, SEC, Story
+from tests.sim.story import HOUR, MIN, SEC, T0, Story
 
 
 def order(story: Story, version: str, since: timedelta) -> list[str]:
@@ -103,6 +105,26 @@ def test_a_retry_does_not_begin_a_rollback_anew_that_is_still_asked_for() -> Non
         story.settle()
 
     assert (story.reason, story.versions()) == ("RollingBack", began)
+
+
+def test_an_edit_that_cannot_be_honoured_does_not_lift_the_bar() -> None:
+    """Row 26: what was agreed stays. On a cluster whose CRDs are older than ours nothing refuses it."""
+    clock = VirtualClock(T0)
+    workload = make.workload(strategy=TWO_AT_ONCE, annotations={names.ROLLBACK: "Automatic"})
+    hub = MemoryHub(clock)
+    story = Story([*make.fleet(6), workload], {"rules": [BAD_2]}, hub=hub, clock=clock).end()
+    story.template(make.template("2"))
+    story.end()
+    assert story.reason == "RolledBack"
+    story.template({"workload": {"manifests": []}})
+    story.end()
+    assert story.reason == "Misconfigured"
+
+    began = story.now
+    story.template(make.template("2"))
+    story.end()
+    assert story.reason == "RolledBack"
+    assert order(story, "2", began) == []
 
 
 def test_without_automatic_rollback_a_breach_only_halts() -> None:

@@ -7,7 +7,7 @@ from rollout.errors import Unavailable
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.events import Event
-from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Kind, Ref, ref_of
+from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANIFEST_WORK, Kind, Ref, ref_of
 from tests import make
 from tests.sim.story import MIN, SEC, Story
 
@@ -126,6 +126,26 @@ def test_a_cluster_that_left_in_flight_while_no_engine_ran_is_lost_not_done() ->
     (canary,) = s.to(30 * SEC).touched()
     s.engine.stop()
     s.hub.delete(Ref(MANAGED_CLUSTER, canary))
+    s.restart().to(10 * MIN)
+
+    assert s.reason == "MaxFailuresExceeded"
+    assert list(s.touched()) == [canary]
+
+
+def test_what_was_lost_stays_lost_though_the_records_head_is() -> None:
+    """S17: the pages of its clusters are there, and tell of it."""
+    strategy = make.progressive(mandatory=["canary"], maxFailures=0, progressDeadline="1h")
+    s, _ = story(strategy, {"defaults": {"outcome": "silent"}})
+    (canary,) = s.to(30 * SEC).touched()
+    unknown = make.condition(names.CLUSTER_AVAILABLE, "Unknown")
+    cluster = Ref(MANAGED_CLUSTER, canary)
+    s.hub.patch_status(cluster, {"status": {"conditions": [unknown]}})
+    s.to(1 * MIN)
+    s.hub.delete(cluster)
+    s.to(2 * MIN)
+    s.engine.stop()
+    (head,) = (o for o in s.hub.list(CONFIG_MAP).items if o["metadata"]["name"].endswith("-0"))
+    s.hub.delete(ref_of(CONFIG_MAP, head))
     s.restart().to(10 * MIN)
 
     assert s.reason == "MaxFailuresExceeded"
