@@ -12,9 +12,9 @@ from rollout.api import decode
 from rollout.fleet.book import Shelf
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.consents import Consents
-from rollout.fleet.heartbeats import LEASE_NAME, HealthView, Heartbeats
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.outages import Outages, Spans
+from rollout.fleet.presence import Presence
 from rollout.fleet.records import Records, uid_of
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.selections import named_in, selects
@@ -24,7 +24,6 @@ from rollout.fleet.watched import PLACING, WATCHED
 from rollout.fleet.witness import Witness
 from rollout.fleet.workloads import Workload
 from rollout.model.approvals import Approval, Freeze
-from rollout.model.cluster import Cluster
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     APPROVAL,
@@ -43,15 +42,12 @@ from rollout.model.kinds import (
 )
 from rollout.model.placement import Decision, Placement
 from rollout.planning.clustersets import STANDARD
-from rollout.planning.health import grace_of
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch, Write
 from rollout.planning.policy import DEFAULT, Policy
 from rollout.planning.record import belongs_to
 from rollout.planning.revisions import Revision
 from rollout.strategies.base import Strategy
 from rollout.strategies.stages import BUILT_IN
-
-_DEPARTED_KEPT = 10_000
 
 
 class Fleet:
@@ -72,16 +68,14 @@ class Fleet:
         self.watched = (*WATCHED, LEASE) if watches_health else WATCHED
         self.trackers = tuple(make(self) for make in trackers)
         self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
-        self._beats = Heartbeats()
         self._outages = Outages()
-        self._health = HealthView(self.clusters, self._beats, self._outages)
+        self._presence = Presence(self.clusters, self._outages)
         self._strategies = strategies
         self._versions = Versions()
         self._replicasets = ReplicaSets(policy.profile)
         self._records = Records()
         self._consents = Consents()
         self._changed_at: dict[str, datetime] = {}  # placement key -> last change of its decisions
-        self._departed: dict[str, bool] = {}  # deleted clusters -> available when last seen
         self._handlers: dict[str, Callable[[Event, datetime], Iterable[Ref]]] = {
             MANIFEST_WORK.name: self._replicasets.take_work,
             REPLICA_SET.name: self._replicasets.take_replicaset,
@@ -89,8 +83,8 @@ class Fleet:
             CONTROLLER_REVISION.name: self._on_revision,
             APPROVAL.name: self._on_approval,
             FREEZE.name: self._on_freeze,
-            LEASE.name: self._on_lease,
-            MANAGED_CLUSTER.name: self._on_cluster,
+            LEASE.name: self._presence.take_lease,
+            MANAGED_CLUSTER.name: self._presence.take_cluster,
             PLACEMENT.name: self._on_placement,
             PLACEMENT_DECISION.name: self._on_decision,
         }
@@ -149,28 +143,6 @@ class Fleet:
     def _on_other(self, event: Event, now: datetime) -> set[Ref]:
         gone = event.change is Change.DELETED
         return self._store(event, None if gone else decode(event.ref.kind, event.obj))
-
-    def _on_cluster(self, event: Event, now: datetime) -> set[Ref]:
-        if event.change is Change.DELETED:
-            before = self.clusters.cluster(event.ref.key)
-            if len(self._departed) >= _DEPARTED_KEPT:
-                self._departed.pop(next(iter(self._departed)))
-            self._departed[event.ref.key] = before is not None and before.available is True
-            self._beats.forget(event.ref.key)
-            return self._store(event, before)
-        cluster = decode(MANAGED_CLUSTER, event.obj)
-        assert isinstance(cluster, Cluster)
-        self._departed.pop(cluster.name, None)
-        return {event.ref} | self._store(event, cluster)
-
-    def _on_lease(self, event: Event, now: datetime) -> set[Ref]:
-        cluster = self.clusters.cluster(event.ref.namespace)
-        if cluster is None or event.ref.name != LEASE_NAME:
-            return set()
-        if event.change is Change.DELETED:
-            self._beats.forget(cluster.name)
-            return {Ref(MANAGED_CLUSTER, cluster.name)}
-        return self._beats.heard(event.obj, grace_of(cluster), now)
 
     def _on_placement(self, event: Event, now: datetime) -> set[Ref]:
         key = event.ref.key
@@ -239,13 +211,13 @@ class Fleet:
 
     # -- what planners and workloads read ------------------------------------------------------
 
-    def view(self, kind: Kind) -> "ClusterStore | HealthView | Fleet | Tracker":
+    def view(self, kind: Kind) -> "ClusterStore | Presence | Fleet | Tracker":
         """What the planner of a kind reads."""
         for tracker in self.trackers:
             if kind in tracker.planned:
                 return tracker
         if kind is MANAGED_CLUSTER:
-            return self._health
+            return self._presence
         return self.clusters if kind in PLACING else self
 
     def workload(self, key: str, now: datetime) -> Workload | None:
@@ -302,10 +274,7 @@ class Fleet:
         return self._changed_at.get(key, now)
 
     def is_available(self, cluster: str) -> bool:
-        known = self.clusters.cluster(cluster)
-        if known is not None:
-            return known.available is True
-        return self._departed.get(cluster, False)
+        return self._presence.is_available(cluster)
 
     def strategy(self, name: str) -> Strategy | None:
         return self._strategies.get(name)
@@ -344,7 +313,7 @@ class Fleet:
         one lease after (row 20).
         """
         self._outages.note(begin, end, self.policy.lease)
-        self._beats.restart(end)
+        self._presence.restart(end)
         self._restate()
 
     def _restate(self, workloads: Container[Ref] | None = None) -> None:

@@ -9,9 +9,6 @@ from bisect import bisect_right, insort
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rollout.fleet.clusters import ClusterStore
-from rollout.fleet.outages import Outages
-from rollout.model.cluster import Cluster
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 
 LEASE_NAME = "managed-cluster-lease"
@@ -71,22 +68,3 @@ class Heartbeats:
     def silent(self, now: datetime) -> tuple[int, int]:
         """How many are silent beyond their grace, and of how many."""
         return bisect_right(self._ends, (now, "\U0010ffff")), len(self._ends)
-
-
-class HealthView:
-    """What the planner of cluster health reads: `rollout.planning.health.View`."""
-
-    def __init__(self, clusters: ClusterStore, beats: Heartbeats, outages: Outages) -> None:
-        self._clusters, self._beats, self._outages = clusters, beats, outages
-
-    def blind_since(self) -> datetime | None:
-        return self._outages.blind_since
-
-    def cluster(self, name: str) -> Cluster | None:
-        return self._clusters.cluster(name)
-
-    def heard_at(self, name: str) -> datetime | None:
-        return self._beats.heard_at(name)
-
-    def silent(self, now: datetime) -> tuple[int, int]:
-        return self._beats.silent(now)
