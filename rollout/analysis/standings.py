@@ -26,6 +26,7 @@ PERSON_REASONS = frozenset(
         "MandatoryGroupEmptied",
         "ConcurrencyZero",
         "RemovalBrake",
+        "RecordRejected",
         "NoTargets",
         "PlacementNotFound",
         "ConfigNotFound",

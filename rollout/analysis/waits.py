@@ -60,6 +60,8 @@ _REMEDIES: Mapping[str, str] = {
     "PlacementNotFound": "the Placement is created, or the placementRef corrected",
     "TornDecisions": "whoever writes the PlacementDecisions has written all of them",
     "NotDecided": "the Placement has been decided; see its conditions",
+    "RecordRejected": "the server accepts what it refuses: see to the quota, the permissions or the "
+    "policy that the message names",
     "RemovalBrake": f"somebody releases the removals: annotation {names.RELEASE_REMOVALS}, an "
     "instant in the future; or the clusters are selected again",
 }

@@ -16,6 +16,7 @@ from rollout.fleet.live import LiveRollout
 from rollout.fleet.outages import Outages, Spans
 from rollout.fleet.presence import Presence
 from rollout.fleet.records import Records, uid_of
+from rollout.fleet.rejections import refusal
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.selections import named_in, selects
 from rollout.fleet.tracker import Standing, Tracker
@@ -182,6 +183,7 @@ class Fleet:
         live = self._live(owner, placement)
         if live is None or live.book.rid != rid:
             return ()
+        self._written(live.workload)
         if event.change is Change.DELETED:
             live.book.seen(number, None, None)
             return (live.workload,)
@@ -198,7 +200,14 @@ class Fleet:
 
     def _on_revision(self, event: Event, now: datetime) -> Iterable[Ref]:
         loser = self._replicasets.get(self._records.take_revision(event))
+        self._written(Ref(REPLICA_SET, self._records.owner_of(event.ref)))
         return () if loser is None else (loser.ref,)
+
+    def _written(self, owner: Ref) -> None:
+        """Something that is to outlive the process was written down."""
+        workload = self.rollout(owner)
+        if workload is not None:
+            workload.unwritten = None
 
     def _on_approval(self, event: Event, now: datetime) -> Iterable[Ref]:
         found = self._consents.take_approval(event) & set(self.rolled_out())
@@ -332,13 +341,28 @@ class Fleet:
         if live is not None and touch is not None and touch.first:
             live.attempt(touch.cluster, touch.cause, now, touch.revision)
 
-    def rejected(self, write: Write, message: str, now: datetime) -> datetime | None:
-        """The server refused the write for good; returns when it is tried again."""
+    def rejected(
+        self, write: Write, message: str, now: datetime, owner: Ref | None = None
+    ) -> datetime | None:
+        """The server refused the write, which was planned for ``owner``; returns when to plan that again.
+
+        None: nothing is kept of it, and it is tried again after a pause.
+        """
         touch, live = self._touched(write)
         if live is None or touch is None:
-            return None
+            return self._unwritten(write, message, now, owner)
         live.reject(touch.cluster, message, now, fails=touch.brings)
         return live.rejections[touch.cluster].retry_at
+
+    def _unwritten(
+        self, write: Write, message: str, now: datetime, owner: Ref | None
+    ) -> datetime | None:
+        """What is to outlive the process cannot be written down: told at once, tried again later."""
+        workload = self.rollout(owner) if owner is not None else None
+        if workload is None or write.ref.kind not in (CONFIG_MAP, CONTROLLER_REVISION):
+            return None
+        workload.unwritten = refusal(workload.unwritten, f"{write.ref}: {message}", now)
+        return now
 
     def landed(self, write: Write, now: datetime) -> None:
         """The write was accepted."""

@@ -12,6 +12,7 @@ from typing import Generic, Protocol, TypeVar
 
 from rollout.fleet.book import Shelf
 from rollout.fleet.live import LiveRollout
+from rollout.fleet.rejections import Rejection
 from rollout.fleet.selections import Reading, read_selection
 from rollout.fleet.witness import Witness
 from rollout.model.approvals import Approval
@@ -72,6 +73,7 @@ class Membership(Generic[S]):
         self.members: dict[str, str] = {}  # cluster -> placement that owns it
         self.stale = True  # the terms may have changed since the last sync
         self.removed: dict[str, datetime] = {}  # clusters removed lately -> when
+        self.unwritten: Rejection | None = None  # a part of its record that the server refuses
 
     def is_due(self, now: datetime) -> bool:
         """Whether shares and members may be out of date."""

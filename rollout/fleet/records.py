@@ -66,6 +66,11 @@ class Records:
             self._revisions.setdefault(revision.owner, {})[revision.content] = revision
         return before.owner if before is not None and revision is None else ""
 
+    def owner_of(self, revision: Ref) -> str:
+        """The workload of a ControllerRevision of ours; "" of any other."""
+        known = self._known.get(revision)
+        return known.owner if known is not None else ""
+
     def revisions(self, workload: str) -> Mapping[str, Revision]:
         return self._revisions.get(workload, {})
 

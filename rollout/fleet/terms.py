@@ -3,6 +3,7 @@
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import pairwise
 
 from rollout.model.approvals import Approval, GateRef
 from rollout.model.intents import NO_INTENTS, Intents
@@ -23,7 +24,8 @@ from rollout.strategies.base import (
 from rollout.strategies.gates import Approved, checkpoints, misplaced
 from rollout.strategies.stages import All
 
-UNTIL_THEN = timedelta(days=36_500)  # a soak and a grace that end before nobody's eyes
+UNTIL_THEN = timedelta(days=36_500)  # a soak and a grace that nobody lives to see the end of
+OUTAGES_KEPT = 100  # in a record
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +127,11 @@ def _gates_in(terms: Terms, placement: str) -> list[GateRef]:
 def relevant_outages(
     head: Head, news: Iterable[tuple[datetime, datetime]], standings: Iterable[Standing]
 ) -> tuple[tuple[datetime, datetime], ...]:
-    """Outages of this process and of those before, as far as a cluster was touched before."""
+    """Outages of this process and of those before, as far as a cluster was touched before.
+
+    So many are remembered; then those become one between which the least time passed: a deadline is
+    rather late than early (R8).
+    """
     open_since = min((s.touched for s in standings if s.verdict is None), default=None)
     merged: list[tuple[datetime, datetime]] = []
     for begin, end in sorted({*head.outages, *news}):
@@ -135,6 +141,10 @@ def relevant_outages(
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
         else:
             merged.append((begin, end))
+    while len(merged) > OUTAGES_KEPT:
+        gaps = [later[0] - sooner[1] for sooner, later in pairwise(merged)]
+        least = gaps.index(min(gaps))
+        merged[least : least + 2] = [(merged[least][0], merged[least + 1][1])]
     return tuple(merged)
 
 

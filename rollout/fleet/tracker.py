@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from rollout.fleet.live import LiveRollout
+from rollout.fleet.rejections import Rejection
 from rollout.fleet.selections import Reading
 from rollout.model.conditions import Condition
 from rollout.model.events import Event
@@ -68,6 +69,7 @@ class Standing(Protocol):
 
     members: dict[str, str]
     strays: set[str]
+    unwritten: Rejection | None
 
     @property
     def ref(self) -> Ref: ...

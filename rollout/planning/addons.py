@@ -55,7 +55,7 @@ class _Pass(Pass):
 
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
-        hold = self.held(addon.problems, addon.intents, self.view.freeze(now))
+        hold = self.held(addon.problems, addon.intents, self.view.freeze(now), workload.unwritten)
         steps = {k: s.live.step(hold or s.hold, now) for k, s in workload.shares.items()}
         writes: list[Write] = []
         gone = NONE if hold else uninstalls(workload, addon, self.view.policy, now)
@@ -77,7 +77,7 @@ class _Pass(Pass):
         status = status_of(addon, workload.ref, workload.defaults, reports, halts, now)
         for at in (*(s.recheck_at for s in steps.values()), workload.next_quiet(), gone.recheck_at):
             self.recheck(at)
-        books = [share.live.book for share in workload.shares.values()]
+        books = [] if self.is_unwritten else [s.live.book for s in workload.shares.values()]
         waves = (
             [write for book in books for write in book.leftovers()],
             [write for book in books for write in book.writes()],

@@ -9,7 +9,7 @@ from rollout.model.approvals import Freeze
 from rollout.model.kinds import Obj, Ref
 from rollout.planning.addons_configs import AddOnWork, Known
 from rollout.planning.policy import Policy
-from rollout.planning.views import Live
+from rollout.planning.views import Live, Rejection
 from rollout.strategies.base import Hold
 
 
@@ -55,6 +55,11 @@ class Workload(Protocol):
     strays: set[str]
     untold: set[str]
     unowned: set[str]
+
+    @property
+    def unwritten(self) -> Rejection | None:
+        """What the server says to a part of the record that it refuses, and when that is tried again."""
+        ...
 
     @property
     def shares(self) -> Mapping[str, Share]: ...

@@ -38,12 +38,18 @@ CAUSES: Mapping[str, str] = {
 
 
 def workload_hold(
-    problems: Sequence[Problem], intents: Intents, freeze: Freeze | None
+    problems: Sequence[Problem], intents: Intents, freeze: Freeze | None, unwritten: str = ""
 ) -> Hold | None:
-    """Why nothing of a workload may be touched or removed."""
+    """Why nothing of a workload may be touched or removed.
+
+    ``unwritten``: what the server says to a part of the record, or a template, that it refuses.
+    """
     wrong = (*problems, *intents.problems)
     if wrong:
         return Hold("Misconfigured", joined(wrong))
+    if unwritten:
+        text = "nothing is touched that could not be written down first; it is tried again"
+        return Hold("RecordRejected", f"the server refuses {unwritten}; {text}")
     if freeze is not None:
         by = f" by {freeze.actor} (as they say)" if freeze.actor else ""
         why = f": {freeze.reason}" if freeze.reason else ""

@@ -7,7 +7,7 @@ from rollout.model.approvals import Freeze
 from rollout.model.intents import Intents
 from rollout.model.problems import Problem
 from rollout.planning.holds import workload_hold
-from rollout.planning.views import Live
+from rollout.planning.views import Live, Rejection
 from rollout.strategies.base import Hold
 
 
@@ -17,6 +17,7 @@ class Pass:
     def __init__(self, now: datetime) -> None:
         self.now = now
         self.rechecks: list[datetime] = []
+        self.is_unwritten = False  # the record is refused, and not to be tried yet
 
     def recheck(self, at: datetime | None) -> None:
         """Look again then; what is past needs no look."""
@@ -24,12 +25,20 @@ class Pass:
             self.rechecks.append(at)
 
     def held(
-        self, problems: Sequence[Problem], intents: Intents, freeze: Freeze | None
+        self,
+        problems: Sequence[Problem],
+        intents: Intents,
+        freeze: Freeze | None,
+        unwritten: Rejection | None,
     ) -> Hold | None:
-        """Why nothing of the workload may be touched."""
+        """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`."""
         if freeze is not None:
             self.recheck(freeze.until)
-        return workload_hold(problems, intents, freeze)
+        self.is_unwritten = unwritten is not None and unwritten.retry_at > self.now
+        if unwritten is None or not self.is_unwritten:
+            return workload_hold(problems, intents, freeze)
+        self.recheck(unwritten.retry_at)
+        return workload_hold(problems, intents, freeze, unwritten.message)
 
     def is_refused(self, live: Live, cluster: str) -> bool:
         """Whether the server has refused a write there lately; it is tried again later (row 19)."""

@@ -5,7 +5,7 @@ the record, then works, then removals, then the status. Source: semantics rows 1
 ManifestWorkReplicaSet spec 4 and 7.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -21,7 +21,7 @@ from rollout.planning.removals import Removals, cleanup, removals
 from rollout.planning.revisions import revision_object, revision_ref
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
 from rollout.planning.touches import cause_of
-from rollout.planning.views import Share, View, Workload
+from rollout.planning.views import Book, Share, View, Workload
 from rollout.strategies.base import Hold, Step
 
 
@@ -59,14 +59,16 @@ class _Pass(Pass):
 
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
-        hold = self.held(replicaset.problems, replicaset.intents, self.view.freeze(now))
+        hold = self.held(
+            replicaset.problems, replicaset.intents, self.view.freeze(now), workload.unwritten
+        )
         steps = {
             name: share.live.step(hold or share.hold, now, self.revisions)
             for name, share in workload.shares.items()
         }
         works = self._works(steps) if hold is None else []
         gone = self._removals(hold)
-        books = [share.live.book for share in workload.shares.values()]
+        books = [] if self.is_unwritten else [s.live.book for s in workload.shares.values()]
         reports = [
             ShareReport(share, steps[name], sum(1 for t in steps[name].touch))
             for name, share in workload.shares.items()
@@ -81,7 +83,7 @@ class _Pass(Pass):
         self.recheck(workload.next_quiet())
         waves = (
             finalizer + [write for book in books for write in book.leftovers()],
-            self._history() + [write for book in books for write in book.writes()],
+            self._written(books),
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
             [status] if status else [],
@@ -120,6 +122,12 @@ class _Pass(Pass):
             return status
         self.status_due_at = due_at
         return None
+
+    def _written(self, books: Sequence[Book]) -> list[Write]:
+        """What must be written down before anything is touched."""
+        if self.is_unwritten:
+            return []
+        return self._history() + [write for book in books for write in book.writes()]
 
     def _finalizer(self) -> list[Write]:
         if names.REPLICASET_FINALIZER in self.replicaset.finalizers:

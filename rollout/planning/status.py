@@ -231,7 +231,7 @@ def _placement_summary(report: ShareReport) -> Obj:
     }
 
 
-_NOT_OF_PLACEMENT = ("NoTargets", "Paused", "Frozen", *OF_REVISION)
+_NOT_OF_PLACEMENT = ("NoTargets", "Paused", "Frozen", "RecordRejected", *OF_REVISION)
 """Holds that say nothing against the placement, or that another reason tells better."""
 
 

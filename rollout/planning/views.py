@@ -128,6 +128,11 @@ class Workload(Protocol):
     removed: dict[str, datetime]
 
     @property
+    def unwritten(self) -> Rejection | None:
+        """What the server says to a part of the record that it refuses, and when that is tried again."""
+        ...
+
+    @property
     def shares(self) -> Mapping[str, Share]: ...
 
     @property

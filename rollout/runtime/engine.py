@@ -319,7 +319,7 @@ class Engine:
 
     def _refused(self, flight: Flight, write: Write, message: str, now: datetime) -> None:
         log.warning("%s was refused: %s", write.ref, message)
-        retry_at = self.fleet.rejected(write, message, now)
+        retry_at = self.fleet.rejected(write, message, now, flight.ref)
         if retry_at is None:
             flight.failed = True
         else:

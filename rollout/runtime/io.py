@@ -83,6 +83,8 @@ def outcome_of(write: Write, error: HubError) -> Outcome:
     match error:
         case Conflict():
             return Outcome(Result.STALE, message=str(error))
+        case Gone() if isinstance(write, Create):
+            return Outcome(Result.REFUSED, message=str(error))  # there is no such namespace
         case Gone():
             gone = Result.LANDED if isinstance(write, Delete) else Result.STALE
             return Outcome(gone, message=str(error))

@@ -2,10 +2,12 @@
 
 from typing import Any
 
-from rollout.errors import Denied
+import pytest
+
+from rollout.errors import Denied, Gone, HubError
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
-from rollout.model.kinds import MANIFEST_WORK, Ref
+from rollout.model.kinds import CONFIG_MAP, CONTROLLER_REVISION, MANIFEST_WORK, Kind, Ref
 from tests import make
 from tests.sim.story import MIN, Story
 
@@ -60,3 +62,56 @@ def test_a_template_that_is_refused_with_it_fails_the_cluster() -> None:
 
     assert s.reason == "MaxFailuresExceeded"
     assert set(s.versions().values()) == {"1"}
+
+
+class Full:
+    """A hub on which objects of one kind cannot be created for now."""
+
+    def __init__(self, hub: MemoryHub, kind: Kind, error: HubError) -> None:
+        self._hub, self._kind, self._error = hub, kind, error
+        self.is_full = True
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hub, name)
+
+    def create(self, ref: Ref, obj: Any) -> Any:
+        if ref.kind is self._kind and ref.namespace in ("default", "c00") and self.is_full:
+            raise self._error
+        return self._hub.create(ref, obj)
+
+
+def on_full(kind: Kind, error: HubError) -> tuple[Story, Full]:
+    hubs: list[Full] = []
+
+    def between(hub: MemoryHub) -> Any:
+        hubs.append(Full(hub, kind, error))
+        return hubs[-1]
+
+    workload = make.workload(strategy=make.progressive(maxConcurrency=1, maxFailures=2))
+    return Story([*make.fleet(3), workload], wrap=between), hubs[0]
+
+
+@pytest.mark.parametrize("kind", [CONFIG_MAP, CONTROLLER_REVISION], ids=lambda kind: kind.name)
+def test_a_record_that_the_server_refuses_holds_the_rollout_and_says_so(kind: Kind) -> None:
+    s, hub = on_full(kind, Denied("exceeded quota: count/things=0"))
+    s.to(10 * MIN)
+    assert s.reason == "RecordRejected"
+    assert "exceeded quota" in s.message
+    assert f"{kind.name} default/rollout-" in s.message
+    assert s.works() == {}
+
+    hub.is_full = False
+    s.end()
+    assert s.reason == "Complete"
+
+
+def test_a_cluster_without_a_namespace_fails_and_lets_the_others_go_on() -> None:
+    s, hub = on_full(MANIFEST_WORK, Gone('namespaces "c00" not found'))
+    s.to(10 * MIN)
+    assert sorted(s.works()) == ["c01", "c02"]
+    assert "1 failed" in s.message
+
+    hub.is_full = False
+    s.end()
+    assert sorted(s.works()) == ["c00", "c01", "c02"]
+    assert s.reason == "Complete"
