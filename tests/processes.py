@@ -95,7 +95,7 @@ class Process:
             world.clock,
             self._alarms,
             self._alarms,
-            lambda: self.in_touch,
+            lambda _: self.in_touch,
         )
         self.parts = assemble(settings, around, me, "default")
         self.controller = self.parts.controller

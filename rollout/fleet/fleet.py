@@ -105,6 +105,11 @@ class Fleet:
             found.update(tracker.take(event, now))
         return found
 
+    @property
+    def essential(self) -> frozenset[Kind]:
+        """Kinds without whose news nothing can be judged."""
+        return self.tracked.union(self.watched)
+
     def wanted_kinds(self) -> frozenset[Kind]:
         """Kinds to be watched besides `watched`; they come and go."""
         return frozenset().union(*(tracker.wanted_kinds() for tracker in self.trackers))

@@ -5,7 +5,7 @@ a time-out. Events of watches are told on that thread, in the order of their ver
 versions are its resourceVersions; ``managedFields`` are left out of what is read.
 """
 
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Container, Coroutine, Mapping
 from typing import Any, TypeVar
 
 from rollout.hub.base import Expire, Listing, Sink
@@ -96,9 +96,9 @@ class KubeHub:
         """Any other request. Returns: the body of the answer. Raises: HubError."""
         return self._wait(self.calls.send(method, path, obj))
 
-    def is_watching(self) -> bool:
-        """Whether there are watches, and each has a connection; for readiness."""
-        reflectors = tuple(self._reflectors)
+    def is_watching(self, kinds: Container[Kind] | None = None) -> bool:
+        """Whether there are watches (of these kinds; None: of any), and each has a connection."""
+        reflectors = [r for r in tuple(self._reflectors) if kinds is None or r.kind in kinds]
         return bool(reflectors) and all(r.state is State.WATCHING for r in reflectors)
 
     def close(self) -> None:

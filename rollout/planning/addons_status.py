@@ -14,6 +14,7 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import Obj, Ref
 from rollout.planning.addons_configs import reference_of
 from rollout.planning.addons_views import Share
+from rollout.planning.holds import missing_news
 from rollout.planning.plan import PatchStatus
 from rollout.planning.views import Live
 from rollout.strategies.base import Hold, Phase, Step, Verdict
@@ -174,8 +175,8 @@ def halted(
         why = Hold("ConcurrencyZero", "maxConcurrency is zero; raise it to go on")
     if why is not None:
         return Condition(names.ROLLOUT_HALTED, "True", why.reason, why.message, generation)
-    reason = "RollingOut"
+    reason, text = "RollingOut", missing_news(report.share.live.ledger.rollout.timing)
     if step.complete:
         lacking = step.count(Phase.FAILED) + step.count(Phase.LOST)
         reason = "CompleteWithFailures" if lacking else "Complete"
-    return Condition(names.ROLLOUT_HALTED, "False", reason, "", generation)
+    return Condition(names.ROLLOUT_HALTED, "False", reason, text, generation)

@@ -10,10 +10,11 @@ from datetime import datetime
 
 from rollout.model import names
 from rollout.model.approvals import Approval, Freeze
+from rollout.model.instants import rfc3339
 from rollout.model.intents import Intents, RollbackMode
 from rollout.model.problems import Problem, joined
 from rollout.planning.record import Rollback
-from rollout.strategies.base import Hold, Step
+from rollout.strategies.base import Hold, Step, Timing
 from rollout.strategies.gates import rejection
 from rollout.strategies.retreat import Retreat, RetreatLimits
 
@@ -61,6 +62,14 @@ def workload_hold(
         text = f"paused{asked} by annotation {names.PAUSED}; set it to false to resume"
         return Hold("Paused", text if not asked.reason else f"paused{asked} ({names.PAUSED})")
     return None
+
+
+def missing_news(timing: Timing) -> str:
+    """That time stands still, and since when; "" where it does not (row 20)."""
+    since = timing.blind_since
+    if since is None:
+        return ""
+    return f"news may be missing since {rfc3339(since)}: deadlines and soaks stand still meanwhile"
 
 
 def revision_hold(

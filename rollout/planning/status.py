@@ -12,7 +12,7 @@ from rollout.model import names
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
-from rollout.planning.holds import OF_REVISION
+from rollout.planning.holds import OF_REVISION, missing_news
 from rollout.planning.plan import PatchStatus
 from rollout.planning.views import Share
 from rollout.strategies.base import Hold, Phase, StageReport, Step
@@ -137,10 +137,18 @@ def judge_workload(
         if report.step.gate is not None:
             gate = report.step.gate
             return Verdict(gate.reason, f"placement {report.share.ref.name}: {gate.message}")
+    return _under_way(reports) or _done(replicaset, reports)
+
+
+def _under_way(reports: Sequence[ShareReport]) -> Verdict | None:
+    """What is still to come; None where all is done."""
+    if not reports:
+        return Verdict("RollingOut", "no placement has been read yet")
     waits = [text for report in reports for text in _waits(report)]
-    if waits or not reports:
-        return Verdict("RollingOut", "; ".join(waits) or "no placement has been read yet")
-    return _done(replicaset, reports)
+    if not waits:
+        return None
+    unheard = missing_news(reports[0].share.live.ledger.rollout.timing)
+    return Verdict("RollingOut", "; ".join([*waits, unheard] if unheard else waits))
 
 
 def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> Verdict:

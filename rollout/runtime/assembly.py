@@ -5,7 +5,7 @@ a real process are made in `rollout.runtime.kube_process`.
 """
 
 import logging
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -75,7 +75,7 @@ class Surroundings:
     clock: Clock
     timers: Callable[[Wake], Timers]
     lease_timers: Callable[[Wake], Timers]
-    in_touch: Callable[[], bool] = lambda: True
+    in_touch: Callable[[Container[Kind]], bool] = lambda _: True
     sweep: Callable[[], None] = lambda: None
     settled: Callable[[], None] = lambda: None
 
@@ -142,7 +142,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         candidate,
         fenced,
         clock,
-        in_touch=around.in_touch,
+        in_touch=lambda: around.in_touch(fleet.essential),
         sweep=around.sweep,
         settled=around.settled,
     )

@@ -83,8 +83,8 @@ class Watches:
     def again(self, kind: Kind, now: datetime) -> None:
         """List a kind again: its watch is broken, or it could not be had before.
 
-        Time decides nothing while that fails, and deadlines do not run (row 20). A kind that workloads refer to may well not
-        exist: that stops no deadline, until it was read.
+        Deadlines do not run while that fails, and of an essential kind time decides nothing (row 20). A
+        kind that workloads refer to may well not exist: that stops no deadline, until it was read.
         """
         if kind not in self._fleet.watched and kind not in self._followed:
             return
@@ -95,7 +95,7 @@ class Watches:
         except HubError as error:
             log.warning("listing %s failed, it is tried again: %s", kind.plural, error)
             self._later(kind, now)
-            if kind in self._broken:
+            if kind in self._broken and kind in self._fleet.essential:
                 self._fleet.blind(kind, self._broken[kind])
             return
         self._fleet.blind(kind, None)

@@ -137,7 +137,7 @@ class Told:
 
     def is_available(self, cluster: str) -> bool:
         obj = self.objects.get(Ref(MANAGED_CLUSTER, cluster))
-        return _available(obj) if obj is not None else self._departed.get(cluster, True)
+        return _available(obj) if obj is not None else self._departed.get(cluster, False)
 
     def owner(self, cluster: str) -> Rollout | None:
         """The placement that owns the cluster."""

@@ -1,9 +1,13 @@
 """While news of a kind may be missing, time decides nothing; afterwards it goes on from what is seen then."""
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from rollout.errors import Unavailable
+from rollout.fleet.fleet import Fleet
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.events import Event
@@ -66,6 +70,7 @@ def test_a_deadline_that_passes_unheard_fails_nobody_and_takes_nothing_back() ->
     hub.go_deaf()
     s.to(20 * MIN)  # all have succeeded after one minute
     assert s.reason == "RollingOut"
+    assert "news may be missing since 2026-01-01T00:00:30Z" in s.message
 
     hub.hear()
     s.end()
@@ -150,3 +155,30 @@ def test_what_was_lost_stays_lost_though_the_records_head_is() -> None:
 
     assert s.reason == "MaxFailuresExceeded"
     assert list(s.touched()) == [canary]
+
+
+# -- kept mutants --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        test_a_deadline_that_passes_unheard_fails_nobody_and_takes_nothing_back,
+        test_a_soak_does_not_end_on_news_that_nobody_could_hear,
+    ],
+    ids=lambda test: test.__name__,
+)
+def test_an_engine_for_which_time_goes_on_unheard_breaks_it(
+    promise: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Fleet, "blind", lambda *_: None)
+    with pytest.raises(AssertionError):
+        promise()
+
+
+def test_an_engine_that_takes_the_unseen_for_well_loses_a_cluster_that_left_in_flight(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Fleet, "is_available", lambda *_: True)
+    with pytest.raises(AssertionError):
+        test_a_cluster_that_left_in_flight_while_no_engine_ran_is_lost_not_done()
