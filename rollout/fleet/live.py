@@ -26,7 +26,7 @@ from rollout.fleet.terms import (
 from rollout.fleet.unbrought import NOT_BROUGHT
 from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
-from rollout.planning.holds import going_back, limits_of, revision_hold, why_back
+from rollout.planning.holds import barred, going_back, limits_of, revision_hold, why_back
 from rollout.planning.record import Basis, Record, Rollback
 from rollout.strategies.base import (
     Checkpoint,
@@ -56,6 +56,7 @@ class LiveRollout(Standings):
         super().__init__(workload, placement, uid, now, namespace)
         self.witness: Witness | None = None
         self.retreat: Retreat | None = None  # who goes back now, while a revision is taken back
+        self.barred_in = ""  # another placement in which the present revision is taken back
         self._terms: Terms | None = None
         self.last = Step()  # the latest answer
 
@@ -216,6 +217,7 @@ class LiveRollout(Standings):
             return None
         if back is None:
             asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
+            asked = asked or barred(self.revision, self.barred_in)
             return asked or misplaced_gate(terms, self.placement, rollout.staging)
         targets = self.soaked.targets(rollout.standings, self.revision, back.to, kept)
         limits = limits_of(terms.intents)

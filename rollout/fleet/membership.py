@@ -130,6 +130,14 @@ class Membership(Generic[S]):
                 members.update(dict.fromkeys(group.clusters, placement))
         return shares, members
 
+    def bar(self) -> None:
+        """What one placement takes back goes no further in the others (row 27)."""
+        back = {
+            s.live.head.rollback.revision: n for n, s in self.shares.items() if s.live.head.rollback
+        }
+        for share in self.shares.values():
+            share.live.barred_in = back.get(share.live.revision, "")
+
     def settle_owners(self, now: datetime) -> None:
         """Tell each rollout which of the clusters that it lost have another owner now.
 

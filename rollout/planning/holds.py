@@ -64,6 +64,14 @@ def workload_hold(
     return None
 
 
+def barred(revision: str, placement: str) -> Hold | None:
+    """Why a revision goes no further where another placement (""; none does) takes it back (row 27)."""
+    if not placement:
+        return None
+    text = f"revision {revision} is taken back in placement {placement}: it goes no further here"
+    return Hold("RolledBack", f"{text}; roll out a fix, or retry (`rollout retry`)")
+
+
 def missing_news(timing: Timing) -> str:
     """That time stands still, and since when; "" where it does not (row 20)."""
     since = timing.blind_since
@@ -100,7 +108,8 @@ def why_back(step: Step, held: Hold | None, intents: Intents) -> str:
         return ""
     if held is not None and held.reason in ("Aborted", "Rejected"):
         return held.reason
-    return "Breach" if step.halt is not None and step.hold is None else ""
+    is_free = step.hold is None or (held is not None and held.reason == "RolledBack")
+    return "Breach" if step.halt is not None and is_free else ""
 
 
 def limits_of(intents: Intents) -> RetreatLimits:

@@ -36,8 +36,9 @@ class ReplicaSetPlanner:
         workload = view.workload(key, now)
         if workload is None or workload.replicaset is None:
             return NOTHING
-        if workload.replicaset.deleting:
+        if workload.replicaset.deleting and view.freeze(now) is None:
             return cleanup(workload, workload.replicaset)
+        # While the hub is frozen nothing is removed, not even what is being deleted (S8).
         return _Pass(workload, workload.replicaset, view, now).plan()
 
 
@@ -62,6 +63,7 @@ class _Pass(Pass):
         hold = self.held(
             replicaset.problems, replicaset.intents, self.view.freeze(now), workload.unwritten
         )
+        workload.bar()
         steps = {
             name: share.live.step(hold or share.hold, now, self.revisions)
             for name, share in workload.shares.items()
@@ -130,7 +132,7 @@ class _Pass(Pass):
         return self._history() + [write for book in books for write in book.writes()]
 
     def _finalizer(self) -> list[Write]:
-        if names.REPLICASET_FINALIZER in self.replicaset.finalizers:
+        if self.replicaset.deleting or names.REPLICASET_FINALIZER in self.replicaset.finalizers:
             return []
         finalizers = [*self.replicaset.finalizers, names.REPLICASET_FINALIZER]
         return [

@@ -4,7 +4,7 @@ import pytest
 
 from rollout.model import names
 from rollout.model.instants import rfc3339
-from rollout.model.kinds import CONFIG_MAP, FREEZE, Ref
+from rollout.model.kinds import CONFIG_MAP, FREEZE, MANIFEST_WORK, REPLICA_SET, Ref
 from tests import make
 from tests.sim.operating import freeze, revision, rolled_out
 from tests.sim.story import HOUR, SEC, T0, Story
@@ -91,6 +91,21 @@ def test_held_clusters_are_not_touched_and_keep_their_stage_open() -> None:
 
 
 # -- freezes -----------------------------------------------------------------------------------
+
+
+def test_what_is_deleted_while_the_hub_is_frozen_goes_when_it_thaws() -> None:
+    story = Story([*make.fleet(3), make.workload()]).end()
+    story.add(freeze())
+    story.settle()
+    story.hub.delete(Ref(REPLICA_SET, "default/web"))
+    story.on(HOUR)
+    assert len(story.works()) == 3
+    assert story.condition(names.PROGRESSING).reason == "Frozen"
+
+    story.hub.delete(Ref(FREEZE, "incident"))
+    story.end()
+    assert story.hub.list(MANIFEST_WORK).items == ()
+    assert story.hub.list(REPLICA_SET).items == ()
 
 
 def test_while_the_hub_is_frozen_nothing_is_touched_and_afterwards_it_goes_on() -> None:

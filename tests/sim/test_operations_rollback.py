@@ -107,6 +107,38 @@ def test_a_retry_does_not_begin_a_rollback_anew_that_is_still_asked_for() -> Non
     assert (story.reason, story.versions()) == ("RollingBack", began)
 
 
+def _in_two_placements(fails: str) -> Story:
+    """Version 1 is everywhere; version 2 is on a0 and b0 and fails where ``fails`` matches."""
+    clusters = [make.cluster(f"{zone}{n}", {"zone": zone}) for zone in "ab" for n in range(3)]
+    placements = [make.placement(f"p{zone}", only={"zone": zone}) for zone in "ab"]
+    strategy = make.progressive(maxConcurrency=1, maxFailures=0, minSuccessTime="10m")
+    workload = make.workload(
+        placements=("pa", "pb"), strategy=strategy, annotations={names.ROLLBACK: "Automatic"}
+    )
+    bad = {**BAD_2, "clusters": {"matchLabels": {"zone": fails}}} if fails else BAD_2
+    fleet = [*clusters, make.cluster_set(), make.binding(), *placements]
+    return Story([*fleet, workload], {"rules": [bad]}).end()
+
+
+def test_what_one_placement_takes_back_goes_no_further_in_another() -> None:
+    story = _in_two_placements("a")
+    story.template(make.template("2"))
+    story.end()
+
+    assert story.reason == "RolledBack"
+    assert story.versions() == {c: "2" if c == "b0" else "1" for c in story.versions()}
+    assert sorted(story.touched("2")) == ["a0", "b0"]
+
+
+def test_each_placement_takes_back_what_failed_there() -> None:
+    story = _in_two_placements("")
+    story.template(make.template("2"))
+    story.end()
+
+    assert set(story.versions().values()) == {"1"}
+    assert sorted(story.touched("2")) == ["a0", "b0"]
+
+
 def test_an_edit_that_cannot_be_honoured_does_not_lift_the_bar() -> None:
     """Row 26: what was agreed stays. On a cluster whose CRDs are older than ours nothing refuses it."""
     clock = VirtualClock(T0)
