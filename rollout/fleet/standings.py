@@ -72,9 +72,11 @@ class Standings:
                 self.ledger.put(again, now)
             self._write(cluster)
         before = known = self.ledger.standings.get(cluster)
-        if known is not None and known.revision != self.revision:
-            # What came of an older revision stays: later trouble there takes no slot again.
-            known = concluded(known, self.ledger.rollout.timing, now)
+        if known is not None:
+            # What came of it before this news stays: later trouble takes no slot again (row 11).
+            ended = concluded(known, self.ledger.rollout.timing, now)
+            if known.revision != self.revision or ended.verdict is Verdict.SOAKED:
+                known = ended
         # What was taken back is not taken over again: it is drift.
         wanted = "" if before is not None and self.head.gave(before) else self.revision
         after = stand(cluster, known, seen, wanted, now)

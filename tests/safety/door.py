@@ -132,7 +132,8 @@ class Door:
         self._ear.writing(is_ours=True)
         if ref.kind is self._carrier and ref.namespace in self._refusing and changes:
             self._ear.writing(is_ours=False)
-            self._ear.refused(ref)
+            if changes.keys() - {"metadata"}:  # else it says something about the cluster, no more
+                self._ear.refused(ref)
             fault = Invalid if int(ref.namespace[1:]) % 2 else Denied
             raise fault(f"cannot write {ref}: refused by admission")
         try:

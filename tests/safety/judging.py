@@ -346,6 +346,8 @@ class PlanJudge:
             return
         if self.told.frozen or rollout.doubt:
             return
+        if any(other.back.has_reason for other in self.told.rollouts.values()):
+            return  # what another placement may take back goes no further here (row 27)
         if not all(rollout.said.opens(gate) for gate in terms.asked.gates):
             return
         exact = all(t.exact and t.landed and not t.refused for t in rollout.tracks.values())

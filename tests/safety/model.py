@@ -41,6 +41,7 @@ class Rollout:
     seen: set[str] = field(default_factory=set)
     plan: Plan = field(default_factory=lambda: Plan((), None, ""))
     outages: list[Span] = field(default_factory=list)
+    known_terms: bool = False  # the engine has agreed on the terms itself
     tried: dict[tuple[str, str], datetime] = field(default_factory=dict)  # first attempts
     planned: dict[tuple[str, str], datetime] = field(default_factory=dict)  # latest plans
     carries: Callable[[str], Carried | None] = lambda _: None
@@ -75,7 +76,7 @@ class Rollout:
         return limit
 
     def has_soaked(self, track: Track, now: datetime) -> bool:
-        soak = self.terms.soak if self.terms else None
+        soak = self.terms.soak if self.terms and self.known_terms else None
         if soak is None:
             return track.soaked
         return track.soaked or (track.health == "succeeded" and now - track.since >= soak)
@@ -203,6 +204,10 @@ class Rollout:
             if self.terms is None:
                 return
             terms = self.terms
+        if self.known_terms:
+            for track in self.tracks.values():
+                self._settle(track, now)  # what has ended on the terms so far stays so (row 11)
+        self.known_terms = self.known_terms or not self.bad
         if self.terms is None or terms.revision != self.terms.revision:
             self.passed.clear()
             self.seen.clear()
@@ -364,6 +369,7 @@ class Rollout:
 
     def restart(self, now: datetime, *, amnesia: bool) -> None:
         """The engine starts anew; with ``amnesia`` its record is gone too."""
+        self.known_terms = False
         for cluster, track in list(self.tracks.items()):
             if track.void and (amnesia or track.fresh):
                 track.void, track.maybe_void = False, True

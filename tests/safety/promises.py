@@ -75,7 +75,7 @@ _OF_KIND: Mapping[str, Mapping[str, float]] = {
         "S8.Aborted": 20,
         "S8.Rejected": 20,
         "S8.Undone": 50,
-        "S10.went_back": 30,
+        "S10.went_back": 25,
         "S10.at_the_limit": 10,
         "S10.barred": 100,
         "S14.forecasts": 5,

@@ -2,8 +2,11 @@
 
 from datetime import timedelta
 
+import pytest
+
 from rollout.clock import VirtualClock
 from rollout.errors import Invalid
+from rollout.fleet.workloads import Workload
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from tests import make
@@ -281,3 +284,14 @@ def test_a_paused_rollback_goes_on_when_it_is_resumed() -> None:
     story.annotate(names.PAUSED, None)
     story.end()
     assert set(story.versions().values()) == {"1"}
+
+
+# -- kept mutants --------------------------------------------------------------------------------
+
+
+def test_an_engine_that_bars_only_where_it_failed_goes_on_in_the_other_placement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Workload, "bar", lambda _: None)
+    with pytest.raises(AssertionError):
+        test_what_one_placement_takes_back_goes_no_further_in_another()
