@@ -14,19 +14,26 @@ from typing import Any
 
 import re2
 
+from rollout.errors import ConfigError
 from rollout.model.cluster import Cluster, Score
+from rollout.model.wording import shortened
 from rollout.placement import cel_tree
-from rollout.placement.cel_eval import BUDGET, Frame, Run, build
+from rollout.placement.cel_eval import build
+from rollout.placement.cel_frame import BUDGET, Frame, Run
 from rollout.placement.cel_functions import STANDARD, Function, table
 from rollout.placement.cel_kube import KUBERNETES
+from rollout.placement.cel_lists import LISTS
 from rollout.placement.cel_text import TEXT
-from rollout.placement.cel_values import CelError, no_overload, type_name
+from rollout.placement.cel_values import CelError, no_overload, shown, type_name
 from rollout.placement.framework import just_after
 
 Scores = Callable[[str], Mapping[str, Score]]
 
 LONGEST = 16_384
 """Characters of an expression: more than this is refused before it is parsed."""
+
+LONGEST_FAILURE = 300
+"""Characters of what is told of an evaluation that failed."""
 
 MOST_DOUBLING = 8
 """The checker writes the operand of each of these macros twice: forty of them are 2**40 nodes."""
@@ -44,7 +51,7 @@ def _regex(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options=options)
     except re2.error as error:
-        raise CelError(f"invalid regular expression {pattern!r}: {error}") from None
+        raise CelError(f"invalid regular expression {shown(pattern)}: {error}") from None
 
 
 def _find(text: str, pattern: str) -> str:
@@ -67,8 +74,8 @@ _REGEX_KUBERNETES = (
 )
 _SCORES = Function("scores", (CLUSTER, "string"), f"list({CLUSTER})", lambda *_: [])
 
-TABLE = table((*STANDARD, *TEXT, *_REGEX, *_REGEX_KUBERNETES, *KUBERNETES))
-_DECLARED = (*TEXT, *KUBERNETES, *_REGEX_KUBERNETES, _SCORES)
+TABLE = table((*STANDARD, *TEXT, *LISTS, *_REGEX, *_REGEX_KUBERNETES, *KUBERNETES))
+_DECLARED = (*TEXT, *LISTS, *KUBERNETES, *_REGEX_KUBERNETES, _SCORES)
 """What the library does not know of itself."""
 
 
@@ -106,6 +113,8 @@ def program(text: str) -> Program:
         root = cel_tree.read(checked.tree)
         names = frozenset(_score_names(root))
         run = build(root, TABLE)
+    except ConfigError as error:
+        return Program(str(error))
     except RecursionError:
         return Program("it is nested too deeply")
     return Program(None, run, checked.boolean, names)
@@ -168,13 +177,24 @@ class Judge:
         frame = Frame({"managedCluster": seen(cluster)}, self._scores)
         try:
             value = found.run(frame)
-        except CelError as error:
-            return str(error), BUDGET - frame.left
-        except RecursionError:
-            return "it is nested too deeply", BUDGET - frame.left
-        if value.__class__ is not bool:
-            value = f"it is a {type_name(value)}, not a bool"
+        except Exception as error:  # noqa: BLE001  (one odd value may not stop a placement)
+            value = shortened(_failure(error), LONGEST_FAILURE)
+        else:
+            if value.__class__ is not bool:
+                value = f"it is a {type_name(value)}, not a bool"
         return value, BUDGET - frame.left
+
+
+def _failure(error: Exception) -> str:
+    """Why an evaluation has no value. A fault of a function is told with its kind."""
+    match error:
+        case CelError():
+            return str(error)
+        case RecursionError():
+            return "it is nested too deeply"
+        case MemoryError():
+            return "it takes more memory than there is"
+    return f"{type(error).__name__}: {error}"
 
 
 def seen(cluster: Cluster) -> dict[str, Any]:
