@@ -14,6 +14,7 @@ from rollout.placement.cel_formats import FORMATS
 from rollout.placement.cel_functions import ANY, STANDARD, Function
 from rollout.placement.cel_kube import KUBERNETES
 from rollout.placement.cel_lists import LISTS
+from rollout.placement.cel_regex import REGEX, REGEX_KUBERNETES
 from rollout.placement.cel_text import TEXT
 from rollout.placement.cel_values import INT_MAX, INT_MIN, NONE, CelError, CelType, Optional, Uint
 
@@ -119,7 +120,7 @@ VALUES: dict[str, list[Any]] = {
     "string": [
         "", "--5", "²", "٣", DIGITS, "1_0", "inf", "1e999", "0x1p3", "-1", "9" * 30 + "h", "%d",
         "%.99999999999f", "%", "(", "\\", f"1.2.3-{DIGITS}", f"1.1.1.1/{DIGITS}", "::/129",
-        "fe80::1%eth0", "http://[::1", "http://a:99999999/", "/a?b=%zz", "[1,", "[" * 100_000,
+        "fe80::1%eth0", "http://[::1", "http://a:99999999/", "/a?b=%zz", "[1,", "[" * 5_000,
         "\x00", "+25:00", "-10:00", "../../etc/passwd", "a" * 300, "9999-12-31T23:59:59-01:00",
     ],
     "int": [0, -1, 5, INT_MAX, INT_MIN],
@@ -151,7 +152,10 @@ for kind, (function, texts) in MADE.items():
 VALUES[ANY] = [values[0] for values in VALUES.values()]
 
 
-@pytest.mark.parametrize("row", [*STANDARD, *TEXT, *LISTS, *KUBERNETES], ids=lambda row: row.name)
+ROWS = (*STANDARD, *TEXT, *LISTS, *REGEX, *REGEX_KUBERNETES, *KUBERNETES)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
 def test_no_function_fails_but_with_an_error_of_cel(row: Function) -> None:
     choices = [VALUES[param.partition("(")[0]] for param in row.params]
     for values in product(*choices):
@@ -206,6 +210,30 @@ def test_a_value_that_holds_itself_many_times_over_is_paid_for_on_the_way() -> N
     begun = perf_counter()
     assert "it takes more than" in str(verdict(f"{doubled} == {doubled}"))
     assert perf_counter() - begun < 5
+
+
+PATTERNS = {
+    "a long program": "'{text}'.matches('(a|b|c|d|e){{1000}}')",
+    "a pattern made each time": "'x'.matches('[^a]{{1000}}' + string(a * 100 + b)) || true",
+    "one that is too large": "'x'.matches(r'(\\pL{{30}}){{9}}' + string(a * 100 + b)) || true",
+}
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+def test_a_costly_pattern_takes_steps_for_what_it_costs(name: str) -> None:
+    use = PATTERNS[name].format(text="abcde" * 400)
+
+    begun = perf_counter()
+    found = verdict(f"{HUNDRED}.all(a, {HUNDRED}.all(b, {use}))")
+
+    assert "it takes more than" in str(found)
+    assert perf_counter() - begun < 30, "it took from a minute to a quarter of an hour"
+
+
+def test_a_usual_pattern_costs_nothing_beside_its_text() -> None:
+    use = "managedCluster.metadata.name.matches('^(odd|even)-?[0-9]*$')"
+
+    assert cel.Judge(lambda _: {}, None).verdict(use, ODD) == (True, 0)
 
 
 @pytest.mark.parametrize("maker", ["split('')", "findAll('a')", "parseJSON()"])

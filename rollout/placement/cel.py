@@ -12,8 +12,6 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-import re2
-
 from rollout.errors import ConfigError
 from rollout.model.cluster import Cluster, Score
 from rollout.model.wording import shortened
@@ -23,8 +21,9 @@ from rollout.placement.cel_frame import BUDGET, Frame, Run
 from rollout.placement.cel_functions import STANDARD, Function, table
 from rollout.placement.cel_kube import KUBERNETES
 from rollout.placement.cel_lists import LISTS
+from rollout.placement.cel_regex import REGEX, REGEX_KUBERNETES
 from rollout.placement.cel_text import TEXT
-from rollout.placement.cel_values import CelError, no_overload, shown, type_name
+from rollout.placement.cel_values import CelError, no_overload, type_name
 from rollout.placement.framework import just_after
 
 Scores = Callable[[str], Mapping[str, Score]]
@@ -43,39 +42,10 @@ _DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
 CLUSTER = "map(string, dyn)"
 
 
-@lru_cache(maxsize=1024)
-def _regex(pattern: str) -> Any:
-    """RE2: linear in the text, whatever the pattern."""
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options=options)
-    except re2.error as error:
-        raise CelError(f"invalid regular expression {shown(pattern)}: {error}") from None
-
-
-def _find(text: str, pattern: str) -> str:
-    found = _regex(pattern).search(text)
-    return "" if found is None else str(found.group(0))
-
-
-def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
-    found = [m.group(0) for m in _regex(pattern).finditer(text)]
-    return found if most < 0 else found[:most]
-
-
-_REGEX = (
-    Function("matches", ("string", "string"), "bool", lambda s, p: _regex(p).search(s) is not None),
-)
-_REGEX_KUBERNETES = (
-    Function("find", ("string", "string"), "string", _find),
-    Function("findAll", ("string", "string"), "list(string)", _find_all),
-    Function("findAll", ("string", "string", "int"), "list(string)", _find_all),
-)
 _SCORES = Function("scores", (CLUSTER, "string"), f"list({CLUSTER})", lambda *_: [])
 
-TABLE = table((*STANDARD, *TEXT, *LISTS, *_REGEX, *_REGEX_KUBERNETES, *KUBERNETES))
-_DECLARED = (*TEXT, *LISTS, *KUBERNETES, *_REGEX_KUBERNETES, _SCORES)
+TABLE = table((*STANDARD, *TEXT, *LISTS, *REGEX, *REGEX_KUBERNETES, *KUBERNETES))
+_DECLARED = (*TEXT, *LISTS, *KUBERNETES, *REGEX_KUBERNETES, _SCORES)
 """What the library does not know of itself."""
 
 

@@ -13,6 +13,7 @@ from rollout.placement import cel_tree as tree
 from rollout.placement.cel_frame import STEP_NODES, Frame, Run
 from rollout.placement.cel_functions import Overloads, Table
 from rollout.placement.cel_operators import operator, optional_at
+from rollout.placement.cel_regex import SEARCHES, price_of_pattern, price_of_search
 from rollout.placement.cel_values import TYPES, CelError, CelType, Exhausted, Optional, no_overload
 
 DEEP = frozenset({"format", "indexOf", "lastIndexOf"})
@@ -35,7 +36,7 @@ def build(node: tree.Node, table: Table) -> Run:
         case tree.Select(operand, field, test):
             return _select(build(operand, table), field, test)
         case tree.Call(function, args):
-            return _call(function, [build(arg, table) for arg in args], table)
+            return _call(function, _arguments(function, args, table), table)
         case tree.Listing(items, optional):
             return _listing([build(item, table) for item in items], optional)
         case tree.Mapping(entries):
@@ -43,6 +44,22 @@ def build(node: tree.Node, table: Table) -> Run:
             return _mapping(made)
         case tree.Comprehension():
             return _comprehension(node, table)
+
+
+def _arguments(function: str, args: Sequence[tree.Node], table: Table) -> list[Run]:
+    runs = [build(arg, table) for arg in args]
+    if function in SEARCHES and len(args) > 1 and not isinstance(args[1], tree.Const):
+        runs[1] = _made_pattern(runs[1])
+    return runs
+
+
+def _made_pattern(made: Run) -> Run:
+    def run(frame: Frame) -> Any:
+        pattern = made(frame)
+        frame.spend(price_of_pattern(pattern))
+        return pattern
+
+    return run
 
 
 class _Held:
@@ -190,7 +207,7 @@ def _chosen(
     name: str, overloads: Overloads, args: Sequence[Run], pay: Callable[[Frame, Any], Any]
 ) -> Run:
     """The overload for the values that the arguments have."""
-    anything = overloads.get(None)
+    anything, is_search = overloads.get(None), name in SEARCHES
     if len(args) == 1:
         only = args[0]
 
@@ -208,6 +225,8 @@ def _chosen(
         found = overloads.get(tuple([v.__class__ for v in values])) or anything
         if found is None:
             raise no_overload(name, *values)
+        if is_search:
+            frame.spend(price_of_search(*values))
         return found(*values)
 
     return run
