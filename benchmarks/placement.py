@@ -21,6 +21,7 @@ from rollout.model.kinds import (
     PLACEMENT,
     Kind,
     Obj,
+    Ref,
     ref_of,
 )
 from rollout.model.placement import Coordinate, NamedGroup, Placement, Predicate
@@ -107,12 +108,16 @@ class Choosing:
 
 def hub(size: int, specs: list[Obj]) -> tuple[ClusterStore, Callable[[Kind, Obj], object]]:
     store = ClusterStore()
+    stored: dict[Ref, Obj] = {}
     version = 0
 
     def put(kind: Kind, obj: Obj) -> object:
+        """Keeps what the new object does not say, as the server does when it is patched."""
         nonlocal version
         version += 1
-        obj = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(version)}}
+        before = stored.get(ref_of(kind, obj), {"metadata": {}})
+        meta = {**before["metadata"], **obj["metadata"], "resourceVersion": str(version)}
+        obj = stored[ref_of(kind, obj)] = {**before, **obj, "metadata": meta}
         return store.put(kind, ref_of(kind, obj).key, decode(kind, obj))  # type: ignore[arg-type]  # kinds of placement
 
     exclusive = {"clusterSelector": {"selectorType": "ExclusiveClusterSetLabel"}}
@@ -138,16 +143,10 @@ def settle(store: ClusterStore, put: Callable[[Kind, Obj], object], key: str) ->
                 case Create(ref, obj):
                     put(ref.kind, obj)
                 case PatchStatus(ref, changes) | Patch(ref, changes):
-                    known = (
-                        store.placement(ref.key)
-                        if ref.kind == PLACEMENT
-                        else store.decision(ref.key)
-                    )
-                    assert known is not None
-                    put(
-                        ref.kind,
-                        {**known.raw, "status": {**known.raw.get("status", {}), **changes}},
-                    )
+                    named = {"namespace": ref.namespace, "name": ref.name}
+                    is_status = isinstance(write, PatchStatus)
+                    body = {"status": changes} if is_status else changes
+                    put(ref.kind, {**body, "metadata": {**body.get("metadata", {}), **named}})
         if not plan.writes:
             return planner
     raise AssertionError("the placement does not settle")

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from rollout.errors import NotServed
+from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import (
     CONFIG_MAP,
@@ -162,6 +163,62 @@ def test_a_record_that_an_earlier_addon_left_is_replaced_by_the_engine() -> None
     assert rig.take_touched() == ["c0"]
     (mine,) = rig.hub.get(ref)["metadata"]["ownerReferences"]
     assert mine["uid"] == rig.hub.get(CMA)["metadata"]["uid"]
+
+
+class Deaf:
+    """A hub whose watch of ClusterManagementAddOns misses what happens while it is down."""
+
+    def __init__(self, hub: MemoryHub) -> None:
+        self._hub = hub
+        self.is_down = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hub, name)
+
+    def watch(self, kind: Kind, since: int, sink: Any, expired: Any = None) -> Any:
+        if kind is not CMA.kind:
+            return self._hub.watch(kind, since, sink, expired)
+        self.expire = expired
+        return self._hub.watch(kind, since, lambda e: None if self.is_down else sink(e), expired)
+
+
+class Missing(Rig):
+    """An engine that can miss what becomes of the add-on, and lists it again."""
+
+    def seen(self) -> Any:
+        self.ears = Deaf(self.hub)
+        return self.ears
+
+    def replace_unseen(self, document: Obj) -> None:
+        self.ears.is_down = True
+        self.hub.delete(CMA)
+        self.add(document)
+        self.ears.is_down = False
+        self.ears.expire()
+
+
+def test_an_addon_made_anew_behind_the_engines_back_begins_its_own_rollout() -> None:
+    """With the old one's record it wrote pages for a dead owner, which were collected, for ever."""
+    document = addon("default", placements=[installed_at("p")])
+    rig = Missing([*fleet("c0", "c1"), config(), document])
+    rig.decide(["c0", "c1"]).later(MIN)
+
+    rig.replace_unseen(document)
+    rig.later(MIN)
+
+    uid = rig.hub.get(CMA)["metadata"]["uid"]
+    page = rig.hub.get(page_ref("default", record_id(CMA, "default/p"), 0))
+    assert [owner["uid"] for owner in page["metadata"]["ownerReferences"]] == [uid]
+    assert rig.installed() == ["c0", "c1"]
+    assert rig.cluster("c0")["metadata"]["annotations"][names.INSTALLED_BY] == uid
+    version = page["metadata"]["resourceVersion"]
+    rig.later(60 * MIN)
+    assert (
+        rig.hub.get(page_ref("default", record_id(CMA, "default/p"), 0))["metadata"][
+            "resourceVersion"
+        ]
+        == version
+    )
 
 
 def test_a_kind_that_the_server_does_not_have_holds_only_what_refers_to_it() -> None:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.model.amounts import Amount, parse_amount, parse_duration
+from rollout.model.amounts import Amount, parse_amount, parse_digits, parse_duration
 
 
 @pytest.mark.parametrize(
@@ -85,6 +85,18 @@ def test_only_a_written_zero_is_explicit(written: object, explicit: bool) -> Non
 @pytest.mark.parametrize(("amount", "text"), [(Amount(3), "3"), (Amount(25, percent=True), "25%")])
 def test_an_amount_is_shown_as_written(amount: Amount, text: str) -> None:
     assert str(amount) == text
+
+
+@pytest.mark.parametrize("text", ["0", "7", "007", "999999999"])
+def test_ascii_digits_are_a_number(text: str) -> None:
+    assert parse_digits(text) == int(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "²", "٣", "-1", "+1", " 1", "1_0", "1.0", "9" * 10, "9" * 5000]
+)
+def test_whatever_else_int_would_take_or_choke_on_is_no_number(text: str) -> None:
+    assert parse_digits(text) is None
 
 
 @pytest.mark.parametrize(

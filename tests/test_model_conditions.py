@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.model.conditions import Condition, merge, read_conditions
+from rollout.model.conditions import LONGEST_MESSAGE, Condition, merge, read_conditions
 
 T0 = datetime(2026, 11, 21, 8, tzinfo=UTC)
 LATER = T0 + timedelta(minutes=5)
@@ -34,6 +34,18 @@ def test_malformed_fields_are_unknown_and_the_first_of_a_type_counts() -> None:
         "lastTransitionTime": "yesterday",
     }
     assert read_conditions([bad, wire("A")]) == {"A": Condition("A", "Unknown")}
+
+
+def test_a_message_that_a_server_would_refuse_is_cut_where_it_is_written() -> None:
+    """For one message that is too long the whole status would be refused."""
+    longest = Condition("A", "True", "R", "m" * LONGEST_MESSAGE)
+    longer = Condition("A", "True", "R", "m" * (LONGEST_MESSAGE + 1))
+
+    assert longest.to_wire()["message"] == longest.message
+    (written,) = merge([], [longer], T0)
+    assert len(written["message"]) <= LONGEST_MESSAGE
+    assert written["message"].endswith(" characters more)")
+    assert merge([written], [longer], LATER) == [written]
 
 
 def test_equal_conditions_of_a_fleet_share_one_value() -> None:

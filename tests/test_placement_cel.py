@@ -9,8 +9,8 @@ from cel_expr_python.ext import ext_optional
 from rollout.model.cluster import Cluster, Score
 from rollout.model.placement import Placement, Predicate
 from rollout.model.selectors import EVERYTHING
-from rollout.placement import cel, cel_eval
-from rollout.placement.cel_eval import BUDGET
+from rollout.placement import cel, cel_frame
+from rollout.placement.cel_frame import BUDGET
 from rollout.placement.filters import predicate
 from rollout.placement.framework import Code, Cycle
 from rollout.placement.index import ClusterIndex, Pool
@@ -269,7 +269,7 @@ def test_what_goes_through_a_long_value_pays_for_its_length(use: str) -> None:
 
     answer, steps = cel.Judge(no_scores, T0).verdict(long, ALPHA)
     assert answer is True
-    assert steps > 11 + 10 * (22_000 // cel_eval.STEP_LENGTH[str])
+    assert steps > 11 + 10 * (22_000 // cel_frame.STEP_LENGTH[str])
 
 
 def test_values_cannot_grow_without_bound() -> None:

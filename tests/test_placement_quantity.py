@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from rollout.placement.quantity import Quantity, as_float, parse_quantity
@@ -27,6 +29,22 @@ def test_quantities_are_read_as_kubernetes_reads_them(text: str, value: float) -
 @pytest.mark.parametrize("text", ["", "1K", "1 Gi", "1_000", "NaN", "Gi", "1..2", "٣", "1e", "--1"])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
     assert parse_quantity(text) is None
+
+
+@pytest.mark.parametrize(
+    "text", ["9" * 65, "9" * 400, "9" * 5000, "0." + "1" * 5000, "1e100", "1e400", "1e5000"]
+)
+def test_what_is_longer_or_larger_than_any_cluster_is_no_quantity(text: str) -> None:
+    assert parse_quantity(text) is None
+    assert as_float(text) is None
+
+
+@pytest.mark.parametrize("text", ["9" * 64, "9" * 61 + "e99", "9" * 62 + "Ei", "1e-999", "-9e99"])
+def test_every_quantity_is_a_finite_float(text: str) -> None:
+    amount = as_float(text)
+
+    assert amount is not None
+    assert math.isfinite(amount)
 
 
 def test_equal_amounts_are_equal_however_they_are_written() -> None:

@@ -1,3 +1,4 @@
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -35,6 +36,13 @@ def test_a_newcomer_fills_the_gap_of_one_that_left() -> None:
     after = pages(cut([("", [*names(6)[:2], *names(6)[3:], "c0000x"])], 2, before))
 
     assert where(after)["c0000x"] == where(before)["c0002"]
+
+
+@pytest.mark.parametrize("number", ["²", "9" * 5000, ""], ids=["²", "many digits", "none"])
+def test_a_page_whose_name_ends_in_no_number_is_read_like_any_other(number: str) -> None:
+    page = Decision("ns", f"p-decision-{number}", "p", 0, "", tuple(names(2)))
+
+    assert [g.clusters for g in cut([("", names(2))], 0, [page])] == [tuple(names(2))]
 
 
 def test_a_gap_that_nobody_fills_moves_one_cluster_at_most() -> None:

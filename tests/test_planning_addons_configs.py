@@ -139,7 +139,11 @@ def test_hashes_are_named_by_resource_namespace_and_name() -> None:
     assert hashes_of(installed().references) == NEW
 
 
-@pytest.mark.parametrize("text", ["no json", "[]", '{"a": 1}', '{"a": ""}'])
+@pytest.mark.parametrize(
+    "text",
+    ["no json", "[]", '{"a": 1}', '{"a": ""}', "[" * 200_000, f'{{"a": {"9" * 5000}}}'],
+    ids=lambda text: text[:8],
+)
 def test_a_hash_annotation_that_says_nothing_matches_nothing(text: str) -> None:
     found = read_addon_work(
         {"metadata": {"name": "w", "annotations": {names.CONFIG_SPEC_HASH: text}}}

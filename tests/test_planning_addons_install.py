@@ -121,6 +121,22 @@ def test_many_at_once_are_not_removed_before_a_person_says_so() -> None:
     assert len(rig.installed()) == 4
 
 
+def test_what_is_going_already_is_not_counted_twice_by_the_brake() -> None:
+    """An agent's finalizer keeps an add-on there for a while after it was deleted."""
+    clusters = [f"c{n:02d}" for n in range(60)]
+    documents = [config(), addon("default", placements=[installed_at()])]
+    rig = Rig([*fleet(*clusters), *documents]).decide(clusters).later(60 * MIN)
+    for cluster in clusters:
+        ref = Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{NAME}")
+        rig.hub.patch(ref, {"metadata": {"finalizers": ["example.com/pre-delete"]}})
+
+    rig.decide(clusters[:53]).later(MIN)
+
+    going = [c for c in clusters if "deletionTimestamp" in rig.cluster(c)["metadata"]]
+    assert going == clusters[53:]
+    assert rig.halted()[1] != "RemovalBrake"
+
+
 def test_few_at_a_time_are_braked_as_many_at_once_are() -> None:
     """What was removed in the last minutes counts, also after a restart."""
     clusters = [f"c{n:02d}" for n in range(20)]

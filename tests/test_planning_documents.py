@@ -29,6 +29,14 @@ def test_a_works_name_is_readable_valid_and_short(name: str) -> None:
     assert re.fullmatch(r"[a-z0-9]([-a-z0-9.]*[a-z0-9])?", found)
 
 
+def test_a_works_name_is_valid_where_the_cut_falls_behind_a_dot() -> None:
+    """A part of a DNS name ends in a letter or a digit."""
+    found = work_name(replicaset("n" * 109 + "." + "m" * 9))
+
+    assert re.fullmatch(r"n{109}-[0-9a-f]{10}", found)
+    assert work_name(replicaset("n" * 109 + "-" + "m" * 9)).startswith("n" * 109 + "--")
+
+
 def test_a_works_name_depends_on_namespace_and_name_alone() -> None:
     assert work_name(replicaset("web", team="a")) == work_name(replicaset("web", team="b"))
     assert work_name(replicaset("web", "one")) != work_name(replicaset("web", "two"))

@@ -107,6 +107,24 @@ def test_a_set_with_a_broken_selector_evicts_nobody_and_hinders_no_other() -> No
     assert satisfied(world)[2].endswith("; unreadable ManagedClusterSets: t")
 
 
+CPU = {
+    "scoreCoordinate": {"type": "BuiltIn", "builtIn": "ResourceAllocatableCPU"},
+    "weight": 1,
+}
+
+
+@pytest.mark.parametrize("absurd", ["9" * 400, "9" * 5000, "1e400"], ids=lambda text: text[:6])
+def test_a_cluster_with_an_absurd_quantity_scores_nothing_and_hinders_no_other(absurd: str) -> None:
+    world = simple()
+    for name, cpu in (("a", "1"), ("b", "4"), ("c", absurd)):
+        world.cluster(name, status={"allocatable": {"cpu": cpu}, "capacity": {"cpu": "8"}})
+    policy = {"mode": "Exact", "configurations": [CPU]}
+    world.placement({"numberOfClusters": 1, "prioritizerPolicy": policy})
+    world.settle()
+
+    assert world.decided() == ["b"]
+
+
 def test_a_plugin_that_fails_keeps_the_decisions() -> None:
     class Wild:
         name = "example.com/Wild"
@@ -156,6 +174,19 @@ def test_profile_ocm_empties_the_decisions_of_a_misconfigured_placement() -> Non
     assert world.pages() == {"p-decision-1": []}
     assert world.condition("PlacementMisconfigured")[2] == (
         "TaintToleration:If the key is empty, operator must be Exists."
+    )
+
+
+@pytest.mark.parametrize("seconds", ["soon", "²", 1.5, True])
+def test_profile_ocm_says_so_where_a_toleration_has_no_number_of_seconds(seconds: object) -> None:
+    world = simple("a")
+    world.placement(
+        {"tolerations": [{"operator": "Exists", "tolerationSeconds": seconds}]}, annotations=OCM
+    )
+    world.settle()
+
+    assert world.condition("PlacementMisconfigured")[2] == (
+        "TaintToleration:tolerationSeconds is not a whole number."
     )
 
 

@@ -238,6 +238,16 @@ def test_changed_scores_alone_are_written_at_most_once_per_limit() -> None:
     assert world.status()["lastScoreUpdateTime"] == "2026-01-01T12:00:30Z"
 
 
+def test_a_limit_beyond_the_end_of_time_waits_for_ever() -> None:
+    world = simple("a", "b")
+    world.placement({**BY_NAME, "scoreRateLimit": "999999999h"})
+    world.settle()
+    world.score("a", "usage", {"cpu": 7})
+    plan = world.plan()
+
+    assert (plan.writes, plan.recheck_at) == ((), None)
+
+
 def test_a_changed_selection_carries_the_latest_scores_at_once() -> None:
     world = simple("a", "b")
     world.placement(BY_NAME)

@@ -181,7 +181,17 @@ def test_a_page_is_found_by_its_name(number: int) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["kube-root-ca.crt", "rollout-record-", "rollout-record-1", "rollout-record-ab-x", "ab-1"],
+    [
+        "kube-root-ca.crt",
+        "rollout-record-",
+        "rollout-record-1",
+        "rollout-record-ab-x",
+        "rollout-record-ab-00",
+        "rollout-record-ab-²",
+        "rollout-record-ab-" + "9" * 5000,
+        "ab-1",
+    ],
+    ids=lambda name: name[:24],
 )
 def test_other_config_maps_are_no_pages(name: str) -> None:
     assert page_of(Ref(CONFIG_MAP, f"apps/{name}")) is None

@@ -164,6 +164,65 @@ def test_only_works_that_were_written_to_count_as_updated() -> None:
     assert status(d)["summary"]["updated"] == status(d)["summary"]["total"] == 1
 
 
+def test_a_cluster_that_is_tried_again_counts_once() -> None:
+    """It once said that 5 of 3 clusters were applied."""
+    d = desk("a", "b", "c", strategy=make.progressive(maxFailures=3))
+    d.report("a", **OK)
+    d.report("b", **BAD)
+    d.report("c", **BAD)
+    d.converge().later(MIN).converge()
+    told: list[int] = []
+    d.hub.watch(WEB.kind, 0, lambda e: told.append(updated(e.obj)))
+
+    d.edit({"metadata": {"annotations": {names.RETRY: "1"}}})
+    d.converge()
+
+    assert condition(d)[:2] == ("True", "RollingOut"), "it tries again"
+    assert max(told) == 3
+
+
+def test_a_cluster_that_is_given_back_what_it_had_counts_no_more() -> None:
+    clusters = [f"c{n}" for n in range(8)]
+    d = desk(*clusters, strategy=make.progressive())
+    for cluster in clusters:
+        d.report(cluster, **OK)
+    d.converge().later(MIN).converge()
+    d.template(make.template("2"))
+    d.converge()
+    found: list[tuple[str, int]] = []
+    d.hub.watch(WEB.kind, 0, lambda e: found.append((_reason(e.obj), updated(e.obj))))
+
+    d.edit({"metadata": {"annotations": {names.UNDO: status(d)["updateRevision"]}}})
+    d.converge()
+
+    back = [count for reason, count in found if reason == "RollingBack"]
+    assert set(back) == {6}, "a quarter of them goes at once"
+
+
+def updated(workload: Obj) -> int:
+    return int((workload.get("status") or {}).get("summary", {}).get("updated", 0))
+
+
+def _reason(workload: Obj) -> str:
+    listed = (workload.get("status") or {}).get("conditions") or []
+    return next((c["reason"] for c in listed if c["type"] == names.PROGRESSING), "")
+
+
+@pytest.mark.parametrize("broken", ["placement", "strategy"])
+def test_a_ref_that_could_not_be_evaluated_has_no_entry(broken: str) -> None:
+    d = Desk([*decided("a", placement="one"), *decided("z", placement="two"), make.workload()])
+    refs: list[Obj] = [{"name": "one"}, {"name": "two"}]
+    if broken == "placement":
+        refs[1] = {"name": "nowhere"}
+    else:
+        redecide(d, placement="two")
+        refs[1]["rolloutStrategy"] = make.everywhere(progressDeadline="soon")
+    d.edit({"spec": {"placementRefs": refs}})
+    d.later(10 * SEC).converge()
+
+    assert [entry["name"] for entry in status(d)["placementSummary"]] == ["one"]
+
+
 def test_groups_are_those_of_the_decisions() -> None:
     pages = [make.decision([f"c{n}"], index=n, page=1) for n in range(3)]
     d = Desk([make.placement(ours=False), *pages, make.workload()]).converge()
@@ -193,6 +252,7 @@ def test_the_summary_follows_the_spec_when_a_ref_goes() -> None:
         pytest.param("decision", ("False", "NotAsExpected"), id="torn"),
         pytest.param("empty", ("False", "PlacementDecisionEmpty"), id="nothing selected"),
         pytest.param("strategy", ("False", "NotAsExpected"), id="bad strategy"),
+        pytest.param("both", ("False", "NotAsExpected"), id="bad strategy, nothing selected"),
     ],
 )
 def test_whether_the_placement_was_verified(broken: str | None, says: tuple[str, str]) -> None:
@@ -204,12 +264,16 @@ def test_whether_the_placement_was_verified(broken: str | None, says: tuple[str,
             d.hub.delete(Ref(PLACEMENT_DECISION, "default/p-0-1"))
         case "empty":
             redecide(d)
-        case "strategy":
+        case "strategy" | "both":
+            if broken == "both":
+                redecide(d)
             bad = make.everywhere(progressDeadline="soon")
             d.edit({"spec": {"placementRefs": [{"name": "p", "rolloutStrategy": bad}]}})
     d.later(10 * SEC).converge()
 
     assert condition(d, names.PLACEMENT_VERIFIED)[:2] == says
+    applied = condition(d, names.MANIFESTWORK_APPLIED)[1]
+    assert applied == ("PlacementDecisionEmpty" if broken == "empty" else "NotAsExpected")
 
 
 def test_transition_times_move_only_when_the_status_does() -> None:

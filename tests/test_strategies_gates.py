@@ -117,6 +117,7 @@ STAGES: list[tuple[str, RolloutSpec, list[str]]] = [
     ("before:all", ALL, ["all"]),
     ("before:canary", ALL, []),
     ("before:0", ALL, []),
+    ("before:²", PER_GROUP, []),
 ]
 
 
@@ -134,6 +135,12 @@ def test_a_gate_stands_at_the_stages_that_it_names(
     found = checkpoints([gate(text)], Approved(), staging(spec), NEW, (), T0)
     assert [each.stage for each in found] == wanted
     assert (misplaced([gate(text)], staging(spec), select(GROUPS)) is None) == bool(wanted)
+
+
+def test_a_gate_with_more_digits_than_a_number_has_stands_nowhere() -> None:
+    stages = staging(PER_GROUP).stages
+
+    assert not any(stands_at(gate("before:" + "9" * 5000), stage) for stage in stages)
 
 
 def test_a_gate_that_stands_nowhere_is_told_with_the_stages_that_there_are() -> None:

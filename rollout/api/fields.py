@@ -7,6 +7,7 @@ and notes each field that it cannot honour as a `Problem`.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rollout.model.amounts import parse_digits
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 from rollout.model.selectors import Requirement, Selector, parse_selector
@@ -61,7 +62,7 @@ def version_of(meta: Obj) -> int:
 
 def number_of(version: str) -> int:
     """A resourceVersion as a number; 0 where it is none, or is longer than any server's."""
-    return int(version) if len(version) < 20 and version.isascii() and version.isdecimal() else 0
+    return parse_digits(version, most=19) or 0
 
 
 class Reader:

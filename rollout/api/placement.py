@@ -12,7 +12,7 @@ from sys import intern
 from typing import Any
 
 from rollout.api.fields import Reader, listed, mapping, strings, text, texts, version_of, whole
-from rollout.model.amounts import Amount, parse_amount
+from rollout.model.amounts import Amount, parse_amount, parse_digits
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import Obj
 from rollout.model.names import GROUP_INDEX_LABEL, GROUP_NAME_LABEL, PLACEMENT_LABEL
@@ -249,13 +249,12 @@ def decode_decision(obj: Obj) -> Decision:
     meta = mapping(obj.get("metadata"))
     labels = strings(meta.get("labels"))
     index = labels.get(GROUP_INDEX_LABEL, "")
-    known = index.isascii() and index.isdecimal() and len(index) < 10
     entries = listed(mapping(obj.get("status")).get("decisions"))
     return Decision(
         text(meta.get("namespace")),
         text(meta.get("name")),
         labels.get(PLACEMENT_LABEL, ""),
-        int(index) if known else None,
+        parse_digits(index),
         labels.get(GROUP_NAME_LABEL, ""),
         _same(
             tuple(

@@ -15,7 +15,7 @@ from rollout.model.amounts import (
     parse_duration,
 )
 from rollout.model.problems import Problem
-from rollout.model.replicaset import GroupRef, RolloutSpec
+from rollout.model.replicaset import SHORTEST_DEADLINE, GroupRef, RolloutSpec
 
 TYPES = ("All", "Progressive", "ProgressivePerGroup")
 DEADLINE_ACCEPTED = 'a duration of 1 second or more such as "90s", "10m" or "1h30m", or "None"'
@@ -25,7 +25,6 @@ _MEMBERS = {
     "Progressive": "progressive",
     "ProgressivePerGroup": "progressivePerGroup",
 }
-_SHORTEST_DEADLINE = timedelta(seconds=1)
 
 
 def parse_rollout(
@@ -71,7 +70,7 @@ def is_deadline(value: object) -> bool:
     if value in ("", "None"):
         return True
     found = parse_duration(value)
-    return found is not None and found >= _SHORTEST_DEADLINE
+    return found is not None and found >= SHORTEST_DEADLINE
 
 
 def _deadline(member: Reader) -> timedelta | None:

@@ -93,8 +93,7 @@ class AddOns:
         before = workload.addon
         if event.change is Change.DELETED:
             workload.addon = None
-            workload.shares.clear()
-            workload.members.clear()
+            _end_rollouts(workload)
             if not workload.clusters:
                 self._addons.pop(event.ref.key, None)
             self._look_for_kinds()
@@ -102,6 +101,8 @@ class AddOns:
             found = decode(CLUSTER_MANAGEMENT_ADDON, event.obj, before)
             assert isinstance(found, AddOn)
             workload.addon = found
+            if before is not None and before.uid != found.uid:  # its end was never heard of
+                _end_rollouts(workload)
             if before is None or _asks(before) != _asks(found):
                 workload.stale = True
                 workload.unowned.update(workload.clusters)
@@ -283,6 +284,12 @@ class AddOns:
     def peek(self, key: str) -> AddOnWorkload | None:
         """One add-on as it was last planned."""
         return self._addons.get(key)
+
+
+def _end_rollouts(workload: AddOnWorkload) -> None:
+    """The add-on is gone; one of its name that comes after it begins its own."""
+    workload.shares.clear()
+    workload.members.clear()
 
 
 def _says(progression: Obj, kind: str) -> str:

@@ -1,4 +1,4 @@
-"""Counts, shares and durations as people write them: ``3``, ``"25%"``, ``"1h30m"``.
+"""How much is ``3``, ``"25%"`` or ``"1h30m"``? Counts, shares and durations as people write them.
 
 Percentages are integers and round up, in integer arithmetic: ceil(p * total / 100).
 """
@@ -46,6 +46,15 @@ def parse_amount(value: object) -> Amount | None:
     if match[1] is not None:
         return Amount(int(match[1]), percent=True, written=True)
     return Amount(int(match[2]), written=True)
+
+
+def parse_digits(text: str, most: int = 9) -> int | None:
+    """The number that these ASCII digits write; None where it is none or has more than ``most``.
+
+    Python's own `int` also takes blanks, underscores, signs and the digits of other scripts, and
+    raises for more than 4300 of them.
+    """
+    return int(text) if len(text) <= most and text.isascii() and text.isdecimal() else None
 
 
 DURATION_ACCEPTED = 'a duration of 0 or more such as "90s", "10m" or "1h30m"'

@@ -7,6 +7,10 @@ from functools import lru_cache
 
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.kinds import Obj
+from rollout.model.wording import shortened
+
+LONGEST_MESSAGE = 32_768
+"""Characters that an API server takes; for one message that is longer it refuses the whole status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +33,7 @@ class Condition:
             "type": self.type,
             "status": self.status,
             "reason": self.reason,
-            "message": self.message,
+            "message": shortened(self.message, LONGEST_MESSAGE),
             "lastTransitionTime": rfc3339(self.since) if self.since else None,
         }
         if self.observed_generation is not None:

@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Any
 
 from rollout.model import names
-from rollout.model.amounts import AMOUNT_ACCEPTED, Amount, parse_amount
+from rollout.model.amounts import AMOUNT_ACCEPTED, Amount, parse_amount, parse_digits
 from rollout.model.approvals import GATES_ACCEPTED, GateRef, parse_gate
 from rollout.model.instants import parse_instant
 from rollout.model.problems import Problem
@@ -209,8 +209,9 @@ def _limit(annotations: Mapping[str, str], problems: list[Problem]) -> int:
     value = annotations.get(names.HISTORY_LIMIT)
     if value is None:
         return HISTORY_LIMIT
-    if value.isascii() and value.isdigit() and len(value) <= 3:
-        return int(value)
+    limit = parse_digits(value, most=3)
+    if limit is not None:
+        return limit
     problems.append(_problem(names.HISTORY_LIMIT, value, "a whole number from 0 to 999"))
     return HISTORY_LIMIT
 

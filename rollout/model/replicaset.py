@@ -1,15 +1,18 @@
-"""A ManifestWorkReplicaSet: a template, the placements it goes to, and how it is rolled out."""
+"""What is a ManifestWorkReplicaSet? A template, the placements it goes to, and how it is rolled out."""
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from rollout.errors import ConfigError
 from rollout.model.amounts import Amount
 from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 
 NO_FAILURES = Amount(0)
+SHORTEST_DEADLINE = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,10 @@ class GroupRef:
 
 @dataclass(frozen=True, slots=True)
 class RolloutSpec:
-    """A rolloutStrategy, parsed. ``deadline`` None waits for ever. ``concurrency`` None is unset."""
+    """A rolloutStrategy, parsed. ``deadline`` None waits for ever. ``concurrency`` None is unset.
+
+    Raises: ConfigError for a value that no rollout could keep to; what is decoded never has one.
+    """
 
     type: str = "All"  # All | Progressive | ProgressivePerGroup, or a plugin's name
     min_success_time: timedelta = timedelta(0)
@@ -33,6 +39,51 @@ class RolloutSpec:
     max_failures: Amount = NO_FAILURES
     concurrency: Amount | None = None
     mandatory: tuple[GroupRef, ...] = ()
+
+    def __post_init__(self) -> None:
+        soak, deadline = self.min_success_time, self.deadline
+        for field_, value, is_valid, accepted in (
+            ("type", self.type, isinstance(self.type, str) and self.type, "a strategy's name"),
+            ("min_success_time", soak, _lasts(soak, timedelta(0)), "a timedelta of 0 or more"),
+            (
+                "deadline",
+                deadline,
+                deadline is None or _lasts(deadline, SHORTEST_DEADLINE),
+                "a timedelta of 1 second or more, or None",
+            ),
+            ("max_failures", self.max_failures, _counts(self.max_failures), _AMOUNT),
+            (
+                "concurrency",
+                self.concurrency,
+                self.concurrency is None or _counts(self.concurrency),
+                f"{_AMOUNT}, or None",
+            ),
+            ("mandatory", self.mandatory, _are_groups(self.mandatory), _GROUPS),
+        ):
+            if not is_valid:
+                raise ConfigError(f"RolloutSpec.{field_}: {value!r} is not valid: {accepted}")
+
+
+_AMOUNT = "an Amount of 0 or more, of at most 100 where it is a percentage"
+_GROUPS = "a tuple of GroupRef, each with a name or with an index of 0 or more"
+
+
+def _lasts(value: object, least: timedelta) -> bool:
+    return isinstance(value, timedelta) and value >= least
+
+
+def _counts(value: object) -> bool:
+    return (
+        isinstance(value, Amount)
+        and type(value.value) is int
+        and 0 <= value.value <= (100 if value.percent else sys.maxsize)
+    )
+
+
+def _are_groups(value: object) -> bool:
+    return isinstance(value, tuple) and all(
+        isinstance(ref, GroupRef) and ref.index >= 0 for ref in value
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,16 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-import re2
-
+from rollout.errors import ConfigError
 from rollout.model.cluster import Cluster, Score
+from rollout.model.wording import shortened
 from rollout.placement import cel_tree
-from rollout.placement.cel_eval import BUDGET, Frame, Run, build
+from rollout.placement.cel_eval import build
+from rollout.placement.cel_frame import BUDGET, Frame, Run
 from rollout.placement.cel_functions import STANDARD, Function, table
 from rollout.placement.cel_kube import KUBERNETES
+from rollout.placement.cel_lists import LISTS
+from rollout.placement.cel_regex import REGEX, REGEX_KUBERNETES
 from rollout.placement.cel_text import TEXT
 from rollout.placement.cel_values import CelError, no_overload, type_name
 from rollout.placement.framework import just_after
@@ -28,6 +31,9 @@ Scores = Callable[[str], Mapping[str, Score]]
 LONGEST = 16_384
 """Characters of an expression: more than this is refused before it is parsed."""
 
+LONGEST_FAILURE = 300
+"""Characters of what is told of an evaluation that failed."""
+
 MOST_DOUBLING = 8
 """The checker writes the operand of each of these macros twice: forty of them are 2**40 nodes."""
 
@@ -36,39 +42,10 @@ _DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
 CLUSTER = "map(string, dyn)"
 
 
-@lru_cache(maxsize=1024)
-def _regex(pattern: str) -> Any:
-    """RE2: linear in the text, whatever the pattern."""
-    options = re2.Options()
-    options.log_errors = False
-    try:
-        return re2.compile(pattern, options=options)
-    except re2.error as error:
-        raise CelError(f"invalid regular expression {pattern!r}: {error}") from None
-
-
-def _find(text: str, pattern: str) -> str:
-    found = _regex(pattern).search(text)
-    return "" if found is None else str(found.group(0))
-
-
-def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
-    found = [m.group(0) for m in _regex(pattern).finditer(text)]
-    return found if most < 0 else found[:most]
-
-
-_REGEX = (
-    Function("matches", ("string", "string"), "bool", lambda s, p: _regex(p).search(s) is not None),
-)
-_REGEX_KUBERNETES = (
-    Function("find", ("string", "string"), "string", _find),
-    Function("findAll", ("string", "string"), "list(string)", _find_all),
-    Function("findAll", ("string", "string", "int"), "list(string)", _find_all),
-)
 _SCORES = Function("scores", (CLUSTER, "string"), f"list({CLUSTER})", lambda *_: [])
 
-TABLE = table((*STANDARD, *TEXT, *_REGEX, *_REGEX_KUBERNETES, *KUBERNETES))
-_DECLARED = (*TEXT, *KUBERNETES, *_REGEX_KUBERNETES, _SCORES)
+TABLE = table((*STANDARD, *TEXT, *LISTS, *REGEX, *REGEX_KUBERNETES, *KUBERNETES))
+_DECLARED = (*TEXT, *LISTS, *KUBERNETES, *REGEX_KUBERNETES, _SCORES)
 """What the library does not know of itself."""
 
 
@@ -106,6 +83,8 @@ def program(text: str) -> Program:
         root = cel_tree.read(checked.tree)
         names = frozenset(_score_names(root))
         run = build(root, TABLE)
+    except ConfigError as error:
+        return Program(str(error))
     except RecursionError:
         return Program("it is nested too deeply")
     return Program(None, run, checked.boolean, names)
@@ -168,13 +147,24 @@ class Judge:
         frame = Frame({"managedCluster": seen(cluster)}, self._scores)
         try:
             value = found.run(frame)
-        except CelError as error:
-            return str(error), BUDGET - frame.left
-        except RecursionError:
-            return "it is nested too deeply", BUDGET - frame.left
-        if value.__class__ is not bool:
-            value = f"it is a {type_name(value)}, not a bool"
+        except Exception as error:  # noqa: BLE001  (one odd value may not stop a placement)
+            value = shortened(_failure(error), LONGEST_FAILURE)
+        else:
+            if value.__class__ is not bool:
+                value = f"it is a {type_name(value)}, not a bool"
         return value, BUDGET - frame.left
+
+
+def _failure(error: Exception) -> str:
+    """Why an evaluation has no value. A fault of a function is told with its kind."""
+    match error:
+        case CelError():
+            return str(error)
+        case RecursionError():
+            return "it is nested too deeply"
+        case MemoryError():
+            return "it takes more memory than there is"
+    return f"{type(error).__name__}: {error}"
 
 
 def seen(cluster: Cluster) -> dict[str, Any]:

@@ -5,66 +5,29 @@ on every machine. ``&&``, ``||`` and the loops made of them absorb errors as CEL
 Source: cel-spec, "Evaluation", "Logical Operators", "Macros".
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from rollout.errors import ConfigError
 from rollout.placement import cel_tree as tree
-from rollout.placement.cel_functions import Table
-from rollout.placement.cel_values import (
-    NONE,
-    TYPES,
-    CelError,
-    CelType,
-    Exhausted,
-    Optional,
-    compare,
-    equal,
-    no_overload,
-)
+from rollout.placement.cel_frame import STEP_NODES, Frame, Run
+from rollout.placement.cel_functions import Overloads, Table
+from rollout.placement.cel_operators import operator, optional_at
+from rollout.placement.cel_regex import SEARCHES, price_of_pattern, price_of_search
+from rollout.placement.cel_values import TYPES, CelError, CelType, Exhausted, Optional, no_overload
 
-BUDGET = 25_000
-"""Loop steps that one evaluation may take: at most a tenth of a second."""
+DEEP = frozenset({"format", "indexOf", "lastIndexOf"})
+"""Functions that go down into their arguments."""
 
-STEP_NODES = 32
-"""What a loop repeats costs a step, and another one for so many nodes of it."""
-
-STEP_LENGTH: Mapping[type, int] = {str: 2048, bytes: 2048, list: 32, dict: 32}
-"""Whatever goes through a value takes a step for each so many elements of a longer one."""
-
-ScoresOf = Callable[[Any, Any], list[Any]]
-"""``<cluster>.scores(<name>)``: reads what no expression can see by itself."""
-
-
-class Frame:
-    """What an evaluation reads and keeps: its variables, the steps left, the scores."""
-
-    __slots__ = ("left", "scores", "variables")
-
-    def __init__(self, variables: dict[str, Any], scores: ScoresOf) -> None:
-        self.variables = variables
-        self.left = BUDGET
-        self.scores = scores
-
-    def spend(self, steps: int) -> None:
-        self.left -= steps
-        if self.left < 0:
-            raise Exhausted(f"it takes more than {BUDGET} steps")
-
-    def paid(self, value: Any) -> Any:
-        """The value, for whatever goes through all of it."""
-        length = STEP_LENGTH.get(value.__class__)
-        if length is not None and len(value) > length:
-            self.spend(len(value) // length)
-        return value
-
-
-Run = Callable[[Frame], Any]
-
-_TYPE_NAMES = {name: CelType(name) for name in TYPES.values()}
+MAKERS = frozenset({"findAll", "getQuery", "parseJSON", "split"})
+"""Functions that make many values of one text: what they made is paid for, too."""
 
 
 def build(node: tree.Node, table: Table) -> Run:
-    """The function that evaluates the tree. Raises (when called): CelError."""
+    """The function that evaluates the tree.
+
+    Raises: ConfigError for a function that there is not; CelError (when called).
+    """
     match node:
         case tree.Const(value):
             return lambda _: value
@@ -73,7 +36,7 @@ def build(node: tree.Node, table: Table) -> Run:
         case tree.Select(operand, field, test):
             return _select(build(operand, table), field, test)
         case tree.Call(function, args):
-            return _call(function, [build(arg, table) for arg in args], table)
+            return _call(function, _arguments(function, args, table), table)
         case tree.Listing(items, optional):
             return _listing([build(item, table) for item in items], optional)
         case tree.Mapping(entries):
@@ -81,6 +44,22 @@ def build(node: tree.Node, table: Table) -> Run:
             return _mapping(made)
         case tree.Comprehension():
             return _comprehension(node, table)
+
+
+def _arguments(function: str, args: Sequence[tree.Node], table: Table) -> list[Run]:
+    runs = [build(arg, table) for arg in args]
+    if function in SEARCHES and len(args) > 1 and not isinstance(args[1], tree.Const):
+        runs[1] = _made_pattern(runs[1])
+    return runs
+
+
+def _made_pattern(made: Run) -> Run:
+    def run(frame: Frame) -> Any:
+        pattern = made(frame)
+        frame.spend(price_of_pattern(pattern))
+        return pattern
+
+    return run
 
 
 class _Held:
@@ -93,8 +72,8 @@ class _Held:
 
 
 def _ident(name: str) -> Run:
-    kind = _TYPE_NAMES.get(name)
-    if kind is not None:
+    if name in TYPES.values():
+        kind = CelType(name)
         return lambda _: kind
     if name.startswith(("@", "__")):
         return _accumulated(name)
@@ -137,62 +116,6 @@ def _select(operand: Run, field: str, test: bool) -> Run:
     return has if test else run
 
 
-def optional_at(value: Any, key: Any) -> Optional:
-    """``value.?key`` and ``value[?key]``: what is there, or nothing. Never an error for a key."""
-    if value.__class__ is Optional:
-        if not value.present:
-            return NONE
-        value = value.content
-    if value.__class__ is dict:
-        return Optional(True, value[key]) if key in value else NONE
-    if value.__class__ is list and type(key) is int:
-        return Optional(True, value[key]) if 0 <= key < len(value) else NONE
-    raise no_overload("_[?_]", value, key)
-
-
-def _index(value: Any, key: Any) -> Any:
-    if value.__class__ is dict:
-        if type(key) is float and key.is_integer():
-            key = int(key)
-        if key.__hash__ is not None and key in value and type(key) is not bool:
-            return value[key]
-        raise CelError(f"no such key: {key}")
-    if value.__class__ is list and type(key) in (int, float) and key == int(key):
-        if 0 <= key < len(value):
-            return value[int(key)]
-        raise CelError(f"index out of bounds: {key}")
-    if value.__class__ is Optional:
-        return optional_at(value, key)
-    raise no_overload("_[_]", value, key)
-
-
-def _contains(item: Any, container: Any) -> bool:
-    if container.__class__ is dict:
-        try:
-            return item in container and type(item) is not bool
-        except TypeError:
-            return False
-    if container.__class__ is list:
-        return any(equal(item, each) for each in container)
-    raise no_overload("@in", item, container)
-
-
-_BINARY: Mapping[str, Callable[[Any, Any], Any]] = {
-    "_==_": equal,
-    "_!=_": lambda a, b: not equal(a, b),
-    "_<_": lambda a, b: compare("_<_", a, b) < 0,
-    "_<=_": lambda a, b: compare("_<=_", a, b) <= 0,
-    "_>_": lambda a, b: compare("_>_", a, b) > 0,
-    "_>=_": lambda a, b: compare("_>=_", a, b) >= 0,
-    "_[_]": _index,
-    "_?._": optional_at,
-    "_[?_]": optional_at,
-    "@in": _contains,
-    "in": _contains,
-    "_in_": _contains,
-}
-
-
 def _call(function: str, args: Sequence[Run], table: Table) -> Run:
     match function:
         case "_&&_":
@@ -207,25 +130,8 @@ def _call(function: str, args: Sequence[Run], table: Table) -> Run:
             return _or(function, *args)
         case "scores":
             return _scores(*args)
-    binary = _BINARY.get(function)
-    if binary is not None:
-        one, other = args
-        if function == "_==_":
-            return _equality(one, other)
-        if function in ("_[_]", "_?._", "_[?_]"):  # one element, however many there are
-            return lambda frame: binary(one(frame), other(frame))
-        return lambda frame: binary(frame.paid(one(frame)), frame.paid(other(frame)))
-    return _function(function, args, table)
-
-
-def _equality(one: Run, other: Run) -> Run:
-    def run(frame: Frame) -> bool:
-        a, b = one(frame), other(frame)
-        if a.__class__ is str and b.__class__ is str:
-            return bool(a == b)
-        return equal(frame.paid(a), frame.paid(b))
-
-    return run
+    found = operator(function, *args) if len(args) == 2 else None
+    return found or _function(function, args, table)
 
 
 def _logical(args: Sequence[Run], *, stops_at: bool) -> Run:
@@ -291,13 +197,22 @@ def _or(function: str, one: Run, other: Run) -> Run:
 def _function(name: str, args: Sequence[Run], table: Table) -> Run:
     overloads = table.get(name)
     if overloads is None:
-        raise ValueError(f"CEL function {name} passed the checker and is not known here")
-    anything = overloads.get(None)
+        raise ConfigError(f"there is no function {name}")
+    pay = Frame.paid_deep if name in DEEP else Frame.paid
+    run = _chosen(name, overloads, args, pay)
+    return (lambda frame: frame.paid_deep(run(frame))) if name in MAKERS else run
+
+
+def _chosen(
+    name: str, overloads: Overloads, args: Sequence[Run], pay: Callable[[Frame, Any], Any]
+) -> Run:
+    """The overload for the values that the arguments have."""
+    anything, is_search = overloads.get(None), name in SEARCHES
     if len(args) == 1:
         only = args[0]
 
         def run_one(frame: Frame) -> Any:
-            value = frame.paid(only(frame))
+            value = pay(frame, only(frame))
             found = overloads.get((value.__class__,)) or anything
             if found is None:
                 raise no_overload(name, value)
@@ -306,10 +221,12 @@ def _function(name: str, args: Sequence[Run], table: Table) -> Run:
         return run_one
 
     def run(frame: Frame) -> Any:
-        values = [frame.paid(arg(frame)) for arg in args]
+        values = [pay(frame, arg(frame)) for arg in args]
         found = overloads.get(tuple([v.__class__ for v in values])) or anything
         if found is None:
             raise no_overload(name, *values)
+        if is_search:
+            frame.spend(price_of_search(*values))
         return found(*values)
 
     return run
@@ -322,6 +239,13 @@ def _scores(cluster: Run, name: Run) -> Run:
     return run
 
 
+def _is_present(value: Any) -> bool:
+    """Whether an optional element of a literal is there."""
+    if value.__class__ is not Optional:
+        raise no_overload("?", value)
+    return bool(value.present)
+
+
 def _listing(items: Sequence[Run], optional: frozenset[int]) -> Run:
     def run(frame: Frame) -> list[Any]:
         return [item(frame) for item in items]
@@ -332,7 +256,7 @@ def _listing(items: Sequence[Run], optional: frozenset[int]) -> Run:
             value = item(frame)
             if i not in optional:
                 found.append(value)
-            elif value.present:
+            elif _is_present(value):
                 found.append(value.content)
         return found
 
@@ -347,7 +271,7 @@ def _mapping(entries: Sequence[tuple[Run, Run, bool]]) -> Run:
             if type(key) not in _KEYS:
                 raise CelError(f"unsupported key type: {TYPES.get(type(key), '?')}")
             if optional:
-                if not value.present:
+                if not _is_present(value):
                     continue
                 value = value.content
             if key in found:

@@ -6,6 +6,7 @@ itself, the declarations for it. Source: cel-spec, "List of Standard Definitions
 """
 
 import math
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
@@ -14,8 +15,9 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from rollout.errors import ConfigError
-from rollout.model.instants import parse_instant
-from rollout.model.loose import go_duration
+from rollout.model.amounts import parse_digits
+from rollout.model.instants import parse_instant, rfc3339_micro
+from rollout.model.loose import go_duration, go_float
 from rollout.placement.cel_values import (
     INT_MAX,
     INT_MIN,
@@ -28,10 +30,15 @@ from rollout.placement.cel_values import (
     bounded,
     checked,
     checked_uint,
+    shown,
     type_name,
 )
 
 ANY = "dyn"
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LONGEST_SPAN = timedelta(microseconds=INT_MAX // 1000)
+_OFFSET = re.compile(r"([+-]?)([0-9]{1,2}):([0-9]{1,2})", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,29 +112,44 @@ def _uint_modulo(a: int, b: int) -> Uint:
     return Uint(a % b)
 
 
-def _instant(at: datetime) -> datetime:
-    if not 1 <= at.year <= 9999:
-        raise CelError("timestamp overflow")
-    return at
-
-
 def _moved(at: datetime, by: timedelta) -> datetime:
     try:
-        return _instant(at + by)
+        return at + by
     except OverflowError:
         raise CelError("timestamp overflow") from None
 
 
+def _at_second(seconds: int) -> datetime:
+    try:
+        return _EPOCH + timedelta(seconds=seconds)
+    except OverflowError:
+        raise CelError("timestamp overflow") from None
+
+
+def span(value: timedelta) -> timedelta:
+    """The duration, where it fits in 64 bits of nanoseconds."""
+    if not -_LONGEST_SPAN <= value <= _LONGEST_SPAN:
+        raise CelError("duration overflow")
+    return value
+
+
 def _whole_number(text: str) -> int:
-    if not text.lstrip("+-").isdecimal() or not text.isascii():
-        raise CelError(f"type conversion error from 'string' to 'int': {text!r}")
-    return checked(int(text))
+    sign, digits = (text[:1], text[1:]) if text[:1] in ("+", "-") else ("", text)
+    if not digits.isdecimal() or not digits.isascii():
+        raise CelError(f"type conversion error from 'string' to 'int': {shown(text)}")
+    found = parse_digits(digits.lstrip("0") or "0", most=19)
+    if found is None:
+        raise CelError("integer overflow")
+    return checked(-found if sign == "-" else found)
 
 
 def _unsigned(text: str) -> Uint:
     if not text.isdecimal() or not text.isascii():
-        raise CelError(f"type conversion error from 'string' to 'uint': {text!r}")
-    return checked_uint(int(text))
+        raise CelError(f"type conversion error from 'string' to 'uint': {shown(text)}")
+    found = parse_digits(text.lstrip("0") or "0", most=20)
+    if found is None:
+        raise CelError("unsigned integer overflow")
+    return checked_uint(found)
 
 
 def _truncated(value: float) -> int:
@@ -138,9 +160,9 @@ def _truncated(value: float) -> int:
 
 def _double(text: str) -> float:
     try:
-        return float(text)
-    except ValueError:
-        raise CelError(f"type conversion error from 'string' to 'double': {text!r}") from None
+        return go_float(text)
+    except ConfigError:
+        raise CelError(f"type conversion error from 'string' to 'double': {shown(text)}") from None
 
 
 def double_text(value: float) -> str:
@@ -156,20 +178,20 @@ def double_text(value: float) -> str:
 def timestamp(text: str) -> datetime:
     found = parse_instant(text) if "T" in text or "t" in text else None
     if found is None:
-        raise CelError(f"type conversion error from 'string' to 'timestamp': {text!r}")
+        raise CelError(f"type conversion error from 'string' to 'timestamp': {shown(text)}")
     return found
 
 
 def timestamp_text(at: datetime) -> str:
-    text = at.strftime("%Y-%m-%dT%H:%M:%S.%f").rstrip("0").rstrip(".")
-    return text + "Z"
+    return rfc3339_micro(at).removesuffix("Z").rstrip("0").rstrip(".") + "Z"
 
 
 def duration(text: str) -> timedelta:
     try:
         return timedelta(microseconds=go_duration(text) // 1000)
     except ConfigError:
-        raise CelError(f"type conversion error from 'string' to 'duration': {text!r}") from None
+        words = f"type conversion error from 'string' to 'duration': {shown(text)}"
+        raise CelError(words) from None
 
 
 def duration_text(value: timedelta) -> str:
@@ -190,21 +212,20 @@ def _bool(text: str) -> bool:
             return True
         case "0" | "f" | "false" | "FALSE" | "False":
             return False
-    raise CelError(f"type conversion error from 'string' to 'bool': {text!r}")
+    raise CelError(f"type conversion error from 'string' to 'bool': {shown(text)}")
 
 
 def _zoned(at: datetime, zone: str) -> datetime:
-    if zone[:1] in ("+", "-") or zone[:1].isdigit():
-        sign, hours, minutes = zone[:1] == "-", *zone.lstrip("+-").partition(":")[::2]
-        try:
-            away = timedelta(hours=int(hours), minutes=int(minutes))
-            return at.astimezone(timezone(-away if sign else away))
-        except ValueError:
-            raise CelError(f"unknown time zone {zone}") from None
+    offset = _OFFSET.fullmatch(zone)
     try:
-        return at.astimezone(ZoneInfo(zone))
+        if offset is None:
+            return at.astimezone(ZoneInfo(zone))
+        away = timedelta(hours=int(offset[2]), minutes=int(offset[3]))
+        return at.astimezone(timezone(-away if offset[1] == "-" else away))
+    except OverflowError:
+        raise CelError("timestamp overflow") from None
     except (KeyError, ValueError, OSError):
-        raise CelError(f"unknown time zone {zone}") from None
+        raise CelError(f"unknown time zone {shown(zone)}") from None
 
 
 _PARTS: dict[str, Callable[[datetime], int]] = {
@@ -270,10 +291,10 @@ def _arithmetic_rows() -> Iterable[Function]:
         yield Function("_+_", (kind, kind), kind, lambda a, b: bounded(a + b))
     yield Function("_+_", ("timestamp", "duration"), "timestamp", _moved)
     yield Function("_+_", ("duration", "timestamp"), "timestamp", lambda d, t: _moved(t, d))
-    yield Function("_+_", ("duration", "duration"), "duration", lambda a, b: a + b)
+    yield Function("_+_", ("duration", "duration"), "duration", lambda a, b: span(a + b))
     yield Function("_-_", ("timestamp", "duration"), "timestamp", lambda t, d: _moved(t, -d))
-    yield Function("_-_", ("timestamp", "timestamp"), "duration", lambda a, b: a - b)
-    yield Function("_-_", ("duration", "duration"), "duration", lambda a, b: a - b)
+    yield Function("_-_", ("timestamp", "timestamp"), "duration", lambda a, b: span(a - b))
+    yield Function("_-_", ("duration", "duration"), "duration", lambda a, b: span(a - b))
 
 
 def _conversion_rows() -> Iterable[Function]:
@@ -302,7 +323,7 @@ def _conversion_rows() -> Iterable[Function]:
         ("bytes", "string", lambda v: v.encode()),
         ("bool", "string", _bool),
         ("timestamp", "string", timestamp),
-        ("timestamp", "int", lambda v: datetime.fromtimestamp(v, UTC)),
+        ("timestamp", "int", _at_second),
         ("duration", "string", duration),
         ("duration", "int", lambda v: timedelta(microseconds=v // 1000)),
     )

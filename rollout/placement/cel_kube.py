@@ -1,4 +1,4 @@
-"""What do Kubernetes' CEL libraries do: quantities, versions, addresses, URLs, lists, formats?
+"""What do Kubernetes' CEL libraries do: quantities, versions, addresses, URLs, formats?
 
 Source: the Kubernetes documentation, "Common Expression Language in Kubernetes"; OCM placement spec
 2.6 (which of them OCM enables, and ``parseJSON``).
@@ -7,24 +7,15 @@ Source: the Kubernetes documentation, "Common Expression Language in Kubernetes"
 import ipaddress
 import json
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 from urllib.parse import SplitResult, parse_qs, urlsplit
 
+from rollout.model.amounts import parse_digits
 from rollout.placement.cel_formats import FORMATS, Format
 from rollout.placement.cel_functions import ANY, PYTHON, Function
-from rollout.placement.cel_values import (
-    NONE,
-    TYPES,
-    CelError,
-    Optional,
-    checked,
-    compare,
-    equal,
-    no_overload,
-)
+from rollout.placement.cel_values import NONE, TYPES, CelError, Optional, shown
 from rollout.placement.quantity import Quantity, parse_quantity
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -64,9 +55,12 @@ class Semver:
     prerelease: tuple[str, ...]
 
     def key(self) -> tuple[tuple[int, int, int], bool, tuple[tuple[bool, int, str], ...]]:
-        """What orders versions: a release after its prereleases, numbers before words."""
+        """What orders versions: a release after its prereleases, numbers before words.
+
+        A number has no leading zeros, so the longer one is the larger.
+        """
         parts = tuple(
-            (not p.isdecimal(), int(p) if p.isdecimal() else 0, p) for p in self.prerelease
+            (not p.isdecimal(), len(p) if p.isdecimal() else 0, p) for p in self.prerelease
         )
         return self.numbers, not self.prerelease, parts
 
@@ -87,7 +81,7 @@ Q, IP, CIDR, URL, SEMVER, FORMAT = KINDS
 def _quantity(text: str) -> Quantity:
     found = parse_quantity(text)
     if found is None:
-        raise CelError(f"quantity: {text!r} is not a quantity")
+        raise CelError(f"quantity: {shown(text)} is not a quantity")
     return found
 
 
@@ -119,7 +113,7 @@ def _parse_semver(text: str) -> Semver | None:
 def _semver(text: str) -> Semver:
     found = _parse_semver(text)
     if found is None:
-        raise CelError(f"semver: {text!r} is not a semantic version")
+        raise CelError(f"semver: {shown(text)} is not a semantic version")
     return found
 
 
@@ -140,24 +134,22 @@ def _parse_ip(text: str) -> Ip | None:
 def _ip(text: str) -> Ip:
     found = _parse_ip(text)
     if found is None:
-        raise CelError(f"IP address {text!r} parse error")
+        raise CelError(f"IP address {shown(text)} parse error")
     return found
 
 
 def _parse_cidr(text: str) -> Cidr | None:
-    address, slash, prefix = text.partition("/")
-    found = _parse_ip(address)
-    if found is None or not slash or not prefix.isdecimal() or not prefix.isascii():
+    address, _, written = text.partition("/")
+    found, prefix = _parse_ip(address), parse_digits(written, most=3)
+    if found is None or prefix is None or written != str(prefix):
         return None
-    if prefix != str(int(prefix)) or int(prefix) > found.address.max_prefixlen:
-        return None
-    return Cidr(found.address, int(prefix))
+    return Cidr(found.address, prefix) if prefix <= found.address.max_prefixlen else None
 
 
 def _cidr(text: str) -> Cidr:
     found = _parse_cidr(text)
     if found is None:
-        raise CelError(f"network address {text!r} parse error")
+        raise CelError(f"network address {shown(text)} parse error")
     return found
 
 
@@ -211,7 +203,7 @@ def _parse_url(text: str) -> Url | None:
 def _url(text: str) -> Url:
     found = _parse_url(text)
     if found is None:
-        raise CelError(f"URL parse error during conversion from string: {text!r}")
+        raise CelError(f"URL parse error during conversion from string: {shown(text)}")
     return found
 
 
@@ -228,45 +220,6 @@ def _hostname(url: Url) -> str:
 
 def _port(url: Url) -> str:
     return _host(url).rpartition("]")[2].partition(":")[2]
-
-
-def _sum(items: Sequence[Any]) -> Any:
-    if not items:
-        return 0
-    total = items[0]
-    for item in items[1:]:
-        if type(item) is not type(total):
-            raise no_overload("sum", total, item)
-        total = total + item
-    if isinstance(total, bool | str | list | dict):
-        raise no_overload("sum", items)
-    return checked(total) if type(total) is int else total
-
-
-def _extreme(wanted: int) -> Callable[[Sequence[Any]], Any]:
-    def run(items: Sequence[Any]) -> Any:
-        if not items:
-            raise CelError("min or max called on empty list")
-        found = items[0]
-        for item in items[1:]:
-            if compare("min, max", item, found) == wanted:
-                found = item
-        return found
-
-    return run
-
-
-def _is_sorted(items: Sequence[Any]) -> bool:
-    return all(compare("isSorted", a, b) <= 0 for a, b in pairwise(items))
-
-
-def _index_of(items: Sequence[Any], wanted: Any) -> int:
-    return next((i for i, item in enumerate(items) if equal(item, wanted)), -1)
-
-
-def _last_index_of(items: Sequence[Any], wanted: Any) -> int:
-    last = _index_of(items[::-1], wanted)
-    return -1 if last < 0 else len(items) - 1 - last
 
 
 def _parse_json(text: str) -> Any:
@@ -288,16 +241,6 @@ def _named(name: str) -> Optional:
 def _validate(wanted: Format, text: str) -> Optional:
     complaints = wanted.complaints(text)
     return Optional(True, complaints) if complaints else NONE
-
-
-def _list_rows() -> Iterable[Function]:
-    for kind in ("int", "uint", "double", "duration"):
-        yield Function("sum", (f"list({kind})",), kind, _sum)
-    ordered = ("int", "uint", "double", "bool", "duration", "timestamp", "string", "bytes")
-    for kind in ordered:
-        yield Function("isSorted", (f"list({kind})",), "bool", _is_sorted)
-        yield Function("min", (f"list({kind})",), kind, _extreme(-1))
-        yield Function("max", (f"list({kind})",), kind, _extreme(1))
 
 
 def _format_rows() -> Iterable[Function]:
@@ -366,9 +309,6 @@ KUBERNETES = (
         "map(string, list(string))",
         lambda u: parse_qs(u.parts.query, keep_blank_values=True),
     ),
-    *_list_rows(),
-    Function("indexOf", ("list(dyn)", ANY), "int", _index_of),
-    Function("lastIndexOf", ("list(dyn)", ANY), "int", _last_index_of),
     *_format_rows(),
     Function("parseJSON", ("string",), ANY, _parse_json),
 )

@@ -3,6 +3,7 @@
 Positions count characters, not bytes. Source: cel-go, extension library ``strings``.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,6 +12,11 @@ from rollout.placement.cel_functions import Function, double_text, duration_text
 from rollout.placement.cel_values import LONGEST, CelError, CelType, Uint, bounded, no_overload
 
 _LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(65, 91)})
+_QUOTED = str.maketrans(
+    {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
+    | {"\v": "\\v", "\\": "\\\\", '"': '\\"'}
+)
+_LONGEST_PATTERN = 16_384
 _UPPER = str.maketrans({chr(c): chr(c - 32) for c in range(97, 123)})
 
 
@@ -70,9 +76,7 @@ def _join(parts: Sequence[Any], separator: str = "") -> str:
 
 
 def _quote(text: str) -> str:
-    table = {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
-    table |= {"\v": "\\v", "\\": "\\\\", '"': '\\"'}
-    return '"' + "".join(table.get(letter, letter) for letter in text) + '"'
+    return f'"{text.translate(_QUOTED)}"'
 
 
 def _shown(value: Any) -> str:
@@ -117,6 +121,9 @@ def _number(kinds: tuple[type, ...], form: str) -> Callable[[Any], str]:
     return write
 
 
+_PRECISION = re.compile(r"\.([0-9]*)", re.ASCII)
+_FINEST = 1000
+
 _VERBS: dict[str, Callable[[Any], str]] = {
     "s": _shown,
     "d": _number((int, Uint), "d"),
@@ -128,6 +135,8 @@ _VERBS: dict[str, Callable[[Any], str]] = {
 
 
 def _format(pattern: str, args: Sequence[Any]) -> str:
+    if len(pattern) > _LONGEST_PATTERN:
+        raise CelError(f"a format string has at most {_LONGEST_PATTERN} characters")
     found, at, used = [], 0, 0
     while at < len(pattern):
         letter = pattern[at]
@@ -151,12 +160,11 @@ def _format(pattern: str, args: Sequence[Any]) -> str:
 
 
 def _precision(pattern: str, at: int) -> tuple[int, int]:
-    if pattern[at : at + 1] != ".":
+    found = _PRECISION.match(pattern, at)
+    if found is None:
         return 6, at
-    end = at + 1
-    while pattern[end : end + 1].isdecimal():
-        end += 1
-    return min(int(pattern[at + 1 : end] or 0), 1000), end
+    digits = found[1].lstrip("0")
+    return (min(int(digits or 0), _FINEST) if len(digits) <= 4 else _FINEST), found.end()
 
 
 def _formatted(verb: str, precision: int, value: Any) -> str:

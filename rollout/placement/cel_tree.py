@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from rollout.errors import ConfigError
 from rollout.placement.cel_values import Uint
 
 Fields = dict[int, list[Any]]
@@ -116,7 +117,10 @@ def _fields(data: bytes) -> Fields:
 
 
 def read(serialized: bytes) -> Node:
-    """The tree of a ``CheckedExpr`` packed in an ``Any``."""
+    """The tree of a ``CheckedExpr`` packed in an ``Any``.
+
+    Raises: ConfigError for an expression that makes a message of protobuf.
+    """
     checked = _fields(_fields(serialized)[2][0])
     return _node(checked[4][0])
 
@@ -130,7 +134,7 @@ def _node(data: bytes) -> Node:
     for number, read_one in _READERS.items():
         if number in fields:
             return read_one(_fields(fields[number][0]))
-    raise ValueError("read a CEL tree: an expression of an unknown form")
+    raise ConfigError("it has a part of an unknown form")
 
 
 def _const(fields: Fields) -> Node:
@@ -174,6 +178,8 @@ def _listing(fields: Fields) -> Node:
 
 
 def _mapping(fields: Fields) -> Node:
+    if 1 in fields:
+        raise ConfigError(f"it makes a {_text(fields, 1)}: there is no such value here")
     entries = []
     for data in fields.get(2, ()):
         entry = _fields(data)

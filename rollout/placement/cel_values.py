@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from rollout.model.wording import shortened
+
 LONGEST = 1_000_000
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
@@ -102,6 +104,11 @@ def compare(function: str, one: Any, other: Any) -> int:
     if one != one or other != other:  # noqa: PLR0124  # a NaN has no order
         raise CelError("NaN values cannot be ordered")
     return bool(one > other) - bool(one < other)
+
+
+def shown(text: str) -> str:
+    """The text in quotes, as an error names it: what is very long is cut."""
+    return repr(shortened(text, 80))
 
 
 def bounded(value: Any) -> Any:

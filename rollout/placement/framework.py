@@ -198,6 +198,14 @@ def just_after(at: datetime) -> datetime | None:
     return None if at >= FOREVER else at + timedelta.resolution
 
 
+def later(at: datetime, by: timedelta) -> datetime:
+    """``at + by``; the end of time where there is no such instant."""
+    try:
+        return at + by
+    except OverflowError:
+        return FOREVER
+
+
 def earliest(*instants: datetime | None) -> datetime | None:
     """The first of the instants that are given."""
     return min((at for at in instants if at is not None), default=None)

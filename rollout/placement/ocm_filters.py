@@ -99,6 +99,8 @@ def tolerated(spec: Obj, cycle: Cycle, clusters: Sequence[Cluster]) -> list[Clus
         if each.get("operator") == "Exists" and each.get("value"):
             reason = "If the operator is Exists, the value should be empty."
             raise Misconfigured("TaintToleration", reason)
+        if type(each.get("tolerationSeconds") or 0) is not int:
+            raise Misconfigured("TaintToleration", "tolerationSeconds is not a whole number.")
     return [
         c
         for c in clusters
@@ -141,7 +143,9 @@ def _end(toleration: Mapping[str, Any], taint: Taint) -> datetime | None:
     seconds = toleration.get("tolerationSeconds")
     if seconds is None:
         return None
-    nanoseconds = (int(seconds) * 10**9 + _INT64) % (2 * _INT64) - _INT64
+    if type(seconds) is not int:
+        return _YEAR_ONE
+    nanoseconds = (seconds * 10**9 + _INT64) % (2 * _INT64) - _INT64
     try:
         return (taint.added or _YEAR_ONE) + timedelta(microseconds=nanoseconds // 1000)
     except OverflowError:

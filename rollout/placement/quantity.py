@@ -1,7 +1,8 @@
 """How much is "500m", "32Gi" or "1e3"? Kubernetes quantities, exactly.
 
 A quantity is mantissa * 10**exponent with whole numbers; nothing is lost until somebody asks for a
-float, and that float is computed in the order of steps that the scores depend on.
+float, and that float is computed in the order of steps that the scores depend on. What is longer or
+larger than any cluster's is none: every float of a quantity is finite.
 Source: Kubernetes' serialisation format of quantities; OCM placement spec 2.9.
 """
 
@@ -17,6 +18,9 @@ _BINARY = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _FINEST = -9
 _LARGEST = 2**63 - 1
+_LONGEST = 64
+_GREATEST_POWER = 99
+"""Far beyond what Kubernetes keeps, and far within what a float can hold."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,9 +73,13 @@ class Quantity:
         return (self.mantissa > 0) - (self.mantissa < 0)
 
 
-@lru_cache(maxsize=16_384)
 def parse_quantity(text: str) -> Quantity | None:
     """None where ``text`` is not a quantity. Finer than 1n is rounded up, away from zero."""
+    return _parsed(text) if len(text) <= _LONGEST else None
+
+
+@lru_cache(maxsize=16_384)
+def _parsed(text: str) -> Quantity | None:
     match = _FORM.match(text)
     if match is None:
         return None
@@ -85,6 +93,8 @@ def parse_quantity(text: str) -> Quantity | None:
         mantissa <<= _BINARY[suffix]
     else:
         exponent += _DECIMAL[suffix]
+    if exponent > _GREATEST_POWER:
+        return None
     if exponent < _FINEST:
         mantissa = -(-mantissa // 10 ** (_FINEST - exponent))
         exponent = _FINEST

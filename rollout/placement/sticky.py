@@ -9,6 +9,7 @@ early name shifts every later one.
 from collections import deque
 from collections.abc import Sequence
 
+from rollout.model.amounts import parse_digits
 from rollout.model.placement import Decision, Group
 from rollout.placement.grouping import PAGE_SIZE, Bucket
 
@@ -56,9 +57,9 @@ def _kept(
 
 
 def _position(page: Decision) -> tuple[int, int, str]:
-    number = page.name.rpartition("-")[2]
+    number = parse_digits(page.name.rpartition("-")[2])
     index = -1 if page.group_index is None else page.group_index
-    return index, int(number) if number.isdecimal() else 0, page.name
+    return index, number or 0, page.name
 
 
 def _within_pages(clusters: Sequence[str], before: Sequence[Decision]) -> list[str]:

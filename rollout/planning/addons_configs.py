@@ -145,7 +145,7 @@ def read_addon_work(obj: Obj) -> AddOnWork:
 def _hashes(text: object) -> dict[str, str]:
     try:
         found = json.loads(text) if isinstance(text, str) else None
-    except ValueError:
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict) or not all(isinstance(v, str) and v for v in found.values()):
         return {"": ""}  # matches nothing

@@ -5,6 +5,7 @@ never while a placement is missing. Source: OCM add-on spec 2.1, 2.7, weaknesses
 semantics rows 15, 16.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 
 from rollout.model import names
@@ -88,17 +89,26 @@ def uninstalls(workload: Workload, addon: AddOn, policy: Policy, now: datetime) 
         return NONE
     if any(s.hold is not None and s.hold.reason == "PlacementNotFound" for s in shares):
         return NONE
-    going = sorted(workload.strays - addon.intents.held)
+    going = _staying(workload, workload.strays - addon.intents.held)
     until = addon.intents.released_until
     if until is None or now >= until:
-        held = brake(workload, going, policy, now)
+        held = brake(workload, sorted(going), policy, now)
         if held is not None:
             return held
     keys = tuple(share.placement.key for share in shares)
-    writes: list[Write] = []
-    for cluster in going:
-        installed = workload.installed(cluster)
-        if installed is not None and not installed.deleting:
-            ref = addon_ref(cluster, addon.name)
-            writes.append(Delete(ref, installed.uid, keys, cluster, workload.ref))
-    return Removals(writes)
+    return Removals(
+        [
+            Delete(addon_ref(cluster, addon.name), uid, keys, cluster, workload.ref)
+            for cluster, uid in sorted(going.items())
+        ]
+    )
+
+
+def _staying(workload: Workload, clusters: Iterable[str]) -> dict[str, str]:
+    """The uids of those there that nobody is deleting yet: the brake counted the others when they went."""
+    found = ((cluster, workload.installed(cluster)) for cluster in clusters)
+    return {
+        cluster: installed.uid
+        for cluster, installed in found
+        if installed is not None and not installed.deleting
+    }

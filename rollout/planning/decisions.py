@@ -22,7 +22,7 @@ from rollout.model.names import (
     PLACEMENT_SATISFIED,
 )
 from rollout.model.placement import Decision, Placement
-from rollout.placement.framework import Code, Selection, Status, earliest
+from rollout.placement.framework import FOREVER, Code, Selection, Status, earliest, later
 from rollout.placement.grouping import Grouping, Page, Profile
 from rollout.planning.decision_notes import page_notes
 from rollout.planning.plan import (
@@ -237,8 +237,9 @@ class _Pages:
         last = parse_instant(status.get("lastScoreUpdateTime"))
         if last is None and self.changed:
             self.scores_written = True
-        if found and last is not None and now < last + limit:
-            self.scores_due = last + limit
+        due = now if last is None else later(last, limit)
+        if found and now < due:
+            self.scores_due = None if due == FOREVER else due
             return []
         self.scores_written = self.scores_written or bool(found)
         return found

@@ -16,9 +16,12 @@ from rollout.model.selectors import is_label_value
 
 
 def work_name(replicaset: ReplicaSet) -> str:
-    """The name of each of its works: readable, unique to namespace and name, at most 121 characters."""
+    """The name of each of its works: readable, unique to namespace and name, at most 121 characters.
+
+    A dot at the cut goes, since none may stand before a dash.
+    """
     digest = hashlib.sha256(replicaset.key.encode()).hexdigest()[:10]
-    return f"{replicaset.name[:110]}-{digest}"
+    return f"{replicaset.name[:110].rstrip('.')}-{digest}"
 
 
 def owner_label(namespace: str, name: str) -> str:

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from rollout.model import names
+from rollout.model.amounts import parse_digits
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import CONFIG_MAP, Obj, Ref
 from rollout.strategies.base import Health, Standing, Verdict
@@ -117,9 +118,16 @@ def page_ref(namespace: str, rid: str, page: int) -> Ref:
 def page_of(ref: Ref) -> tuple[str, int] | None:
     """The record's id and the page's number, from a ConfigMap's name; None for those of others."""
     rid, _, number = ref.name.removeprefix("rollout-record-").rpartition("-")
-    if not ref.name.startswith("rollout-record-") or not rid or not number.isdigit():
+    page = _page_number(number)
+    if not ref.name.startswith("rollout-record-") or not rid or page is None:
         return None
-    return rid, int(number)
+    return rid, page
+
+
+def _page_number(text: str) -> int | None:
+    """The number as we write it, without leading zeros; None for what others put there."""
+    number = parse_digits(text)
+    return number if str(number) == text else None
 
 
 def line_text(cluster: str, line: Line) -> str:
@@ -192,17 +200,17 @@ def read_record(pages: Iterable[Obj]) -> Record:
     lines: dict[str, Line] = {}
     places: dict[str, int] = {}
     for page in pages:
-        number = page["metadata"]["name"].rpartition("-")[2]
+        number = _page_number(page["metadata"]["name"].rpartition("-")[2])
         data = page.get("data") or {}
-        if not number.isdigit():
+        if number is None:
             continue
-        if number == "0":
+        if number == 0:
             head = _read_head(data.get(HEAD))
         for cluster, body in _loads(data.get(CLUSTERS)).items():
             line = _read_line(cluster, body)
             if line is not None:
                 lines[cluster] = line
-                places[cluster] = int(number)
+                places[cluster] = number
     return Record(head, lines, places)
 
 

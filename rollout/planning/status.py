@@ -14,7 +14,7 @@ from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.holds import OF_REVISION, missing_news
 from rollout.planning.plan import PatchStatus
-from rollout.planning.views import Share
+from rollout.planning.views import Live, Share
 from rollout.strategies.base import Hold, Phase, StageReport, Step
 from rollout.strategies.states import is_verified
 
@@ -29,8 +29,32 @@ class ShareReport:
 
     @property
     def carrying(self) -> int:
-        """Clusters that carry the revision once this pass has been written."""
-        return self.share.counts.updated + self.touched
+        """Clusters that carry the revision once this pass has been written.
+
+        One that is touched again carries it already; one that is given back what it had, no more.
+        """
+        live, retreat = self.share.live, self.share.live.retreat
+        again = sum(_carries(live, cluster) for cluster in self.step.touch)
+        leaving = sum(_carries(live, cluster) for cluster, _ in retreat.touch) if retreat else 0
+        return self.share.counts.updated + self.touched - again - leaving
+
+    @property
+    def is_evaluated(self) -> bool:
+        """Whether there is anything to count: its placement and strategy could be read, or once could."""
+        unread = self.share.hold is not None and self.share.hold.reason in _UNREAD
+        return bool(self.share.selected) or not unread
+
+
+_UNREAD = ("PlacementNotFound", "Misconfigured")
+
+
+def _carries(live: Live, cluster: str) -> bool:
+    standing = live.ledger.standings.get(cluster)
+    return (
+        standing is not None
+        and standing.revision == live.ledger.rollout.revision
+        and cluster not in live.astray
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +79,10 @@ def status_of(
     """The status to write, or None where the object says it all already."""
     verdict = judge_workload(replicaset, reports, hold, brake)
     old: Obj = replicaset.raw.get("status") or {}
+    verified = _verified(reports, hold)
     conditions = [
-        _verified(reports, hold),
-        _applied(reports),
+        verified,
+        _applied(reports, verified),
         _rolled_out(verdict),
         _progressing(verdict),
         _ready(verdict),
@@ -67,7 +92,7 @@ def status_of(
     ]
     status: Obj = {
         "conditions": merge(old.get("conditions") or [], stamped, now),
-        "placementSummary": [_placement_summary(report) for report in reports],
+        "placementSummary": [_placement_summary(r) for r in reports if r.is_evaluated],
         "summary": _summary(reports),
     }
     revisions = _revisions(replicaset, old, verdict)
@@ -266,12 +291,13 @@ def _verified(reports: Sequence[ShareReport], hold: Hold | None) -> Condition:
     return Condition(names.PLACEMENT_VERIFIED, "True", "AsExpected", overlaps)
 
 
-def _applied(reports: Sequence[ShareReport]) -> Condition:
+def _applied(reports: Sequence[ShareReport], verified: Condition) -> Condition:
     """OCM's ManifestworkApplied."""
     summary = _summary(reports)
     selected = summary["desiredTotal"]
     if not summary["total"]:
-        reason = "NotAsExpected" if selected else "PlacementDecisionEmpty"
+        empty = verified.reason == "PlacementDecisionEmpty"
+        reason = verified.reason if empty else "NotAsExpected"
         return Condition(
             names.MANIFESTWORK_APPLIED, "False", reason, f"0 of {selected} clusters are written to"
         )

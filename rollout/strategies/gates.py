@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from rollout.model.amounts import parse_digits
 from rollout.model.approvals import EVERY_STAGE, Approval, Decision, GateRef
 from rollout.strategies.base import Checkpoint, Hold, Selection, Stage, Staging
 
@@ -91,7 +92,7 @@ def stands_at(ref: GateRef, stage: Stage) -> bool:
     if len(stage.groups) != 1 or stage.key in ("rest", "all"):
         return False
     group = stage.groups[0]
-    return ref.group == group.name or (ref.group.isdigit() and int(ref.group) == group.index)
+    return ref.group == group.name or parse_digits(ref.group) == group.index
 
 
 def misplaced(gates: Iterable[GateRef], staging: Staging, selection: Selection) -> Hold | None:

@@ -131,10 +131,10 @@ class ReplicaSets:
     def said(self, status: Obj, placement: str, generation: int, skipped: int) -> Said:
         conditions = {c["type"]: c for c in status["conditions"]}
         progressing = conditions["Progressing"]
-        share = next(s for s in status["placementSummary"] if s["name"] == placement)
+        shares = {s["name"]: s["summary"]["desiredTotal"] for s in status["placementSummary"]}
         done = any(conditions[k]["status"] == "True" for k in ("Ready", "PlacementRolledOut"))
         return Said(
-            share["summary"]["desiredTotal"],
+            shares.get(placement, 0),  # what could not be evaluated and selects none has no entry
             None,
             done,
             "" if done or progressing["status"] != "False" else progressing["reason"],

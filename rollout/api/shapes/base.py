@@ -22,6 +22,7 @@ from pydantic.alias_generators import to_camel
 from pydantic_core import PydanticCustomError
 
 from rollout.model.amounts import AMOUNT_ACCEPTED, DURATION_ACCEPTED, parse_amount, parse_duration
+from rollout.model.conditions import LONGEST_MESSAGE
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj
 
@@ -183,7 +184,7 @@ class ConditionShape(Shape):
         str,
         Field(min_length=1, max_length=1024, pattern=r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$"),
     ]
-    message: Annotated[str, Field(max_length=32768)]
+    message: Annotated[str, Field(max_length=LONGEST_MESSAGE)]
     last_transition_time: InstantText
     observed_generation: Annotated[int, Field(ge=0, le=INT64)] | None = None
 

@@ -9,9 +9,13 @@ from dataclasses import dataclass, field
 
 from rollout.model.cluster import Cluster
 from rollout.model.placement import Predicate
+from rollout.model.wording import shortened
 from rollout.placement import cel
 from rollout.placement.framework import Admission, Cycle, Rejection
 from rollout.placement.index import Pool, Verdicts, slots_of
+
+_LONGEST_SHOWN = 1000
+"""Characters of an expression that is told of."""
 
 
 @dataclass(slots=True)
@@ -28,7 +32,7 @@ class _Trouble:
 
     def remarks(self) -> tuple[str, ...]:
         return tuple(
-            f"CEL expression {text!r} failed on {count} clusters, first on {first}: {words}"
+            f"CEL expression {shortened(text, _LONGEST_SHOWN)!r} failed on {count} clusters, first on {first}: {words}"
             for text, (count, first, words) in sorted(self.found.items())
         )
 
@@ -117,5 +121,6 @@ def _holding(text: str, bits: int, judge: cel.Judge, pool: Pool, trouble: _Troub
 
 def _affordable(text: str, spent: int) -> None:
     if spent > PASS_BUDGET:
-        shown = text if len(text) <= 80 else text[:77] + "..."
-        raise TooMuch(f"CEL expression {shown!r} takes more than {PASS_BUDGET} steps in one pass")
+        raise TooMuch(
+            f"CEL expression {shortened(text, 80)!r} takes more than {PASS_BUDGET} steps in one pass"
+        )

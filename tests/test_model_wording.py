@@ -1,0 +1,20 @@
+import pytest
+
+from rollout.model.wording import shortened
+
+
+@pytest.mark.parametrize("text", ["", "a", "a" * 100])
+def test_what_fits_is_said_whole(text: str) -> None:
+    assert shortened(text, 100) == text
+
+
+@pytest.mark.parametrize("length", [101, 999, 1000, 10_000, 123_456])
+def test_what_does_not_fit_is_cut_and_says_how_much_is_left_out(length: int) -> None:
+    text = "".join(chr(97 + i % 26) for i in range(length))
+
+    found = shortened(text, 100)
+
+    begun, _, rest = found.partition("... (")
+    assert len(found) <= 100
+    assert text.startswith(begun)
+    assert rest == f"{length - len(begun)} characters more)"
