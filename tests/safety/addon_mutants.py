@@ -146,7 +146,7 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
         Mutant(
             "L2", "what would change nothing waits", swap(_Pass, "_status", _only_news), seed=15
         ),
-        Mutant("S8", "a pause is ignored", always(_Pass, "_hold", None), seed=20),
+        Mutant("S8", "a pause is ignored", always(_Pass, "held", None), seed=20),
         Mutant("S9", "both own what they share", _twins),
         Mutant("S9", "the first placement wins", swap(Membership, "deal", _the_first)),
         Mutant("S11", "no brake", always(addons_install, "brake", None), seed=22),

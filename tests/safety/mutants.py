@@ -201,7 +201,7 @@ _SHARED: tuple[tuple[Mutant, int], ...] = (
 _OF_REPLICASETS: tuple[Mutant, ...] = (
     Mutant("S16", "nobody is everybody", _everybody, seed=9),
     Mutant("S6", "any generation counts", swap(states, "_current", _any_generation)),
-    Mutant("S8", "a pause is ignored", always(_Pass, "_hold", None), seed=77),
+    Mutant("S8", "a pause is ignored", always(_Pass, "held", None), seed=77),
     Mutant(
         "S9", "names follow the generation", swap(documents, "work_name", _of_this_version), seed=5
     ),
