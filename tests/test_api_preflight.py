@@ -97,6 +97,26 @@ def test_so_have_those_of_a_placement(annotation: str, value: str, accepted: str
     assert found.remedy == f"accepted: {accepted}"
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("gate", "did you mean rollout-engine.io/gates?"),
+        ("pausd", "did you mean rollout-engine.io/paused?"),
+        ("colour", "docs/operating.md names those that there are"),
+    ],
+)
+def test_an_annotation_of_ours_that_nobody_reads_is_a_warning(name: str, remedy: str) -> None:
+    key = f"rollout-engine.io/{name}"
+    found = the_one(*SURROUNDINGS, placement(), workload(annotations={key: "x"}))
+    assert (found.severity, found.path) == (Severity.WARNING, f"metadata.annotations[{key}]")
+    assert found.remedy == remedy
+
+
+def test_annotations_that_the_engine_writes_are_known() -> None:
+    written = {"rollout-engine.io/asked": "{}", "rollout-engine.io/last-applied": "{}"}
+    assert findings(*SURROUNDINGS, placement(), workload(annotations=written)) == []
+
+
 # Placements --------------------------------------------------------------------------------------
 
 
