@@ -59,7 +59,7 @@ _REMEDIES: Mapping[str, str] = {
     "NotManaged": f"the add-on's annotation {names.ADDON_LIFECYCLE} hands it back: addon-manager",
     "PlacementNotFound": "the Placement is created, or the placementRef corrected",
     "TornDecisions": "whoever writes the PlacementDecisions has written all of them",
-    "NotDecided": "the Placement has been decided; see its conditions",
+    "NotDecided": "the Placement has been decided",
     "RemovalBrake": f"somebody releases the removals: annotation {names.RELEASE_REMOVALS}, an "
     "instant in the future; or the clusters are selected again",
 }

@@ -5,8 +5,9 @@ from collections import Counter
 
 import click
 
+from rollout.analysis.inspection import inspect
 from rollout.api.load import Loaded, load
-from rollout.api.preflight import Finding, Severity, preflight
+from rollout.api.preflight import Finding, Severity
 from rollout.cli.documents import SCENARIO
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import complain, files_option, namespace_option, output_option, shared
@@ -30,7 +31,7 @@ def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) 
     loaded = load(paths)
     scenarios = [d for d in loaded.documents if d.obj.get("kind") == SCENARIO]
     objects = tuple(d for d in loaded.documents if d not in scenarios)
-    findings = preflight(Loaded(objects, loaded.errors), namespace or DEFAULT_NAMESPACE)
+    findings = inspect(Loaded(objects, loaded.errors), namespace or DEFAULT_NAMESPACE)
     for document in scenarios:
         findings += _of_scenario(document.obj, document.source)
     if output == "json":
