@@ -339,16 +339,18 @@ release_command = _clusters(
 @click.command(name="freeze")
 @click.argument("name", default=operate.FREEZE_NAME)
 @click.option("--until", metavar="WHEN", default="", help="An instant, or a span such as 2h.")
+@click.option("--shorten", is_flag=True, help="Let a Freeze that stands end earlier than it would.")
 @_operated
-def freeze_command(name: str, until: str, reason: str, by: str, output: str) -> None:
+def freeze_command(name: str, until: str, shorten: bool, reason: str, by: str, output: str) -> None:
     """Stop the line: touch and remove nothing on the whole hub.
 
     Writes a Freeze, called stop-the-line where no NAME is given. It ends with --until, or with
-    `rollout unfreeze`.
+    `rollout unfreeze`. Asked for again, it is made longer, never shorter without --shorten.
     """
 
     def doing(hub: EmbeddedHub, who: Who) -> Iterable[Told]:
-        return [operate.freeze(hub, who, until=_until(until, who.at, "--until"), name=name)]
+        end = _until(until, who.at, "--until")
+        return [operate.freeze(hub, who, until=end, name=name, shorten=shorten)]
 
     _do(by, reason, output, doing)
 
