@@ -12,6 +12,7 @@ from rollout.cli.hiding import Veil, show_secrets_option, veil
 from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
 from rollout.cli.options import complain, duration, namespace_option, options, shared
 from rollout.cli.printing import FORMATS, formatted, listed
+from rollout.cli.saying import put, say
 from rollout.cli.store import open_hub
 from rollout.cli.tables import lines, table, widths
 from rollout.cli.watching import Follow, pauses
@@ -178,16 +179,16 @@ class Viewer:
             one = len(self._wanted) == 1 and self._wanted[0].name
             if found or not one:
                 value = found[0][1] if one else listed([obj for _, obj in found])
-                click.echo(formatted(self._output, self._hide(value)))
+                put(formatted(self._output, self._hide(value)))
         elif self._output == "name":
             for _, obj in found:
-                click.echo(formatted("name", obj))
+                say(formatted("name", obj))
         else:
             self._tables(found)
         for line in missing:
             complain(line)
         if not found and not missing and self._output not in ("json", "yaml"):
-            click.echo(self._nothing(), err=True)
+            say(self._nothing(), err=True)
         return int(bool(missing))
 
     def _find(self, missing: list[str]) -> Iterator[tuple[Kind, Obj]]:
@@ -207,7 +208,7 @@ class Viewer:
     def _tables(self, found: Sequence[tuple[Kind, Obj]]) -> None:
         for i, (kind, group) in enumerate(groupby(found, key=lambda pair: pair[0])):
             if i:
-                click.echo()
+                say()
             self._sizes = ()
             self._rows(kind, [obj for _, obj in group], header=self._headers)
 
@@ -222,7 +223,7 @@ class Viewer:
         )
         self._sizes = widths(shown, self._sizes)
         for line in lines(shown, self._sizes, header=header):
-            click.echo(line)
+            say(line)
 
     def _nothing(self) -> str:
         if self._place is None or not any(target.kind.namespaced for target in self._wanted):
@@ -249,7 +250,7 @@ class Viewer:
                     header = False
                 else:
                     separator = "---\n" if self._output == "yaml" else ""
-                    click.echo(separator + formatted(self._output, self._hide(obj)))
+                    put(separator + formatted(self._output, self._hide(obj)))
             if not pause():
                 return 0
 

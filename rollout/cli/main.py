@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import click
 
 from rollout.cli.options import Stop, complain, shared
+from rollout.cli.saying import put
 from rollout.cli.signs import fit_output
 from rollout.errors import RolloutError
 
@@ -86,7 +87,7 @@ class Commands(click.Group):
             complain(f"{fault.filename or 'a file'}: {(fault.strerror or str(fault)).lower()}")
             code = 1
         except click.exceptions.NoArgsIsHelpError as fault:
-            click.echo(fault.format_message())
+            put(fault.format_message())
             code = 2
         except click.UsageError as fault:
             where = fault.ctx.command_path if fault.ctx else "rollout"

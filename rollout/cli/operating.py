@@ -15,6 +15,7 @@ import click
 from rollout import operate
 from rollout.cli.naming import not_found
 from rollout.cli.options import F, Stop, decorated, namespace_option, options, output_option, shared
+from rollout.cli.saying import put, say
 from rollout.cli.store import open_hub
 from rollout.cli.tables import full_name
 from rollout.cli.workloads import (
@@ -78,11 +79,11 @@ def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None)
             shown = "list" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
             raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
     if output == "json":
-        click.echo(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))
+        put(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))
         return
     for each in told:
         unchanged = "" if each.changed else "unchanged: "
-        click.echo(f"{full_name(each.ref.kind, each.ref.name)} {unchanged}{each.message}")
+        say(f"{full_name(each.ref.kind, each.ref.name)} {unchanged}{each.message}")
 
 
 def _wire(told: Told) -> dict[str, Any]:
@@ -297,7 +298,7 @@ def _warn_of_strangers(hub: EmbeddedHub, clusters: Iterable[str]) -> None:
         try:
             hub.get(Ref(MANAGED_CLUSTER, cluster))
         except Gone:
-            click.echo(f"warning: there is no managed cluster {cluster!r} (any more)", err=True)
+            say(f"warning: there is no managed cluster {cluster!r} (any more)", err=True)
 
 
 @click.command(name="skip")

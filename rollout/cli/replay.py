@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from rollout.cli.options import output_option, shared
+from rollout.cli.saying import put, say
 from rollout.runtime.redeciding import Again, read_log, redecide
 
 _SHOWN = 5
@@ -30,9 +31,9 @@ def replay_command(path: Path, output: str) -> int:
             different.append(again)
     if output == "json":
         lines = [{"line": each.number, "workload": each.line.workload} for each in different]
-        click.echo(json.dumps({"decisions": total, "different": lines}, indent=2))
+        put(json.dumps({"decisions": total, "different": lines}, indent=2))
         return 1 if different else 0
     for each in different[:_SHOWN]:
-        click.echo(f"line {each.number}: {each.line.workload} is decided otherwise now")
-    click.echo(f"{total} decisions made again, {len(different)} of them otherwise")
+        say(f"line {each.number}: {each.line.workload} is decided otherwise now")
+    say(f"{total} decisions made again, {len(different)} of them otherwise")
     return 1 if different else 0
