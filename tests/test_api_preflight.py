@@ -193,3 +193,19 @@ def test_no_value_in_any_place_makes_it_raise(value: object) -> None:
 
 def loaded(objects: list[Obj]) -> Loaded:
     return Loaded(tuple(Document(obj, f"f:{i}", i) for i, obj in enumerate(objects)))
+
+
+@pytest.mark.parametrize("digits", ["9" * 5_000, "²", "٣"])
+def test_text_that_only_looks_like_a_number_ends_no_check(digits: str) -> None:
+    """int() refuses thousands of digits, and signs that isdigit() takes for one."""
+    sound = [
+        workload(refs=[ref(maxConcurrency=1, maxFailures=1)], annotations={f"a/{digits[:9]}": "x"}),
+        placement(decisionStrategy={"groupStrategy": {"clustersPerDecisionGroup": 5}}),
+    ]
+    for obj in (changed for each in sound for changed in every_place(each, digits)):
+        assert isinstance(findings(obj), list)
+
+
+def test_a_gate_at_a_group_of_thousands_of_digits_ends_no_check() -> None:
+    gates = {"rollout-engine.io/gates": f"before:{'9' * 5_000},after:²"}
+    assert findings(*SURROUNDINGS, placement(), workload(annotations=gates)) == []

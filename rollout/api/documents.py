@@ -36,6 +36,7 @@ _BOOL = {
 _INT = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*|0)\Z", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", re.ASCII)
 _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z", re.ASCII)
+_MOST_DIGITS = 308  # as many as a float has, which is what other readers of JSON make of it
 _TAG = "tag:yaml.org,2002:"
 _TAGGED: dict[str, type | tuple[type, ...]] = {
     "int": int,
@@ -205,7 +206,7 @@ class _Builder:
         if plain and key in _BOOL:
             key = "true" if _BOOL[key] else "false"
         elif plain and _INT.match(key):
-            key = str(_int(key))
+            key = str(_int(key, line))
         self._take_key(_MERGE if plain and key == "<<" else key, line)
 
     def _take_key(self, key: Any, line: int) -> None:
@@ -266,7 +267,7 @@ def _plain(text: str, line: int) -> Any:
         return _BOOL[text]
     if text[0] in "-+.0123456789":
         if _INT.match(text):
-            return _int(text)
+            return _int(text, line)
         if _FLOAT.match(text):
             return _number(text, line)
         if _NO_NUMBER.match(text):
@@ -274,8 +275,10 @@ def _plain(text: str, line: int) -> Any:
     return text
 
 
-def _int(text: str) -> int:
+def _int(text: str, line: int) -> int:
     digits = text.replace("_", "").lower()
+    if len(digits) > _MOST_DIGITS:
+        raise _Refused(line, f"a number of {len(digits)} digits is too large for a JSON number")
     sign = -1 if digits.startswith("-") else 1
     digits = digits.lstrip("+-")
     base = {"0b": 2, "0x": 16, "0o": 8}.get(digits[:2])
@@ -333,6 +336,7 @@ _JSON = json.JSONDecoder(
     object_pairs_hook=_pairs,
     parse_constant=_constant,
     parse_float=lambda text: _number(text, 0),
+    parse_int=lambda text: _int(text, 0),
 )
 
 

@@ -59,9 +59,9 @@ def version_of(meta: Obj) -> int:
     return number_of(found) if isinstance(found, str) else whole(found)
 
 
-def number_of(version: str) -> int:
-    """A resourceVersion as a number; 0 where it is none, or is longer than any server's."""
-    return int(version) if len(version) < 20 and version.isascii() and version.isdecimal() else 0
+def number_of(text: str) -> int:
+    """A number in quotes, as a resourceVersion is; 0 where it is none, or has 20 digits or more."""
+    return int(text) if len(text) < 20 and text.isascii() and text.isdecimal() else 0
 
 
 class Reader:

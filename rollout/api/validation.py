@@ -210,7 +210,5 @@ def template_of(kind: Kind, obj: Obj) -> Obj:
 
 def _place(problem: Problem) -> list[tuple[int, str]]:
     """Sorts paths as their fields are read: indices by number."""
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part)
-        for part in re.findall(r"[0-9]+|[^0-9]+", problem.path)
-    ]
+    parts = re.findall(r"[0-9]+|[^0-9]+", problem.path)
+    return [(len(part), part) if part.isdecimal() else (-1, part) for part in parts]

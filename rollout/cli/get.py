@@ -20,7 +20,7 @@ from rollout.clock import Clock, SystemClock
 from rollout.errors import Gone, Invalid
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.selecting import parse_labels
-from rollout.model.kinds import REPLICA_SET, Kind, Obj, find
+from rollout.model.kinds import Kind, Obj, Ref, find
 from rollout.model.selectors import Selector
 from rollout.runtime.planners import WORKLOADS
 
@@ -76,8 +76,13 @@ def get(
     show_secrets: bool,
 ) -> int:
     """Show objects, or one workload as a tree."""
-    wanted = [Target(REPLICA_SET, words[0])] if watch and _is_bare(words) else targets(words)
-    if output == "tree" or (watch and output in (None, "json") and _is_one_workload(wanted)):
+    tree = output == "tree" or (watch and output in (None, "json"))
+    if _is_bare(words) and (watch or tree):
+        wanted = [Target(kind, words[0]) for kind in WORKLOADS[: None if tree else 1]]
+    else:
+        wanted = targets(words)
+        tree = output == "tree" or (tree and _is_one_workload(wanted))
+    if tree:
         return _tree(wanted, namespace, output or "tree", watch, timeout, whole)
     if timeout is not None or whole:
         raise click.UsageError("--timeout and --all are for a tree: get mwrs NAME --watch")
@@ -135,14 +140,30 @@ def _tree(
     """Show one workload as a tree."""
     from rollout.cli.tree import Watch, screen  # noqa: PLC0415  (0.2 s that other kinds need not)
 
-    if not _is_one_workload(wanted):
+    if not all(_is_one_workload([target]) for target in wanted):
         raise click.UsageError("a tree is of one workload: get mwrs NAME, get cma NAME")
     if timeout is not None and not watch:
         raise click.UsageError("--timeout goes with --watch")
     most = None if whole else MOST_CLUSTERS
     with open_hub(options()) as (hub, clock), screen(options(), output, watch=watch) as shown:
-        seen = Watch(hub, clock, wanted[0].ref(namespace), most=most)
+        seen = Watch(hub, clock, _the_one(hub, wanted, namespace), most=most)
         return seen.follow(shown, SystemClock(), timeout) if watch else seen.once(shown)
+
+
+def _the_one(hub: EmbeddedHub, wanted: Sequence[Target], namespace: str) -> Ref:
+    """The workload that is there, of those that the words may mean; the first where none is."""
+    first, *others = (target.ref(namespace) for target in wanted)
+    if others and not _is_there(hub, first):
+        return next((ref for ref in others if _is_there(hub, ref)), first)
+    return first
+
+
+def _is_there(hub: EmbeddedHub, ref: Ref) -> bool:
+    try:
+        hub.get(ref)
+    except Gone:
+        return False
+    return True
 
 
 class Viewer:

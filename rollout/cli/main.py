@@ -3,9 +3,11 @@
 Exit codes: 0 done, 1 the command failed, 2 it was typed wrongly; docs/cli.md has those that some have beside.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
@@ -14,6 +16,7 @@ from rollout.cli.options import Stop, complain, shared
 from rollout.cli.saying import put
 from rollout.cli.signs import fit_output
 from rollout.errors import RolloutError
+from rollout.model.spelling import nearest
 
 INTERRUPTED = 130  # as a shell reports a process that SIGINT ended
 
@@ -64,6 +67,15 @@ class Commands(click.Group):
         module, _, name = place.partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; a word that is nearly a command is answered with that."""
+        meant = nearest(args[0], _COMMANDS)
+        if args[0] not in _COMMANDS and meant and not ctx.resilient_parsing:
+            raise click.UsageError(f"no such command {args[0]!r}: did you mean {meant}?", ctx)
+        return super().resolve_command(ctx, args)
 
     def main(
         self,
@@ -119,7 +131,19 @@ def cli() -> None:
     """
 
 
+def _open_closed() -> None:
+    """Give a process that was started without a stream (``>&-``) one that leads nowhere.
+
+    Else the next file that is opened, the state file perhaps, would get the number of the stream.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115  (open to the end)
+            setattr(sys, name, stream)
+
+
 def main() -> NoReturn:
     """The console script."""
+    _open_closed()
     fit_output()
     cli.main(prog_name="rollout")

@@ -91,7 +91,7 @@ def stands_at(ref: GateRef, stage: Stage) -> bool:
     if len(stage.groups) != 1 or stage.key in ("rest", "all"):
         return False
     group = stage.groups[0]
-    return ref.group == group.name or (ref.group.isdigit() and int(ref.group) == group.index)
+    return ref.group == group.name or ref.group == str(group.index)
 
 
 def misplaced(gates: Iterable[GateRef], staging: Staging, selection: Selection) -> Hold | None:
