@@ -207,6 +207,35 @@ def test_a_budget_that_can_be_overrun_is_warned_of_unless_the_workload_says_stri
 
 
 @pytest.mark.parametrize(
+    ("strategy", "advice"),
+    [
+        ({"type": "Progressive", "progressive": {"maxConcurrency": 3}}, "lower maxConcurrency"),
+        ({"type": "Progressive", "progressive": {}}, "set maxConcurrency"),
+        ({"type": "ProgressivePerGroup"}, "make the decision groups smaller"),
+    ],
+)
+def test_the_advice_against_overrunning_a_budget_is_one_that_can_be_followed(
+    strategy: Obj, advice: str
+) -> None:
+    found = forecast(None, storing(fleet(strategy=strategy)), NOW)
+
+    assert found.warnings
+    assert {caution.remedy.rpartition(", or ")[2] for caution in found.warnings} == {advice}
+
+
+def test_what_keeps_a_new_placement_from_being_decided_is_said_in_the_plan() -> None:
+    selector = {"celSelector": {"celExpressions": ["managedCluster.metadata.name =="]}}
+    broken = placement(predicates=[{"requiredClusterSelector": selector}])
+
+    (stage,) = only(forecast(None, storing([*fleet(), broken]), NOW)).placements
+
+    assert stage.hold is not None
+    assert stage.hold.reason == "NotDecided"
+    assert "celExpressions[0]: 'managedCluster.metadata.name ==' is not valid" in stage.hold.message
+    assert "Syntax error" in stage.hold.message
+
+
+@pytest.mark.parametrize(
     ("progressive", "reason"),
     [
         ({"mandatoryDecisionGroups": [{"groupName": "canaries"}]}, "UnknownDecisionGroup"),

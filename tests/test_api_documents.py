@@ -272,3 +272,22 @@ def test_json_documents_may_follow_one_another() -> None:
         {"b": "\U0001f600"},
         5,
     ]
+
+
+LONG = "9" * 5_000
+
+
+@pytest.mark.parametrize("text", [LONG, f"-{LONG}", f"0x{LONG}", f"a: [{LONG}]", f"{LONG}: a"])
+def test_a_number_of_thousands_of_digits_is_a_fault(text: str) -> None:
+    ((line, message),) = faults(text)
+
+    assert line == 1
+    assert message.endswith(" digits is too large for a JSON number")
+
+
+def test_so_it_is_in_json() -> None:
+    (parsed,) = read_json(f'{{"a": {LONG}}}')
+
+    assert [f.message for f in parsed.faults] == [
+        "a number of 5000 digits is too large for a JSON number"
+    ]

@@ -97,6 +97,26 @@ def test_so_have_those_of_a_placement(annotation: str, value: str, accepted: str
     assert found.remedy == f"accepted: {accepted}"
 
 
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        ("gate", "did you mean rollout-engine.io/gates?"),
+        ("pausd", "did you mean rollout-engine.io/paused?"),
+        ("colour", "docs/operating.md names those that there are"),
+    ],
+)
+def test_an_annotation_of_ours_that_nobody_reads_is_a_warning(name: str, remedy: str) -> None:
+    key = f"rollout-engine.io/{name}"
+    found = the_one(*SURROUNDINGS, placement(), workload(annotations={key: "x"}))
+    assert (found.severity, found.path) == (Severity.WARNING, f"metadata.annotations[{key}]")
+    assert found.remedy == remedy
+
+
+def test_annotations_that_the_engine_writes_are_known() -> None:
+    written = {"rollout-engine.io/asked": "{}", "rollout-engine.io/last-applied": "{}"}
+    assert findings(*SURROUNDINGS, placement(), workload(annotations=written)) == []
+
+
 # Placements --------------------------------------------------------------------------------------
 
 
@@ -173,3 +193,19 @@ def test_no_value_in_any_place_makes_it_raise(value: object) -> None:
 
 def loaded(objects: list[Obj]) -> Loaded:
     return Loaded(tuple(Document(obj, f"f:{i}", i) for i, obj in enumerate(objects)))
+
+
+@pytest.mark.parametrize("digits", ["9" * 5_000, "²", "٣"])
+def test_text_that_only_looks_like_a_number_ends_no_check(digits: str) -> None:
+    """int() refuses thousands of digits, and signs that isdigit() takes for one."""
+    sound = [
+        workload(refs=[ref(maxConcurrency=1, maxFailures=1)], annotations={f"a/{digits[:9]}": "x"}),
+        placement(decisionStrategy={"groupStrategy": {"clustersPerDecisionGroup": 5}}),
+    ]
+    for obj in (changed for each in sound for changed in every_place(each, digits)):
+        assert isinstance(findings(obj), list)
+
+
+def test_a_gate_at_a_group_of_thousands_of_digits_ends_no_check() -> None:
+    gates = {"rollout-engine.io/gates": f"before:{'9' * 5_000},after:²"}
+    assert findings(*SURROUNDINGS, placement(), workload(annotations=gates)) == []

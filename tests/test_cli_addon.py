@@ -266,7 +266,7 @@ def test_a_fix_is_simulated_where_the_last_run_has_left_the_fleet(
             1,
             '"nope" not found; `rollout get clustermanagementaddons`',
         ),
-        (("history", "cma"), 2, "name one workload: mwrs NAME, cma NAME"),
+        (("history", "cma"), 2, "name one workload: mwrs NAME, mwrs NAMESPACE/NAME, cma NAME"),
         (("describe", "mca", "x"), 2, "name a ManifestWorkReplicaSet or a ClusterManagementAddOn"),
         (("explain", "cluster", "aws-west-1", "--workload", "cma/x"), 1, '"x" not found'),
     ],
@@ -362,11 +362,23 @@ def test_the_verdict_is_the_worst_of_its_placements(obj: Obj, code: Code, reason
 
 def test_an_add_on_has_a_tree_too(state: Path) -> None:
     watched = run("get", "cma", "helloworld", "--watch", state=state)
-    bare = run("get", "helloworld", "--watch", state=state)
+    other = run("get", "mwrs", "helloworld", "--watch", state=state)
 
     assert watched.exit_code == 1
     assert watched.stdout.startswith("Name:       helloworld\nStatus:     ✖ MaxFailuresExceeded")
     assert "├──□ prod-canary-west #0" in watched.stdout
     assert "✖ Failed" in watched.stdout
-    assert (bare.exit_code, bare.stdout) == (1, "")
-    assert "rollout get cma helloworld --watch" in bare.stderr
+    assert (other.exit_code, other.stdout) == (1, "")
+    assert "rollout get cma helloworld --watch" in other.stderr
+
+
+@pytest.mark.parametrize("words", [("-o", "tree"), ("--watch",)])
+def test_a_name_alone_is_an_addon_where_no_replica_set_has_it(
+    words: tuple[str, ...], state: Path
+) -> None:
+    named = run("get", "helloworld", *words, state=state)
+
+    assert named.stdout == run("get", "cma", "helloworld", *words, state=state).stdout
+    assert named.stdout.startswith("Name:       helloworld\n")
+    revision = next(line for line in named.stdout.splitlines() if line.startswith("Revision:"))
+    assert "(" not in revision

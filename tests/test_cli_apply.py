@@ -257,3 +257,49 @@ def test_a_status_write_is_not_refused_for_a_spec_that_has_become_invalid(state:
         after = hub.patch_status(ref, {"status": {"numberOfSelectedClusters": 3}})
 
     assert after["status"] == {"numberOfSelectedClusters": 3}
+
+
+def misspelt(kind: str = "Progressive") -> Obj:
+    return workload(strategy={"type": kind, "progressive": {"maxConcurency": "25%"}})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        pytest.param(("validate",), id="validate"),
+        pytest.param(("plan",), id="plan"),
+        pytest.param(("simulate",), id="simulate"),
+        pytest.param(("apply",), id="apply"),
+        pytest.param(("run", "--clock", "virtual"), id="run"),
+    ],
+)
+def test_files_with_a_misspelt_field_are_refused(
+    words: tuple[str, ...], state: Path, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "a.yaml", cluster_set(), binding(), placement(), misspelt())
+    run("apply", "-f", write(tmp_path / "set.yaml", cluster_set("other")), state=state)
+
+    found = run(*words, "-f", path, state=state)
+
+    assert found.exit_code == 1
+    assert "progressive.maxConcurency" in found.output
+    assert "did you mean maxConcurrency?" in found.output
+
+
+def test_what_is_stored_with_an_unknown_field_can_still_be_deleted_by_its_file(
+    state: Path, tmp_path: Path
+) -> None:
+    path = write(tmp_path / "a.yaml", misspelt())
+    run("apply", "-f", write(tmp_path / "good.yaml", workload()), state=state)
+
+    assert run("delete", "-f", path, state=state).exit_code == 0
+
+
+def test_an_annotation_of_ours_that_cannot_be_read_is_refused(state: Path, tmp_path: Path) -> None:
+    asking = workload()
+    asking["metadata"]["annotations"] = {"rollout-engine.io/paused": "yes"}
+
+    found = run("apply", "-f", write(tmp_path / "a.yaml", asking), state=state)
+
+    assert found.exit_code == 1
+    assert "metadata.annotations[rollout-engine.io/paused]: 'yes' is not valid" in found.stderr

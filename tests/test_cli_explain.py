@@ -242,3 +242,43 @@ def test_a_server_and_a_state_file_exclude_each_other(state: Path) -> None:
 
     assert found.exit_code == 2
     assert "give either --state, or --kubeconfig and --context" in found.stderr
+
+
+@pytest.mark.parametrize("name", ["default/web", "mwrs/web", "ManifestWorkReplicaSet/web"])
+def test_a_name_may_stand_with_its_namespace_or_its_kind(name: str, state: Path) -> None:
+    plain = run("explain", "rollout", "web", state=state).stdout
+
+    assert run("explain", "rollout", name, state=state).stdout == plain
+    assert run("explain", "rollout", name, "-n", "default", state=state).stdout == plain
+
+
+def test_a_namespace_is_taken_from_the_name_in_every_place(state: Path) -> None:
+    assert run("status", "mwrs", "default/web", state=state).stdout.startswith("✖ default/web: ")
+    named = run("explain", "cluster", "c1", "--workload", "default/web", state=state)
+    assert (named.exit_code, "default/web" in named.stdout) == (0, True)
+    assert "in namespace shop" in run("status", "mwrs", "shop/web", state=state).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("explain rollout shop/web -n default", "'shop/web' is not in namespace default"),
+        ("explain rollout cma/web", "'cma/web' is a ClusterManagementAddOn: a ManifestWorkRep"),
+        ("explain cluster default/c1", "a ManagedCluster has no namespace: write c1"),
+        ("status cma default/x", "a ClusterManagementAddOn has no namespace: write x"),
+        ("status mwrs a/b/c", "'a/b/c' is neither NAME nor NAMESPACE/NAME"),
+        ("status mwsr web", "'mwsr' is no kind of workload; did you mean mwrs? name one"),
+        ("pause web", "'web' is no kind of workload; name one workload: mwrs NAME"),
+        ("pause", "name one workload: mwrs NAME, mwrs NAMESPACE/NAME, cma NAME"),
+        ("get placment fleet", "there is no kind 'placment'; did you mean placements?"),
+        ("get mwrs default/web", "write KIND/NAME for each, and a namespace with -n"),
+    ],
+)
+def test_a_name_that_cannot_be_meant_so_is_answered_in_few_words(
+    words: str, told: str, state: Path
+) -> None:
+    found = run(*words.split(), state=state)
+
+    assert found.exit_code == 2
+    assert told in found.stderr
+    assert len(found.stderr) < 200

@@ -148,3 +148,14 @@ def test_a_rollout_that_goes_on_has_lasted_until_now() -> None:
     last = Shot(T0 + 60 * MIN, [ROLLING], [Rollout()])
 
     assert summary(last, timedelta(0))[1].split()[-2:] == ["60m", "0.000s"]
+
+
+def test_the_end_of_a_stage_with_failures_is_told_though_no_tenth_is_full() -> None:
+    shots = (
+        shot(0, rest(Soaked=92, Failed=2, Progressing=6)),
+        shot(1, rest(Soaked=97, Failed=2, Progressing=1)),
+        shot(2, rest(Soaked=98, Failed=2)),
+        shot(3, rest(Soaked=98, Failed=2)),
+    )
+
+    assert told(*shots)[1:] == ["00:02:00 the rest: 98/100 soaked, 2 failed"]

@@ -182,3 +182,48 @@ def test_light_commands_load_neither_pydantic_nor_rich() -> None:
     )
 
     assert told.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("statsu", "error: no such command 'statsu': did you mean status? (see rollout --help)"),
+        ("xyzzy", "error: no such command 'xyzzy' (see rollout --help)"),
+    ],
+)
+def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(typed: str, told: str) -> None:
+    found = run(typed)
+
+    assert found.exit_code == 2
+    assert found.stderr.strip() == told
+
+
+def test_a_process_without_stdout_runs_to_its_end_and_writes_into_no_other_file(
+    tmp_path: Path,
+) -> None:
+    """The state file would be opened as file 1, and whatever is printed written into it."""
+    path = write(tmp_path / "a.yaml", placement())
+    line = f"{sys.executable} -m rollout apply -f {path} --state {tmp_path / 'state.db'} >&-"
+
+    told = subprocess.run(
+        ["/bin/sh", "-c", line],
+        env={"PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (told.returncode, told.stderr) == (0, "")
+    assert run("get", "placements", "fleet", state=tmp_path / "state.db").exit_code == 0
+
+
+def test_the_demo_runs_without_stdout(tmp_path: Path) -> None:
+    told = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m rollout demo >&-"],
+        env={"PYTHONPATH": str(Path(__file__).parents[1])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (told.returncode, told.stderr) == (0, "")

@@ -115,7 +115,7 @@ def test_verbs_that_write_objects_name_them(state: Path) -> None:
     assert told.startswith(f"{approval}-approve-")
     assert told.endswith(f" created: gate before:rest of revision {REVISION} is approved")
     assert said("approve", "mwrs", "web", state=state).endswith(
-        f" unchanged: gate before:rest of revision {REVISION} is approved"
+        f" unchanged: gate before:rest of revision {REVISION} is approved already by {getpass.getuser()} (as they say)"
     )
     told = said("reject", "mwrs", "web", "--revision", REVISION, state=state)
     assert told.startswith(f"{approval}-reject-")

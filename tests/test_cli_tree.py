@@ -86,6 +86,13 @@ def test_a_tree_can_be_had_once_and_with_every_cluster(done: Path) -> None:
     ]
 
 
+def test_a_name_alone_has_a_tree_too(done: Path) -> None:
+    named = run("get", "web", "-o", "tree", state=done)
+
+    assert named.exit_code == 0
+    assert named.stdout == run("get", "mwrs", "web", "-o", "tree", state=done).stdout
+
+
 def test_a_watch_ends_with_the_rollout_and_its_code(done: Path, halted: Path) -> None:
     assert run("get", "mwrs", "web", "--watch", state=done).exit_code == 0
     assert run("get", "mwrs/web", "--watch", "-o", "json", state=halted).exit_code == 1

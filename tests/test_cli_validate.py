@@ -37,6 +37,25 @@ def test_a_document_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
     assert "numberOfClusters" in result.stdout
 
 
+def test_an_expression_that_is_no_cel_is_an_error(tmp_path: Path) -> None:
+    selector = {"celSelector": {"celExpressions": ["managedCluster.metadata."]}}
+    path = write(tmp_path / "a.yaml", placement(predicates=[{"requiredClusterSelector": selector}]))
+
+    result = run("validate", "-f", path)
+
+    assert result.exit_code == 1
+    assert "Syntax error" in result.stdout
+
+
+def test_a_file_that_is_not_there_is_not_to_be_corrected_but_named(tmp_path: Path) -> None:
+    result = run("validate", "-f", str(tmp_path / "nofile.yaml"))
+
+    assert result.exit_code == 1
+    assert (
+        "cannot be read: no such file or directory; name a file that can be read" in result.stdout
+    )
+
+
 def test_findings_as_json_are_a_list_of_objects(tmp_path: Path) -> None:
     path = write(tmp_path / "a.yaml", placement(numberOfClusters=-1), binding(), cluster_set())
 

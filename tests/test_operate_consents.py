@@ -1,14 +1,15 @@
 """Verbs that write objects of their own: approve, reject, freeze, unfreeze."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from rollout import operate
 from rollout.clock import VirtualClock
-from rollout.errors import ConfigError, Gone
+from rollout.errors import ConfigError, Denied, Gone
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
@@ -69,16 +70,64 @@ def test_an_approval_says_who_approved_which_gate_of_which_revision_and_opens_it
     assert story.end().reason == "Complete"
 
 
-def test_the_same_word_twice_at_one_instant_is_one_approval_and_later_it_is_another() -> None:
+@pytest.mark.parametrize("verb", [operate.approve, operate.reject])
+def test_the_same_word_twice_changes_nothing_at_one_instant_and_later(
+    verb: Callable[[MemoryHub, Ref, Who], tuple[Told, ...]],
+) -> None:
     story = gated()
     who = now(story)
 
-    first, again = (operate.approve(story.hub, WEB, who)[0] for _ in range(2))
-    (later,) = operate.approve(story.hub, WEB, Who("ann", who.at + timedelta(seconds=1)))
+    told = [verb(story.hub, WEB, Who("ann", who.at + late))[0] for late in (0 * SEC, 0 * SEC, MIN)]
 
-    assert (first.changed, again.changed, later.changed) == (True, False, True)
-    assert first.ref == again.ref != later.ref
-    assert len(approvals(story.hub)) == 2
+    assert [each.changed for each in told] == [True, False, False]
+    assert told[2].message.endswith(" already by ann (as they say)")
+    assert len({each.ref for each in told}) == len(approvals(story.hub)) == 1
+
+
+def test_an_approval_that_lasts_longer_is_another_one_even_at_the_same_instant() -> None:
+    story = gated()
+    who, soon = now(story), story.clock.now() + MIN
+
+    told = [
+        operate.approve(story.hub, WEB, who, expires=end)[0]
+        for end in (soon, soon + 3 * HOUR, soon + HOUR, None, soon)
+    ]
+
+    assert [each.changed for each in told] == [True, True, False, True, False]
+
+
+def test_a_word_on_another_revision_or_gate_is_another_one() -> None:
+    story = gated("before:rest,after:rest")
+    who = now(story)
+    operate.approve(story.hub, WEB, who, "before:rest")
+
+    assert operate.approve(story.hub, WEB, who, "after:rest")[0].changed
+    assert operate.approve(story.hub, WEB, who, "*")[0].changed
+    assert not operate.approve(story.hub, WEB, who, "after:rest")[0].changed
+    story.template(make.template("2"))
+    assert operate.approve(story.hub, WEB, who, "before:rest")[0].changed
+
+
+def test_an_approval_of_a_rejected_revision_says_that_it_stays_rejected() -> None:
+    story = gated()
+    (no,) = operate.reject(story.hub, WEB, now(story, "ben"))
+
+    (told,) = operate.approve(story.hub, WEB, now(story))
+
+    assert told.changed
+    assert told.message.endswith(
+        f"is approved; but revision {revision(story)} is still rejected by ben (as they say) in"
+        f" Approval {no.ref.name}: delete that (`rollout delete approval {no.ref.name} -n default`)"
+    )
+
+
+def test_who_may_not_read_approvals_may_still_write_them() -> None:
+    story = gated()
+
+    with patch.object(story.hub, "list", side_effect=Denied("approvals are forbidden")):
+        (told,) = operate.approve(story.hub, WEB, now(story))
+
+    assert told.changed
 
 
 def test_an_approval_of_an_addon_lies_where_each_of_its_placements_does() -> None:
@@ -216,12 +265,33 @@ def test_another_end_changes_the_freeze_that_there_is_and_who_answers_for_it() -
 
     told = operate.freeze(hub, BEN, until=NOON + 2 * HOUR)
     assert told.message.startswith("configured: ")
-    assert told.message.endswith("until 2026-01-01T14:00:00Z")
-    spec = {"reason": "", "actor": "ben", "until": "2026-01-01T14:00:00Z"}
+    assert told.message.endswith(
+        "until 2026-01-01T14:00:00Z; it was frozen by ann (as they say)"
+        " until 2026-01-01T13:00:00Z: incident 7"
+    )
+    spec = {"reason": "incident 7", "actor": "ben", "until": "2026-01-01T14:00:00Z"}
     assert frozen(hub) == (spec, {"freeze": "ben"})
 
     operate.freeze(hub, ANN)
     assert frozen(hub)[0] == {"reason": "incident 7", "actor": "ann"}
+
+
+@pytest.mark.parametrize("end", [NOON + 2 * HOUR, None], ids=["with an end", "without one"])
+def test_a_freeze_is_never_shortened_unless_that_is_said(end: datetime | None) -> None:
+    hub = empty()
+    operate.freeze(hub, ANN, until=end)
+    before = frozen(hub)
+
+    with pytest.raises(
+        ConfigError, match=r"by ann .*--shorten, or `rollout unfreeze stop-the-line`"
+    ):
+        operate.freeze(hub, BEN, until=NOON + HOUR)
+    assert frozen(hub) == before
+
+    told = operate.freeze(hub, BEN, until=NOON + HOUR, shorten=True)
+    assert told.changed
+    assert "it was frozen by ann (as they say)" in told.message
+    assert frozen(hub)[0]["until"] == "2026-01-01T13:00:00Z"
 
 
 def test_a_freeze_that_would_be_over_already_is_refused() -> None:

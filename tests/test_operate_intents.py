@@ -1,73 +1,35 @@
 """Verbs that annotate a workload: what they write, and what becomes of what others write meanwhile."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from rollout import operate
-from rollout.clock import VirtualClock
 from rollout.errors import ConfigError, Conflict, Gone
-from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.instants import rfc3339_micro
-from rollout.model.intents import read_asked
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Obj, Ref
 from rollout.operate import Told, Who
 from rollout.operate.revisions import revisions
 from rollout.operate.told import TRIES, Annotations, Edit, annotate
 from tests import make
-from tests.addons import CMA, Rig, addon, config, fleet, installed_at, refer
-from tests.sim.story import Story
+from tests.addons import CMA
+from tests.operated import (
+    ANN,
+    BEN,
+    BOTH,
+    NOON,
+    WEB,
+    asked,
+    hub_with,
+    notes,
+    rolled_out,
+    two_placements,
+)
 
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-ANN = Who("ann", NOON, "lunch")
-BEN = Who("ben", NOON + timedelta(minutes=5))
-WEB = Ref(REPLICA_SET, "default/web")
-TWO_AT_ONCE = make.progressive(maxConcurrency=2, progressDeadline="5m")
 Verb = Callable[[MemoryHub, Ref, Who], Told]
-
-BOTH = pytest.mark.parametrize("ref", [WEB, CMA], ids=["a replica set", "an add-on"])
-
-
-def hub_with(notes: Mapping[str, str] | None = None) -> MemoryHub:
-    """A replica set and an add-on, on a hub that checks what is written. Nothing rolls out."""
-    hub = MemoryHub(VirtualClock(NOON), admit=admit)
-    hub.create(WEB, make.workload(annotations=dict(notes or {})))
-    hub.create(CMA, addon(annotations=notes))
-    return hub
-
-
-def rolled_out(*versions: str) -> Story:
-    """Each version is rolled out to its end, one after the other."""
-    workload = make.workload(strategy=TWO_AT_ONCE, version=versions[0])
-    story = Story([*make.fleet(3), workload]).end()
-    for version in versions[1:]:
-        story.template(make.template(version))
-        story.end()
-    return story
-
-
-def two_placements() -> Rig:
-    """An add-on that is rolled out on two configurations, each to a placement of its own."""
-    placed = [installed_at(name, refer(name)) for name in ("p", "q")]
-    documents = [config("p"), config("q", "other"), addon(placements=placed)]
-    rig = Rig([*fleet("c0", "c1", placements=("p", "q")), *documents])
-    return rig.decide(["c0"]).decide(["c1"], placement="q")
-
-
-def notes(hub: MemoryHub, ref: Ref = WEB) -> dict[str, str]:
-    """Our annotations, without the memory of who asked."""
-    found = hub.get(ref)["metadata"].get("annotations") or {}
-    return {name: value for name, value in found.items() if name != names.ASKED}
-
-
-def asked(hub: MemoryHub, ref: Ref = WEB) -> dict[str, str]:
-    """Who asked for what, with the reason."""
-    told = read_asked(hub.get(ref)["metadata"].get("annotations") or {})
-    return {verb: f"{each.by} {each.reason}".strip() for verb, each in told.items()}
 
 
 # -- pause and resume --------------------------------------------------------------------------
@@ -172,16 +134,6 @@ def test_a_retry_takes_back_an_abort_and_an_undo_and_forgets_who_asked_for_them(
     assert told == Told(WEB, True, "retried: what failed gets another attempt")
     assert notes(story.hub) == {names.RETRY: rfc3339_micro(BEN.at)}
     assert asked(story.hub) == {"retry": "ben"}
-
-
-def test_each_retry_is_another_one_but_for_two_at_one_instant() -> None:
-    hub = hub_with()
-
-    assert operate.retry(hub, WEB, ANN).changed
-    first = notes(hub)[names.RETRY]
-    assert not operate.retry(hub, WEB, Who("ben", ANN.at)).changed
-    assert operate.retry(hub, WEB, BEN).changed
-    assert notes(hub)[names.RETRY] != first
 
 
 def test_an_undo_names_what_is_taken_back_and_what_is_given_for_it() -> None:

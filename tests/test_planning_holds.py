@@ -162,7 +162,7 @@ def gone_back(
 ) -> tuple[Retreat, Hold]:
     """The next step of the rollback, and what it says."""
     found = retreat(rollout, targets, BEGAN, limits_of(intents), T0)
-    return found, going_back(BACK, found)
+    return found, going_back(BACK, found, (), T0)
 
 
 TOLD: list[tuple[list[Standing], set[str], str, str]] = [

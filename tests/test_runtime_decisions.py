@@ -148,3 +148,17 @@ def test_replay_says_whether_all_is_the_same(tmp_path: Path) -> None:
     found = run("replay", str(log.path), "-o", "json")
     assert found.exit_code == 1
     assert len(json.loads(found.stdout)["different"]) == 1
+
+
+@pytest.mark.parametrize("kept", [0, 1], ids=["empty", "cut off in its first line"])
+@pytest.mark.parametrize("output", ["text", "json"])
+def test_a_log_without_a_decision_is_no_proof_that_all_is_the_same(
+    kept: int, output: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "log"
+    path.write_text('{"what": "snap' * kept)
+
+    found = run("replay", str(path), "-o", output)
+
+    assert found.exit_code == 1
+    assert "holds no decision that could be made again" in found.stderr

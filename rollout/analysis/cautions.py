@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from rollout.analysis.sight import Sight
 from rollout.analysis.waits import remedy
 from rollout.analysis.wishes import intents_of
 from rollout.fleet.live import LiveRollout
@@ -23,16 +24,33 @@ class Caution:
         return f"{self.subject}: {self.message}; {self.remedy}"
 
 
-def cautions(workload: Standing) -> list[Caution]:
+def hold_of(sight: Sight, workload: Standing, share: Share) -> Hold | None:
+    """Why nothing of a share is touched. What keeps a Placement from being decided is said at once:
+    where it is not stored yet, nobody could look at its conditions.
+    """
+    hold = share.hold or share.live.last.hold
+    if hold is None or hold.reason != "NotDecided":
+        return hold
+    name = share.live.placement
+    key = name if "/" in name else f"{workload.ref.namespace}/{name}"
+    found = sight.fleet.clusters.placement(key)
+    amiss = found.conditions.get(names.PLACEMENT_MISCONFIGURED) if found is not None else None
+    if amiss is None or amiss.status != "True":
+        return hold
+    first, _, _ = amiss.message.partition("\n")
+    return Hold(hold.reason, f"placement {key} cannot be decided: {first}")
+
+
+def cautions(sight: Sight, workload: Standing) -> list[Caution]:
     """The warnings of a planned workload."""
     found: list[Caution] = []
     subject = f"{workload.ref.kind.name} {workload.ref.key}"
     for name, share in workload.shares.items():
-        hold = share.hold or share.live.last.hold
+        hold = hold_of(sight, workload, share)
         if hold is not None:
             found.append(Caution(subject, f"placement {name}: {hold.message}", _until(hold)))
         found += [
-            Caution(subject, f"placement {name}, {stage.title}: {text}", _STRICT)
+            Caution(subject, f"placement {name}, {stage.title}: {text}", _remedy(share, stage))
             for stage in share.live.last.stages
             if (text := _overrun(share, stage))
         ]
@@ -46,7 +64,15 @@ def _until(hold: Hold) -> str:
     return f"{hold.reason} holds it until {remedy(hold.reason, hold.message)}"
 
 
-_STRICT = f"set annotation {names.FAILURE_TOLERANCE}: Strict, or lower maxConcurrency"
+_STRICT = f"set annotation {names.FAILURE_TOLERANCE}: Strict"
+
+
+def _remedy(share: Share, report: StageReport) -> str:
+    """What makes fewer fail at once; a stage that has no limit of its own is as large as its group."""
+    stage = next(s for s in share.live.ledger.rollout.staging.stages if s.key == report.key)
+    if share.strategy == "ProgressivePerGroup":
+        return f"{_STRICT}, or make the decision groups smaller"
+    return f"{_STRICT}, or {'lower' if stage.limit is not None else 'set'} maxConcurrency"
 
 
 _NOT_KEPT = "if the release is bad, roll out a fix"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_bytes
 
-from rollout.analysis.cautions import Caution, cautions
+from rollout.analysis.cautions import Caution, cautions, hold_of
 from rollout.analysis.changes import ObjectChange, object_changes
 from rollout.analysis.contents import with_contents
 from rollout.analysis.copies import Change, changed, holding, placed
@@ -157,7 +157,7 @@ def forecast(
             or _terms(old.sight, was) != _terms(new.sight, workload)
         ):
             plans.append(_plan(old, new, workload, masks))
-            warnings += cautions(workload)
+            warnings += cautions(new.sight, workload)
     return Forecast(now, objects, tuple(plans), tuple(dict.fromkeys(warnings)))
 
 
@@ -218,7 +218,9 @@ def _caused(sight: Sight, workload: Standing, causes: frozenset[str]) -> tuple[s
 def _plan(old: _World, new: _World, workload: Standing, masks: Masks | None) -> WorkloadPlan:
     sight, was = new.sight, old.sight.workload(workload.ref)
     first = frozenset(t.cluster for t in _touches(sight, workload) if t.first)
-    placements = tuple(_placement(workload, share, first) for share in workload.shares.values())
+    placements = tuple(
+        _placement(sight, workload, share, first) for share in workload.shares.values()
+    )
     before = was.revisions if was else ()
     aside = _caused(sight, workload, ASIDE)
     cluster = _first(placements) or next(iter(aside), "")
@@ -254,14 +256,16 @@ def _first(placements: Sequence[PlacementPlan]) -> str:
     return next(iter(updated or added), "")
 
 
-def _placement(workload: Standing, share: Share, first: frozenset[str]) -> PlacementPlan:
+def _placement(
+    sight: Sight, workload: Standing, share: Share, first: frozenset[str]
+) -> PlacementPlan:
     live = share.live
     stages = {stage.key: stage for stage in live.ledger.rollout.staging.stages}
     return PlacementPlan(
         live.placement,
         share.strategy,
         share.selected,
-        share.hold or live.last.hold,
+        hold_of(sight, workload, share),
         tuple(
             _stage(workload, share, report, stages[report.key], first)
             for report in live.last.stages

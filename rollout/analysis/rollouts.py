@@ -6,12 +6,13 @@ from datetime import datetime
 
 from rollout.analysis.sight import Sight
 from rollout.analysis.standings import DONE, conditions_of
-from rollout.analysis.waits import Wait, block_wait, cluster_wait, recovers, remedy
+from rollout.analysis.waits import Wait, block_wait, cluster_wait, recovers, unless_deleted
 from rollout.analysis.wishes import (
     GateAccount,
     RollbackAccount,
     Wish,
     gates,
+    refusals,
     rollbacks,
     wishes,
 )
@@ -102,7 +103,7 @@ def explain_rollout(sight: Sight, ref: Ref) -> RolloutAccount | None:
         sum(share.selected for share in workload.shares.values()),
         standing.message,
         standing.reason in DONE,
-        _whole(workload, standing.reason, standing.message),
+        _whole(sight, workload, standing.reason, standing.message),
         stages,
         len(troubled),
         tuple(troubled[:MOST_TROUBLED]),
@@ -112,7 +113,10 @@ def explain_rollout(sight: Sight, ref: Ref) -> RolloutAccount | None:
     )
 
 
-def _whole(workload: Standing, reason: str, message: str) -> Wait:
+_ENDED_BY_DELETING = ("Rejected", "RollingBack", "RolledBack", "RollbackHalted")
+
+
+def _whole(sight: Sight, workload: Standing, reason: str, message: str) -> Wait:
     """The wait of a workload as a whole."""
     since = _since(workload, reason)
     if reason in DONE:
@@ -122,7 +126,8 @@ def _whole(workload: Standing, reason: str, message: str) -> Wait:
     instants = [recovers(share.live) for share in workload.shares.values()]
     until = min((at for at in instants if at is not None), default=None)
     until = until if reason == "MaxFailuresExceeded" else None
-    return Wait(reason, since, remedy(reason, message), until)
+    refused = refusals(sight, workload) if reason in _ENDED_BY_DELETING else ()
+    return Wait(reason, since, unless_deleted(reason, message, refused), until)
 
 
 _THEN: Mapping[Phase, str] = {

@@ -4,12 +4,13 @@ Every reason is the engine's own: phases are those of `judge`, blocks those of a
 a sentence that says what ends them, and the instant where time alone does.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.fleet.live import LiveRollout
 from rollout.model import names
+from rollout.model.approvals import Approval
 from rollout.strategies.base import Phase, StageReport, Standing
 from rollout.strategies.judge import Judgement
 
@@ -59,7 +60,7 @@ _REMEDIES: Mapping[str, str] = {
     "NotManaged": f"the add-on's annotation {names.ADDON_LIFECYCLE} hands it back: addon-manager",
     "PlacementNotFound": "the Placement is created, or the placementRef corrected",
     "TornDecisions": "whoever writes the PlacementDecisions has written all of them",
-    "NotDecided": "the Placement has been decided; see its conditions",
+    "NotDecided": "the Placement has been decided",
     "RecordRejected": "the server accepts what it refuses: see to the quota, the permissions or the "
     "policy that the message names",
     "RemovalBrake": f"somebody releases the removals: annotation {names.RELEASE_REMOVALS}, an "
@@ -70,6 +71,17 @@ _REMEDIES: Mapping[str, str] = {
 def remedy(reason: str, message: str = "") -> str:
     """What would end a hold of this reason; where we know of none, what the hold itself says."""
     return _REMEDIES.get(reason) or message or "its cause is gone; see the message"
+
+
+def unless_deleted(reason: str, message: str, refused: Sequence[Approval]) -> str:
+    """What would end a hold of this reason, where these Approvals reject the revision."""
+    if not refused:
+        return remedy(reason, message)
+    named = " and ".join(f"{each.name} ({each.delete_command})" for each in refused)
+    deleted = (
+        f"another revision is rolled out, or what rejects this one is deleted, Approval {named}"
+    )
+    return deleted if reason == "Rejected" else f"{deleted}, and somebody retries: `rollout retry`"
 
 
 def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> Wait | None:

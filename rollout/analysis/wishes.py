@@ -92,13 +92,19 @@ def wishes(sight: Sight, workload: Standing) -> tuple[Wish, ...]:
         *_of_clusters("skipped", intents.skipped, lambda name: intents.who(f"skip/{name}")),
         *_of_clusters("held", intents.held, lambda name: intents.who(f"hold/{name}")),
     ]
-    for approval in _approvals(sight, workload):
-        if approval.decision is Decision.REJECT and approval.revision in workload.revisions:
-            said = f"in Approval {approval.name}"
-            found.append(
-                Wish("rejected", (approval.revision, said), approval.actor, None, approval.reason)
-            )
+    for approval in refusals(sight, workload):
+        about = (approval.revision, f"in Approval {approval.name}")
+        found.append(Wish("rejected", about, approval.actor, None, approval.reason))
     return tuple(found)
+
+
+def refusals(sight: Sight, workload: Standing) -> list[Approval]:
+    """The Approvals that reject a revision which is being rolled out."""
+    return [
+        each
+        for each in _approvals(sight, workload)
+        if each.decision is Decision.REJECT and each.revision in workload.revisions
+    ]
 
 
 def _of_all(sight: Sight, intents: Intents) -> Iterator[Wish]:

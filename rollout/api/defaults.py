@@ -5,16 +5,14 @@ absent ``progressive`` stays absent. Source: OCM placement spec 1; structural-sc
 """
 
 import copy
-import types
 from functools import cache
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
 from rollout.api.shapes import SHAPES
-from rollout.api.shapes.base import Shape
+from rollout.api.shapes.base import Shape, shape_inside
 from rollout.model.kinds import KINDS, Obj
 
 _ABSENT = object()
-_UNIONS = (types.UnionType, Union)  # ``Annotated[...] | None`` is the older of the two
 
 
 def with_defaults(obj: Obj) -> Obj:
@@ -62,24 +60,7 @@ def _fields(shape: type[Shape]) -> dict[str, tuple[Any, type[Shape] | None, bool
         default = extra.get("default", _ABSENT) if isinstance(extra, dict) else _ABSENT
         if default is _ABSENT and not field.is_required() and field.default is not None:
             default = field.default
-        inner, many = _inside(field.annotation)
+        inner, many = shape_inside(field.annotation)
         if default is not _ABSENT or inner is not None:
             found[field.alias or name] = (default, inner, many)
     return found
-
-
-def _inside(annotation: Any) -> tuple[type[Shape] | None, bool]:
-    """The shape that a field holds, and whether it holds a list of them."""
-    if get_origin(annotation) in _UNIONS:
-        for option in get_args(annotation):
-            found = _inside(option)
-            if found[0] is not None:
-                return found
-        return None, False
-    if hasattr(annotation, "__metadata__"):  # Annotated
-        return _inside(get_args(annotation)[0])
-    if get_origin(annotation) is list:
-        return _inside(get_args(annotation)[0])[0], True
-    if isinstance(annotation, type) and issubclass(annotation, Shape):
-        return annotation, False
-    return None, False

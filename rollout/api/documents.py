@@ -35,8 +35,8 @@ _BOOL = {
 }
 _INT = re.compile(r"[-+]?(0b[01_]+|0o?[0-7_]+|0x[0-9a-fA-F_]+|[1-9][0-9_]*|0)\Z", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", re.ASCII)
-_LONGEST_NUMBER = 300
 _NO_NUMBER = re.compile(r"[-+]?\.(inf|Inf|INF)\Z|\.(nan|NaN|NAN)\Z", re.ASCII)
+_MOST_DIGITS = 308  # as many as a float has, which is what other readers of JSON make of it
 _TAG = "tag:yaml.org,2002:"
 _TAGGED: dict[str, type | tuple[type, ...]] = {
     "int": int,
@@ -276,9 +276,9 @@ def _plain(text: str, line: int) -> Any:
 
 
 def _int(text: str, line: int) -> int:
-    if len(text) > _LONGEST_NUMBER:
-        raise _Refused(line, f"{text[:20]}... is too large for a JSON number")
     digits = text.replace("_", "").lower()
+    if len(digits) > _MOST_DIGITS:
+        raise _Refused(line, f"a number of {len(digits)} digits is too large for a JSON number")
     sign = -1 if digits.startswith("-") else 1
     digits = digits.lstrip("+-")
     base = {"0b": 2, "0x": 16, "0o": 8}.get(digits[:2])
@@ -335,8 +335,8 @@ def _constant(name: str) -> Any:
 _JSON = json.JSONDecoder(
     object_pairs_hook=_pairs,
     parse_constant=_constant,
-    parse_int=lambda text: _int(text, 0),
     parse_float=lambda text: _number(text, 0),
+    parse_int=lambda text: _int(text, 0),
 )
 
 

@@ -35,6 +35,7 @@ class LoadError:
 
     source: str
     message: str
+    remedy: str = "correct the text"
 
     def __str__(self) -> str:
         return f"{self.source}: {self.message}"
@@ -87,7 +88,8 @@ def _texts(path: str, recursive: bool, stdin: TextIO) -> Iterator[tuple[str, str
             yield str(file), file.read_text(encoding="utf-8-sig")
         except OSError as error:
             reason = error.strerror or type(error).__name__
-            yield str(file), LoadError(str(file), f"cannot be read: {reason.lower()}")
+            message = f"cannot be read: {reason.lower()}"
+            yield str(file), LoadError(str(file), message, "name a file that can be read")
         except UnicodeDecodeError as error:
             line = error.object[: error.start].count(b"\n") + 1
             yield str(file), LoadError(f"{file}:{line}", "is not UTF-8 text")
@@ -101,7 +103,7 @@ def _files(path: Path, recursive: bool) -> Iterator[Path | LoadError]:
     files = sorted(file for file in inside if file.suffix in SUFFIXES and file.is_file())
     if not files:
         kinds = ", ".join(f"*{suffix}" for suffix in SUFFIXES)
-        yield LoadError(str(path), f"holds no {kinds}")
+        yield LoadError(str(path), f"holds no {kinds}", "name a file, or another directory")
     yield from files
 
 

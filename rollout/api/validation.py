@@ -4,7 +4,6 @@ Two readers look at every object: the pydantic model, for its shape, and the dec
 engine will make of it. A field that both refuse is named once.
 """
 
-import difflib
 import re
 from collections.abc import Iterable
 from typing import Any
@@ -20,6 +19,7 @@ from rollout.model.kinds import KINDS, Kind, Obj
 from rollout.model.problems import Problem
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.selectors import KEY_ACCEPTED, VALUE_ACCEPTED, is_label_key, is_label_value
+from rollout.model.spelling import nearest
 
 REQUIRED = "this field is required"
 
@@ -36,7 +36,9 @@ _SIMPLE_WORDS = {
 
 
 def validate(obj: object) -> list[Problem]:
-    """Every bad field, in the order of the paths. Unknown fields are allowed.
+    """Every bad field, in the order of the paths.
+
+    Unknown fields are allowed; `unknown_fields` finds them in what people hand in.
 
     An object of a known kind without a model here (ConfigMap, Lease) is not looked into.
     """
@@ -65,10 +67,9 @@ def kind_of(obj: Obj) -> tuple[Kind | None, list[Problem]]:
 
 
 def _kind_accepted(name: object) -> str:
-    by_case = {known.lower(): known for known in KINDS}
-    close = difflib.get_close_matches(str(name).lower(), by_case, n=1, cutoff=0.75)
-    if close and isinstance(name, str):
-        return f"did you mean {by_case[close[0]]}?"
+    meant = nearest(name, KINDS) if isinstance(name, str) else ""
+    if meant:
+        return f"did you mean {meant}?"
     return f"one of {', '.join(SHAPES)}"
 
 
@@ -209,7 +210,5 @@ def template_of(kind: Kind, obj: Obj) -> Obj:
 
 def _place(problem: Problem) -> list[tuple[int, str]]:
     """Sorts paths as their fields are read: indices by number."""
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part)
-        for part in re.findall(r"[0-9]+|[^0-9]+", problem.path)
-    ]
+    parts = re.findall(r"[0-9]+|[^0-9]+", problem.path)
+    return [(len(part), part) if part.isdecimal() else (-1, part) for part in parts]

@@ -7,6 +7,7 @@ import click
 from rollout.cli.applying import Applied, apply_documents
 from rollout.cli.documents import good_documents, read_documents
 from rollout.cli.options import Stop, complain, files_option, namespace_option, options, shared
+from rollout.cli.saying import say
 from rollout.cli.store import open_hub
 
 
@@ -63,7 +64,7 @@ def report(outcomes: list[Applied]) -> int:
         if outcome.failed:
             complain(outcome.line)
         else:
-            click.echo(outcome.line)
+            say(outcome.line)
     if not outcomes:
         complain("no objects were found in the files")
     return int(not outcomes or any(outcome.failed for outcome in outcomes))

@@ -4,11 +4,10 @@ import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-import click
-
 from rollout.analysis.sight import Sight, away_since, look
 from rollout.analysis.wire import as_json
 from rollout.cli.options import Stop, options
+from rollout.cli.saying import put, say
 from rollout.cli.store import open_hub
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Ref
@@ -25,10 +24,10 @@ def sighted() -> Iterator[tuple[EmbeddedHub, Sight]]:
 def show(value: object, output: str, lines: Iterable[str]) -> None:
     """Print an answer: as JSON, or the lines that it reads as."""
     if output == "json":
-        click.echo(json.dumps(as_json(value), indent=2, ensure_ascii=False))
+        put(json.dumps(as_json(value), indent=2, ensure_ascii=False))
         return
     for line in lines:
-        click.echo(line)
+        say(line)
 
 
 def missing(ref: Ref) -> Stop:

@@ -4,6 +4,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from rollout.cli.options import Stop, shared
+from rollout.cli.saying import put
 
 HELP = """Print the completion script of a shell.
 
@@ -23,4 +24,4 @@ def completion(ctx: click.Context, shell: str) -> None:
     found = get_completion_class(shell)
     if found is None:
         raise Stop(1, f"there is no completion for {shell} in this version of click")
-    click.echo(found(ctx.find_root().command, {}, "rollout", "_ROLLOUT_COMPLETE").source())
+    put(found(ctx.find_root().command, {}, "rollout", "_ROLLOUT_COMPLETE").source())

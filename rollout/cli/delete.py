@@ -7,6 +7,7 @@ from rollout.cli.completing import complete_kind
 from rollout.cli.documents import read_documents
 from rollout.cli.naming import Target, not_found, targets
 from rollout.cli.options import complain, files_option, namespace_option, options, shared
+from rollout.cli.saying import say
 from rollout.cli.store import open_hub
 from rollout.cli.tables import full_name
 from rollout.errors import Gone, HubError
@@ -74,8 +75,8 @@ def _delete(hub: EmbeddedHub, ref: Ref, *, ignore_not_found: bool) -> int:
     try:
         left = hub.get(ref)
     except Gone:
-        click.echo(f'{name} "{ref.name}" deleted')
+        say(f'{name} "{ref.name}" deleted')
     else:
         waits = ", ".join(left["metadata"].get("finalizers") or ())
-        click.echo(f'{name} "{ref.name}" is being deleted (waits for {waits})')
+        say(f'{name} "{ref.name}" is being deleted (waits for {waits})')
     return 0

@@ -11,6 +11,7 @@ from rollout.cli.contention import check_gates, check_leases, check_records, che
 from rollout.cli.diagnosis import Finding, Level, Send, check_kinds
 from rollout.cli.options import Stop, options, output_option, shared, was_typed
 from rollout.cli.rights import check_configurations, check_permissions
+from rollout.cli.saying import put, say
 from rollout.cli.setting_options import given, with_settings
 from rollout.clock import SystemClock
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
@@ -123,7 +124,7 @@ def report(found: list[Finding], output: str) -> int:
     """Print the findings. Returns: the exit code."""
     problems = sum(finding.level is Level.PROBLEM for finding in found)
     if output == "json":
-        click.echo(
+        put(
             json.dumps(
                 {
                     "problems": problems,
@@ -138,7 +139,7 @@ def report(found: list[Finding], output: str) -> int:
         )
         return int(problems > 0)
     for finding in found:
-        click.echo(f"{SIGNS[finding.level]} {finding.check}: {finding.what}")
+        say(f"{SIGNS[finding.level]} {finding.check}: {finding.what}")
         if finding.fix and finding.level is not Level.OK:
-            click.echo(f"    {finding.fix}")
+            say(f"    {finding.fix}")
     return int(problems > 0)

@@ -6,7 +6,9 @@ A document that cannot be used is a document with faults; it does not hide the o
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rollout.api.annotations import unreadable
 from rollout.api.load import load
+from rollout.api.unknown_fields import unknown_fields
 from rollout.api.validation import kind_of, validate
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import Stop
@@ -71,7 +73,8 @@ def good_documents(paths: Sequence[str], namespace: str, undone: str = "planned"
 def _document(given: Obj, source: str, namespace: str) -> Document:
     faults: list[str] = []
     obj = _placed(given, namespace, faults)
-    faults += [str(problem) for problem in validate(obj)]
+    faults += [str(problem) for problem in (*validate(obj), *unreadable(obj))]
+    faults += [str(unknown) for unknown in unknown_fields(obj)]
     if has_masks(obj):
         faults.append(
             "a Secret in it has masked values, as `rollout get` prints them: print it with"

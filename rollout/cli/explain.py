@@ -10,7 +10,7 @@ from rollout.analysis.placements import explain_placement
 from rollout.analysis.rollouts import explain_rollout
 from rollout.cli.asking import missing, show, sighted
 from rollout.cli.completing import complete_names
-from rollout.cli.naming import DEFAULT_NAMESPACE
+from rollout.cli.naming import DEFAULT_NAMESPACE, ref_named
 from rollout.cli.options import namespace_option, output_option, shared
 from rollout.cli.render_explain import cluster_lines, placement_lines, rollout_lines
 from rollout.cli.workloads import only_workload
@@ -22,7 +22,6 @@ from rollout.model.kinds import (
     Kind,
     Ref,
     find,
-    key_of,
 )
 from rollout.runtime.planners import WORKLOADS
 
@@ -67,8 +66,9 @@ def _complete_name(
 
 
 def _named(workload: str, namespace: str) -> Ref:
-    """``NAME`` of a ManifestWorkReplicaSet, or ``KIND/NAME``."""
-    words = (workload,) if "/" in workload else (REPLICA_SET.plural, workload)
+    """``NAME`` or ``NAMESPACE/NAME`` of a ManifestWorkReplicaSet, or ``KIND/NAME``."""
+    kind, slash, _ = workload.partition("/")
+    words = (workload,) if slash and find(kind) else (REPLICA_SET.plural, workload)
     return only_workload(words, namespace)
 
 
@@ -102,7 +102,7 @@ def explain(
 ) -> None:
     """Say why a rollout, an add-on, a cluster or a placement stands as it does."""
     place = namespace or DEFAULT_NAMESPACE
-    ref = Ref(kind, key_of(place if kind.namespaced else "", name))
+    ref = ref_named(kind, name, namespace)
     with sighted() as (_, sight):
         if kind in WORKLOADS:
             rollout = explain_rollout(sight, ref)
@@ -121,7 +121,7 @@ def explain(
             only = _named(workload, place) if workload else None
             if only is not None and only not in sight.workloads():
                 raise missing(only)
-            member = explain_cluster(sight, name, only)
+            member = explain_cluster(sight, ref.name, only)
             if member is None:
                 raise missing(ref)
             show(member, output, cluster_lines(member))

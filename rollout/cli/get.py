@@ -12,6 +12,7 @@ from rollout.cli.hiding import Veil, show_secrets_option, veil
 from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
 from rollout.cli.options import complain, duration, namespace_option, options, shared
 from rollout.cli.printing import FORMATS, formatted, listed
+from rollout.cli.saying import put, say
 from rollout.cli.store import open_hub
 from rollout.cli.tables import lines, table, widths
 from rollout.cli.watching import Follow, pauses
@@ -19,7 +20,7 @@ from rollout.clock import Clock, SystemClock
 from rollout.errors import Gone, Invalid
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.selecting import parse_labels
-from rollout.model.kinds import REPLICA_SET, Kind, Obj, find
+from rollout.model.kinds import Kind, Obj, Ref, find
 from rollout.model.selectors import Selector
 from rollout.runtime.planners import WORKLOADS
 
@@ -75,8 +76,13 @@ def get(
     show_secrets: bool,
 ) -> int:
     """Show objects, or one workload as a tree."""
-    wanted = [Target(REPLICA_SET, words[0])] if watch and _is_bare(words) else targets(words)
-    if output == "tree" or (watch and output in (None, "json") and _is_one_workload(wanted)):
+    tree = output == "tree" or (watch and output in (None, "json"))
+    if _is_bare(words) and (watch or tree):
+        wanted = [Target(kind, words[0]) for kind in WORKLOADS[: None if tree else 1]]
+    else:
+        wanted = targets(words)
+        tree = output == "tree" or (tree and _is_one_workload(wanted))
+    if tree:
         return _tree(wanted, namespace, output or "tree", watch, timeout, whole)
     if timeout is not None or whole:
         raise click.UsageError("--timeout and --all are for a tree: get mwrs NAME --watch")
@@ -134,14 +140,30 @@ def _tree(
     """Show one workload as a tree."""
     from rollout.cli.tree import Watch, screen  # noqa: PLC0415  (0.2 s that other kinds need not)
 
-    if not _is_one_workload(wanted):
+    if not all(_is_one_workload([target]) for target in wanted):
         raise click.UsageError("a tree is of one workload: get mwrs NAME, get cma NAME")
     if timeout is not None and not watch:
         raise click.UsageError("--timeout goes with --watch")
     most = None if whole else MOST_CLUSTERS
     with open_hub(options()) as (hub, clock), screen(options(), output, watch=watch) as shown:
-        seen = Watch(hub, clock, wanted[0].ref(namespace), most=most)
+        seen = Watch(hub, clock, _the_one(hub, wanted, namespace), most=most)
         return seen.follow(shown, SystemClock(), timeout) if watch else seen.once(shown)
+
+
+def _the_one(hub: EmbeddedHub, wanted: Sequence[Target], namespace: str) -> Ref:
+    """The workload that is there, of those that the words may mean; the first where none is."""
+    first, *others = (target.ref(namespace) for target in wanted)
+    if others and not _is_there(hub, first):
+        return next((ref for ref in others if _is_there(hub, ref)), first)
+    return first
+
+
+def _is_there(hub: EmbeddedHub, ref: Ref) -> bool:
+    try:
+        hub.get(ref)
+    except Gone:
+        return False
+    return True
 
 
 class Viewer:
@@ -178,16 +200,16 @@ class Viewer:
             one = len(self._wanted) == 1 and self._wanted[0].name
             if found or not one:
                 value = found[0][1] if one else listed([obj for _, obj in found])
-                click.echo(formatted(self._output, self._hide(value)))
+                put(formatted(self._output, self._hide(value)))
         elif self._output == "name":
             for _, obj in found:
-                click.echo(formatted("name", obj))
+                say(formatted("name", obj))
         else:
             self._tables(found)
         for line in missing:
             complain(line)
         if not found and not missing and self._output not in ("json", "yaml"):
-            click.echo(self._nothing(), err=True)
+            say(self._nothing(), err=True)
         return int(bool(missing))
 
     def _find(self, missing: list[str]) -> Iterator[tuple[Kind, Obj]]:
@@ -207,7 +229,7 @@ class Viewer:
     def _tables(self, found: Sequence[tuple[Kind, Obj]]) -> None:
         for i, (kind, group) in enumerate(groupby(found, key=lambda pair: pair[0])):
             if i:
-                click.echo()
+                say()
             self._sizes = ()
             self._rows(kind, [obj for _, obj in group], header=self._headers)
 
@@ -222,7 +244,7 @@ class Viewer:
         )
         self._sizes = widths(shown, self._sizes)
         for line in lines(shown, self._sizes, header=header):
-            click.echo(line)
+            say(line)
 
     def _nothing(self) -> str:
         if self._place is None or not any(target.kind.namespaced for target in self._wanted):
@@ -249,7 +271,7 @@ class Viewer:
                     header = False
                 else:
                     separator = "---\n" if self._output == "yaml" else ""
-                    click.echo(separator + formatted(self._output, self._hide(obj)))
+                    put(separator + formatted(self._output, self._hide(obj)))
             if not pause():
                 return 0
 

@@ -80,7 +80,7 @@ class Teller:
         return [f"{at} {subject.key} {subject.found.sign} {subject.found}"]
 
 
-_UNTOUCHED = (False, "", 0, 0, False)
+_UNTOUCHED = (False, "", 0, 0, False, False)
 
 
 def _mark(stage: StageView) -> tuple[object, ...]:
@@ -89,7 +89,8 @@ def _mark(stage: StageView) -> tuple[object, ...]:
     begun = found.in_flight + found.soaked + found.failures > 0
     parts = max(1, min(_MOST_PARTS, stage.members // _LEAST_PART))
     part = found.soaked * parts // stage.members if stage.members else 0
-    return (stage.passed, hindrance(stage), found.failures, part, begun)
+    over = begun and found.soaked + found.failures >= stage.members
+    return (stage.passed, hindrance(stage), found.failures, part, begun, over)
 
 
 def stage_line(stage: StageView) -> str:

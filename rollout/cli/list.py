@@ -10,6 +10,7 @@ from rollout.cli.asking import show, sighted
 from rollout.cli.figures import result
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import namespace_option, output_option, shared
+from rollout.cli.saying import say
 from rollout.cli.tables import Table, widths
 from rollout.cli.tables import lines as table_lines
 from rollout.cli.verdict import Verdict, verdict
@@ -33,7 +34,7 @@ def list_command(namespace: str, all_namespaces: bool, output: str) -> None:
         verdicts = [verdict(sight.now_says(ref_of_line(line))) for line in found]
         if not found and output == "text":
             where = f" in namespace {place}" if place else ""
-            click.echo(f"there is no workload{where}; `rollout apply -f PATH` makes one", err=True)
+            say(f"there is no workload{where}; `rollout apply -f PATH` makes one", err=True)
             return
         show(found, output, list_lines(found, verdicts, sight.now, spaces=all_namespaces))
 

@@ -12,6 +12,7 @@ from rich.text import Text
 
 from rollout.cli.ages import age, stopwatch
 from rollout.cli.figures import COLORS, Figures, Subject, figures, standing, subjects
+from rollout.cli.saying import harmless
 from rollout.cli.verdict import Code
 from rollout.cli.views import NoteView, Snapshot, StageView
 from rollout.model.kinds import Obj, key_of
@@ -124,7 +125,7 @@ class Row(NamedTuple):
 
 def columns(rows: Iterable[tuple[str | Text, ...]]) -> list[Text]:
     """Rows in columns two spaces apart; a line that is too long for the screen is cut at its end."""
-    cells = [[Text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows]
+    cells = [[_harmless(cell) for cell in row] for row in rows]
     sizes = [max(cell.cell_len for cell in column) for column in zip(*cells, strict=True)]
     lines = []
     for row in cells:
@@ -136,6 +137,13 @@ def columns(rows: Iterable[tuple[str | Text, ...]]) -> list[Text]:
         line.rstrip()
         lines.append(line)
     return lines
+
+
+def _harmless(cell: str | Text) -> Text:
+    """The cell, as it may be put on a terminal; styles stay, for each sign becomes one sign."""
+    text = Text(cell) if isinstance(cell, str) else cell.copy()
+    text.plain = harmless(text.plain)
+    return text
 
 
 def _row(stage: StageView, branch: str) -> Row:

@@ -3,16 +3,20 @@
 Exit codes: 0 done, 1 the command failed, 2 it was typed wrongly; docs/cli.md has those that some have beside.
 """
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, NoReturn
 
 import click
 
 from rollout.cli.options import Stop, complain, shared
+from rollout.cli.saying import put
 from rollout.cli.signs import fit_output
 from rollout.errors import RolloutError
+from rollout.model.spelling import nearest
 
 INTERRUPTED = 130  # as a shell reports a process that SIGINT ended
 
@@ -64,6 +68,15 @@ class Commands(click.Group):
         command: click.Command = getattr(import_module(module), name)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does; a word that is nearly a command is answered with that."""
+        meant = nearest(args[0], _COMMANDS)
+        if args[0] not in _COMMANDS and meant and not ctx.resilient_parsing:
+            raise click.UsageError(f"no such command {args[0]!r}: did you mean {meant}?", ctx)
+        return super().resolve_command(ctx, args)
+
     def main(
         self,
         args: Sequence[str] | None = None,
@@ -86,7 +99,7 @@ class Commands(click.Group):
             complain(f"{fault.filename or 'a file'}: {(fault.strerror or str(fault)).lower()}")
             code = 1
         except click.exceptions.NoArgsIsHelpError as fault:
-            click.echo(fault.format_message())
+            put(fault.format_message())
             code = 2
         except click.UsageError as fault:
             where = fault.ctx.command_path if fault.ctx else "rollout"
@@ -118,7 +131,19 @@ def cli() -> None:
     """
 
 
+def _open_closed() -> None:
+    """Give a process that was started without a stream (``>&-``) one that leads nowhere.
+
+    Else the next file that is opened, the state file perhaps, would get the number of the stream.
+    """
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            stream = Path(os.devnull).open(mode, encoding="utf-8")  # noqa: SIM115  (open to the end)
+            setattr(sys, name, stream)
+
+
 def main() -> NoReturn:
     """The console script."""
+    _open_closed()
     fit_output()
     cli.main(prog_name="rollout")

@@ -15,6 +15,7 @@ import click
 from rollout import operate
 from rollout.cli.naming import not_found
 from rollout.cli.options import F, Stop, decorated, namespace_option, options, output_option, shared
+from rollout.cli.saying import put, say
 from rollout.cli.store import open_hub
 from rollout.cli.tables import full_name
 from rollout.cli.workloads import (
@@ -78,11 +79,11 @@ def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None)
             shown = "list" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
             raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
     if output == "json":
-        click.echo(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))
+        put(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))
         return
     for each in told:
         unchanged = "" if each.changed else "unchanged: "
-        click.echo(f"{full_name(each.ref.kind, each.ref.name)} {unchanged}{each.message}")
+        say(f"{full_name(each.ref.kind, each.ref.name)} {unchanged}{each.message}")
 
 
 def _wire(told: Told) -> dict[str, Any]:
@@ -297,7 +298,7 @@ def _warn_of_strangers(hub: EmbeddedHub, clusters: Iterable[str]) -> None:
         try:
             hub.get(Ref(MANAGED_CLUSTER, cluster))
         except Gone:
-            click.echo(f"warning: there is no managed cluster {cluster!r} (any more)", err=True)
+            say(f"warning: there is no managed cluster {cluster!r} (any more)", err=True)
 
 
 @click.command(name="skip")
@@ -339,16 +340,18 @@ release_command = _clusters(
 @click.command(name="freeze")
 @click.argument("name", default=operate.FREEZE_NAME)
 @click.option("--until", metavar="WHEN", default="", help="An instant, or a span such as 2h.")
+@click.option("--shorten", is_flag=True, help="Let a Freeze that stands end earlier than it would.")
 @_operated
-def freeze_command(name: str, until: str, reason: str, by: str, output: str) -> None:
+def freeze_command(name: str, until: str, shorten: bool, reason: str, by: str, output: str) -> None:
     """Stop the line: touch and remove nothing on the whole hub.
 
     Writes a Freeze, called stop-the-line where no NAME is given. It ends with --until, or with
-    `rollout unfreeze`.
+    `rollout unfreeze`. Asked for again, it is made longer, never shorter without --shorten.
     """
 
     def doing(hub: EmbeddedHub, who: Who) -> Iterable[Told]:
-        return [operate.freeze(hub, who, until=_until(until, who.at, "--until"), name=name)]
+        end = _until(until, who.at, "--until")
+        return [operate.freeze(hub, who, until=end, name=name, shorten=shorten)]
 
     _do(by, reason, output, doing)
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from rollout.cli.saying import say
 from rollout.errors import RolloutError
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.kinds import KINDS
@@ -150,7 +151,7 @@ def start_logging() -> None:
 
 def complain(message: str) -> None:
     """One line on stderr that says what is wrong and what to do."""
-    click.echo(f"error: {' '.join(message.split())}", err=True)
+    say(f"error: {' '.join(message.split())}", err=True)
 
 
 namespace_option = click.option(

@@ -8,10 +8,11 @@ import click
 from rollout.analysis.cautions import Caution
 from rollout.analysis.copies import Change
 from rollout.analysis.forecast import Warn, forecast
+from rollout.analysis.inspection import inspect
 from rollout.analysis.seals import seal
 from rollout.api.load import Document as Read
 from rollout.api.load import Loaded
-from rollout.api.preflight import Severity, preflight
+from rollout.api.preflight import Severity
 from rollout.cli.applying import apply_documents
 from rollout.cli.asking import show
 from rollout.cli.documents import Document, good_documents
@@ -97,7 +98,7 @@ def preflight_warnings(documents: Sequence[Document], namespace: str) -> Warn:
         own = {str(document.ref) for document in documents}
         mine = [Read(d.obj, d.source, i) for i, d in enumerate(documents)]
         others = [Read(obj, "", i) for i, obj in enumerate(objects) if _key(obj) not in own]
-        findings = preflight(Loaded((*mine, *others)), namespace or DEFAULT_NAMESPACE)
+        findings = inspect(Loaded((*mine, *others)), namespace or DEFAULT_NAMESPACE)
         return [
             Caution(f"{f.object} {f.path}".strip(), f.message, f.remedy)
             for f in findings

@@ -56,8 +56,7 @@ class Frame:
         yield "Status", status.append(f" {held}" if held else "", style="none")
         yield "Message", Text(self.verdict.message)
         yield "Strategy", Text(self.strategy)
-        number = f"{tree.number} " if tree.number else ""
-        yield "Revision", Text(f"{number}({tree.revision})")
+        yield "Revision", Text(f"{tree.number} ({tree.revision})" if tree.number else tree.revision)
         yield "Progress", progress(Figures(tree.members, Counter(tree.phases)))
         yield "Budget", Text(_budget(tree.stages))
         if not tree.done:

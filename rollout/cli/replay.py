@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from rollout.cli.options import output_option, shared
+from rollout.cli.options import Stop, output_option, shared
+from rollout.cli.saying import put, say
 from rollout.runtime.redeciding import Again, read_log, redecide
 
 _SHOWN = 5
@@ -21,18 +22,24 @@ def replay_command(path: Path, output: str) -> int:
     """Make every decision of a decision log again, and compare.
 
     The log is written by `rollout run --decision-log` and `rollout controller --decision-log`. FILE.1
-    is the window before. Exit codes: 0 all are the same, 1 one is not.
+    is the window before. Exit codes: 0 all are the same, 1 one is not, or there is none.
     """
     total, different = 0, list[Again]()
     for again in redecide(read_log(path)):
         total += 1
         if not again.is_same:
             different.append(again)
+    if not total:
+        raise Stop(
+            1,
+            f"{path} holds no decision that could be made again; a log is written with"
+            " `rollout run --decision-log FILE`",
+        )
     if output == "json":
         lines = [{"line": each.number, "workload": each.line.workload} for each in different]
-        click.echo(json.dumps({"decisions": total, "different": lines}, indent=2))
+        put(json.dumps({"decisions": total, "different": lines}, indent=2))
         return 1 if different else 0
     for each in different[:_SHOWN]:
-        click.echo(f"line {each.number}: {each.line.workload} is decided otherwise now")
-    click.echo(f"{total} decisions made again, {len(different)} of them otherwise")
+        say(f"line {each.number}: {each.line.workload} is decided otherwise now")
+    say(f"{total} decisions made again, {len(different)} of them otherwise")
     return 1 if different else 0

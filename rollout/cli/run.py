@@ -23,6 +23,7 @@ from rollout.cli.options import (
     shared,
     was_typed,
 )
+from rollout.cli.saying import say
 from rollout.cli.scenarios import Asked, asked, settled
 from rollout.cli.screen import shown
 from rollout.cli.store import open_hub
@@ -186,9 +187,9 @@ def execute(
             raise Stop(Code.FAILED, f"there is no {kinds} to roll out")
         scenario = settled(hub, wanted).scenario()
         result = _watched(chosen, engine(hub, clock, mode, scenario), mode, clock)
-    click.echo()
+    say()
     for line in summary(result.last, wall.now() - began):
-        click.echo(line)
+        say(line)
     if result.interrupted:
         complain("stopped before the end" + ("; run it again to go on" if chosen.state else ""))
         return INTERRUPTED

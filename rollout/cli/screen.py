@@ -7,10 +7,9 @@ are in between; elsewhere each line is written as it is told.
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import click
-
 from rollout.cli.lines import Teller
 from rollout.cli.options import Options
+from rollout.cli.saying import say
 from rollout.cli.views import OnChange, Snapshot
 from rollout.clock import Clock
 
@@ -32,7 +31,7 @@ def shown(options: Options, clock: Clock | None = None) -> Iterator[OnChange]:
 
         def tell(snapshot: Snapshot) -> None:
             for line in teller.tell(snapshot):
-                click.echo(line)
+                say(line)
 
         yield tell
 

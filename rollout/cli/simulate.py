@@ -32,6 +32,7 @@ from rollout.cli.render_simulate import (
     outcome_line,
     simulated_lines,
 )
+from rollout.cli.saying import say
 from rollout.cli.scenarios import Asked, asked
 from rollout.cli.store import open_hub
 from rollout.hub import states
@@ -120,7 +121,8 @@ def _once(asked_for: Question, picture: Path | None, output: str, *, shown: bool
     if shown:
         show(found, output, simulated_lines(found, shutil.get_terminal_size((100, 24)).columns))
         if picture is not None and output == "text":
-            click.echo(f"\n{picture} has the picture")
+            say()
+            say(f"{picture} has the picture")
 
 
 def _often(asked_for: Question, runs: int, workers: int, output: str) -> None:

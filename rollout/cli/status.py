@@ -22,6 +22,7 @@ from rollout.cli.options import (
     output_option,
     shared,
 )
+from rollout.cli.saying import harmless, put, say
 from rollout.cli.store import open_hub
 from rollout.cli.verdict import GRACE, Code, Verdict, verdict
 from rollout.cli.workloads import only_workload
@@ -99,7 +100,7 @@ def _look(hub: EmbeddedHub, ref: Ref) -> Verdict:
 
 
 def _say(ref: Ref, found: Verdict) -> None:
-    click.echo(f"{found.sign} {ref.key}: {found}")
+    say(f"{found.sign} {ref.key}: {found}")
 
 
 @contextmanager
@@ -122,7 +123,7 @@ def in_json() -> Iterator[Say]:
         yield say
     finally:
         for each in said:
-            click.echo(json.dumps(each, indent=2, ensure_ascii=False))
+            put(json.dumps(each, indent=2, ensure_ascii=False))
 
 
 @contextmanager
@@ -142,7 +143,7 @@ def in_words(chosen: Options) -> Iterator[Say]:
 
             def say(ref: Ref, found: Verdict) -> None:
                 last[:] = [(ref, found)]
-                text = f"{found.sign} {ref.key}: {found}"
+                text = harmless(f"{found.sign} {ref.key}: {found}")
                 live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
             yield say

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
-import click
 from rich.console import Console
 from rich.live import Live
 
@@ -28,6 +27,7 @@ from rollout.cli.asking import missing
 from rollout.cli.live import strategy_line
 from rollout.cli.options import Options, Stop, complain
 from rollout.cli.render_tree import Frame, drawn
+from rollout.cli.saying import put
 from rollout.cli.signs import is_ascii
 from rollout.cli.verdict import GRACE, Code, verdict
 from rollout.clock import Clock
@@ -94,7 +94,7 @@ class JsonLines:
 
     def show(self, frame: Frame, now: datetime) -> None:
         said = {"code": int(frame.verdict.code), "strategy": frame.strategy}
-        click.echo(json.dumps({**as_json(frame.tree), **said}, ensure_ascii=False))
+        put(json.dumps({**as_json(frame.tree), **said}, ensure_ascii=False))
 
     def tick(self, frame: Frame, now: datetime) -> None:
         """As of `Pages`."""

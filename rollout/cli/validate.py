@@ -5,11 +5,13 @@ from collections import Counter
 
 import click
 
+from rollout.analysis.inspection import inspect
 from rollout.api.load import Loaded, load
-from rollout.api.preflight import Finding, Severity, preflight
+from rollout.api.preflight import Finding, Severity
 from rollout.cli.documents import SCENARIO
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import complain, files_option, namespace_option, output_option, shared
+from rollout.cli.saying import put, say
 from rollout.cli.wording import many
 
 _SHOWN = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "info"}
@@ -30,20 +32,20 @@ def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) 
     loaded = load(paths)
     scenarios = [d for d in loaded.documents if d.obj.get("kind") == SCENARIO]
     objects = tuple(d for d in loaded.documents if d not in scenarios)
-    findings = preflight(Loaded(objects, loaded.errors), namespace or DEFAULT_NAMESPACE)
+    findings = inspect(Loaded(objects, loaded.errors), namespace or DEFAULT_NAMESPACE)
     for document in scenarios:
         findings += _of_scenario(document.obj, document.source)
     if output == "json":
-        click.echo(json.dumps([_wire(finding) for finding in findings], indent=4))
+        put(json.dumps([_wire(finding) for finding in findings], indent=4))
     else:
         for finding in findings:
-            click.echo(str(finding))
+            say(str(finding))
     if not loaded.documents and not findings:
         complain("no objects were found in the files")
         return 1
     counted = Counter(finding.severity for finding in findings)
     if output == "text":
-        click.echo(_summed(len(loaded.documents), counted))
+        say(_summed(len(loaded.documents), counted))
     failing = counted[Severity.ERROR] + (counted[Severity.WARNING] if strict else 0)
     return int(failing > 0)
 

@@ -7,13 +7,14 @@ from importlib.metadata import version as installed
 import click
 
 from rollout.cli.options import shared
+from rollout.cli.saying import say
 
 
 @click.command()
 @shared
 def version() -> None:
     """Print the version."""
-    click.echo(f"rollout {_ours()} (Python {platform.python_version()})")
+    say(f"rollout {_ours()} (Python {platform.python_version()})")
 
 
 def _ours() -> str:

@@ -8,28 +8,50 @@ from click.shell_completion import CompletionItem
 
 from rollout.api.fields import mapping
 from rollout.cli.completing import complete_names
-from rollout.cli.naming import Target, targets
+from rollout.cli.naming import ref_named
 from rollout.cli.options import F, Options
 from rollout.cli.store import open_hub
 from rollout.errors import RolloutError
 from rollout.model.intents import Intents, read_intents
-from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref, find
+from rollout.model.kinds import MANAGED_CLUSTER, Kind, Obj, Ref, find
+from rollout.model.spelling import nearest
 from rollout.runtime.planners import WORKLOADS
 
 Completion = list[CompletionItem[Any]]
 
 
+NAME_ONE = "name one workload: mwrs NAME, mwrs NAMESPACE/NAME, cma NAME"
+
+
 def workload_of(words: tuple[str, ...], namespace: str) -> tuple[Ref, tuple[str, ...]]:
     """The workload that the first words name, and the words after it. Raises: UsageError."""
+    if not words:
+        raise click.UsageError(NAME_ONE)
     cut = _length(words)
-    named: list[Target] = targets(words[:cut]) if words else []
-    other = next((target.kind.name for target in named if target.kind not in WORKLOADS), None)
-    if other is not None:
-        kinds = " or a ".join(kind.name for kind in WORKLOADS)
-        raise click.UsageError(f"a {other} is no workload: name a {kinds} (mwrs NAME, cma NAME)")
-    if len(named) != 1 or not named[0].name:
-        raise click.UsageError("name one workload: mwrs NAME, cma NAME")
-    return named[0].ref(namespace), words[cut:]
+    kind_word, slash, name = words[0].partition("/")
+    kind = _workload_kind(kind_word)
+    if slash and (not name or "/" in name):
+        raise click.UsageError(f"{words[0]!r} is not KIND/NAME; {NAME_ONE}")
+    if slash:
+        return ref_named(kind, name, namespace), words[cut:]
+    if len(words) < 2:
+        raise click.UsageError(NAME_ONE)
+    return ref_named(kind, words[1], namespace), words[cut:]
+
+
+def _workload_kind(word: str) -> Kind:
+    """The kind of workload of this name. Raises: UsageError."""
+    kind = find(word.partition(".")[0])
+    if kind is None:
+        meant = nearest(word, (name for kind in WORKLOADS for name in (*kind.short, kind.plural)))
+        hint = f"did you mean {meant}? " if meant else ""
+        raise click.UsageError(f"{word!r} is no kind of workload; {hint}{NAME_ONE}")
+    if kind not in WORKLOADS:
+        kinds = " or a ".join(each.name for each in WORKLOADS)
+        raise click.UsageError(
+            f"a {kind.name} is no workload: name a {kinds} (mwrs NAME, cma NAME)"
+        )
+    return kind
 
 
 def only_workload(words: tuple[str, ...], namespace: str) -> Ref:

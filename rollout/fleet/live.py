@@ -226,7 +226,7 @@ class LiveRollout(Standings):
             self.witness.retreated(
                 self.workload, self.placement, rollout, targets, back.began, limits, now, found
             )
-        return going_back(back, found)
+        return going_back(back, found, terms.approvals, now)
 
     def _begin_rollback(self, held: Hold | None, now: datetime) -> bool:
         """Begin to take the present revision back, where it is time to; whether that was so."""

@@ -1,5 +1,6 @@
 """What did a person consent to, or stop? Gates asked for, the approvals given, and freezes of the hub."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -72,6 +73,19 @@ class Approval:
     def counts(self, revision: str, now: datetime) -> bool:
         """Whether it is about this revision, and has not expired."""
         return self.revision == revision and (self.expires is None or now < self.expires)
+
+    @property
+    def delete_command(self) -> str:
+        """What a person types to take it back."""
+        return f"`rollout delete approval {self.name} -n {self.namespace}`"
+
+
+def refusal(approvals: Iterable[Approval], revision: str, now: datetime) -> Approval | None:
+    """The first that rejects this revision; None where none does."""
+    for each in approvals:
+        if each.decision is Decision.REJECT and each.counts(revision, now):
+            return each
+    return None
 
 
 @dataclass(frozen=True, slots=True)

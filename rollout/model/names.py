@@ -4,6 +4,7 @@ The names of Open Cluster Management are facts of its API; those under ``rollout
 """
 
 GROUP = "open-cluster-management.io"
+PREFIX = "rollout-engine.io/"  # what all names of ours begin with
 
 # Labels that OCM's controllers and agents read.
 CLUSTER_SET_LABEL = "cluster.open-cluster-management.io/clusterset"

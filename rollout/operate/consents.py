@@ -2,16 +2,18 @@
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from rollout.api.consent import decode_freeze
 from rollout.errors import AlreadyExists, ConfigError
 from rollout.hub.base import Hub
 from rollout.model import names
-from rollout.model.approvals import EVERY_STAGE, Decision, Freeze
-from rollout.model.instants import rfc3339
+from rollout.model.approvals import EVERY_STAGE, Approval, Decision, Freeze, refusal
+from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.intents import Asked, asked_text, read_asked, read_intents
 from rollout.model.kinds import APPROVAL, FREEZE, Obj, Ref
+from rollout.operate.given import given, says_so, still_rejected
 from rollout.operate.revisions import places
 from rollout.operate.told import Told, Who, refuse_ocm
 
@@ -96,13 +98,34 @@ def _consent(
         }
         if expires is not None:
             spec["expires"] = rfc3339(expires)
-        told.append(_create(hub, namespace, _name(ref, spec, who), spec))
+        known = given(hub, ref, namespace, each, who.at)
+        told.append(_say(hub, ref, who, namespace, spec, known))
     return tuple(told)
+
+
+def _say(
+    hub: Hub, ref: Ref, who: Who, namespace: str, spec: Obj, known: tuple[Approval, ...]
+) -> Told:
+    """Write an Approval, unless one of those that are known says as much."""
+    decision = Decision(spec["decision"])
+    same = says_so(known, decision, spec["gate"], parse_instant(spec.get("expires")))
+    if same is not None:
+        by = f" by {same.actor} (as they say)" if same.actor else ""
+        until = f", until {rfc3339(same.expires)}" if same.expires else ""
+        words = f"{_what(spec)} already{by}{until}"
+        told = Told(Ref(APPROVAL, f"{namespace}/{same.name}"), False, words)
+    else:
+        told = _create(hub, namespace, _name(ref, spec, who), spec)
+    refused = refusal(known, spec["revision"], who.at)
+    if decision is Decision.APPROVE and refused is not None:
+        return replace(told, message=f"{told.message}; but {still_rejected(refused)}")
+    return told
 
 
 def _name(ref: Ref, spec: Obj, who: Who) -> str:
     """A name that tells what it is about; the same word twice within a second is one object."""
-    text = f"{ref}/{spec['revision']}/{spec['gate']}/{spec['decision']}/{rfc3339(who.at)}"
+    about = [spec[key] for key in ("revision", "gate", "decision", "expires") if key in spec]
+    text = "/".join((str(ref), *about, rfc3339(who.at)))
     digest = hashlib.sha256(text.encode()).hexdigest()[:8]
     return f"{ref.name[:200]}-{spec['revision'][:8]}-{spec['decision'].lower()}-{digest}"
 
@@ -115,22 +138,34 @@ def _create(hub: Hub, namespace: str, name: str, spec: Obj) -> Told:
         "metadata": {"namespace": namespace, "name": name},
         "spec": spec,
     }
-    what = f"revision {spec['revision']} is rejected"
-    if spec["decision"] == Decision.APPROVE.value:
-        gate = "every gate" if spec["gate"] == EVERY_STAGE else f"gate {spec['gate']}"
-        what = f"{gate} of revision {spec['revision']} is approved"
     try:
         hub.create(ref, obj)
     except AlreadyExists:
-        return Told(ref, False, what)
-    return Told(ref, True, f"created: {what}")
+        return Told(ref, False, _what(spec))
+    return Told(ref, True, f"created: {_what(spec)}")
 
 
-def freeze(hub: Hub, who: Who, *, until: datetime | None = None, name: str = FREEZE_NAME) -> Told:
+def _what(spec: Obj) -> str:
+    """What an Approval says, in words."""
+    if spec["decision"] == Decision.REJECT.value:
+        return f"revision {spec['revision']} is rejected"
+    gate = "every gate" if spec["gate"] == EVERY_STAGE else f"gate {spec['gate']}"
+    return f"{gate} of revision {spec['revision']} is approved"
+
+
+def freeze(
+    hub: Hub,
+    who: Who,
+    *,
+    until: datetime | None = None,
+    name: str = FREEZE_NAME,
+    shorten: bool = False,
+) -> Told:
     """Stop the line: nothing on the hub is touched or removed until the Freeze ends or is deleted.
 
-    One of this name that stands already until the same instant stays as it is.
-    Raises: ConfigError where ``until`` has passed, HubError.
+    One of this name that stands already until the same instant stays as it is; one that ends earlier is
+    made longer, and keeps its reason where none is given. Only ``shorten`` makes one shorter.
+    Raises: ConfigError where ``until`` has passed, or a longer one stands; HubError.
     """
     if until is not None and until <= who.at:
         raise ConfigError(f"a freeze until {rfc3339(until)} would be over already")
@@ -150,18 +185,27 @@ def freeze(hub: Hub, who: Who, *, until: datetime | None = None, name: str = FRE
     try:
         hub.create(ref, obj)
     except AlreadyExists:
-        return _freeze_again(hub, ref, obj, until, words)
+        return _freeze_again(hub, ref, obj, who, words, shorten=shorten)
     return Told(ref, True, f"created: {words}")
 
 
-def _freeze_again(hub: Hub, ref: Ref, obj: Obj, until: datetime | None, words: str) -> Told:
-    known = decode_freeze(hub.get(ref))
-    if known.until == until:
-        return Told(ref, False, f"the hub is frozen already{_by(known)}")
-    spec = {"until": None, **obj["spec"]}  # None takes an end away that it had
+def _freeze_again(hub: Hub, ref: Ref, obj: Obj, who: Who, words: str, *, shorten: bool) -> Told:
+    known, spec = decode_freeze(hub.get(ref)), dict(obj["spec"])
+    until, was = parse_instant(spec.get("until")), ""
+    if known.stands(who.at):
+        if known.until == until:
+            return Told(ref, False, f"the hub is frozen already{_by(known)}")
+        if until is not None and (known.until is None or until < known.until) and not shorten:
+            raise ConfigError(
+                f"{ref}: the hub is frozen{_by(known)}; that this would end earlier has to be said:"
+                f" --shorten, or `rollout unfreeze {ref.name}`"
+            )
+        spec["reason"] = spec["reason"] or known.reason
+        was = f"; it was frozen{_by(known) or ' without an end'}"
     annotations = obj["metadata"]["annotations"]
-    hub.patch(ref, {"metadata": {"annotations": annotations}, "spec": spec})
-    return Told(ref, True, f"configured: {words}")
+    # None takes an end away that it had.
+    hub.patch(ref, {"metadata": {"annotations": annotations}, "spec": {"until": None, **spec}})
+    return Told(ref, True, f"configured: {words}{was}")
 
 
 def unfreeze(hub: Hub, who: Who, name: str = "") -> Told:

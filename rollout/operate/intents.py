@@ -9,6 +9,7 @@ from rollout.model import names
 from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import RollbackMode, read_intents
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, CONTROLLER_REVISION, Obj, Ref
+from rollout.operate.given import refuse_rejected
 from rollout.operate.revisions import revisions
 from rollout.operate.told import Annotations, Edit, Told, Who, annotate, refuse_ocm
 from rollout.planning.revisions import read_revision
@@ -61,18 +62,28 @@ def abort(hub: Hub, ref: Ref, who: Who) -> Told:
 
 def retry(hub: Hub, ref: Ref, who: Who) -> Told:
     """Give what failed another attempt, within all limits; take back an abort and an undo, and lift
-    the bar of a rollback. Raises: Gone, HubError.
+    the bar of a rollback. Each is another one: on virtual time, much may happen at one instant.
+
+    Raises: ConfigError where the revision is rejected, Gone, HubError.
     """
 
-    def decide(_: Obj, known: Annotations) -> Edit | str:
-        token = rfc3339_micro(who.at)
-        if known.get(names.RETRY) == token:
-            return "retried already at this very instant"
+    def decide(obj: Obj, known: Annotations) -> Edit | str:
+        rejected = refuse_rejected(hub, ref, obj, who.at)
+        token = _other_token(known.get(names.RETRY, ""), rfc3339_micro(who.at))
         stale = {n: None for n in (names.ABORT, names.UNDO, names.UNDO_TO) if n in known}
         words = "retried: what failed gets another attempt"
+        words += f"; but {rejected}" if rejected else ""
         return Edit({names.RETRY: token, **stale}, words, "retry", ("abort", "undo"))
 
     return annotate(hub, ref, who, decide)
+
+
+def _other_token(last: str, at: str) -> str:
+    """The instant, with a number behind it where the last retry was at the same one."""
+    instant, _, number = last.partition("#")
+    if instant != at:
+        return at
+    return f"{at}#{int(number) + 1 if number.isdecimal() and len(number) < 10 else 2}"
 
 
 def undo(hub: Hub, ref: Ref, who: Who, to: int | None = None) -> Told:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from rollout.model import names
-from rollout.model.approvals import Approval, Freeze
+from rollout.model.approvals import Approval, Freeze, refusal
 from rollout.model.instants import rfc3339
 from rollout.model.intents import Intents, RollbackMode
 from rollout.model.problems import Problem, joined
@@ -117,10 +117,17 @@ def limits_of(intents: Intents) -> RetreatLimits:
     return RetreatLimits(intents.rollback_limit, intents.rollback_budget)
 
 
-def going_back(rollback: Rollback, found: Retreat) -> Hold:
-    """What a rollback says that has begun: its revision is barred."""
+def going_back(
+    rollback: Rollback, found: Retreat, approvals: Sequence[Approval], now: datetime
+) -> Hold:
+    """What a rollback says that has begun: its revision is barred.
+
+    While one of the approvals rejects it, a retry comes to nothing.
+    """
     why = CAUSES.get(rollback.cause, rollback.cause)
-    tail = "; it is barred until the template changes or somebody retries (`rollout retry`)"
+    refused = refusal(approvals, rollback.revision, now)
+    ends = " or" if refused is None else f", or Approval {refused.name} is deleted and"
+    tail = f"; it is barred until the template changes{ends} somebody retries (`rollout retry`)"
     stuck = ""
     if found.stuck:
         listed = ", ".join(found.stuck[:3]) + (", ..." if len(found.stuck) > 3 else "")

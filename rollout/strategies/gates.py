@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rollout.model.amounts import parse_digits
-from rollout.model.approvals import EVERY_STAGE, Approval, Decision, GateRef
+from rollout.model.approvals import EVERY_STAGE, Approval, Decision, GateRef, refusal
 from rollout.strategies.base import Checkpoint, Hold, Selection, Stage, Staging
 
 
@@ -47,16 +47,16 @@ class Approved:
 
 def rejection(approvals: Iterable[Approval], revision: str, now: datetime) -> Hold | None:
     """Why this revision goes no further, where a person refused it."""
-    for each in approvals:
-        if each.decision is Decision.REJECT and each.counts(revision, now):
-            by = f" by {each.actor} (as they say)" if each.actor else ""
-            why = f": {each.reason}" if each.reason else ""
-            return Hold(
-                "Rejected",
-                f"revision {revision} was rejected{by} in Approval {each.name}{why}; "
-                "roll out another one, or delete that Approval",
-            )
-    return None
+    found = refusal(approvals, revision, now)
+    if found is None:
+        return None
+    by = f" by {found.actor} (as they say)" if found.actor else ""
+    why = f": {found.reason}" if found.reason else ""
+    return Hold(
+        "Rejected",
+        f"revision {revision} was rejected{by} in Approval {found.name}{why}; "
+        "roll out another one, or delete that Approval",
+    )
 
 
 def checkpoints(

@@ -99,8 +99,8 @@ def _rolls_forward() -> Iterator[None]:
     """When all are back, the revision is rolled out again."""
 
     def hold(real: Any) -> Any:
-        def going_back(rollback: Any, found: Any) -> Any:
-            return None if found.is_done else real(rollback, found)
+        def going_back(rollback: Any, found: Any, *more: Any) -> Any:
+            return None if found.is_done else real(rollback, found, *more)
 
         return going_back
 

@@ -3,7 +3,7 @@
 Only what stands in the files is known: what may exist elsewhere is a warning, never an error.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from rollout.api.load import Loaded
 from rollout.api.preflight.findings import Finding, Severity, World
@@ -13,7 +13,8 @@ from rollout.api.preflight.placements import placement_findings
 from rollout.api.preflight.progress import progress_findings
 from rollout.api.preflight.rollouts import rollout_findings
 
-_CHECKS = (
+Check = Callable[[World], Iterable[Finding]]
+_CHECKS: tuple[Check, ...] = (
     object_findings,
     manifest_findings,
     progress_findings,
@@ -22,24 +23,22 @@ _CHECKS = (
 )
 
 
-def preflight(loaded: Loaded, namespace: str = "default") -> list[Finding]:
+def preflight(
+    loaded: Loaded, namespace: str = "default", further: Iterable[Check] = ()
+) -> list[Finding]:
     """Every finding about a set of files: first what could not be read, then by object.
 
     Args:
         loaded: what `rollout.api.load` gave.
         namespace: the one of objects that name none.
+        further: checks that take more than the wire shapes; `rollout.analysis.inspection` has them.
     """
     world = World(loaded.documents, namespace)
     unread = [
-        Finding(Severity.ERROR, e.source, "", "", e.message, "correct the text", -1)
-        for e in loaded.errors
+        Finding(Severity.ERROR, e.source, "", "", e.message, e.remedy, -1) for e in loaded.errors
     ]
-    return sorted(unread + list(_found(world)), key=lambda f: (f.index, f.severity.value))
+    found = [finding for check in (*_CHECKS, *further) for finding in check(world)]
+    return sorted(unread + found, key=lambda f: (f.index, f.severity.value))
 
 
-def _found(world: World) -> Iterable[Finding]:
-    for check in _CHECKS:
-        yield from check(world)
-
-
-__all__ = ["Finding", "Severity", "preflight"]
+__all__ = ["Check", "Finding", "Severity", "preflight"]

@@ -2,19 +2,18 @@
 
 from collections.abc import Iterator
 
-from rollout.api.fields import mapping, strings, text
+from rollout.api.annotations import unheard_of, unreadable
+from rollout.api.fields import mapping, text
 from rollout.api.load import Document
 from rollout.api.preflight.findings import Finding, Item, Severity, World
+from rollout.api.unknown_fields import unknown_fields
 from rollout.api.validation import kind_of, validate
-from rollout.model.intents import placement_problems, read_intents
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, PLACEMENT, REPLICA_SET
-from rollout.model.problems import Problem
 
 _OUR_GROUP = "rollout-engine.io/"  # scenarios and the like: checked by those who read them
 
 
 def object_findings(world: World) -> Iterator[Finding]:
-    """Unknown kinds, bad fields, bad annotations of ours, and objects that are there twice."""
+    """Unknown kinds and fields, bad ones, bad annotations of ours, and objects that are there twice."""
     for index, document in enumerate(world.documents):
         ours = text(document.obj.get("apiVersion")).startswith(_OUR_GROUP)
         if kind_of(document.obj)[0] is None and not ours:
@@ -23,6 +22,7 @@ def object_findings(world: World) -> Iterator[Finding]:
     for item in world.items:
         for problem in validate(item.document.obj):
             yield item.error(problem.path, problem.fault, f"accepted: {problem.accepted}")
+        yield from _unknown_fields(item)
         yield from _annotations(item)
         first = seen.setdefault((item.kind.name, item.key), item)
         if first is not item and text(mapping(item.document.obj.get("metadata")).get("name")):
@@ -50,18 +50,17 @@ def _unknown(document: Document, index: int) -> Iterator[Finding]:
         )
 
 
+def _unknown_fields(item: Item) -> Iterator[Finding]:
+    for unknown in unknown_fields(item.document.obj):
+        yield item.error(unknown.path, unknown.fault, unknown.remedy)
+
+
 def _annotations(item: Item) -> Iterator[Finding]:
-    for problem in _asked_amiss(item):
+    for problem in unreadable(item.document.obj):
         yield item.error(problem.path, problem.fault, f"accepted: {problem.accepted}")
-
-
-def _asked_amiss(item: Item) -> tuple[Problem, ...]:
-    found = strings(mapping(item.document.obj.get("metadata")).get("annotations"))
-    match item.kind.name:
-        case REPLICA_SET.name:
-            return read_intents(found).problems
-        case CLUSTER_MANAGEMENT_ADDON.name:
-            return read_intents(found, keeps_templates=False).problems
-        case PLACEMENT.name:
-            return placement_problems(found)
-    return ()
+    for name, meant in unheard_of(item.document.obj):
+        yield item.warning(
+            f"metadata.annotations[{name}]",
+            "there is no such annotation: nobody reads it",
+            f"did you mean {meant}?" if meant else "docs/operating.md names those that there are",
+        )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rollout.api.fields import mapping
+from rollout.api.fields import mapping, number_of, text
 from rollout.api.preflight.findings import Finding, Item, World
 from rollout.model.kinds import CLUSTER_SET, PLACEMENT
 from rollout.model.placement import Placement
@@ -68,10 +68,11 @@ def _quoted_size(item: Item) -> Iterator[Finding]:
     spec = mapping(item.document.obj.get("spec"))
     strategy = mapping(mapping(spec.get("decisionStrategy")).get("groupStrategy"))
     value = strategy.get("clustersPerDecisionGroup")
-    if isinstance(value, str) and value.isdecimal() and int(value):
+    number = number_of(text(value))
+    if number:
         yield item.warning(
             "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup",
-            f"{value!r} is a number in quotes; it is read as {int(value)}, but OCM's own "
+            f"{value!r} is a number in quotes; it is read as {number}, but OCM's own "
             "controllers refuse it",
             "write it without quotes",
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from rollout.api.fields import listed, mapping, text
+from rollout.api.fields import listed, mapping, number_of, text
 from rollout.api.preflight.findings import Finding, Item, World
 from rollout.model.kinds import Obj
 from rollout.model.names import FAILURE_TOLERANCE, GATES, HOLD, PROGRESSING, SEMANTICS, SKIP
@@ -133,10 +133,11 @@ def _strategy(
 def _quoted(item: Item, member: Obj, path: str) -> Iterator[Finding]:
     for field in ("maxConcurrency", "maxFailures"):
         value = member.get(field)
-        if isinstance(value, str) and value.isdecimal() and int(value):
+        number = number_of(text(value))
+        if number:
             yield item.warning(
                 f"{path}.{field}",
-                f"{value!r} is a number in quotes; it is read as {int(value)}, but OCM's own "
+                f"{value!r} is a number in quotes; it is read as {number}, but OCM's own "
                 "controllers refuse it",
                 "write it without quotes",
             )

@@ -5,8 +5,9 @@ in; None means that nothing is filled in. Values are not converted: "5" is no nu
 field may be absent it may be null, which means the same.
 """
 
+import types
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -212,3 +213,23 @@ class ClaimSelector(Shape):
     """Matches cluster claims: every entry must hold."""
 
     match_expressions: list[Requirement] | None = None
+
+
+_UNIONS = (types.UnionType, Union)  # ``Annotated[...] | None`` is the older of the two
+
+
+def shape_inside(annotation: Any) -> tuple[type[Shape] | None, bool]:
+    """The shape that a field holds, and whether it holds a list of them."""
+    if get_origin(annotation) in _UNIONS:
+        for option in get_args(annotation):
+            found = shape_inside(option)
+            if found[0] is not None:
+                return found
+        return None, False
+    if hasattr(annotation, "__metadata__"):  # Annotated
+        return shape_inside(get_args(annotation)[0])
+    if get_origin(annotation) is list:
+        return shape_inside(get_args(annotation)[0])[0], True
+    if isinstance(annotation, type) and issubclass(annotation, Shape):
+        return annotation, False
+    return None, False

@@ -1,0 +1,134 @@
+"""Would placement, strategies and agents take what these files say? `preflight`, and what it cannot know.
+
+A wire shape says nothing of an expression's grammar, nor of where a gate will stand. Those who will
+read them are asked: the CEL compiler, and the strategies, with a cluster imagined for each group.
+"""
+
+import re
+from collections.abc import Iterator
+
+from rollout.api.fields import listed, mapping
+from rollout.api.load import Loaded
+from rollout.api.preflight import Finding, preflight
+from rollout.api.preflight.findings import Item, World
+from rollout.api.validation import template_of, template_path
+from rollout.model import names
+from rollout.model.approvals import GateRef
+from rollout.model.intents import read_intents
+from rollout.model.kinds import PLACEMENT
+from rollout.model.placement import Group, Placement
+from rollout.model.replicaset import ReplicaSet, RolloutSpec
+from rollout.model.spelling import nearest
+from rollout.placement import cel
+from rollout.placement.scheduler import check
+from rollout.strategies.base import select
+from rollout.strategies.gates import misplaced
+from rollout.strategies.stages import BUILT_IN
+
+_SELECTOR = ".celSelector."
+_UNDECLARED = re.compile(r"^ERROR: .*undeclared reference to '([^']+)'", re.MULTILINE)
+_SYNTAX = re.compile(r"^ERROR: .*Syntax error: ", re.MULTILINE)
+_AGENTS_OWN = frozenset({"hasConditions"})  # besides CEL's, and what Kubernetes adds
+
+
+def inspect(loaded: Loaded, namespace: str = "default") -> list[Finding]:
+    """Every finding about a set of files. Arguments and order: as `preflight` has them."""
+    return preflight(loaded, namespace, (_selectors, _rules, _gates))
+
+
+def _selectors(world: World) -> Iterator[Finding]:
+    """Expressions that select no cluster, since they cannot be compiled."""
+    for item in world.of(PLACEMENT):
+        for problem in check(world.placements[item.key]):
+            if _SELECTOR in problem.path:
+                yield item.error(
+                    problem.path,
+                    f"{problem.fault}: {_first_line(problem.accepted)}",
+                    "write a CEL expression that is true or false of each managedCluster",
+                )
+
+
+def _first_line(text: str) -> str:
+    """Without the lines that draw where it is; the column is in the first."""
+    return text.partition("\n")[0].removeprefix("ERROR: <input>:")
+
+
+def _rules(world: World) -> Iterator[Finding]:
+    """Condition rules: OCM's agents take an expression that fails for False, which may mean success."""
+    for item in world.items:
+        path = template_path(item.kind)
+        if path is None:
+            continue
+        template = template_of(item.kind, item.document.obj)
+        for i, config in enumerate(map(mapping, listed(template.get("manifestConfigs")))):
+            for j, rule in enumerate(map(mapping, listed(config.get("conditionRules")))):
+                at = f"{path}.manifestConfigs[{i}].conditionRules[{j}]"
+                for k, text in enumerate(listed(rule.get("celExpressions"))):
+                    where = f"{at}.celExpressions[{k}]"
+                    yield from _syntax(item, where, text) or _strangers(item, where, text)
+                yield from _syntax(item, f"{at}.messageExpression", rule.get("messageExpression"))
+
+
+def _syntax(item: Item, path: str, text: object) -> list[Finding]:
+    if not isinstance(text, str) or not text:
+        return []
+    problem = cel.program(text).problem or ""
+    if not _SYNTAX.search(problem):
+        return []  # what else is wrong with it may be about variables that only agents have
+    message = f"{text!r} is no CEL: {_first_line(problem)}"
+    return [item.error(path, message, "write an expression about object")]
+
+
+def _strangers(item: Item, path: str, text: object) -> list[Finding]:
+    """Names that agents do not know. A macro makes ``object`` a variable that our compiler knows."""
+    problem = cel.program(f"[dyn(0)].map(object, ({text}\n))").problem or ""
+    strange = [name for name in _UNDECLARED.findall(problem) if name not in _AGENTS_OWN]
+    if not strange:
+        return []
+    message = (
+        f"agents know nothing called {', '.join(dict.fromkeys(strange))}: an expression that fails"
+        " counts as False"
+    )
+    return [item.warning(path, message, "write an expression about object")]
+
+
+def _gates(world: World) -> Iterator[Finding]:
+    """Gates that would stand nowhere, of workloads whose Placements are in the files."""
+    for item, workload in world.replicasets:
+        path = f"metadata.annotations[{names.GATES}]"
+        refs = [ref.name for ref in workload.refs]
+        for gate in read_intents(workload.annotations).gates:
+            if gate.placement and gate.placement not in refs:
+                meant = nearest(gate.placement, refs)
+                listing = f"did you mean {meant}?" if meant else f"there are: {', '.join(refs)}"
+                message = f"gate {gate}: no placementRef is called {gate.placement}"
+                yield item.warning(path, f"{message}, so it stops nothing", listing)
+            else:
+                yield from _misplaced(world, item, workload, gate, path)
+
+
+def _misplaced(
+    world: World, item: Item, workload: ReplicaSet, gate: GateRef, path: str
+) -> Iterator[Finding]:
+    for ref in workload.refs:
+        found = world.placements.get(f"{item.namespace}/{ref.name}")
+        if found is None or ref.rollout is None or gate.placement not in ("", ref.name):
+            continue
+        fault = _nowhere(gate, ref.rollout, found)
+        if fault:
+            yield item.warning(
+                path,
+                f"placement {ref.name}: {fault}: the rollout is held",
+                "name a decision group that is a stage of its own, rest, all or *",
+            )
+
+
+def _nowhere(gate: GateRef, spec: RolloutSpec, placement: Placement) -> str:
+    """Why the gate stands at no stage; "" where it does, or only the clusters will tell."""
+    if gate.group.isdecimal():
+        return ""
+    groups = dict.fromkeys(group.name for group in placement.groups)
+    imagined = [Group(i, name, (f"cluster {i}",)) for i, name in enumerate((*groups, ""))]
+    selection = select(imagined, groups)
+    hold = misplaced([gate], BUILT_IN[spec.type].stages(spec, selection), selection)
+    return hold.message if hold is not None else ""
