@@ -40,6 +40,7 @@ class Standings:
         self.soaked = Soaked()
         self.losses = Losses()
         self._keeps_watch = True  # over what the clusters carry
+        self._has_looked = False  # at all of them once: what was before that, this process did not see
 
     @property
     def revision(self) -> str:
@@ -75,7 +76,8 @@ class Standings:
         if known is not None:
             # What came of it before this news stays: later trouble takes no slot again (row 11).
             ended = concluded(known, self.ledger.rollout.timing, now)
-            if known.revision != self.revision or ended.verdict is Verdict.SOAKED:
+            has_soaked = ended.verdict is Verdict.SOAKED and self._has_looked
+            if known.revision != self.revision or has_soaked:
                 known = ended
         # What was taken back is not taken over again: it is drift.
         wanted = "" if before is not None and self.head.gave(before) else self.revision
