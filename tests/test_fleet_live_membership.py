@@ -1,7 +1,6 @@
 """Clusters join a rollout, leave it, come back and move: what becomes of their standing, and of gates."""
 
 from dataclasses import replace
-from datetime import timedelta
 
 import pytest
 
@@ -224,17 +223,3 @@ def test_changed_terms_keep_every_clock() -> None:
     assert hub.phase("a") is Phase.SOAKING
     hub.later(US)
     assert hub.phase("a") is Phase.SOAKED
-
-
-@pytest.mark.parametrize(("late", "phase"), [(US, Phase.SOAKED), (-US, Phase.PROGRESSING)])
-def test_success_that_stood_for_long_enough_has_soaked_though_the_next_news_is_bad(
-    late: timedelta, phase: Phase
-) -> None:
-    """Row 8: whether the engine came round to look in between makes no difference."""
-    hub = Hub(spec_of(limit=1, budget=9))
-    hub.turn()
-    hub.report("a", SUCCEEDED)
-    hub.now += SOAK + late
-    hub.report("a", PROGRESSING)
-
-    assert hub.phase("a") is phase

@@ -109,7 +109,6 @@ class LiveRollout(Standings):
             self._write(cluster)
         for cluster in sorted(self.observations.keys() | standings.keys()):
             self.observe(cluster, self.observations.get(cluster), now)
-        self._has_looked = True
 
     def reselect(
         self, selection: Selection, known: bool, available: Callable[[str], bool], now: datetime

@@ -40,7 +40,6 @@ class Standings:
         self.soaked = Soaked()
         self.losses = Losses()
         self._keeps_watch = True  # over what the clusters carry
-        self._has_looked = False  # at all of them once: what was before that, this process did not see
 
     @property
     def revision(self) -> str:
@@ -73,12 +72,9 @@ class Standings:
                 self.ledger.put(again, now)
             self._write(cluster)
         before = known = self.ledger.standings.get(cluster)
-        if known is not None:
-            # What came of it before this news stays: later trouble takes no slot again (row 11).
-            ended = concluded(known, self.ledger.rollout.timing, now)
-            has_soaked = ended.verdict is Verdict.SOAKED and self._has_looked
-            if known.revision != self.revision or has_soaked:
-                known = ended
+        if known is not None and known.revision != self.revision:
+            # What came of an older revision stays: later trouble there takes no slot again.
+            known = concluded(known, self.ledger.rollout.timing, now)
         # What was taken back is not taken over again: it is drift.
         wanted = "" if before is not None and self.head.gave(before) else self.revision
         after = stand(cluster, known, seen, wanted, now)

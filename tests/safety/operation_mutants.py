@@ -115,7 +115,7 @@ _OF_REPLICASETS: tuple[Mutant, ...] = (
     Mutant("S8", "nobody looks whether it is frozen", always(Consents, "freeze", None), seed=10),
     Mutant("S8", "the held are overwritten", swap(step, "_fill", _held_or_not), seed=95),
     Mutant("S8", "nobody listens to who aborts", always(live, "revision_hold", None), seed=31),
-    Mutant("S13", "nobody wrote it down: not back", always(live, "carried_over", {}), seed=90798),
+    Mutant("S1", "nobody wrote it down: not back", always(live, "carried_over", {}), seed=93325),
     Mutant("S10", "any older revision will do", swap(Soaked, "targets", _anything_kept), seed=53),
     Mutant("S10", "all go back at once", swap(live, "retreat", _all_at_once), seed=18),
     Mutant(

@@ -169,7 +169,9 @@ class Told:
                 rollout.hold, rollout.quiet_until = unread, None
             else:
                 self._select(rollout, taken, now)
-            if rollout.hold in ("TornDecisions", "NotDecided") and not rollout.selected:
+            torn = rollout.hold in ("TornDecisions", "NotDecided")
+            gone = rollout.hold == "PlacementNotFound" and bool(rollout.tracks)
+            if (torn or gone) and not rollout.selected:
                 unread = rollout.hold
             taken |= rollout.selected
             self.rollouts[name] = rollout

@@ -53,12 +53,15 @@ def stop(rollout: "Rollout") -> str:
 
 
 def retry(rollout: "Rollout", now: datetime) -> None:
-    """Another token than before voids what has failed, and lifts the bar of a rollback."""
+    """Another token than before voids what has failed, and lifts the bar of a rollback, unless it is
+    still asked for.
+    """
     token = rollout.terms.asked.retry if rollout.terms else ""
     if not token or token == rollout.retried or rollout.terms is None:
         return
     rollout.retried = token
-    rollout.back.begin_anew()
+    if not stop(rollout):
+        rollout.back.begin_anew()
     members = {c for stage in rollout.plan.stages for c in stage.members}
     for cluster in members | rollout.terms.skip:
         track = rollout.tracks.get(cluster)
