@@ -55,7 +55,13 @@ class _Pass(Pass):
 
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
-        hold = self.held(addon.problems, addon.intents, self.view.freeze(now), workload.unwritten)
+        hold = self.held(
+            addon.problems,
+            addon.intents,
+            self.view.freeze(now),
+            workload.unwritten,
+            (placement.name for placement in addon.placements or ()),
+        )
         steps = {k: s.live.step(hold or s.hold, now) for k, s in workload.shares.items()}
         writes: list[Write] = []
         gone = NONE if hold else uninstalls(workload, addon, self.view.policy, now)

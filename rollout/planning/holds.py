@@ -5,7 +5,7 @@ A workload is held as a whole (misconfigured, paused, the hub frozen); a revisio
 as far as they said so, and what ends it. Source: semantics rows 25-27; safety contract S7, S8, S10.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from rollout.model import names
@@ -36,6 +36,20 @@ CAUSES: Mapping[str, str] = {
     "Undo": "somebody asked to undo it",
 }
 """Why a rollback begins, by the word that the record keeps."""
+
+
+def stray_gates(intents: Intents, placements: Iterable[str]) -> tuple[Problem, ...]:
+    """Gates in placements that the workload does not have: they would stop nothing (S7)."""
+    known = sorted(set(placements))
+    return tuple(
+        Problem(
+            f"metadata.annotations[{names.GATES}]",
+            str(gate),
+            f"a gate in one of its placements: {', '.join(known)}",
+        )
+        for gate in intents.gates
+        if gate.placement and gate.placement not in known
+    )
 
 
 def workload_hold(

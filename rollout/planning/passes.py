@@ -1,12 +1,12 @@
 """What does one look at a workload of any kind need? When to look again, and what is held off."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from rollout.model.approvals import Freeze
 from rollout.model.intents import Intents
 from rollout.model.problems import Problem
-from rollout.planning.holds import workload_hold
+from rollout.planning.holds import stray_gates, workload_hold
 from rollout.planning.views import Live, Rejection
 from rollout.strategies.base import Hold
 
@@ -30,8 +30,13 @@ class Pass:
         intents: Intents,
         freeze: Freeze | None,
         unwritten: Rejection | None,
+        placements: Iterable[str],
     ) -> Hold | None:
-        """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`."""
+        """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`.
+
+        ``placements`` are the names of those that it refers to.
+        """
+        problems = (*problems, *stray_gates(intents, placements))
         if freeze is not None:
             self.recheck(freeze.until)
         self.is_unwritten = unwritten is not None and unwritten.retry_at > self.now

@@ -61,7 +61,11 @@ class _Pass(Pass):
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
         hold = self.held(
-            replicaset.problems, replicaset.intents, self.view.freeze(now), workload.unwritten
+            replicaset.problems,
+            replicaset.intents,
+            self.view.freeze(now),
+            workload.unwritten,
+            (ref.name for ref in replicaset.refs),
         )
         workload.bar()
         steps = {

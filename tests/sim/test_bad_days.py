@@ -281,7 +281,12 @@ def test_an_invalid_edit_keeps_what_is_there_and_restores_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [(names.SEMANTICS, "OCM"), (names.RELEASE_REMOVALS, "tomorrow"), (names.GATES, "canary")],
+    [
+        (names.SEMANTICS, "OCM"),
+        (names.RELEASE_REMOVALS, "tomorrow"),
+        (names.GATES, "canary"),
+        (names.GATES, "before:typo/rest"),
+    ],
 )
 def test_an_annotation_of_ours_that_cannot_be_read_holds_the_workload(
     name: str, value: str
