@@ -88,6 +88,10 @@ class AddOn:
     raw: Obj = field(default_factory=dict, compare=False, repr=False)
     intents: Intents = NO_INTENTS
 
+    @property
+    def placement_names(self) -> tuple[str, ...]:
+        return tuple(placement.name for placement in self.placements or ())
+
 
 @dataclass(frozen=True, slots=True)
 class Reference:

@@ -138,3 +138,7 @@ class ReplicaSet:
     @property
     def key(self) -> str:
         return f"{self.namespace}/{self.name}"
+
+    @property
+    def placement_names(self) -> tuple[str, ...]:
+        return tuple(ref.name for ref in self.refs)

@@ -55,13 +55,7 @@ class _Pass(Pass):
 
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
-        hold = self.held(
-            addon.problems,
-            addon.intents,
-            self.view.freeze(now),
-            workload.unwritten,
-            (placement.name for placement in addon.placements or ()),
-        )
+        hold = self.held(addon, self.view.freeze(now), workload.unwritten)
         steps = {k: s.live.step(hold or s.hold, now) for k, s in workload.shares.items()}
         writes: list[Write] = []
         gone = NONE if hold else uninstalls(workload, addon, self.view.policy, now)

@@ -1,7 +1,7 @@
 """What does one look at a workload of any kind need? When to look again, and what is held off."""
 
-from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Protocol
 
 from rollout.model.approvals import Freeze
 from rollout.model.intents import Intents
@@ -9,6 +9,19 @@ from rollout.model.problems import Problem
 from rollout.planning.holds import stray_gates, workload_hold
 from rollout.planning.views import Live, Rejection
 from rollout.strategies.base import Hold
+
+
+class Asked(Protocol):
+    """What a workload of any kind asks for."""
+
+    @property
+    def problems(self) -> tuple[Problem, ...]: ...
+
+    @property
+    def intents(self) -> Intents: ...
+
+    @property
+    def placement_names(self) -> tuple[str, ...]: ...
 
 
 class Pass:
@@ -24,19 +37,10 @@ class Pass:
         if at is not None and at > self.now:
             self.rechecks.append(at)
 
-    def held(
-        self,
-        problems: Sequence[Problem],
-        intents: Intents,
-        freeze: Freeze | None,
-        unwritten: Rejection | None,
-        placements: Iterable[str],
-    ) -> Hold | None:
-        """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`.
-
-        ``placements`` are the names of those that it refers to.
-        """
-        problems = (*problems, *stray_gates(intents, placements))
+    def held(self, asked: Asked, freeze: Freeze | None, unwritten: Rejection | None) -> Hold | None:
+        """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`."""
+        intents = asked.intents
+        problems = (*asked.problems, *stray_gates(intents, asked.placement_names))
         if freeze is not None:
             self.recheck(freeze.until)
         self.is_unwritten = unwritten is not None and unwritten.retry_at > self.now

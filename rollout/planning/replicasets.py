@@ -60,13 +60,7 @@ class _Pass(Pass):
 
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
-        hold = self.held(
-            replicaset.problems,
-            replicaset.intents,
-            self.view.freeze(now),
-            workload.unwritten,
-            (ref.name for ref in replicaset.refs),
-        )
+        hold = self.held(replicaset, self.view.freeze(now), workload.unwritten)
         workload.bar()
         steps = {
             name: share.live.step(hold or share.hold, now, self.revisions)

@@ -169,10 +169,7 @@ class Told:
                 rollout.hold, rollout.quiet_until = unread, None
             else:
                 self._select(rollout, taken, now)
-            torn = rollout.hold in ("TornDecisions", "NotDecided")
-            gone = rollout.hold == "PlacementNotFound" and bool(rollout.tracks)
-            if (torn or gone) and not rollout.selected:
-                unread = rollout.hold
+            unread = unread or _unread(rollout)
             taken |= rollout.selected
             self.rollouts[name] = rollout
         for ref in placements:
@@ -245,6 +242,13 @@ class Told:
             rollout.restart(now, amnesia=amnesia)
             for cluster in list(rollout.tracks):
                 rollout.observe(cluster, self.carries(cluster), now)
+
+
+def _unread(rollout: Rollout) -> str:
+    """Why nobody knows whom it selects; "" where that is known."""
+    torn = rollout.hold in ("TornDecisions", "NotDecided")
+    gone = rollout.hold == "PlacementNotFound" and bool(rollout.tracks)
+    return rollout.hold if (torn or gone) and not rollout.selected else ""
 
 
 def _without(groups: Groups, taken: set[str]) -> Groups:
