@@ -93,7 +93,6 @@ def test_rules_as_agents_can_read_them_have_no_findings() -> None:
         pytest.param("before:rset", "stands at no stage", id="a misspelt word"),
         pytest.param("after:wset", "there are: west, rest", id="a misspelt group"),
         pytest.param("before:east", "there are: west, rest", id="a group that is no stage"),
-        pytest.param("before:flet/rest", "no placementRef is called flet", id="a placement"),
     ],
 )
 def test_a_gate_that_would_stand_nowhere_is_a_warning(gates: str, words: str) -> None:
@@ -103,6 +102,14 @@ def test_a_gate_that_would_stand_nowhere_is_a_warning(gates: str, words: str) ->
 
     assert (found.severity, found.path) == (Severity.WARNING, GATES)
     assert words in found.message
+
+
+def test_a_gate_in_a_placement_that_the_workload_does_not_have_is_an_error() -> None:
+    (found,) = inspected(IN_GROUPS, gated("before:flet/rest", ref()))
+
+    assert (found.severity, found.path) == (Severity.ERROR, GATES)
+    assert "no placementRef is called flet: the workload would be held" in found.message
+    assert found.remedy == "did you mean fleet?"
 
 
 @pytest.mark.parametrize(

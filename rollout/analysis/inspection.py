@@ -102,7 +102,7 @@ def _gates(world: World) -> Iterator[Finding]:
                 meant = nearest(gate.placement, refs)
                 listing = f"did you mean {meant}?" if meant else f"there are: {', '.join(refs)}"
                 message = f"gate {gate}: no placementRef is called {gate.placement}"
-                yield item.warning(path, f"{message}, so it stops nothing", listing)
+                yield item.error(path, f"{message}: the workload would be held", listing)
             else:
                 yield from _misplaced(world, item, workload, gate, path)
 
