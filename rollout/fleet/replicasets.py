@@ -84,7 +84,7 @@ class ReplicaSets:
             found.add(workload.ref)
         if work is None:
             self._works.pop(event.ref.key, None)
-            self._unsigned.get(event.ref.name, set()).discard(event.ref.key)
+            self._forget_unsigned(event.ref.name, event.ref.key)
             return found
         self._works[event.ref.key] = work
         if work.owner:
@@ -97,13 +97,18 @@ class ReplicaSets:
         """With its owner. One whose labels were taken off is known by its name, which follows from its
         owner: else it could neither be restored nor be made anew.
         """
-        unsigned = self._unsigned.get(work.name)
         if work.owner:
-            if unsigned is not None:
-                unsigned.discard(work.key)
+            self._forget_unsigned(work.name, work.key)
             return work
         self._unsigned.setdefault(work.name, set()).add(work.key)
         return replace(work, owner=self._writers.get(work.name, ""))
+
+    def _forget_unsigned(self, name: str, key: str) -> None:
+        keys = self._unsigned.get(name)
+        if keys is not None:
+            keys.discard(key)
+            if not keys:
+                del self._unsigned[name]
 
     def _sign(self, replicaset: ReplicaSet, now: datetime) -> None:
         """Works that were seen before their owner, and do not name it."""
