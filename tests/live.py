@@ -66,7 +66,7 @@ class Hub:
             self.soak,
             GRACE,
             self.outages,
-            Intents(skipped=self.skipped),
+            Intents(waivers=dict.fromkeys(self.skipped, frozenset({""}))),
             is_known=self.is_known,
         )
         self.live.agree(terms, lambda c: c not in self.unreachable, self.now)

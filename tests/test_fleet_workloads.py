@@ -292,10 +292,16 @@ def test_counts_after_any_history_are_those_of_a_fresh_look() -> None:
 
 
 def test_skipped_clusters_are_listed_with_commas() -> None:
-    listed = {names.SKIP: " a, b ,,c"}
+    listed = {names.SKIP: " a, b ,,c@3f2b1c9d, a@00000001"}
 
-    assert read_intents(listed).skipped == {"a", "b", "c"}
-    assert read_intents({}).skipped == frozenset()
+    assert read_intents(listed).waivers == {
+        "a": {"", "00000001"},
+        "b": {""},
+        "c": {"3f2b1c9d"},
+    }
+    assert read_intents({}).waivers == {}
+    (problem,) = read_intents({names.SKIP: "a@next"}).problems
+    assert "CLUSTER@REVISION" in str(problem)
 
 
 def test_many_removals_are_remembered_by_the_minute_and_rather_longer() -> None:

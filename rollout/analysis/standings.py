@@ -23,6 +23,7 @@ PERSON_REASONS = frozenset(
         "ApprovalNeeded",
         "UnknownApprovalGroup",
         "UnknownDecisionGroup",
+        "MandatoryGroupEmpty",
         "MandatoryGroupEmptied",
         "ConcurrencyZero",
         "RemovalBrake",

@@ -53,6 +53,9 @@ _REMEDIES: Mapping[str, str] = {
     f"skipped (`rollout skip`, annotation {names.SKIP}) or tried again (`rollout retry`)",
     "Misconfigured": "the fields named are corrected",
     "UnknownDecisionGroup": "mandatoryDecisionGroups names a group that the Placement has",
+    "MandatoryGroupEmpty": "clusters are selected for the group, it is no longer mandatory, or "
+    f"annotation {names.ALLOW_EMPTY_GROUPS} names it",
+    "DecisionsUnsettled": "the placement's decisions have not changed for the quiet period",
     "MandatoryGroupEmptied": "clusters are selected for the group, or it is no longer mandatory",
     "ConcurrencyZero": "maxConcurrency is raised above zero",
     "NoTargets": "the Placement selects a cluster",

@@ -86,11 +86,15 @@ def intents_of(workload: Standing) -> Intents:
 def wishes(sight: Sight, workload: Standing) -> tuple[Wish, ...]:
     """Everything that people ask of a workload now."""
     intents = intents_of(workload)
+    shares = workload.shares.values()
+    counting = {c for share in shares for c in share.live.ledger.rollout.skipped}
+    over = intents.waivers.keys() - counting if shares else set()
     found = [
         *_of_all(sight, intents),
         *_of_revisions(workload.revisions, intents),
-        *_of_clusters("skipped", intents.skipped, lambda name: intents.who(f"skip/{name}")),
-        *_of_clusters("held", intents.held, lambda name: intents.who(f"hold/{name}")),
+        *_of_clusters("skipped", intents.waivers.keys() - over, _asked_by(intents, "skip")),
+        *_of_clusters("skipped for an earlier revision", over, _asked_by(intents, "skip")),
+        *_of_clusters("held", intents.held, _asked_by(intents, "hold")),
     ]
     for approval in refusals(sight, workload):
         about = (approval.revision, f"in Approval {approval.name}")
@@ -121,6 +125,10 @@ def _of_revisions(revisions: Collection[str], intents: Intents) -> Iterator[Wish
         yield _wish("aborted", aborted, intents.who("abort"))
     if intents.undo in revisions:
         yield _wish("undone", (intents.undo,), intents.who("undo"))
+
+
+def _asked_by(intents: Intents, verb: str) -> Callable[[str], Asked]:
+    return lambda cluster: intents.who(f"{verb}/{cluster}")
 
 
 def _of_clusters(

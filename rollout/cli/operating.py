@@ -8,6 +8,7 @@ import getpass
 import json
 from collections.abc import Callable, Iterable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 import click
@@ -30,7 +31,7 @@ from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.instants import parse_instant
 from rollout.model.intents import Intents
-from rollout.model.kinds import FREEZE, MANAGED_CLUSTER, Ref
+from rollout.model.kinds import FREEZE, Ref
 from rollout.operate import Told, Who
 from rollout.runtime.planners import WORKLOADS
 
@@ -261,15 +262,9 @@ def _held(intents: Intents) -> Iterable[str]:
     return intents.held
 
 
-def _clusters(name: str, verb: OfClusters, text: str, *, takes_back: bool = False) -> click.Command:
-    """A verb that takes a workload and clusters; to take back, none named are all of them."""
-
-    @click.command(name=name, help=text)
-    @_of_clusters(takes_back)
-    def command(words: tuple[str, ...], namespace: str, reason: str, by: str, output: str) -> None:
-        _do_to_clusters(verb, words, namespace, (by, reason, output), takes_back=takes_back)
-
-    return command
+_force_option = click.option(
+    "--force", is_flag=True, help="Also name clusters that do not exist (yet)."
+)
 
 
 def _do_to_clusters(
@@ -278,60 +273,62 @@ def _do_to_clusters(
     namespace: str,
     asked: tuple[str, str, str],
     *,
-    takes_back: bool,
+    takes_back: bool = False,
 ) -> None:
+    """Where a verb takes back, none named are all clusters."""
     ref, more = workload_of(words, namespace)
     clusters = clusters_of(more)
     if not clusters and not takes_back:
         raise click.UsageError(f"name the clusters, after {' '.join(words)}")
-
-    def doing(hub: EmbeddedHub, who: Who) -> list[Told]:
-        if not takes_back:
-            _warn_of_strangers(hub, clusters)
-        return [verb(hub, ref, clusters, who)]
-
-    _do(*asked, doing, ref)
-
-
-def _warn_of_strangers(hub: EmbeddedHub, clusters: Iterable[str]) -> None:
-    for cluster in clusters:
-        try:
-            hub.get(Ref(MANAGED_CLUSTER, cluster))
-        except Gone:
-            say(f"warning: there is no managed cluster {cluster!r} (any more)", err=True)
+    _do(*asked, lambda hub, who: [verb(hub, ref, clusters, who)], ref)
 
 
 @click.command(name="skip")
 @click.option("--remove", is_flag=True, help="Skip them no longer; none named are all of them.")
+@_force_option
 @_of_clusters(False)
 def skip_command(
-    words: tuple[str, ...], remove: bool, namespace: str, reason: str, by: str, output: str
+    words: tuple[str, ...],
+    remove: bool,
+    force: bool,
+    namespace: str,
+    reason: str,
+    by: str,
+    output: str,
 ) -> None:
-    """Waive clusters of a workload.
+    """Waive clusters of a workload for the revision that is being rolled out.
 
-    They are members of no stage and no failures any more. What they carry stays.
+    They are members of no stage and no failures any more. What they carry stays. A later revision
+    asks for them again.
     """
-    verb = operate.unskip if remove else operate.skip
+    verb = operate.unskip if remove else partial(operate.skip, force=force)
     _do_to_clusters(verb, words, namespace, (by, reason, output), takes_back=remove)
 
 
-hold_command = _clusters(
-    "hold",
-    operate.hold,
+@click.command(name="hold")
+@_force_option
+@_of_clusters(False)
+def hold_command(
+    words: tuple[str, ...], force: bool, namespace: str, reason: str, by: str, output: str
+) -> None:
     """Keep hands off clusters of a workload for now.
 
     Nothing is written to them or removed from them, and their stage waits for them.
-    """,
-)
-release_command = _clusters(
-    "release",
-    operate.release,
+    """
+    verb = partial(operate.hold, force=force)
+    _do_to_clusters(verb, words, namespace, (by, reason, output))
+
+
+@click.command(name="release")
+@_of_clusters(True)
+def release_command(
+    words: tuple[str, ...], namespace: str, reason: str, by: str, output: str
+) -> None:
     """Let held clusters of a workload take part again.
 
     Where none is named, all of them do.
-    """,
-    takes_back=True,
-)
+    """
+    _do_to_clusters(operate.release, words, namespace, (by, reason, output), takes_back=True)
 
 
 # -- of the hub --------------------------------------------------------------------------------

@@ -393,6 +393,7 @@ class AddOnWorkload(Membership[Share]):
             share.placement.raw if self._is_ocm else None,
             share.reading.hold is None,
             around.blind_since(),
+            share.reading.unsettled(spec),
         )
 
 

@@ -95,15 +95,18 @@ class LiveRollout(Standings):
         if terms.revision != self.head.revision:
             self._supersede(terms.revision)
         seen = self.head.seen | had_members(terms.spec, terms.selection)
-        self.book.set_head(replace(self.head, seen=seen, outages=outages))
-        staging = terms.strategy.stages(terms.spec, replace(terms.selection, seen=seen))
+        remembered = replace(self.head, seen=seen, outages=outages)
+        self.book.set_head(remembered.waiving(terms.intents.waivers))
+        may_be_empty = terms.intents.may_be_empty
+        selection = replace(terms.selection, seen=seen, may_be_empty=may_be_empty)
+        staging = terms.strategy.stages(terms.spec, selection)
         standings = {**self.ledger.standings, **settled}
         timing = timing_of(terms, outages)
         read = before.selection if before is not None and before.is_known else None
         if terms.is_known and read != terms.selection:
             self._part(standings, staging, terms.revision, timing, available, now)
-        hold, passed = self.ledger.rollout.hold, self.head.passed
-        rollout = rollout_on(terms, staging, standings, timing, passed, self.lost, hold)
+        hold = self.ledger.rollout.hold
+        rollout = rollout_on(terms, staging, standings, timing, self.head, self.lost, hold)
         self.ledger.reset(rollout, now)
         for cluster in settled.keys() & standings.keys():
             self._write(cluster)
@@ -221,7 +224,9 @@ class LiveRollout(Standings):
             return asked or misplaced_gate(terms, self.placement, rollout.staging)
         targets = self.soaked.targets(rollout.standings, self.revision, back.to, kept)
         limits = limits_of(terms.intents)
-        found = self.retreat = retreat(rollout, targets, back.began, limits, now)
+        found = retreat(rollout, targets, back.began, limits, now)
+        # While the selection may be half written nothing is touched, not even to take it back.
+        self.retreat = found if terms.unsettled is None else replace(found, touch=())
         if self.witness is not None:
             self.witness.retreated(
                 self.workload, self.placement, rollout, targets, back.began, limits, now, found

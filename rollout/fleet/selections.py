@@ -10,8 +10,10 @@ from datetime import datetime
 
 from rollout.model import names
 from rollout.model.placement import Decision, Group, Placement
+from rollout.model.replicaset import RolloutSpec
 from rollout.planning.policy import Policy
 from rollout.strategies.base import Hold, Selection, select
+from rollout.strategies.stages import is_ordered
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,12 +21,28 @@ class Reading:
     """One placement's selection as far as it counts now.
 
     ``hold`` says why it is not acted upon (the selection is then the one before). ``quiet_until``:
-    clusters that seem deselected are kept until then.
+    decisions that others write may still be half written until then. ``leaving``: some clusters of
+    the selection are in no decision any more, and are kept until then.
     """
 
     selection: Selection
     hold: Hold | None = None
     quiet_until: datetime | None = None
+    leaving: bool = False
+
+    def unsettled(self, spec: RolloutSpec) -> Hold | None:
+        """Why nothing may be touched yet on these terms, though it is known whom the placement selects.
+
+        Clusters that are only added to a fleet without order can be touched at once. Where stages
+        follow one another, an earlier one may still be to come; and who leaves gets nothing new.
+        """
+        if self.quiet_until is None or not (self.leaving or is_ordered(spec)):
+            return None
+        return Hold(
+            "DecisionsUnsettled",
+            "the placement's decisions, which somebody else writes, changed a moment ago; they are "
+            "acted upon when they have not changed for the quiet period",
+        )
 
     @property
     def is_torn(self) -> bool:
@@ -76,7 +94,7 @@ def read_selection(
         return Reading(select(groups, named))
     selected = {cluster for group in groups for cluster in group.clusters}
     kept = [group for group in before.without(selected).groups if group.clusters]
-    return Reading(select([*groups, *kept], named), None, quiet_until)
+    return Reading(select([*groups, *kept], named), None, quiet_until, bool(kept))
 
 
 def _decided_here(placement: Placement, policy: Policy) -> bool:

@@ -52,6 +52,8 @@ class Terms:
     """Whether the selection could be read; where not, nobody is taken to have left."""
     blind_since: datetime | None = None
     """Since when news may be missing."""
+    unsettled: Hold | None = None
+    """That the selection may still be half written (row 15)."""
 
 
 def reselected(
@@ -75,7 +77,7 @@ def rollout_on(
     staging: Staging,
     standings: Mapping[str, Standing],
     timing: Timing,
-    passed: frozenset[str],
+    head: Head,
     lost: Mapping[str, str],
     hold: Hold | None,
 ) -> Rollout:
@@ -84,12 +86,13 @@ def rollout_on(
         staging,
         standings,
         timing,
-        passed,
-        terms.intents.skipped,
-        dict(lost),
-        hold,
-        terms.intents.strict_tolerance,
-        terms.intents.held,
+        passed=head.passed,
+        skipped=head.skipped(terms.intents.waivers),
+        lost=dict(lost),
+        hold=hold,
+        strict_tolerance=terms.intents.strict_tolerance,
+        held=terms.intents.held,
+        unsettled=terms.unsettled,
     )
 
 

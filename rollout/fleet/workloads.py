@@ -299,6 +299,7 @@ class Workload(Membership[Share]):
             share.ref.raw if self._is_ocm else None,
             share.reading.hold is None,
             around.blind_since(),
+            share.reading.unsettled(spec),
         )
 
 

@@ -54,6 +54,10 @@ NOBODY = Asked()
 class Intents:
     """Everything that annotations ask for. Values that cannot be read are among ``problems``.
 
+    ``waivers`` are the clusters to skip, each with the revisions for which it is skipped ("": the one
+    that is current when the waiver is first seen). ``may_be_empty`` are mandatory decision groups that
+    may have no cluster, as ``str(GroupRef)``.
+
     ``profile`` is whose rules are asked for: ``strict``, ``ocm``, or "" for neither. ``health_gated``:
     an add-on has to be Available, too. ``aborted`` and ``undo`` name the revisions that they are about; ``undo_to`` the revision
     that is to be given back ("" the last that soaked). ``retry`` is a token: another one than the
@@ -61,13 +65,14 @@ class Intents:
     """
 
     paused: bool = False
-    skipped: frozenset[str] = frozenset()
+    waivers: Mapping[str, frozenset[str]] = field(default_factory=dict)
     held: frozenset[str] = frozenset()
     aborted: frozenset[str] = frozenset()
     retry: str = ""
     undo: str = ""
     undo_to: str = ""
     gates: tuple[GateRef, ...] = ()
+    may_be_empty: frozenset[str] = frozenset()
     rollback: RollbackMode = RollbackMode.MANUAL
     rollback_limit: Amount = A_QUARTER
     rollback_budget: Amount = A_QUARTER
@@ -100,25 +105,28 @@ def read_intents(annotations: Mapping[str, str], *, keeps_templates: bool = True
         for name in _OF_TEMPLATES
         if not keeps_templates and name in annotations
     ]
+    tolerance = _word(annotations, names.FAILURE_TOLERANCE, ("Soft", "Strict"), problems)
+    health_gate = _word(annotations, names.HEALTH_GATE, (names.AVAILABLE,), problems)
     return Intents(
-        _word(annotations, names.PAUSED, ("false", "true"), problems) == "true",
-        _listed(annotations, names.SKIP),
-        _listed(annotations, names.HOLD),
-        _revisions(annotations, names.ABORT, problems),
-        annotations.get(names.RETRY, "").strip(),
-        _revision(annotations, names.UNDO, problems),
-        _revision(annotations, names.UNDO_TO, problems),
-        _gates(annotations, problems),
-        _mode(annotations, problems),
-        _amount(annotations, names.ROLLBACK_CONCURRENCY, problems),
-        _amount(annotations, names.ROLLBACK_FAILURES, problems),
-        _limit(annotations, problems),
-        _instant(annotations, names.RELEASE_REMOVALS, problems),
-        _word(annotations, names.FAILURE_TOLERANCE, ("Soft", "Strict"), problems) == "Strict",
-        _word(annotations, names.SEMANTICS, PROFILES, problems),
-        _word(annotations, names.HEALTH_GATE, (names.AVAILABLE,), problems) == names.AVAILABLE,
-        read_asked(annotations),
-        tuple(problems),
+        paused=_word(annotations, names.PAUSED, ("false", "true"), problems) == "true",
+        waivers=_waivers(annotations, problems),
+        held=listed_in(annotations, names.HOLD),
+        aborted=_revisions(annotations, names.ABORT, problems),
+        retry=annotations.get(names.RETRY, "").strip(),
+        undo=_revision(annotations, names.UNDO, problems),
+        undo_to=_revision(annotations, names.UNDO_TO, problems),
+        gates=_gates(annotations, problems),
+        may_be_empty=listed_in(annotations, names.ALLOW_EMPTY_GROUPS),
+        rollback=_mode(annotations, problems),
+        rollback_limit=_amount(annotations, names.ROLLBACK_CONCURRENCY, problems),
+        rollback_budget=_amount(annotations, names.ROLLBACK_FAILURES, problems),
+        history_limit=_limit(annotations, problems),
+        released_until=_instant(annotations, names.RELEASE_REMOVALS, problems),
+        strict_tolerance=tolerance == "Strict",
+        profile=_word(annotations, names.SEMANTICS, PROFILES, problems),
+        health_gated=health_gate == names.AVAILABLE,
+        asked=read_asked(annotations),
+        problems=tuple(problems),
     )
 
 
@@ -149,9 +157,23 @@ def _instant(annotations: Mapping[str, str], name: str, problems: list[Problem])
     return found
 
 
-def _listed(annotations: Mapping[str, str], name: str) -> frozenset[str]:
+def listed_in(annotations: Mapping[str, str], name: str) -> frozenset[str]:
+    """The entries of an annotation that is a list with commas; empty where it is not set."""
     listed = annotations.get(name, "")
     return frozenset(part.strip() for part in listed.split(",") if part.strip())
+
+
+def _waivers(annotations: Mapping[str, str], problems: list[Problem]) -> dict[str, frozenset[str]]:
+    """Each entry is ``CLUSTER`` or ``CLUSTER@REVISION``."""
+    found: dict[str, frozenset[str]] = {}
+    for part in sorted(listed_in(annotations, names.SKIP)):
+        cluster, at, revision = part.partition("@")
+        if not cluster or (at and not _REVISION.match(revision)):
+            accepted = "a cluster, or CLUSTER@REVISION with the hash of a revision"
+            problems.append(_problem(names.SKIP, part, accepted))
+        else:
+            found[cluster] = found.get(cluster, frozenset()) | {revision}
+    return found
 
 
 _REVISION = re.compile(r"\A[0-9a-z]{6,64}\Z", re.ASCII)
@@ -160,7 +182,7 @@ _REVISION = re.compile(r"\A[0-9a-z]{6,64}\Z", re.ASCII)
 def _revisions(
     annotations: Mapping[str, str], name: str, problems: list[Problem]
 ) -> frozenset[str]:
-    found = _listed(annotations, name)
+    found = listed_in(annotations, name)
     for value in sorted(found):
         if not _REVISION.match(value):
             accepted = "the hash of a revision, as status.updateRevision and `rollout history` show"

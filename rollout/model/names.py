@@ -50,6 +50,9 @@ ABORT = "rollout-engine.io/abort"  # the revision that goes no further
 RETRY = "rollout-engine.io/retry"  # any text; another one than before retries what failed
 UNDO = "rollout-engine.io/undo"  # the revision that is taken back from its clusters
 UNDO_TO = "rollout-engine.io/undo-to"  # the revision that they get; default: what soaked last
+ALLOW_EMPTY_GROUPS = (
+    "rollout-engine.io/allow-empty-groups"  # mandatory decision groups that may have no cluster
+)
 GATES = "rollout-engine.io/gates"  # before:GROUP, after:GROUP; each asks for an Approval
 ROLLBACK = "rollout-engine.io/rollback"  # None | Manual (default) | Automatic
 ROLLBACK_CONCURRENCY = "rollout-engine.io/rollback-max-concurrency"  # a count or share, 25%

@@ -3,12 +3,18 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, Denied, Gone
 from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.instants import rfc3339_micro
-from rollout.model.intents import RollbackMode, read_intents
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, CONTROLLER_REVISION, Obj, Ref
+from rollout.model.intents import RollbackMode, listed_in, read_intents
+from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
+    CONTROLLER_REVISION,
+    MANAGED_CLUSTER,
+    Obj,
+    Ref,
+)
 from rollout.operate.given import refuse_rejected
 from rollout.operate.revisions import revisions
 from rollout.operate.told import Annotations, Edit, Told, Who, annotate, refuse_ocm
@@ -135,12 +141,16 @@ def _numbered(ref: Ref, kept: Mapping[int, str], number: int) -> str:
     return kept[number]
 
 
-def skip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
-    """Waive clusters: they are no members of their stages any more, and no failures.
+def skip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who, *, force: bool = False) -> Told:
+    """Waive clusters for the present revision: they are no members of their stages any more, and no
+    failures. A later revision asks for them again (safety contract S20).
 
-    Raises: ConfigError where profile ``ocm`` decides, Gone, HubError.
+    Args:
+        force: also names of clusters that do not exist (yet).
+
+    Raises: ConfigError where profile ``ocm`` decides or a cluster does not exist, Gone, HubError.
     """
-    return _include(hub, ref, _SKIP, frozenset(clusters), who)
+    return _include(hub, ref, _SKIP, frozenset(clusters), who, force)
 
 
 def unskip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
@@ -148,12 +158,15 @@ def unskip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
     return _exclude(hub, ref, _SKIP, frozenset(clusters), who)
 
 
-def hold(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
+def hold(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who, *, force: bool = False) -> Told:
     """Hands off these clusters for now: nothing is written to or removed from them; their stage waits.
 
-    Raises: ConfigError where profile ``ocm`` decides, Gone, HubError.
+    Args:
+        force: also names of clusters that do not exist (yet).
+
+    Raises: ConfigError where profile ``ocm`` decides or a cluster does not exist, Gone, HubError.
     """
-    return _include(hub, ref, _HOLD, frozenset(clusters), who)
+    return _include(hub, ref, _HOLD, frozenset(clusters), who, force)
 
 
 def release(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
@@ -161,11 +174,12 @@ def release(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
     return _exclude(hub, ref, _HOLD, frozenset(clusters), who)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _List:
     """An annotation that lists clusters, and what is said of those on it and of those taken off.
 
-    ``verb`` and ``back`` are the keys under which it is kept who asked.
+    ``verb`` and ``back`` are the keys under which it is kept who asked. ``for_revisions``: an entry
+    is ``CLUSTER@REVISION``, for each revision that is being rolled out.
     """
 
     annotation: str
@@ -173,39 +187,75 @@ class _List:
     on: str
     back: str
     off: str
-
-    def members(self, known: Annotations) -> frozenset[str]:
-        intents = read_intents({self.annotation: known.get(self.annotation, "")})
-        return intents.skipped if self.annotation == names.SKIP else intents.held
+    for_revisions: bool = False
 
 
-_SKIP = _List(names.SKIP, "skip", "skipped", "unskip", "no longer skipped")
-_HOLD = _List(names.HOLD, "hold", "held", "release", "released")
+_SKIP = _List(
+    annotation=names.SKIP,
+    verb="skip",
+    on="skipped",
+    back="unskip",
+    off="no longer skipped",
+    for_revisions=True,
+)
+_HOLD = _List(annotation=names.HOLD, verb="hold", on="held", back="release", off="released")
 
 
-def _include(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who) -> Told:
-    def decide(_: Obj, known: Annotations) -> Edit | str:
+def _cluster_in(entry: str) -> str:
+    return entry.partition("@")[0]
+
+
+def _include(
+    hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who, force: bool
+) -> Told:
+    if not force:
+        _refuse_unknown(hub, ref, asked, clusters)
+
+    def decide(obj: Obj, known: Annotations) -> Edit | str:
         refuse_ocm(ref, known, f"annotation {asked.annotation}")
-        listed = asked.members(known)
-        added = clusters - listed
-        if not added:
+        listed = listed_in(known, asked.annotation)
+        present = revisions(hub, ref, obj) if asked.for_revisions else frozenset()
+        wanted = frozenset(f"{c}@{r}" for c in clusters for r in present) or clusters
+        if wanted <= listed:
             return f"{asked.on} already: {_joined(clusters, ', ')}"
+        added = {_cluster_in(entry) for entry in wanted - listed}
+        others = {entry for entry in listed if _cluster_in(entry) not in clusters}
         keys = ",".join(f"{asked.verb}/{cluster}" for cluster in sorted(added))
         words = f"{asked.on}: {_joined(added, ', ')}"
-        return Edit({asked.annotation: _joined(listed | added)}, words, keys, (asked.back,))
+        if present:
+            words += f" (for revision {_joined(present, ', ')}; a later one asks for them again)"
+        return Edit({asked.annotation: _joined(others | wanted)}, words, keys, (asked.back,))
 
     return annotate(hub, ref, who, decide)
 
 
+def _refuse_unknown(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str]) -> None:
+    """Raises: ConfigError where one of the names is no cluster's."""
+    unknown: list[str] = []
+    for cluster in sorted(clusters):
+        try:
+            hub.get(Ref(MANAGED_CLUSTER, cluster))
+        except Gone:
+            unknown.append(cluster)
+        except Denied:
+            return  # whoever may not look at clusters may still name them
+    if unknown:
+        raise ConfigError(
+            f"{ref}: no cluster is called {', '.join(unknown)}; correct the name, or use --force to "
+            f"{asked.verb} a cluster that is still to come"
+        )
+
+
 def _exclude(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who) -> Told:
     def decide(_: Obj, known: Annotations) -> Edit | str:
-        listed = asked.members(known)
-        gone = (clusters or listed) & listed
+        listed = listed_in(known, asked.annotation)
+        on = {_cluster_in(entry) for entry in listed}
+        gone = (clusters or on) & on
         if not gone:
             return (
                 f"not {asked.on}: {_joined(clusters, ', ')}" if clusters else f"none is {asked.on}"
             )
-        left = listed - gone
+        left = {entry for entry in listed if _cluster_in(entry) not in gone}
         return Edit(
             {asked.annotation: _joined(left) if left else None},
             f"{asked.off}: {_joined(gone, ', ')}",

@@ -26,6 +26,7 @@ OF_REVISION = (
     "RolledBack",
     "RollbackHalted",
     "UnknownApprovalGroup",
+    "DecisionsUnsettled",
 )
 """Holds of one revision: they say nothing against the placement, and end with the revision."""
 

@@ -74,6 +74,8 @@ class Head:
     """The part of the record that is about the rollout as a whole.
 
     ``opened`` are the gates that have opened for the revision, ``retried`` the last token of a retry.
+    ``waived`` are clusters that a person skipped without naming a revision, each with the one that was
+    current when that was first seen: it counts for no other (S20).
     """
 
     revision: str = ""
@@ -85,6 +87,21 @@ class Head:
     opened: frozenset[str] = frozenset()
     retried: str = ""
     rollback: Rollback | None = None
+    waived: Mapping[str, str] = field(default_factory=dict)
+
+    def waiving(self, waivers: Mapping[str, frozenset[str]]) -> "Head":
+        """With what is to be remembered of these waivers while ``revision`` is the present one."""
+        first = {c: self.waived.get(c, self.revision) for c, of in waivers.items() if "" in of}
+        return self if first == self.waived else replace(self, waived=first)
+
+    def skipped(self, waivers: Mapping[str, frozenset[str]]) -> frozenset[str]:
+        """The clusters that are waived for the present revision."""
+        mine = self.revision
+        return frozenset(
+            c
+            for c, of in waivers.items()
+            if mine in of or ("" in of and self.waived.get(c) == mine)
+        )
 
     def gave(self, standing: Standing) -> bool:
         """Whether a rollback that is going on gave the cluster what it is on."""
@@ -173,6 +190,11 @@ def head_text(head: Head) -> str:
             "began": rfc3339_micro(back.began),
             "to": back.to,
         }
+    if head.waived:
+        waived: dict[str, list[str]] = {}
+        for cluster, revision in sorted(head.waived.items()):
+            waived.setdefault(revision, []).append(cluster)
+        optional["waived"] = waived
     return json.dumps(
         {
             "format": FORMAT,
@@ -244,7 +266,17 @@ def _read_head(text: object) -> Head:
         _strings(body.get("opened")),
         str(body.get("retried") or ""),
         _read_rollback(body.get("rollback")),
+        _read_waived(body.get("waived")),
     )
+
+
+def _read_waived(raw: object) -> dict[str, str]:
+    by_revision = raw if isinstance(raw, dict) else {}
+    return {
+        cluster: revision
+        for revision, clusters in by_revision.items()
+        for cluster in _strings(clusters)
+    }
 
 
 def _read_rollback(raw: object) -> Rollback | None:

@@ -5,7 +5,7 @@ The words are those of docs/semantics.md: a *touch* writes a revision to a clust
 """
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Protocol
@@ -166,12 +166,14 @@ class Selection:
 
     ``groups`` is ordered by (index, name), clusters by name, none named twice: `select` sees to it.
     ``named`` are the group names of the placement's spec; ``seen`` the mandatory groups (as
-    ``str(GroupRef)``) that had members in this revision.
+    ``str(GroupRef)``) that had members in this revision; ``may_be_empty`` those, in the same words,
+    that a person allows to have none.
     """
 
     groups: tuple[Group, ...] = ()
     named: frozenset[str] = frozenset()
     seen: frozenset[str] = frozenset()
+    may_be_empty: frozenset[str] = frozenset()
 
     @property
     def total(self) -> int:
@@ -183,7 +185,7 @@ class Selection:
             Group(g.index, g.name, tuple(c for c in g.clusters if c not in clusters))
             for g in self.groups
         )
-        return Selection(groups, self.named, self.seen)
+        return replace(self, groups=groups)
 
 
 def select(
@@ -220,7 +222,8 @@ class Rollout:
     revision; ``skipped`` the clusters a person waived; ``lost`` the stage key of each lost cluster;
     ``hold`` a reason from outside (paused, torn decisions). With ``strict_tolerance`` failures
     caused by touches stay within budget + 1 (failure-tolerance: Strict). ``held`` are the clusters
-    that a person asked not to touch; ``checkpoints`` the gates at the stages.
+    that a person asked not to touch; ``checkpoints`` the gates at the stages. ``unsettled`` says that
+    the selection may still be half written: then nothing is touched and nothing passes (row 15).
     """
 
     revision: str
@@ -234,6 +237,7 @@ class Rollout:
     strict_tolerance: bool = False
     held: frozenset[str] = frozenset()
     checkpoints: tuple[Checkpoint, ...] = ()
+    unsettled: Hold | None = None
 
 
 @dataclass(frozen=True, slots=True)

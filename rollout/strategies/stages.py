@@ -10,6 +10,7 @@ Source: semantics rows 3-5, 13, 14; OCM's rolloutStrategy API.
 from collections import Counter
 from datetime import timedelta
 
+from rollout.model import names
 from rollout.model.amounts import Amount
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
@@ -66,6 +67,14 @@ def _mandatory(
                 taken[key] = Stage(
                     keys[key], _title(group), (group,), budget=NONE_TOLERATED, mandatory=True
                 )
+        if not matched:
+            taken[-1, str(ref)] = Stage(
+                f"{ref.name}/0" if ref.name else str(ref),
+                str(ref),
+                (Group(ref.index, ref.name, ()),),
+                budget=NONE_TOLERATED,
+                mandatory=True,
+            )
         if not any(group.clusters for group in matched):
             hold = hold or _absent(ref, bool(matched), selection)
     rest = tuple(g for g in selection.groups if (g.index, g.name) not in taken)
@@ -73,15 +82,26 @@ def _mandatory(
 
 
 def _absent(ref: GroupRef, has_group: bool, selection: Selection) -> Hold | None:
-    """Row 13: a group nobody knows holds; one the spec names may be empty, but not emptied."""
+    """Row 13: a mandatory group without a member proves nothing, so it holds.
+
+    A person may allow a group to be empty from the start, but not to lose the members it had.
+    """
     if str(ref) in selection.seen:
         return Hold(
             "MandatoryGroupEmptied",
             f"mandatory decision group {ref} had clusters in this revision and has none now; "
             "select clusters for it, or take it out of mandatoryDecisionGroups",
         )
-    if has_group or (ref.name and ref.name in selection.named):
+    if str(ref) in selection.may_be_empty:
         return None
+    if has_group or (ref.name and ref.name in selection.named):
+        return Hold(
+            "MandatoryGroupEmpty",
+            f"mandatory decision group {ref} has no cluster: select clusters for it (its "
+            "groupClusterSelector, or the placement's predicates and numberOfClusters, match none), "
+            f"take it out of mandatoryDecisionGroups, or allow it by annotation "
+            f"{names.ALLOW_EMPTY_GROUPS}: {ref}",
+        )
     known = sorted(selection.named | {g.name for g in selection.groups if g.name})
     return Hold(
         "UnknownDecisionGroup",
@@ -93,6 +113,11 @@ def _absent(ref: GroupRef, has_group: bool, selection: Selection) -> Hold | None
 def soak_of(spec: RolloutSpec, settle: timedelta = timedelta(0)) -> timedelta:
     """How long success must stand: minSuccessTime (which All ignores), at least ``settle``."""
     return max(timedelta(0) if spec.type == "All" else spec.min_success_time, settle)
+
+
+def is_ordered(spec: RolloutSpec) -> bool:
+    """Whether some clusters come before others. A strategy of a plugin is taken to have an order."""
+    return spec.type != "All" and (spec.type != "Progressive" or bool(spec.mandatory))
 
 
 def had_members(spec: RolloutSpec, selection: Selection) -> frozenset[str]:

@@ -183,7 +183,28 @@ def choose(
     settled: tuple[Settled, ...],
     recheck_at: datetime | None,
 ) -> Step:
-    """From counts to a step. Cost: O(stages + clusters touched)."""
+    """From counts to a step. Cost: O(stages + clusters touched).
+
+    While the selection is unsettled (row 15) the answer is the same, unless something would be
+    touched, passed or opened: then it is held instead. A rollout that waits for nothing is not held.
+    """
+    selected = any(phase is not Phase.LOST for c in censuses for phase in c.phases)
+    absent = rollout.staging.hold or (None if selected else NO_TARGETS)
+    if absent is not None and rollout.unsettled is not None:
+        absent = rollout.unsettled  # what is missing may still be written
+    step = _choose(rollout, censuses, settled, recheck_at, rollout.hold or absent)
+    if rollout.unsettled is None or not (step.touch or step.passed or step.opened):
+        return step
+    return _choose(rollout, censuses, settled, recheck_at, rollout.unsettled)
+
+
+def _choose(
+    rollout: Rollout,
+    censuses: Sequence[Census],
+    settled: tuple[Settled, ...],
+    recheck_at: datetime | None,
+    hold: Hold | None,
+) -> Step:
     stages = rollout.staging.stages
     sizes = [_members(census) for census in censuses]
     fleet = _fleet_scope(rollout, censuses, sum(sizes))
@@ -191,8 +212,6 @@ def choose(
         _scope(stage.budget.of(size) if stage.budget else None, [census])
         for stage, census, size in zip(stages, censuses, sizes, strict=True)
     ]
-    selected = sum(sizes) + sum(c.phases.get(Phase.SKIPPED, 0) for c in censuses)
-    hold = rollout.hold or rollout.staging.hold or (None if selected else NO_TARGETS)
     halt = _breach(rollout, fleet, scopes)
     found = _Found()
     is_open = True

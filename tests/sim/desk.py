@@ -24,24 +24,30 @@ WEB = Ref(REPLICA_SET, "default/web")
 
 
 class Desk:
-    """The fleet hears of everything that is written to the hub, at once."""
+    """The fleet hears of everything that is written to the hub, at once. The documents have been there
+    for as long as decisions must be still (row 15).
+    """
 
     def __init__(self, documents: Iterable[Obj] = (), policy: Policy = DEFAULT) -> None:
-        self.clock = VirtualClock(T0)
+        self.clock = VirtualClock(T0 - policy.quiet)
         self.hub = MemoryHub(self.clock)
         self._policy = policy
         self.restarted()
         for document in documents:
             self.add(document)
+        self.clock.advance(policy.quiet)
 
     def restarted(self) -> "Desk":
-        """The fleet forgets everything, and hears again only of what is there."""
+        """The fleet forgets everything, and hears again only of what is there: for so long already that
+        decisions count as still.
+        """
         self.fleet = fleet = Fleet(self._policy)
         for kind in WATCHED:
             listing = self.hub.list(kind)
             for obj in listing.items:
                 version = int(obj["metadata"]["resourceVersion"])
-                fleet.apply(Event(ref_of(kind, obj), Change.ADDED, obj, version), self.clock.now())
+                seen = self.clock.now() - self._policy.quiet
+                fleet.apply(Event(ref_of(kind, obj), Change.ADDED, obj, version), seen)
             self.hub.watch(kind, listing.version, self._heard)
         return self
 
