@@ -8,6 +8,7 @@ from rollout.strategies.base import Standing
 from tests.fleets import T0
 
 SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
+LATER = T0 + timedelta(days=365)
 IN_FLIGHT = [Standing("a", "r1", T0)]
 
 
@@ -15,11 +16,11 @@ def test_a_rollout_without_end_remembers_no_more_than_so_many_outages() -> None:
     """Those become one between which the least time passed; none is forgotten (R8)."""
     news = [(T0 + i * MIN, T0 + i * MIN + SEC) for i in range(3 * OUTAGES_KEPT)]
     close = (T0 + 7 * MIN + 2 * SEC, T0 + 7 * MIN + 3 * SEC)
-    kept = relevant_outages(Head(), [*news[: OUTAGES_KEPT - 1], news[-1], close], IN_FLIGHT)
+    kept = relevant_outages(Head(), [*news[: OUTAGES_KEPT - 1], news[-1], close], IN_FLIGHT, LATER)
     assert len(kept) == OUTAGES_KEPT
     assert (news[7][0], close[1]) in kept
 
-    all_kept = relevant_outages(Head(), news, IN_FLIGHT)
+    all_kept = relevant_outages(Head(), news, IN_FLIGHT, LATER)
     assert len(all_kept) == OUTAGES_KEPT
     assert all(any(b <= begin and end <= e for b, e in all_kept) for begin, end in news)
     assert list(all_kept) == sorted(all_kept)
@@ -27,5 +28,5 @@ def test_a_rollout_without_end_remembers_no_more_than_so_many_outages() -> None:
 
 def test_outages_before_the_first_touch_in_flight_are_forgotten() -> None:
     past, present = (T0 - 2 * MIN, T0 - MIN), (T0 + MIN, T0 + 2 * MIN)
-    assert relevant_outages(Head(outages=(past,)), [present], IN_FLIGHT) == (present,)
-    assert relevant_outages(Head(outages=(past, present)), [], []) == ()
+    assert relevant_outages(Head(outages=(past,)), [present], IN_FLIGHT, LATER) == (present,)
+    assert relevant_outages(Head(outages=(past, present)), [], [], LATER) == ()

@@ -220,7 +220,8 @@ FAILED = "False/AddonManifestAppliedFailed"
 def test_health_follows_from_configurations_and_conditions(
     cluster: ClusterAddOn, health: Health, reason: str
 ) -> None:
-    assert read_health(cluster, gate=False) == (health, reason)
+    found = read_health(cluster, gate=False)
+    assert (found.health, found.reason) == (health, reason)
 
 
 @pytest.mark.parametrize(

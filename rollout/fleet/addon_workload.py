@@ -262,7 +262,8 @@ class AddOnWorkload(Membership[Share]):
         content = self._content(cluster, installed, share)
         report = read_health(installed, gate=self._is_gated)
         reported = read_as_ocm(installed) if self._is_ocm else None
-        return Observation(content, report.health, report.reason, reported=reported)
+        health, reason, token = report
+        return Observation(content, health, reason, reported=reported, token=token)
 
     def _content(self, cluster: str, installed: ClusterAddOn, share: Share) -> str:
         """The revision that what it carries amounts to."""

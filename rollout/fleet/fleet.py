@@ -315,12 +315,25 @@ class Fleet:
     def blind_since(self) -> datetime | None:
         return self._outages.blind_since
 
+    def began_at(self) -> datetime | None:
+        """When this process had read everything, where nothing else tells how long nobody looked."""
+        return self._outages.began_at
+
     def blind(self, what: Hashable, since: datetime | None) -> None:
         """News of ``what`` may be missing since then (None: no more): until `out_of_touch` tells of the
         whole span, nothing that came due since is taken for decided (row 20).
         """
         if self._outages.blind(what, since):
             self._restate()
+
+    def began(self, last_sign: datetime | None, now: datetime) -> None:
+        """All was read for the first time. ``last_sign``: of the process before, by its lease (None: by
+        what each record says last).
+        """
+        if last_sign is None:
+            self._outages.began_at = now
+        else:
+            self.out_of_touch(min(last_sign, now), now)
 
     def out_of_touch(self, begin: datetime, end: datetime) -> None:
         """The hub was out of touch from ``begin`` to ``end``: no deadline runs in between, nor for

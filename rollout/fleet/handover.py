@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from rollout.fleet.observations import Observation, rebuilt
+from rollout.fleet.observations import Observation, is_broken, rebuilt
 from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.terms import Terms
 from rollout.planning.record import Head
@@ -46,8 +46,8 @@ def _ended(rollout: Rollout, now: datetime) -> dict[str, Standing]:
 def _broken(
     terms: Terms, rollout: Rollout, observations: Mapping[str, Observation], now: datetime
 ) -> dict[str, Standing]:
-    """Success that was still to soak, and is gone. Since when, nobody knows: it may not have been
-    unbroken for long enough (row 8). Other content says nothing: an older revision with a cluster's
+    """Success that was still to soak, and is gone, or is stamped otherwise than before. Since when,
+    nobody knows: it may not have been unbroken for long enough (row 8). Other content says nothing: an older revision with a cluster's
     own configurations over it cannot be told from others by a new process.
     """
     found: dict[str, Standing] = {}
@@ -58,6 +58,8 @@ def _broken(
         is_the_same = seen is not None and seen.content == known.revision
         if seen is None or (is_the_same and seen.health is not known.health):
             found[cluster] = replace(known, health=Health.SILENT, since=now)
+        elif is_the_same and is_broken(known, seen):
+            found[cluster] = replace(known, since=now, token=seen.token)
     return found
 
 

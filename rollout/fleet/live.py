@@ -77,6 +77,13 @@ class LiveRollout(Standings):
             Rollout(record.head.revision, Staging(), standings, passed=record.head.passed), now
         )
 
+    def missed(self, begin: datetime, end: datetime) -> None:
+        """Nobody looked after this rollout from the last word of its record until this process had read
+        everything: neither deadlines nor soaks ran.
+        """
+        if begin < end:
+            self.book.set_head(replace(self.head, outages=(*self.head.outages, (begin, end))))
+
     def agree(self, terms: Terms, available: Callable[[str], bool], now: datetime) -> None:
         """Roll out on these terms from now on.
 
@@ -89,7 +96,7 @@ class LiveRollout(Standings):
         before, self._terms = self._terms, terms
         self._keeps_watch = terms.as_ocm is None
         head = self.head
-        outages = relevant_outages(head, terms.outages, self.ledger.standings.values())
+        outages = relevant_outages(head, terms.outages, self.ledger.standings.values(), now)
         was = not_heard_in(self.ledger.rollout, outages, terms.blind_since)
         settled = carried_over(before, terms, was, self.observations, head, self.soaked, now)
         if terms.revision != self.head.revision:

@@ -48,6 +48,8 @@ class Surroundings(Protocol):
 
     def blind_since(self) -> datetime | None: ...
 
+    def began_at(self) -> datetime | None: ...
+
     def approvals(self, workload: Ref, namespace: str) -> tuple[Approval, ...]: ...
 
 
@@ -96,8 +98,12 @@ class Membership(Generic[S]):
         live = LiveRollout(self.ref, placement, uid, now, namespace)
         shelf = around.record(self.ref, placement)
         live.witness = around.witness
+        live.is_blind = lambda: around.blind_since() is not None
         live.book.load(shelf)
         live.restore(shelf.record, now)
+        began, last = around.began_at(), shelf.record.last_sign()
+        if began is not None and last is not None:
+            live.missed(last, began + around.policy.lease)
         return live
 
     def deal(

@@ -28,6 +28,8 @@ class Observation:
     started_at: datetime | None = None
     reported: Reported | None = None
     is_brought: bool = True
+    token: str = ""
+    """What the agent stamped success with, see `Standing.token`."""
 
 
 def unbrought(revision: str, reason: str) -> Observation:
@@ -50,8 +52,14 @@ def stand(
     seen: Observation | None,
     revision: str,
     now: datetime,
+    *,
+    missed: bool = False,
 ) -> Standing | None:
-    """The standing after an observation. None: never touched."""
+    """The standing after an observation. None: never touched.
+
+    ``missed``: news may have been missed since the last observation. Then success counts as unbroken
+    only where the agent stamps it as before.
+    """
     if seen is None:
         return None if standing is None else _silent(standing, now)
     if standing is None or (seen.content != standing.revision and seen.content == revision):
@@ -60,11 +68,19 @@ def stand(
         return _silent(standing, now)
     if standing.verdict is Verdict.SOAKED:
         return standing
-    if seen.health is standing.health:
-        reason = standing.reason if standing.verdict else seen.reason
-        return standing if reason == standing.reason else replace(standing, reason=reason)
     reason = standing.reason if standing.verdict else seen.reason
-    return replace(standing, health=seen.health, since=now, reason=reason)
+    is_the_same = seen.health is standing.health and not (missed and is_broken(standing, seen))
+    since = standing.since if is_the_same else now
+    if (since, reason, seen.token) == (standing.since, standing.reason, standing.token):
+        return standing
+    return replace(standing, health=seen.health, since=since, reason=reason, token=seen.token)
+
+
+def is_broken(standing: Standing, seen: Observation) -> bool:
+    """Whether success may have broken and come back between the two, as far as its stamp tells."""
+    if standing.health is not Health.SUCCEEDED:
+        return False
+    return not seen.token or seen.token != standing.token
 
 
 def _silent(standing: Standing, now: datetime) -> Standing:
@@ -82,7 +98,9 @@ def rebuilt(cluster: str, seen: Observation, revision: str, now: datetime) -> St
     touched = min(started, now) if started else now
     if seen.health is Health.SUCCEEDED:
         touched = now  # when it succeeded nobody knows any more: that is no time-out
-    standing = Standing(cluster, seen.content, touched, seen.health, now, None, seen.reason)
+    standing = Standing(
+        cluster, seen.content, touched, seen.health, now, None, seen.reason, seen.token
+    )
     if seen.content != revision and seen.health is Health.SUCCEEDED:
         return replace(standing, verdict=Verdict.SOAKED)
     return standing

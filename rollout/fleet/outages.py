@@ -1,4 +1,4 @@
-"""When was the hub out of touch? Deadlines do not run then, nor for one lease after (row 20)."""
+"""When was the hub out of touch? Deadlines and soaks do not run then, nor for one lease after (rows 8, 20)."""
 
 from collections.abc import Hashable
 from datetime import datetime, timedelta
@@ -13,6 +13,8 @@ class Outages:
 
     def __init__(self) -> None:
         self.spans: Spans = ()
+        self.began_at: datetime | None = None
+        """When this process had read everything, where no lease told when the one before it lived."""
         self._open: dict[Hashable, datetime] = {}
 
     @property

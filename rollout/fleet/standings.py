@@ -4,7 +4,7 @@ What is known is kept twice: in the ledger, from which steps are decided, and in
 which outlive the process. All instants come from outside, on the hub's clock.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -40,6 +40,7 @@ class Standings:
         self.soaked = Soaked()
         self.losses = Losses()
         self._keeps_watch = True  # over what the clusters carry
+        self.is_blind: Callable[[], bool] = lambda: False  # whether news may be missing now
 
     @property
     def revision(self) -> str:
@@ -77,7 +78,7 @@ class Standings:
             known = concluded(known, self.ledger.rollout.timing, now)
         # What was taken back is not taken over again: it is drift.
         wanted = "" if before is not None and self.head.gave(before) else self.revision
-        after = stand(cluster, known, seen, wanted, now)
+        after = stand(cluster, known, seen, wanted, now, missed=self.is_blind())
         is_new = after is not None and (before is None or before.revision != after.revision)
         if is_new and seen is not None and not seen.is_brought:
             self._unbrought.begin(cluster, before)

@@ -128,9 +128,13 @@ def _gates_in(terms: Terms, placement: str) -> list[GateRef]:
 
 
 def relevant_outages(
-    head: Head, news: Iterable[tuple[datetime, datetime]], standings: Iterable[Standing]
+    head: Head,
+    news: Iterable[tuple[datetime, datetime]],
+    standings: Iterable[Standing],
+    now: datetime,
 ) -> tuple[tuple[datetime, datetime], ...]:
-    """Outages of this process and of those before, as far as a cluster was touched before.
+    """Outages of this process and of those before: those that are not over, and those before which a
+    cluster was touched that is still on its way.
 
     So many are remembered; then those become one between which the least time passed: a deadline is
     rather late than early (R8).
@@ -138,7 +142,7 @@ def relevant_outages(
     open_since = min((s.touched for s in standings if s.verdict is None), default=None)
     merged: list[tuple[datetime, datetime]] = []
     for begin, end in sorted({*head.outages, *news}):
-        if open_since is None or end <= open_since:
+        if end <= now and (open_since is None or end <= open_since):
             continue
         if merged and begin <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))

@@ -167,7 +167,13 @@ class Workload(Membership[Share]):
         report = read_report(work, self.rules(work))
         reported = work_status(work.generation, work.conditions) if self._is_ocm else None
         return Observation(
-            work.content, report.health, report.reason, work.revision, work.started_at, reported
+            work.content,
+            report.health,
+            report.reason,
+            work.revision,
+            work.started_at,
+            reported,
+            token=report.token,
         )
 
     @property

@@ -13,7 +13,7 @@ from rollout.hub.kube_access import Access
 from rollout.hub.kube_calls import Calls
 from rollout.hub.kube_crew import Crew
 from rollout.hub.kube_reflector import Reflector, State
-from rollout.hub.kube_session import Session, Times
+from rollout.hub.kube_session import Heard, Session, Times
 from rollout.model.kinds import Kind, Obj, Ref
 
 T = TypeVar("T")
@@ -34,6 +34,7 @@ class KubeHub:
             names.
         patience: seconds for which a list is repeated while the server cannot answer; one of a kind
             that is not ours is not, since others serve it, if anybody does.
+        heard: is told what time the server says it is.
 
     Raises: ConfigError where the configuration cannot be used. No connection is made yet.
     """
@@ -45,8 +46,9 @@ class KubeHub:
         only: Mapping[Kind, str] | None = None,
         times: Times | None = None,
         patience: float = LIST_SECONDS,
+        heard: Heard | None = None,
     ) -> None:
-        self.session = Session(access, times)
+        self.session = Session(access, times, heard)
         self.calls = Calls(self.session, only or {})
         self.crew = Crew(self.calls)
         self._patience = patience

@@ -12,6 +12,8 @@ from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
 import aiohttp
@@ -26,10 +28,15 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
+Heard = Callable[[datetime, float, float], object]
+"""Is told what time the server says it is; when it was asked and when it answered, on the monotonic
+clock, in seconds. Called on the loop's thread."""
+
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
 _UNAUTHORIZED = 401
 _CLOSING_SECONDS = 5.0
+_HEAR_SECONDS = 0.05
 _PLUGIN_SECONDS = 60.0  # a credential plugin may ask a person
 
 SSLProtocol.max_size = 32 << 10  # a buffer of asyncio's 256 KB for each connection would be 20 MB
@@ -62,8 +69,15 @@ class Answer:
 class Session:
     """A way to one API server. Raises ConfigError where its configuration cannot be used."""
 
-    def __init__(self, access: Access | None = None, times: Times | None = None) -> None:
+    def __init__(
+        self,
+        access: Access | None = None,
+        times: Times | None = None,
+        heard: Heard | None = None,
+    ) -> None:
         self.times = times or Times()
+        self._heard = heard
+        self._hear_at = 0.0
         self._loop = Loop()
         self._thread = threading.Thread(target=self._serve, name="kube", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
@@ -216,13 +230,28 @@ class Session:
         timeout: aiohttp.ClientTimeout,
     ) -> Answer:
         headers = await self._headers(content_type if body is not None else None)
+        sent = self.elapsed()
         try:
             async with self._http.request(
                 method, self._url(path), data=body, headers=headers, timeout=timeout, **self._extra
             ) as response:
+                self._hear(response.headers.get("Date"), sent)
                 return Answer(response.status, await response.read(), response.headers)
         except _BROKEN as error:
             raise Unavailable(f"{method} {_short(path)}: {_said(error)}") from error
+
+    def _hear(self, date: str | None, sent: float) -> None:
+        """What time the server says it is: once in a while, since it costs a little to read."""
+        received = self.elapsed()
+        if self._heard is None or date is None or received < self._hear_at:
+            return
+        try:
+            told = parsedate_to_datetime(date)
+        except ValueError:
+            return
+        if told.tzinfo is not None:
+            self._hear_at = received + _HEAR_SECONDS
+            self._heard(told, sent, received)
 
     @asynccontextmanager
     async def stream(self, path: str) -> AsyncIterator[AsyncIterator[bytes]]:

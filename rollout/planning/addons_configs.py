@@ -18,7 +18,7 @@ from rollout.model.kinds import Obj
 from rollout.strategies.base import Health
 from rollout.strategies.ocm import Status
 from rollout.strategies.ocm_step import Reported
-from rollout.strategies.states import Report
+from rollout.strategies.states import Report, token_of
 
 NOT_READY = "progressing... work is not ready"
 MISMATCH = "progressing... mca and work configs mismatch"
@@ -230,7 +230,7 @@ def read_health(addon: ClusterAddOn, *, gate: bool) -> Report:
     if is_applied(addon) and message not in (NOT_READY, MISMATCH, NO_WORKS):
         if degraded is not None and degraded.is_true:
             return Report(Health.FAILED, "Degraded")
-        return _gated(addon) if gate else Report(Health.SUCCEEDED)
+        return _gated(addon) if gate else Report(Health.SUCCEEDED, token=_token(addon))
     if reason in ("Failed", "ConfigurationUnsupported"):
         return Report(Health.FAILED, reason)
     if reason != "Progressing" or message in (MISMATCH, NO_WORKS):
@@ -247,7 +247,14 @@ def _gated(addon: ClusterAddOn) -> Report:
     available = addon.conditions.get(names.AVAILABLE)
     if available is None or available.status == "Unknown":
         return Report(Health.PROGRESSING)
-    return Report(Health.SUCCEEDED) if available.is_true else Report(Health.FAILED, "Unavailable")
+    if not available.is_true:
+        return Report(Health.FAILED, "Unavailable")
+    return Report(Health.SUCCEEDED, token=_token(addon))
+
+
+def _token(addon: ClusterAddOn) -> str:
+    kinds = (names.PROGRESSING, names.MANIFEST_APPLIED, names.DEGRADED, names.AVAILABLE)
+    return token_of(*(addon.conditions.get(kind) for kind in kinds))
 
 
 def read_as_ocm(addon: ClusterAddOn) -> Reported:

@@ -121,6 +121,13 @@ class Record:
     lines: Mapping[str, Line] = field(default_factory=dict)
     places: Mapping[str, int] = field(default_factory=dict)
 
+    def last_sign(self) -> datetime | None:
+        """The latest instant at which its writer surely lived; None where it tells of none."""
+        standings = [line.standing for line in self.lines.values() if line.standing is not None]
+        told = [at for s in standings for at in (s.touched, s.since) if at is not None]
+        told += [begin for begin, _ in self.head.outages]
+        return max(told, default=None)
+
 
 def record_id(workload: Ref, placement: str) -> str:
     """A short name, safe in labels, for one (workload, placementRef)."""
@@ -161,6 +168,8 @@ def line_text(cluster: str, line: Line) -> str:
             body["verdict"] = standing.verdict.value
         if standing.reason:
             body["reason"] = standing.reason
+        if standing.token:
+            body["token"] = standing.token
     if line.cause:
         body["cause"] = line.cause
     if line.lost_from:
@@ -325,6 +334,7 @@ def _read_line(cluster: str, body: object) -> Line | None:
             parse_instant(body.get("since")),
             verdict,
             str(body.get("reason") or ""),
+            str(body.get("token") or ""),
         )
     if standing is None and not lost:
         return None

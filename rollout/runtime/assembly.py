@@ -65,7 +65,8 @@ class Surroundings:
 
     ``hub`` is the engine's. ``side`` is for the lease, events and reviews, so that these never wait
     behind a fleet's writes. ``io`` makes the way of the writes, given who is asked right before each;
-    ``side_io`` is the way of the events.
+    ``side_io`` is the way of the events. ``begin`` is called once, when this process has the lead and
+    before it reads anything; ``settled`` once, when everything is read.
     """
 
     hub: Hub
@@ -78,6 +79,7 @@ class Surroundings:
     in_touch: Callable[[Container[Kind]], bool] = lambda _: True
     sweep: Callable[[], None] = lambda: None
     settled: Callable[[], None] = lambda: None
+    begin: Callable[[], None] = lambda: None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +147,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
         in_touch=lambda: around.in_touch(fleet.essential),
         sweep=around.sweep,
         settled=around.settled,
+        begin=around.begin,
     )
 
     def leads() -> bool:

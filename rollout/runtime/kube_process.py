@@ -4,6 +4,7 @@ Who it is, what it answers on, its clock and alarms. What it does is put togethe
 `rollout.runtime.assembly`.
 """
 
+import logging
 import os
 import socket
 import uuid
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from rollout.clock import Clock, SteadyClock
+from rollout.clock import Clock, HubClock
 from rollout.errors import ConfigError
 from rollout.fleet.heartbeats import CLUSTER_NAME_LABEL
 from rollout.hub.base import OURS
@@ -28,7 +29,11 @@ from rollout.runtime.process import quiet_collector
 from rollout.runtime.timers import ApsTimers, Timers, Wake
 from rollout.settings import Settings, address
 
+log = logging.getLogger(__name__)
+
 LATE = timedelta(seconds=1)
+CLOCK_TOLERANCE = timedelta(seconds=2)
+"""This machine's clock may be so far off the API server's before that is worth a warning."""
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -72,6 +77,17 @@ def serve(settings: Settings, parts: Assembly) -> list[Server]:
     return servers
 
 
+def go_by(clock: HubClock) -> None:
+    """From now on decisions follow the API server's time. Says so where this machine's is another one."""
+    clock.settle()
+    error = clock.own_error()
+    if error is not None and abs(error) > CLOCK_TOLERANCE:
+        log.warning(
+            "this machine's clock is %+.1f s off the API server's; the server's time counts",
+            error.total_seconds(),
+        )
+
+
 class _Alarms:
     """The timers of a real process: two, so that looking after the lease never waits."""
 
@@ -109,9 +125,10 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Surroundings]:
     """The connections, clock and alarms of this process, closed at the end. Raises: ConfigError."""
     seconds = settings.write_timeout_seconds
     times = Times(connect=min(5.0, seconds), write=seconds)
-    hub = KubeHub(access, only={**OURS, LEASE: CLUSTER_NAME_LABEL}, times=times)
-    side = KubeHub(access, times=Times(min(5.0, seconds), seconds, seconds), patience=0.0)
-    clock = SteadyClock()
+    clock = HubClock()
+    hub = KubeHub(access, only={**OURS, LEASE: CLUSTER_NAME_LABEL}, times=times, heard=clock.heard)
+    side_times = Times(min(5.0, seconds), seconds, seconds)
+    side = KubeHub(access, times=side_times, patience=0.0, heard=clock.heard)
     alarms = _Alarms(clock)
     try:
         yield Surroundings(
@@ -125,6 +142,7 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Surroundings]:
             hub.is_watching,
             alarms.sweep,
             quiet_collector,
+            lambda: go_by(clock),
         )
     finally:
         alarms.close()

@@ -62,6 +62,7 @@ class Controller:
         in_touch: whether every watch has a connection; asked again and again.
         sweep: wakes timers that a step of the wall clock has delayed.
         settled: called once, when everything has been read for the first time.
+        begin: called once, when this process has the lead and before it reads anything.
         idle: waits for so many seconds, or until there is a message.
     """
 
@@ -75,11 +76,13 @@ class Controller:
         in_touch: Callable[[], bool] = lambda: True,
         sweep: Callable[[], None] = lambda: None,
         settled: Callable[[], None] = lambda: None,
+        begin: Callable[[], None] = lambda: None,
         idle: Callable[[float], object] | None = None,
     ) -> None:
         self.engine, self.candidate = engine, candidate
         self._fenced, self._clock = fenced, clock
         self._in_touch, self._sweep, self._settled = in_touch, sweep, settled
+        self._prepare: Callable[[], None] | None = begin
         self._idle = idle or self._listen
         self._nap = idle or threading.Event().wait  # whatever waits in the inbox
         self._started = False
@@ -205,10 +208,9 @@ class Controller:
         """Read everything. Returns False where that has to wait."""
         if self._start_at is not None and now < self._start_at:
             return False
-        before = self.candidate.predecessor
-        if self._start_at is None and before.renewed is not None:
-            # Nobody looked after the fleet since then; deadlines did not run (semantics row 20).
-            self.engine.fleet.out_of_touch(min(before.renewed, now), now)
+        if self._prepare is not None:
+            self._prepare()
+            self._prepare = None
         try:
             self.engine.start()
         except HubError as error:
@@ -218,6 +220,8 @@ class Controller:
             return False
         self._started, self._start_at = True, None
         now = self._turned_at = self._touched_at = self._clock.now()
+        # Nobody looked after the fleet since then: deadlines and soaks did not run (rows 8, 20).
+        self.engine.fleet.began(self.candidate.predecessor.renewed, now)
         self._heard_at = self.candidate.heard_at
         self._settled()
         log.info("everything is read; leading as %s", self.candidate.me)

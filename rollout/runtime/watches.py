@@ -90,13 +90,13 @@ class Watches:
             return
         if kind in self._fleet.watched or kind in self._stops:
             self._broken.setdefault(kind, now)
+        if kind in self._broken and kind in self._fleet.essential:
+            self._fleet.blind(kind, self._broken[kind])  # what is listed now may hide what happened
         try:
             self._read(kind, now)
         except HubError as error:
             log.warning("listing %s failed, it is tried again: %s", kind.plural, error)
             self._later(kind, now)
-            if kind in self._broken and kind in self._fleet.essential:
-                self._fleet.blind(kind, self._broken[kind])
             return
         self._fleet.blind(kind, None)
         if kind in self._missing:

@@ -72,7 +72,8 @@ class Standing:
 
     ``touched`` is the first attempt to write ``revision``; ``since`` is when the hub first saw this
     health, unbroken (both on the hub's clock; an agent's clock is never read). ``reason`` explains a
-    failure in one CamelCase word.
+    failure in one CamelCase word. ``token`` is what the agent stamped its success with: it is compared
+    with a later one where nobody watched meanwhile, and never read as a time (row 8).
     """
 
     cluster: str
@@ -82,6 +83,7 @@ class Standing:
     since: datetime | None = None
     verdict: Verdict | None = None
     reason: str = ""
+    token: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +92,8 @@ class Timing:
 
     ``soak`` is how long success must stand without a break; ``deadline`` (None: for ever) runs from
     the first attempt; ``grace`` is how long a failure may stand before it counts. ``outages`` are
-    the spans (from, to), ascending and disjoint, in which the hub was out of touch: deadlines do
-    not run in them (row 20). ``blind_since`` is when such a span began that is not over yet: news may
+    the spans (from, to), ascending and disjoint, in which the hub was out of touch: neither deadlines
+    nor soaks run in them (rows 8, 20). ``blind_since`` is when such a span began that is not over yet: news may
     be missing, so nothing that came due since then is taken for decided.
     """
 

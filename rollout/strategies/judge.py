@@ -67,7 +67,7 @@ def _by_the_clock(standing: Standing, timing: Timing, now: datetime) -> Judgemen
 def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     """Soaking, unless success came too late: then a failure that still recovers by soaking."""
     since = standing.since or standing.touched
-    soaked_at = since + timing.soak
+    soaked_at = _later(since, timing.soak, timing)
     if soaked_at <= now:
         return Judgement(Phase.SOAKED)
     if standing.verdict is Verdict.FAILED:
@@ -106,17 +106,22 @@ def _unfinished(standing: Standing, timing: Timing, now: datetime) -> Judgement:
 
 
 def limit_of(touched: datetime, timing: Timing) -> datetime | None:
-    """The instant by which success must have been reached; None without a deadline.
-
-    A span in which the hub was out of touch moves it by as much of the span as lay after the touch.
-    """
+    """The instant by which success must have been reached; None without a deadline."""
     if timing.deadline is None:
         return None
-    limit = touched + timing.deadline
+    return _later(touched, timing.deadline, timing)
+
+
+def _later(start: datetime, span: timedelta, timing: Timing) -> datetime:
+    """The instant at which this much time has been seen since ``start``.
+
+    A span in which the hub was out of touch moves it by as much of the span as lay after the start.
+    """
+    at = start + span
     for begin, end in timing.outages:
-        if end <= touched:
+        if end <= start:
             continue
-        if begin >= limit:
+        if begin >= at:
             break
-        limit += max(end - max(begin, touched), timedelta(0))
-    return limit
+        at += max(end - max(begin, start), timedelta(0))
+    return at

@@ -22,15 +22,19 @@ from typing import NamedTuple
 
 from rollout.model import names
 from rollout.model.conditions import Condition
+from rollout.model.instants import rfc3339_micro
 from rollout.model.work import Work
 from rollout.strategies.base import Health
 
 
 class Report(NamedTuple):
-    """An agent's report, read. ``reason`` is set for failures."""
+    """An agent's report, read. ``reason`` is set for failures; ``token`` is what success is stamped
+    with, "" where the agent stamps nothing.
+    """
 
     health: Health
     reason: str = ""
+    token: str = ""
 
 
 def read_report(work: Work, rules: frozenset[str]) -> Report:
@@ -53,7 +57,22 @@ def read_report(work: Work, rules: frozenset[str]) -> Report:
     if condition is None:
         return Report(Health.PROGRESSING)
     done = "False" if judged_by == names.PROGRESSING else "True"
-    return Report(Health.SUCCEEDED if condition.status == done else Health.PROGRESSING)
+    if condition.status != done:
+        return Report(Health.PROGRESSING)
+    degraded = work.conditions.get(names.DEGRADED) if names.DEGRADED in rules else None
+    return Report(Health.SUCCEEDED, token=token_of(condition, applied, degraded))
+
+
+def token_of(decisive: Condition | None, *others: Condition | None) -> str:
+    """The transition times of the conditions that success follows from, as one text to be compared.
+
+    Where any of them changed and changed back, the text is another one. "" where the decisive
+    condition has no transition time.
+    """
+    if decisive is None or decisive.since is None:
+        return ""
+    stamps = (c.since if c is not None else None for c in (decisive, *others))
+    return "/".join(rfc3339_micro(at) if at is not None else "" for at in stamps)
 
 
 def is_verified(rules: frozenset[str]) -> bool:
