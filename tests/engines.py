@@ -8,7 +8,7 @@ from typing import Any
 from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import CONFIG_MAP, REPLICA_SET, Kind, Ref
+from rollout.model.kinds import REPLICA_SET, ROLLOUT_RECORD, Kind, Ref
 from rollout.planning.plan import NOTHING, Create, Plan, Write
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.io import Done, InlineIo, Outcome, perform
@@ -22,7 +22,7 @@ A, B = Ref(REPLICA_SET, "default/a"), Ref(REPLICA_SET, "default/b")
 
 def note(name: str, value: str = "") -> Create:
     """A write that concerns no single cluster."""
-    ref = Ref(CONFIG_MAP, f"default/{name}")
+    ref = Ref(ROLLOUT_RECORD, f"default/{name}")
     return Create(ref, {"metadata": {"namespace": "default", "name": name}, "data": {"v": value}})
 
 
@@ -143,4 +143,4 @@ class Rig:
         return [(at - T0, key.removeprefix("default/")) for at, key in self.script.asked[since:]]
 
     def notes(self) -> list[str]:
-        return sorted(obj["metadata"]["name"] for obj in self.store.list(CONFIG_MAP).items)
+        return sorted(obj["metadata"]["name"] for obj in self.store.list(ROLLOUT_RECORD).items)

@@ -111,6 +111,9 @@ class Hub:
     def report(self, clusters: str, health: Health, reason: str = "") -> None:
         for cluster in clusters:
             known = self.works[cluster]
+            token = str(self.now) if health is SUCCEEDED else ""
+            if health is not known.health:
+                known = replace(known, token=token)
             self.works[cluster] = replace(known, health=health, reason=reason)
             self.live.observe(cluster, self.works[cluster], self.now)
 

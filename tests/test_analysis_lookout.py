@@ -13,7 +13,7 @@ from rollout.clock import VirtualClock
 from rollout.errors import Gone
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, PLACEMENT, Kind, Obj, Ref
+from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, ROLLOUT_RECORD, Kind, Obj, Ref
 from rollout.model.names import RECORD_LABEL
 from tests.cli.shapes import cluster, placement
 
@@ -70,16 +70,16 @@ def test_a_kind_that_nobody_asked_for_is_not_watched() -> None:
 def test_config_maps_of_others_count_nothing() -> None:
     hub = MemoryHub(VirtualClock(NOW))
     found = lookout(hub)
-    found.list(CONFIG_MAP)
+    found.list(ROLLOUT_RECORD)
     theirs: Obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": {}}
     ours = {**theirs, "metadata": {"labels": {RECORD_LABEL: "x"}}}
 
-    hub.create(Ref(CONFIG_MAP, "default/theirs"), theirs)
+    hub.create(Ref(ROLLOUT_RECORD, "default/theirs"), theirs)
     assert not found.changed()
-    hub.create(Ref(CONFIG_MAP, "default/ours"), ours)
+    hub.create(Ref(ROLLOUT_RECORD, "default/ours"), ours)
     assert found.changed()
 
-    assert [obj["metadata"]["name"] for obj in found.list(CONFIG_MAP).items] == ["ours"]
+    assert [obj["metadata"]["name"] for obj in found.list(ROLLOUT_RECORD).items] == ["ours"]
 
 
 def test_waiting_ends_with_a_change_or_with_the_time() -> None:

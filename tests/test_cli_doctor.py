@@ -24,12 +24,12 @@ from rollout.errors import Denied, Gone, Unavailable
 from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
-    CONFIG_MAP,
     KINDS,
     LEASE,
     MANIFEST_WORK,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
     Obj,
 )
 from rollout.runtime.permissions import ADDONS, ALWAYS
@@ -76,7 +76,7 @@ class Server:
         self.answers[path_of(MANIFEST_WORK)] = {
             "items": [written(OURS, "f:spec", MIN), written("work", "f:status", MIN)]
         }
-        self.answers[path_of(CONFIG_MAP)] = {"items": []}
+        self.answers[path_of(ROLLOUT_RECORD)] = {"items": []}
         self.refused: set[tuple[str, str]] = set()
         self.asked: list[Obj] = []
         self.fault: Exception | None = None
@@ -220,7 +220,7 @@ def spoil_field_of_addons(server: Server) -> None:
 
 def spoil_record(server: Server) -> None:
     page = {"metadata": {"name": "r-0", "namespace": "ns"}, "data": {"clusters.json": "{"}}
-    server.answers[path_of(CONFIG_MAP)]["items"].append(page)
+    server.answers[path_of(ROLLOUT_RECORD)]["items"].append(page)
 
 
 @pytest.mark.parametrize(
@@ -370,7 +370,7 @@ def test_leftovers_are_no_problem(server: Server) -> None:
                      "annotations": {"rollout-engine.io/owner": "ns/gone"}},
         "data": {"clusters.json": "{}", "head.json": "{}"},
     }  # fmt: skip
-    server.answers[path_of(CONFIG_MAP)]["items"].append(page)
+    server.answers[path_of(ROLLOUT_RECORD)]["items"].append(page)
     found = server.examine()
     assert problems(found) == []
     assert any("of workloads that are gone: ns/r-0" in f.what for f in found)

@@ -7,10 +7,10 @@ from rollout.errors import NotServed
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import (
-    CONFIG_MAP,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
     PLACEMENT,
+    ROLLOUT_RECORD,
     Kind,
     Obj,
     Ref,
@@ -127,7 +127,7 @@ def test_records_lie_in_the_placements_namespace_and_go_with_the_placement() -> 
     rig = canary()
 
     def records() -> list[Obj]:
-        found = rig.hub.list(CONFIG_MAP, "default").items
+        found = rig.hub.list(ROLLOUT_RECORD, "default").items
         return [o for o in found if names.RECORD_LABEL in (o["metadata"].get("labels") or {})]
 
     assert records()

@@ -8,14 +8,14 @@ import pytest
 from rollout.fleet.fleet import Fleet
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     KINDS,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Obj,
     Ref,
     ref_of,
@@ -209,10 +209,10 @@ def test_of_a_cluster_that_nobody_saw_leave_nobody_knows_that_it_was_well() -> N
 
 def test_a_page_that_is_deleted_or_spoilt_by_hand_is_written_again() -> None:
     d = Desk([*decided("a"), make.workload()]).converge()
-    pages = d.hub.list(CONFIG_MAP).items
+    pages = d.hub.list(ROLLOUT_RECORD).items
     assert pages
     for page in pages:
-        ref = ref_of(CONFIG_MAP, page)
+        ref = ref_of(ROLLOUT_RECORD, page)
         d.hub.patch(ref, {"data": dict.fromkeys(page["data"], "{")})
         assert d.converge().hub.get(ref)["data"] == page["data"]
         d.hub.delete(ref)
@@ -221,7 +221,7 @@ def test_a_page_that_is_deleted_or_spoilt_by_hand_is_written_again() -> None:
 
 def test_config_maps_of_others_are_none_of_ours() -> None:
     d = Desk([*decided("a"), make.workload()]).converge()
-    ref = Ref(CONFIG_MAP, "default/rollout-record-theirs-0")
+    ref = Ref(ROLLOUT_RECORD, "default/rollout-record-theirs-0")
     d.hub.create(ref, {"metadata": {"name": ref.name, "namespace": "default"}, "data": {"x": "y"}})
 
     assert d.plan().writes == ()
@@ -254,8 +254,8 @@ def test_a_workload_made_anew_under_its_name_starts_from_nothing() -> None:
 def test_a_workload_whose_present_template_is_deleted_keeps_it_again_at_once() -> None:
     """Nothing else may happen to it for a long time, and then there would be nothing to go back to."""
     d = Desk([*decided("a"), make.workload()]).converge()
-    (kept,) = d.hub.list(CONTROLLER_REVISION).items
-    ref = ref_of(CONTROLLER_REVISION, kept)
+    (kept,) = d.hub.list(ROLLOUT_REVISION).items
+    ref = ref_of(ROLLOUT_REVISION, kept)
     version = int(kept["metadata"]["resourceVersion"])
     gone = Event(ref, Change.DELETED, kept, version + 1000)
 
@@ -265,7 +265,7 @@ def test_a_workload_whose_present_template_is_deleted_keeps_it_again_at_once() -
 
 def test_a_revision_of_others_that_is_deleted_concerns_nobody() -> None:
     d = Desk([*decided("a"), make.workload()]).converge()
-    ref = Ref(CONTROLLER_REVISION, "default/theirs")
+    ref = Ref(ROLLOUT_REVISION, "default/theirs")
     theirs = {"metadata": {"name": "theirs", "namespace": "default", "resourceVersion": "9999"}}
 
     assert d.fleet.apply(Event(ref, Change.ADDED, theirs, 9998), d.clock.now()) == set()
@@ -309,7 +309,7 @@ def deleted_when_done() -> tuple[Desk, list[Obj]]:
     for cluster in "abc":
         d.report(cluster, Applied="True", Available="True", Progressing="False", Degraded="False")
         d.converge().later(15 * SEC).converge()
-    pages = d.hub.list(CONFIG_MAP).items
+    pages = d.hub.list(ROLLOUT_RECORD).items
     d.hub.delete(WEB)
     d.converge()
     left: list[Obj] = []
@@ -345,13 +345,13 @@ def test_a_page_that_an_earlier_workload_left_makes_way_before_anything_is_touch
     d.plan()
     if heard == "after it was planned":
         there = [d.add(page) for page in left]
-    head, clusters = (ref_of(CONFIG_MAP, page) for page in there)
+    head, clusters = (ref_of(ROLLOUT_RECORD, page) for page in there)
     clear, remember, touch, *_ = d.plan().waves
 
     assert [w for w in clear if isinstance(w, Delete)] == [
         Delete(head, there[0]["metadata"]["uid"])
     ]
-    assert [w.ref for w in remember if w.ref.kind is CONFIG_MAP] == [head]
+    assert [w.ref for w in remember if w.ref.kind is ROLLOUT_RECORD] == [head]
     assert [w.ref.kind for w in touch] == [MANIFEST_WORK]
     d.converge()
     uid = d.hub.get(WEB)["metadata"]["uid"]
@@ -364,7 +364,7 @@ def test_a_page_that_an_earlier_workload_left_makes_way_before_anything_is_touch
 
 def test_a_page_that_an_earlier_workload_left_and_that_was_collected_is_not_in_the_way() -> None:
     d, (page, _) = deleted_when_done()
-    ref = ref_of(CONFIG_MAP, d.add(page))
+    ref = ref_of(ROLLOUT_RECORD, d.add(page))
     d.add(make.workload(strategy=ONE_BY_ONE))
     before = d.plan()
     d.hub.delete(ref)
@@ -378,7 +378,7 @@ def test_a_page_that_an_earlier_workload_left_and_that_was_collected_is_not_in_t
 def test_further_pages_that_an_earlier_workload_left_are_left_to_the_collector() -> None:
     d, (page, _) = deleted_when_done()
     name = page["metadata"]["name"].removesuffix("-0") + "-7"
-    ref = ref_of(CONFIG_MAP, d.add({**page, "metadata": {**page["metadata"], "name": name}}))
+    ref = ref_of(ROLLOUT_RECORD, d.add({**page, "metadata": {**page["metadata"], "name": name}}))
     d.add(make.workload(strategy=ONE_BY_ONE))
     d.converge()
 

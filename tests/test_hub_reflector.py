@@ -10,13 +10,12 @@ import pytest
 
 from rollout.clock import SteadyClock
 from rollout.fleet.fleet import Fleet
-from rollout.hub.base import OURS
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_objects import lines_of
 from rollout.hub.kube_session import Times
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import CONFIG_MAP, CONTROLLER_REVISION, MANIFEST_WORK, Obj, Ref
+from rollout.model.kinds import MANIFEST_WORK, ROLLOUT_RECORD, Obj, Ref
 from rollout.model.names import RECORD_LABEL
 from rollout.runtime.engine import Engine
 from rollout.runtime.timers import VirtualTimers
@@ -34,7 +33,10 @@ def facade() -> Iterator[Facade]:
 @pytest.fixture
 def hub(facade: Facade, tmp_path: Path) -> Iterator[KubeHub]:
     hub = KubeHub(
-        Access(str(facade.kubeconfig(tmp_path))), only=OURS, times=Times(silence=0.3), patience=2
+        Access(str(facade.kubeconfig(tmp_path))),
+        only={LEASE: "our/label"},
+        times=Times(silence=0.3),
+        patience=2,
     )
     yield hub
     hub.close()
@@ -63,7 +65,7 @@ def versions_asked(facade: Facade) -> list[int]:
 
 def listen(hub: KubeHub, since: int = 10) -> tuple[Ear, Callable[[], None]]:
     ear = Ear()
-    return ear, hub.watch(CONFIG_MAP, since, ear, ear.expired.set)
+    return ear, hub.watch(ROLLOUT_RECORD, since, ear, ear.expired.set)
 
 
 def test_a_watch_asks_for_bookmarks_an_end_and_only_what_is_ours(
@@ -84,13 +86,12 @@ def test_a_watch_asks_for_bookmarks_an_end_and_only_what_is_ours(
 def test_lists_of_all_namespaces_show_only_what_is_ours_and_those_of_one_show_all(
     facade: Facade, hub: KubeHub
 ) -> None:
-    for kind in (CONFIG_MAP, CONTROLLER_REVISION, MANIFEST_WORK):
+    for kind in (LEASE, MANIFEST_WORK):
         hub.list(kind)
-    hub.list(CONFIG_MAP, "ns", {"a": "b"})
+    hub.list(LEASE, "ns", {"a": "b"})
 
     assert [a.query.get("labelSelector") for a in facade.asked] == [
-        RECORD_LABEL,
-        OURS[CONTROLLER_REVISION],
+        "our/label",
         None,
         "a=b",
     ]
@@ -156,7 +157,7 @@ def test_a_version_that_is_too_old_or_a_kind_that_is_gone_expires_the_watch_for_
         expired.set()
 
     facade.script("watch", act)
-    end = hub.watch(CONFIG_MAP, 10, Ear(), on_expired)
+    end = hub.watch(ROLLOUT_RECORD, 10, Ear(), on_expired)
 
     assert expired.wait(5)
     end()
@@ -261,7 +262,7 @@ def test_a_listener_that_raises_does_not_end_the_watch(
             raise RuntimeError("a fault of the listener")
 
     facade.script("watch", stream(added("a", 11), added("b", 12), then="hang"))
-    end = hub.watch(CONFIG_MAP, 10, broken)
+    end = hub.watch(ROLLOUT_RECORD, 10, broken)
 
     eventually("both are told", lambda: heard == ["a", "b"])
     assert "the watch goes on" in caplog.text
@@ -299,7 +300,7 @@ def test_an_engine_that_missed_events_finds_what_was_deleted_and_what_was_made(
 
     def seed(memory: MemoryHub) -> None:
         for name in ("stays", "goes"):
-            memory.create(Ref(CONFIG_MAP, f"ns/{name}"), {"metadata": labels})
+            memory.create(Ref(ROLLOUT_RECORD, f"ns/{name}"), {"metadata": labels})
 
     facade.do(seed)
     clock = SteadyClock()
@@ -307,13 +308,13 @@ def test_an_engine_that_missed_events_finds_what_was_deleted_and_what_was_made(
     facade.script("watch", *(stream(then="cut") for _ in range(10)))
     engine.start()
     facade.script("watch", *(refuse(410) for _ in range(10)))
-    facade.do(lambda h: h.delete(Ref(CONFIG_MAP, "ns/goes")))
-    facade.do(lambda h: h.create(Ref(CONFIG_MAP, "ns/comes"), {"metadata": labels}))
+    facade.do(lambda h: h.delete(Ref(ROLLOUT_RECORD, "ns/goes")))
+    facade.do(lambda h: h.create(Ref(ROLLOUT_RECORD, "ns/comes"), {"metadata": labels}))
 
     def known() -> None:
         engine.wait(0.05)
         engine.run_until_idle()
-        assert {ref.name for ref in engine.fleet.known(CONFIG_MAP)} == {"stays", "comes"}
+        assert {ref.name for ref in engine.fleet.known(ROLLOUT_RECORD)} == {"stays", "comes"}
 
     eventually("the engine knows", known, 10)
     engine.stop()

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.model import names
-from rollout.model.kinds import CONFIG_MAP, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import REPLICA_SET, ROLLOUT_RECORD, Obj, Ref
 from rollout.planning.record import (
     CLUSTERS,
     HEAD,
@@ -167,7 +167,7 @@ def test_a_record_is_named_for_its_workload_and_placement_in_few_characters() ->
         record_id(long, "q"),
         record_id(WORKLOAD, "p"),
         record_id(Ref(REPLICA_SET, "apps/we"), "b/p"),
-        record_id(Ref(CONFIG_MAP, "apps/web"), "p"),
+        record_id(Ref(ROLLOUT_RECORD, "apps/web"), "p"),
     }
 
     assert len(ids) == 5
@@ -194,7 +194,7 @@ def test_a_page_is_found_by_its_name(number: int) -> None:
     ids=lambda name: name[:24],
 )
 def test_other_config_maps_are_no_pages(name: str) -> None:
-    assert page_of(Ref(CONFIG_MAP, f"apps/{name}")) is None
+    assert page_of(Ref(ROLLOUT_RECORD, f"apps/{name}")) is None
 
 
 GOOD = Line(Standing("a", "r", T0, Health.PROGRESSING, T0))

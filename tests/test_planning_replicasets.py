@@ -8,10 +8,10 @@ import pytest
 from rollout.model import names
 from rollout.model.content import content_hash
 from rollout.model.kinds import (
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANIFEST_WORK,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Obj,
     Ref,
     ref_of,
@@ -29,7 +29,7 @@ DONE = {"Applied": "True", "Available": "True", "Progressing": "False", "Degrade
 def test_the_first_plan_is_finalizer_then_memory_then_works_then_status() -> None:
     assert kinds(desk("c1", "c2").plan()) == [
         [("Patch", REPLICA_SET)],
-        [("Create", CONTROLLER_REVISION), ("Create", CONFIG_MAP)],
+        [("Create", ROLLOUT_REVISION), ("Create", ROLLOUT_RECORD)],
         [("Create", MANIFEST_WORK), ("Create", MANIFEST_WORK)],
         [("PatchStatus", REPLICA_SET)],
     ]
@@ -56,7 +56,7 @@ def test_a_verdict_is_in_the_record_a_wave_before_the_touch_that_depends_on_it()
     plan = d.plan()
 
     assert verbs(plan) == [("Create", "c2")]
-    (record,) = [w for w in plan.waves[0] if w.ref.kind is CONFIG_MAP]
+    (record,) = [w for w in plan.waves[0] if w.ref.kind is ROLLOUT_RECORD]
     assert isinstance(record, Patch)
     assert '"verdict": "Soaked"' in record.changes["data"]["clusters.json"]
     assert plan.waves[1][0].ref.kind is MANIFEST_WORK
@@ -125,7 +125,7 @@ def revisions(d: Desk) -> dict[int, str]:
     """Content by number."""
     return {
         obj["revision"]: obj["metadata"]["annotations"][names.REVISION]
-        for obj in d.hub.list(CONTROLLER_REVISION).items
+        for obj in d.hub.list(ROLLOUT_REVISION).items
     }
 
 
@@ -138,7 +138,7 @@ def test_each_template_is_kept_once_as_a_revision() -> None:
     assert revisions(d) == {
         number: content_hash(make.template(version)) for number, version in enumerate("123", 1)
     }
-    kept = d.hub.list(CONTROLLER_REVISION).items[0]
+    kept = d.hub.list(ROLLOUT_REVISION).items[0]
     assert kept["metadata"]["ownerReferences"][0]["uid"] == d.hub.get(WEB)["metadata"]["uid"]
 
 
@@ -230,9 +230,9 @@ def test_a_status_is_held_back_until_the_last_one_is_old_enough() -> None:
     for name, at in (("a", 0), ("b", 999)):
         d.report(name, **DONE)
         held = d.later(at * SEC / 1000).plan()
-        d.do(*(w for w in held.writes if w.ref.kind is CONFIG_MAP))
+        d.do(*(w for w in held.writes if w.ref.kind is ROLLOUT_RECORD))
 
-        assert {w.ref.kind for w in held.writes} == {CONFIG_MAP}, name
+        assert {w.ref.kind for w in held.writes} == {ROLLOUT_RECORD}, name
         assert held.status_due_at == T0 + SEC
 
     (told,) = d.later(SEC / 1000).plan().writes
@@ -307,6 +307,6 @@ def test_record_and_revision_go_with_their_owner() -> None:
     d.hub.delete(WEB)
     d.converge()
 
-    assert d.hub.list(CONFIG_MAP).items == ()
-    assert d.hub.list(CONTROLLER_REVISION).items == ()
+    assert d.hub.list(ROLLOUT_RECORD).items == ()
+    assert d.hub.list(ROLLOUT_REVISION).items == ()
     assert not d.fleet.exists(Ref(REPLICA_SET, "default/web"))

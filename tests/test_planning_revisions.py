@@ -5,7 +5,7 @@ import pytest
 from rollout.api.replicaset import decode_replicaset
 from rollout.model import names
 from rollout.model.content import content_hash
-from rollout.model.kinds import CONTROLLER_REVISION, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import REPLICA_SET, ROLLOUT_REVISION, Obj, Ref
 from rollout.planning.revisions import read_revision, revision_object
 from tests import make
 
@@ -30,7 +30,7 @@ def test_what_was_kept_is_read_back() -> None:
 def test_it_is_a_controller_revision_beside_its_owner() -> None:
     ref, obj = kept()
 
-    assert (ref.kind, ref.namespace) == (CONTROLLER_REVISION, "default")
+    assert (ref.kind, ref.namespace) == (ROLLOUT_REVISION, "default")
     assert (obj["apiVersion"], obj["kind"]) == ("apps/v1", "ControllerRevision")
     (owner,) = obj["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("ManifestWorkReplicaSet", "web", "u-1")

@@ -14,11 +14,11 @@ from rollout.hub.faults import FaultyHub
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Event
 from rollout.model.kinds import (
-    CONFIG_MAP,
     KINDS,
     MANIFEST_WORK,
     PLACEMENT,
     REPLICA_SET,
+    ROLLOUT_RECORD,
     Kind,
     Obj,
     Ref,
@@ -49,7 +49,7 @@ def test_nothing_is_planned_before_every_kind_has_been_read() -> None:
     rig = Rig(lambda hub: Watching(hub, Nothing()))
     rig.start(A)
 
-    assert {REPLICA_SET.name, MANIFEST_WORK.name, CONFIG_MAP.name} <= {name for name, _ in seen}
+    assert {REPLICA_SET.name, MANIFEST_WORK.name, ROLLOUT_RECORD.name} <= {name for name, _ in seen}
     assert {asked for _, asked in seen} == {0}
     assert rig.script.keys == ["a"]
 

@@ -13,7 +13,7 @@ from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_session import Times
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT_DECISION, Obj, Ref
+from rollout.model.kinds import MANIFEST_WORK, PLACEMENT_DECISION, ROLLOUT_RECORD, Obj, Ref
 from rollout.model.names import PLACEMENT_LABEL, WORK_OWNER_LABEL
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
 from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
@@ -22,7 +22,7 @@ from tests.kube.contract import work
 from tests.kube.facade import Facade, cut, delay, refuse, serving
 
 DECISION = Ref(PLACEMENT_DECISION, "ns/p-decision-1")
-HELD = Ref(CONFIG_MAP, "ns/held")
+HELD = Ref(ROLLOUT_RECORD, "ns/held")
 QUICK = Times(connect=0.5, read=2, write=0.4, silence=2)
 Seed = dict[str, Obj]
 
@@ -140,7 +140,7 @@ CASES: dict[str, Callable[[dict[str, Obj]], Write]] = {
         HELD, "a.io/x", 1, MANIFEST_WORK, ((WORK_OWNER_LABEL, "none"),), False
     ),
     "release what is gone": lambda seeded: RemoveFinalizer(
-        Ref(CONFIG_MAP, "ns/none"), "a.io/x", 1, MANIFEST_WORK, (("x", "none"),), False
+        Ref(ROLLOUT_RECORD, "ns/none"), "a.io/x", 1, MANIFEST_WORK, (("x", "none"),), False
     ),
 }
 
@@ -148,7 +148,7 @@ CASES: dict[str, Callable[[dict[str, Obj]], Write]] = {
 def picture(hub: MemoryHub) -> list[Any]:
     """What a hub holds, without what differs from one to the other."""
     found: list[Any] = []
-    for kind in (MANIFEST_WORK, PLACEMENT_DECISION, CONFIG_MAP):
+    for kind in (MANIFEST_WORK, PLACEMENT_DECISION, ROLLOUT_RECORD):
         for obj in hub.list(kind).items:
             own = ("uid", "creationTimestamp")
             meta = {name: value for name, value in obj["metadata"].items() if name not in own}

@@ -9,7 +9,7 @@ import pytest
 from rollout.clock import Clock
 from rollout.errors import Denied, Invalid
 from rollout.hub.kube_answers import error_of
-from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, REPLICA_SET, ROLLOUT_RECORD, Obj, Ref
 from rollout.model.secrets import secret_texts
 from rollout.planning.plan import Plan
 from rollout.runtime.debug import Debug
@@ -110,7 +110,7 @@ def test_no_log_event_status_metric_record_or_debug_answer_carries_it(
         json.dumps(obj.get("status")) for kind in (REPLICA_SET, PLACEMENT)
         for obj in world.hub.list(kind).items
     ]  # fmt: skip
-    records = [json.dumps(obj) for obj in world.hub.list(CONFIG_MAP).items]
+    records = [json.dumps(obj) for obj in world.hub.list(ROLLOUT_RECORD).items]
     formatter = JsonLines()
     logs = [formatter.format(record) for record in caplog.records]
     assert any("was refused" in line for line in logs)

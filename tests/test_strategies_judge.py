@@ -244,10 +244,12 @@ def test_deadlines_do_not_run_while_the_hub_is_out_of_touch(
     assert judge(silent, NEW, timing, limit) == Judgement(Phase.FAILED, None, "Unreachable")
 
 
-def test_soaks_and_graces_run_on_while_the_hub_is_out_of_touch() -> None:
-    timing = Timing(SOAK, None, GRACE, ((T0, T0 + DEADLINE),))
+def test_a_soak_stands_still_while_the_hub_is_out_of_touch_and_a_grace_runs_on() -> None:
+    timing = Timing(SOAK, None, GRACE, ((T0 + SEC, T0 + SEC + DEADLINE),))
+    end = T0 + SOAK + DEADLINE
 
-    assert judge(standing("a", SUCCEEDED), NEW, timing, T0 + SOAK).phase is Phase.SOAKED
+    assert judge(standing("a", SUCCEEDED), NEW, timing, end - US) == (Phase.SOAKING, end, "")
+    assert judge(standing("a", SUCCEEDED), NEW, timing, end).phase is Phase.SOAKED
     assert judge(standing("a", FAILED), NEW, timing, T0 + GRACE).phase is Phase.FAILED
 
 

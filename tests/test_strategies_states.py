@@ -79,7 +79,7 @@ def test_every_report_says_what_the_table_says(rules: str) -> None:
             Progressing=progressing,
             Available=available,
         )
-        report = read_report(seen, names)
+        report = read_report(seen, names)._replace(token="")
 
         assert report == expected(rules, *cells), (rules, cells)
         met.add(report)
@@ -97,7 +97,7 @@ def test_degraded_while_not_progressing_is_a_failure() -> None:
 def test_a_rule_for_another_condition_changes_nothing() -> None:
     seen = work(Applied="T", Available="T", Progressing="T", Degraded="T")
 
-    assert read_report(seen, frozenset({"Complete"})) == SUCCEEDED
+    assert read_report(seen, frozenset({"Complete"}))._replace(token="") == SUCCEEDED
 
 
 @pytest.mark.parametrize(

@@ -27,13 +27,13 @@ from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Obj,
 )
 
@@ -264,7 +264,7 @@ class Bench:
 
     async def _collect_garbage(self) -> None:
         """As kube-controller-manager would, which is not there: the workload owned all of these."""
-        for kind in (CONFIG_MAP, CONTROLLER_REVISION):
+        for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
             listed = json.loads(await self.client.send("GET", path_of(kind, fleet.NAMESPACE)))
             for meta in (obj["metadata"] for obj in listed["items"]):
                 if meta.get("ownerReferences"):

@@ -11,7 +11,7 @@ from rollout.analysis.wishes import rollbacks
 from rollout.fleet.tracker import Standing
 from rollout.hub.base import Hub
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import CONTROLLER_REVISION, Ref
+from rollout.model.kinds import ROLLOUT_REVISION, Ref
 from rollout.planning.revisions import read_revision
 from rollout.strategies.base import Phase, Staging
 
@@ -92,7 +92,7 @@ def history(hub: Hub, sight: Sight, ref: Ref) -> History | None:
 def _kept(hub: Hub, ref: Ref) -> dict[str, tuple[int, datetime | None]]:
     """Number and age of the revisions that are recorded."""
     kept = {}
-    for obj in hub.list(CONTROLLER_REVISION, ref.namespace).items if ref.namespace else ():
+    for obj in hub.list(ROLLOUT_REVISION, ref.namespace).items if ref.namespace else ():
         found = read_revision(obj)
         if found is not None and found.owner == ref.key:
             made = parse_instant(obj["metadata"].get("creationTimestamp"))

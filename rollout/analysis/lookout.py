@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from rollout.errors import Expired
-from rollout.hub.base import OURS, EmbeddedHub, Listing
+from rollout.hub.base import EmbeddedHub, Listing
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
 
@@ -26,10 +26,6 @@ class _Kept:
         self.objects: dict[Ref, Obj] = {}
         self.expired = False
         self.end: Callable[[], None] = lambda: None
-
-    def counts(self, obj: Obj) -> bool:
-        label = OURS.get(self.kind)
-        return label is None or label in (obj["metadata"].get("labels") or {})
 
 
 class Lookout:
@@ -94,7 +90,7 @@ class Lookout:
         while True:
             listing = self._hub.list(kept.kind)
             kept.expired = False
-            kept.objects = {ref_of(kept.kind, o): o for o in listing.items if kept.counts(o)}
+            kept.objects = {ref_of(kept.kind, o): o for o in listing.items}
             try:
                 kept.end = self._hub.watch(
                     kept.kind,
@@ -120,8 +116,6 @@ class Lookout:
             return False  # listed anew since
         if event.change is Change.DELETED:
             return kept.objects.pop(event.ref, None) is not None
-        if not kept.counts(event.obj):
-            return False
         kept.objects[event.ref] = event.obj
         return True
 

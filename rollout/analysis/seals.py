@@ -24,8 +24,6 @@ from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     FREEZE,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
@@ -33,12 +31,14 @@ from rollout.model.kinds import (
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     SCORE,
     Kind,
     Obj,
     ref_of,
 )
-from rollout.model.names import CLUSTER_AVAILABLE, RECORD_LABEL, REVISION_LABEL
+from rollout.model.names import CLUSTER_AVAILABLE
 
 _COVERED: tuple[Kind, ...] = (
     *WATCHED,
@@ -99,17 +99,16 @@ def _text(value: Any) -> str:
 def _part(kind: Kind, obj: Obj) -> Obj | None:
     """What of an object a plan rests on; None where it rests on nothing of it."""
     meta = {key: obj["metadata"][key] for key in _KEPT_META if key in obj["metadata"]}
-    labels = meta.get("labels") or {}
     part: Obj = {"kind": kind.name, "metadata": meta}
     status = obj.get("status") or {}
     match kind.name:
         case MANAGED_CLUSTER.name:
             told = {key: status.get(key) for key in ("clusterClaims", "allocatable", "capacity")}
             return {**part, "spec": obj.get("spec"), **told, "available": list(_available(status))}
-        case CONFIG_MAP.name:
-            return {**part, "data": obj.get("data")} if RECORD_LABEL in labels else None
-        case CONTROLLER_REVISION.name:
-            return part if REVISION_LABEL in labels else None
+        case ROLLOUT_RECORD.name:
+            return {**part, "data": obj.get("data")}
+        case ROLLOUT_REVISION.name:
+            return part
         case SCORE.name | PLACEMENT_DECISION.name:
             return {**part, "status": status}
         case MANIFEST_WORK.name | REPLICA_SET.name | PLACEMENT.name | CLUSTER_MANAGEMENT_ADDON.name:

@@ -16,14 +16,14 @@ from rollout.model.kinds import (
     APPROVAL,
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     FREEZE,
     LEASE,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
     PLACEMENT,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Kind,
     Obj,
 )
@@ -106,9 +106,12 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         _ours("Ready", _condition("Ready", "status")),
         Column("Age", AGE.path, Type.DATE, wide=True, declared=False),
     ),
-    CONFIG_MAP.name: (Column("Data", ".data", Type.INTEGER, counted=True), AGE),
-    CONTROLLER_REVISION.name: (
-        Column("Controller", ".metadata.ownerReferences[*].name"),
+    ROLLOUT_RECORD.name: (
+        Column("Workload", ".metadata.ownerReferences[*].name"),
+        AGE,
+    ),
+    ROLLOUT_REVISION.name: (
+        Column("Workload", ".metadata.ownerReferences[*].name"),
         Column("Revision", ".revision", Type.INTEGER),
         AGE,
     ),

@@ -12,11 +12,11 @@ from rollout.model import names
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
-    CONFIG_MAP,
     LEASE,
     MANIFEST_WORK,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
     Kind,
     Obj,
     key_of,
@@ -194,9 +194,7 @@ def _is_on(gate: _Gate, spec: Obj) -> bool:
 def check_records(send: Send) -> Iterator[Finding]:
     """Can every record be read, and does the workload that it is about still exist?"""
     workloads = set(_keys(send, REPLICA_SET)) | set(_keys(send, CLUSTER_MANAGEMENT_ADDON))
-    pages = (
-        ask(send, f"{path_of(CONFIG_MAP)}?labelSelector={names.RECORD_LABEL}").get("items") or ()
-    )
+    pages = ask(send, path_of(ROLLOUT_RECORD)).get("items") or ()
     bad: list[str] = []
     left: list[str] = []
     for page in pages:
@@ -211,7 +209,7 @@ def check_records(send: Send) -> Iterator[Finding]:
             "records",
             Level.PROBLEM,
             f"cannot be read: {_few(bad)}",
-            "delete these ConfigMaps: the records are rebuilt from the works, soaks start again",
+            "delete these RolloutRecords: the records are rebuilt from the works, soaks start again",
         )
     if left:
         yield Finding(

@@ -328,7 +328,7 @@ class AddOnWorkload(Membership[Share]):
         live = (
             known.live
             if known
-            else self.open_rollout(placement.key, addon.uid, around, now, placement.namespace)
+            else self.open_rollout(placement.key, addon.uid, around, now, around.policy.namespace)
         )
         before = known.reading if known else None
         reading = read_placement(placement.key, before, taken, around, now)

@@ -39,14 +39,15 @@ class Shelf:
 class _Page:
     """One page: its lines by cluster, and what the hub was last seen to hold."""
 
-    __slots__ = ("changed", "lines", "rendered", "stored", "version")
+    __slots__ = ("changed", "lines", "rendered", "sent", "stored", "version")
 
     def __init__(self) -> None:
         self.lines: dict[str, str] = {}
         self.changed = False
         self.rendered: Obj | None = None
+        self.sent: Obj | None = None  # what was last to be written
         self.stored: Obj | None = None
-        self.version: int | None = None  # None: the ConfigMap does not exist
+        self.version: int | None = None  # None: it does not exist
 
 
 class RecordBook:
@@ -60,6 +61,7 @@ class RecordBook:
         self._places: dict[str, int] = {}
         self._head = Head()
         self._left: dict[int, str] = {}
+        self.edited: dict[str, str] = {}  # pages that somebody else wrote, and who
         self._roomy = 1  # no page before this one has room; page 0 is the head's alone
 
     @property
@@ -74,7 +76,7 @@ class RecordBook:
         for number, (data, version) in shelf.stored.items():
             page = self._pages.setdefault(number, _Page())
             page.stored, page.version = data, version
-            page.rendered = data
+            page.rendered = page.sent = data
         for cluster, line in lines.items():
             self._places[cluster] = places[cluster]
             self._pages[places[cluster]].lines[cluster] = line_text(cluster, line)
@@ -108,16 +110,28 @@ class RecordBook:
         self._roomy = number
         return number
 
-    def seen(self, number: int, data: Obj | None, version: int | None) -> None:
-        """The hub holds this (None: the page is gone)."""
+    def seen(self, number: int, data: Obj | None, version: int | None, writer: str = "") -> bool:
+        """The hub holds this (None: the page is gone). Returns whether it is not what we wrote: then it
+        has to be written again.
+
+        Args:
+            writer: who wrote it, as far as the hub tells.
+        """
         self._left.pop(number, None)
         if data is None and version is None and number not in self._pages:
-            return  # a page of an earlier object has gone, and none is needed there
+            return False  # a page of an earlier object has gone, and none is needed there
         page = self._pages.setdefault(number, _Page())
         page.stored, page.version = data, version
+        name = page_ref(self.namespace, self.rid, number).name
+        ours = [each for each in (page.rendered, page.sent) if each is not None]
+        if data is None or any(each.items() <= data.items() for each in ours):
+            self.edited.pop(name, None)
+            return data is None
+        self.edited[name] = writer or "somebody"
+        return True
 
     def left_behind(self, number: int, uid: str) -> None:
-        """The hub holds a page of an earlier object there: it says nothing, and is in the way."""
+        """The hub holds a page there that this workload does not own: it says nothing, and is in the way."""
         self._left[number] = uid
         page = self._pages.get(number)
         if page is not None:
@@ -145,6 +159,7 @@ class RecordBook:
             if page.stored is not None and page.rendered.items() <= page.stored.items():
                 continue  # keys that others added are left alone
             ref = page_ref(self.namespace, self.rid, number)
+            page.sent = page.rendered
             if page.version is None:
                 obj = page_object(
                     self.rid,

@@ -15,7 +15,7 @@ from rollout.fleet.consents import Consents
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.outages import Outages, Spans
 from rollout.fleet.presence import Presence
-from rollout.fleet.records import Records, uid_of
+from rollout.fleet.records import Records, uid_of, writer_of
 from rollout.fleet.rejections import refusal
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.selections import named_in, selects
@@ -29,8 +29,6 @@ from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     APPROVAL,
     CLUSTER_SET,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     FREEZE,
     LEASE,
     MANAGED_CLUSTER,
@@ -38,6 +36,8 @@ from rollout.model.kinds import (
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Kind,
     Ref,
 )
@@ -74,14 +74,14 @@ class Fleet:
         self._strategies = strategies
         self._versions = Versions()
         self._replicasets = ReplicaSets(policy.profile)
-        self._records = Records()
+        self._records = Records(policy.namespace)
         self._consents = Consents()
         self._changed_at: dict[str, datetime] = {}  # placement key -> last change of its decisions
         self._handlers: dict[str, Callable[[Event, datetime], Iterable[Ref]]] = {
             MANIFEST_WORK.name: self._replicasets.take_work,
             REPLICA_SET.name: self._replicasets.take_replicaset,
-            CONFIG_MAP.name: self._on_page,
-            CONTROLLER_REVISION.name: self._on_revision,
+            ROLLOUT_RECORD.name: self._on_page,
+            ROLLOUT_REVISION.name: self._on_revision,
             APPROVAL.name: self._on_approval,
             FREEZE.name: self._on_freeze,
             LEASE.name: self._presence.take_lease,
@@ -181,6 +181,7 @@ class Fleet:
         return self._replicasets.follow(key).union(*(t.follow(key) for t in self.trackers))
 
     def _on_page(self, event: Event, now: datetime) -> Iterable[Ref]:
+        """A page that somebody else changed, or took away, is written again from memory (S18)."""
         page = self._records.take_page(event)
         if page is None:
             return ()
@@ -190,13 +191,13 @@ class Fleet:
             return ()
         self._written(live.workload)
         if event.change is Change.DELETED:
-            live.book.seen(number, None, None)
-            return (live.workload,)
-        if belongs_to(event.obj, live.book.uid):
-            live.book.seen(number, event.obj.get("data"), event.version)
-        else:
+            return (live.workload,) if live.book.seen(number, None, None) else ()
+        if not belongs_to(event.obj, live.book.uid):
             live.book.left_behind(number, uid_of(event.obj))
-        return ()
+            return (live.workload,)
+        data = event.obj.get("data") or {}
+        is_edited = live.book.seen(number, data, event.version, writer_of(event.obj))
+        return (live.workload,) if is_edited else ()
 
     def _live(self, owner: str, placement: str) -> LiveRollout | None:
         found = [self._replicasets.live(owner, placement)]
@@ -270,7 +271,11 @@ class Fleet:
         return any(t.is_done(workload) for t in self.trackers if workload.kind in t.planned)
 
     def revisions(self, key: str) -> Mapping[str, Revision]:
-        return self._records.revisions(key)
+        return self._records.revisions(key, self._uid_of(Ref(REPLICA_SET, key)))
+
+    def occupant(self, revision: Ref, key: str) -> str:
+        """The uid of what has the name of a revision of this workload and is none; "" where nothing has."""
+        return self._records.occupant(revision, self._uid_of(Ref(REPLICA_SET, key)))
 
     def approvals(self, workload: Ref, namespace: str) -> tuple[Approval, ...]:
         return self._consents.approvals(workload, namespace)
@@ -295,10 +300,11 @@ class Fleet:
 
     def record(self, workload: Ref, placement: str) -> Shelf:
         """A record as the hub holds it."""
+        return self._records.read(workload, placement, self._uid_of(workload))
+
+    def _uid_of(self, workload: Ref) -> str:
         known = self.rollout(workload)
-        raw = known.raw if known else None
-        uid = raw["metadata"].get("uid", "") if raw else ""
-        return self._records.read(workload, placement, uid)
+        return uid_of(known.raw) if known is not None and known.raw is not None else ""
 
     def abandoned(self, key: str, kept: Container[str] | None = None) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placements other than those ``kept`` (those of a replica set)."""
@@ -377,7 +383,7 @@ class Fleet:
     ) -> datetime | None:
         """What is to outlive the process cannot be written down: told at once, tried again later."""
         workload = self.rollout(owner) if owner is not None else None
-        if workload is None or write.ref.kind not in (CONFIG_MAP, CONTROLLER_REVISION):
+        if workload is None or write.ref.kind not in (ROLLOUT_RECORD, ROLLOUT_REVISION):
             return None
         workload.unwritten = refusal(workload.unwritten, f"{write.ref}: {message}", now)
         return now

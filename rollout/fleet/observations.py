@@ -71,9 +71,8 @@ def stand(
     reason = standing.reason if standing.verdict else seen.reason
     is_the_same = seen.health is standing.health and not (missed and is_broken(standing, seen))
     since = standing.since if is_the_same else now
-    if (since, reason, seen.token) == (standing.since, standing.reason, standing.token):
-        return standing
-    return replace(standing, health=seen.health, since=since, reason=reason, token=seen.token)
+    after = replace(standing, health=seen.health, since=since, reason=reason, token=seen.token)
+    return standing if after == standing else after
 
 
 def is_broken(standing: Standing, seen: Observation) -> bool:

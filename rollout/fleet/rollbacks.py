@@ -7,7 +7,7 @@ from rollout.strategies.base import Standing, Timing, Verdict
 from rollout.strategies.judge import concluded
 
 SOAKED_KEPT = 5
-"""Revisions remembered for a cluster. The templates themselves are kept as ControllerRevisions."""
+"""Revisions remembered for a cluster. The templates themselves are kept as RolloutRevisions."""
 
 
 class Soaked:

@@ -10,15 +10,12 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rollout.model.events import Event
-from rollout.model.kinds import CONFIG_MAP, CONTROLLER_REVISION, Kind, Obj, Ref
-from rollout.model.names import RECORD_LABEL, REVISION_LABEL
+from rollout.model.kinds import Kind, Obj, Ref
 
 Sink = Callable[[Event], None]
 Expire = Callable[[], None]
 Changes = Obj | list[Obj]
 """A JSON merge patch (RFC 7386), or the operations of a JSON patch (RFC 6902)."""
-OURS: Mapping[Kind, str] = {CONFIG_MAP: RECORD_LABEL, CONTROLLER_REVISION: REVISION_LABEL}
-"""Of these kinds only what carries our label counts: others write them all the time."""
 Admit = Callable[[Ref, Obj, Obj | None], Obj]
 """``(ref, new, old or None) -> the object to store``: defaults, or raises Invalid or Denied."""
 

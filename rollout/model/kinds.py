@@ -65,10 +65,6 @@ MANIFEST_WORK = Kind("ManifestWork", "manifestworks", _WORK, "v1", True)
 REPLICA_SET = Kind(
     "ManifestWorkReplicaSet", "manifestworkreplicasets", _WORK, "v1alpha1", True, ("mwrs",)
 )
-CONFIG_MAP = Kind("ConfigMap", "configmaps", "", "v1", True, ("cm",), has_status=False)
-CONTROLLER_REVISION = Kind(
-    "ControllerRevision", "controllerrevisions", "apps", "v1", True, has_status=False
-)
 LEASE = Kind("Lease", "leases", "coordination.k8s.io", "v1", True, has_status=False)
 CLUSTER_MANAGEMENT_ADDON = Kind(
     "ClusterManagementAddOn", "clustermanagementaddons", _ADDON, "v1alpha1", False, ("cma", "cmas")
@@ -92,6 +88,12 @@ ADDON_TEMPLATE = Kind(
 _OURS = "rollout-engine.io"
 APPROVAL = Kind("Approval", "approvals", _OURS, "v1alpha1", True, ("rap",), has_status=False)
 FREEZE = Kind("Freeze", "freezes", _OURS, "v1alpha1", False, ("rfz",), has_status=False)
+ROLLOUT_RECORD = Kind(
+    "RolloutRecord", "rolloutrecords", _OURS, "v1alpha1", True, ("rrec",), has_status=False
+)
+ROLLOUT_REVISION = Kind(
+    "RolloutRevision", "rolloutrevisions", _OURS, "v1alpha1", True, ("rrev",), has_status=False
+)
 
 KINDS: dict[str, Kind] = {
     kind.name: kind
@@ -104,8 +106,6 @@ KINDS: dict[str, Kind] = {
         SCORE,
         MANIFEST_WORK,
         REPLICA_SET,
-        CONFIG_MAP,
-        CONTROLLER_REVISION,
         LEASE,
         CLUSTER_MANAGEMENT_ADDON,
         MANAGED_CLUSTER_ADDON,
@@ -113,6 +113,8 @@ KINDS: dict[str, Kind] = {
         ADDON_TEMPLATE,
         APPROVAL,
         FREEZE,
+        ROLLOUT_RECORD,
+        ROLLOUT_REVISION,
     )
 }
 

@@ -66,9 +66,7 @@ INSTALLED_BY = "rollout-engine.io/installed-by"  # the uid of the ClusterManagem
 # Ours, on the objects that remember.
 RECORD_LABEL = "rollout-engine.io/record"  # on record pages: the id of the record
 RECORD_PLACEMENT = "rollout-engine.io/placement"  # on record pages: the placementRef
-REVISION_LABEL = (
-    "rollout-engine.io/revision-of"  # on ControllerRevisions: name hash of the workload
-)
+REVISION_LABEL = "rollout-engine.io/revision-of"  # on RolloutRevisions: name hash of the workload
 
 # Condition types.
 PLACEMENT_SATISFIED = "PlacementSatisfied"

@@ -10,8 +10,8 @@ from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import RollbackMode, listed_in, read_intents
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
-    CONTROLLER_REVISION,
     MANAGED_CLUSTER,
+    ROLLOUT_REVISION,
     Obj,
     Ref,
 )
@@ -128,7 +128,7 @@ def _kept(hub: Hub, ref: Ref) -> dict[int, str]:
     """The revisions that are kept, by number."""
     return {
         found.number: found.content
-        for obj in hub.list(CONTROLLER_REVISION, ref.namespace).items
+        for obj in hub.list(ROLLOUT_REVISION, ref.namespace).items
         if (found := read_revision(obj)) is not None and found.owner == ref.key
     }
 

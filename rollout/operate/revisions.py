@@ -3,7 +3,7 @@
 from rollout.api import decode
 from rollout.hub.base import Hub
 from rollout.model import names
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, CONFIG_MAP, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, ROLLOUT_RECORD, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.record import HEAD, page_of, read_record
 
@@ -24,15 +24,16 @@ def places(hub: Hub, ref: Ref, obj: Obj) -> frozenset[tuple[str, str]]:
         return frozenset({(ref.namespace, replicaset.template.content)})
     assert ref.kind is CLUSTER_MANAGEMENT_ADDON, "only workloads have revisions"
     found: set[tuple[str, str]] = set()
-    for page in hub.list(CONFIG_MAP).items:
+    for page in hub.list(ROLLOUT_RECORD).items:
         meta = page["metadata"]
-        place = page_of(Ref(CONFIG_MAP, f"{meta['namespace']}/{meta['name']}"))
+        place = page_of(Ref(ROLLOUT_RECORD, f"{meta['namespace']}/{meta['name']}"))
         owner = (meta.get("annotations") or {}).get(names.OWNER)
         if place is None or owner != ref.key or HEAD not in (page.get("data") or {}):
             continue
         revision = read_record([page]).head.revision
         if revision and _is_of(page, obj):
-            found.add((meta["namespace"], revision))
+            placement = (meta.get("annotations") or {}).get(names.RECORD_PLACEMENT, "")
+            found.add((placement.partition("/")[0], revision))
     return frozenset(found)
 
 

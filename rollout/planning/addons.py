@@ -22,6 +22,7 @@ from rollout.planning.addons_configs import (
 from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
 from rollout.planning.addons_status import ShareReport, halted, status_of
 from rollout.planning.addons_views import Share, Told, View, Workload
+from rollout.planning.notes import repair_notes
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import NONE
@@ -219,7 +220,8 @@ class _Pass(Pass):
                 text = f"placement {key}: {listed}{more} failed"
                 found.append(Note(ref, "ClusterFailed", text, warning=True))
             found += self._turn(key, halts[key])
-        return tuple(found)
+        books = [share.live.book for share in self.workload.shares.values()]
+        return (*found, *repair_notes(self.workload.ref, [book.edited for book in books]))
 
     def _turn(self, key: str, now: Condition) -> list[Note]:
         """A change of what stands in the way."""

@@ -3,7 +3,7 @@
 Never one per cluster and pass: clusters that fail together are told together.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rollout.model import names
 from rollout.model.kinds import Ref
@@ -60,6 +60,20 @@ def rollout_notes(
         reason, message, warning = turn
         found.append(Note(ref, reason, message, warning))
     return tuple(found)
+
+
+def repair_notes(ref: Ref, edited: Iterable[Mapping[str, str]]) -> tuple[Note, ...]:
+    """Notes on record pages that somebody else wrote (page -> who). They are written again (S18)."""
+    return tuple(
+        Note(
+            ref,
+            "RecordRepaired",
+            f"RolloutRecord {page} was changed by {writer}; it is written again from memory",
+            warning=True,
+        )
+        for pages in edited
+        for page, writer in sorted(pages.items())
+    )
 
 
 def _turn(replicaset: ReplicaSet, status: PatchStatus | None) -> tuple[str, str, bool] | None:

@@ -31,6 +31,8 @@ class Policy:
     tell_every: timedelta = timedelta(0)
     """The status of a ManifestWorkReplicaSet is written at most once in such a span, and right before
     its end once in two (`rollout.planning.status.is_nearly_done`)."""
+    namespace: str = "rollout-system"
+    """The controller's own namespace: what is remembered of workloads that are in none lies there."""
     schedules_here: bool = True
     """Whether placements are decided by this engine, or by others (row 15)."""
 

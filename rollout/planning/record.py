@@ -2,8 +2,9 @@
 
 One record per (workload, placementRef): the revision, the stages it has passed, and for each touched
 cluster the first attempt, the health the hub saw and since when, the verdict and its reason. It lies in
-ConfigMaps beside the workload, in pages of at most `PAGE_SIZE` clusters, as JSON that a person can
-read. A page is written before any touch that depends on what it says. Source: semantics, "The record".
+RolloutRecords beside the workload (an add-on's in the controller's own namespace), in pages of at most
+`PAGE_SIZE` clusters, as JSON that a person can read. A page is written before any touch that depends on
+what it says. Nobody but the controller's account may write one. Source: semantics, "The record".
 """
 
 import hashlib
@@ -16,7 +17,7 @@ from typing import Any
 from rollout.model import names
 from rollout.model.amounts import parse_digits
 from rollout.model.instants import parse_instant, rfc3339_micro
-from rollout.model.kinds import CONFIG_MAP, Obj, Ref
+from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
 from rollout.strategies.base import Health, Standing, Verdict
 
 PAGE_SIZE = 100
@@ -136,11 +137,11 @@ def record_id(workload: Ref, placement: str) -> str:
 
 
 def page_ref(namespace: str, rid: str, page: int) -> Ref:
-    return Ref(CONFIG_MAP, f"{namespace}/rollout-record-{rid}-{page}")
+    return Ref(ROLLOUT_RECORD, f"{namespace}/rollout-record-{rid}-{page}")
 
 
 def page_of(ref: Ref) -> tuple[str, int] | None:
-    """The record's id and the page's number, from a ConfigMap's name; None for those of others."""
+    """The record's id and the page's number, from the name; None where it is no page's name."""
     rid, _, number = ref.name.removeprefix("rollout-record-").rpartition("-")
     page = _page_number(number)
     if not ref.name.startswith("rollout-record-") or not rid or page is None:
@@ -346,10 +347,10 @@ def _read_line(cluster: str, body: object) -> Line | None:
 def page_object(
     rid: str, owner: Ref, uid: str, placement: str, page: int, data: Obj, namespace: str = ""
 ) -> Obj:
-    """A page as a new ConfigMap beside the workload that owns it, or in another namespace."""
+    """A page as a new RolloutRecord beside the workload that owns it, or in another namespace."""
     return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
+        "apiVersion": ROLLOUT_RECORD.api_version,
+        "kind": ROLLOUT_RECORD.name,
         "metadata": {
             "namespace": namespace or owner.namespace,
             "name": page_ref(owner.namespace, rid, page).name,
@@ -361,10 +362,12 @@ def page_object(
     }
 
 
-def belongs_to(page: Obj, uid: str) -> bool:
-    """Whether a page names this owner, or none ("": whichever it names)."""
-    owners = page["metadata"].get("ownerReferences") or []
-    return not uid or not owners or any(owner.get("uid") == uid for owner in owners)
+def belongs_to(obj: Obj, uid: str) -> bool:
+    """Whether this very workload owns it. What names no owner, or an earlier object of the workload's
+    name, says nothing.
+    """
+    owners = obj["metadata"].get("ownerReferences") or []
+    return bool(uid) and any(owner.get("uid") == uid for owner in owners)
 
 
 def owned_by(owner: Ref, uid: str) -> Obj:

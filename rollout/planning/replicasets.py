@@ -14,7 +14,7 @@ from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
 from rollout.planning.documents import difference, new_work, work_annotations
-from rollout.planning.notes import rollout_notes
+from rollout.planning.notes import repair_notes, rollout_notes
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Create, Delete, Patch, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import Removals, cleanup, removals
@@ -82,7 +82,7 @@ class _Pass(Pass):
             self.recheck(found.recheck_at if found is not None else None)
         self.recheck(workload.next_quiet())
         waves = (
-            finalizer + [write for book in books for write in book.leftovers()],
+            finalizer + self._in_the_way(books),
             self._written(books),
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
@@ -91,7 +91,8 @@ class _Pass(Pass):
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),
-            rollout_notes(workload.ref, replicaset, steps, status),
+            rollout_notes(workload.ref, replicaset, steps, status)
+            + repair_notes(workload.ref, [s.live.book.edited for s in workload.shares.values()]),
             gone.hold,
             self.is_ending
             or any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
@@ -141,6 +142,13 @@ class _Pass(Pass):
             )
         ]
 
+    def _in_the_way(self, books: Sequence[Book]) -> list[Write]:
+        """What has the name of a page or a revision that is to be written, and is none of this workload."""
+        found = [write for book in books for write in book.leftovers()]
+        ref = revision_ref(self.workload.ref, self.replicaset.template.content)
+        occupant = self.view.occupant(ref, self.workload.ref.key)
+        return [*found, Delete(ref, occupant)] if occupant and books else found
+
     def _history(self) -> list[Write]:
         """Keep the template for as long as it may be needed, and drop what is older."""
         content = self.replicaset.template.content
@@ -150,7 +158,8 @@ class _Pass(Pass):
         writes: list[Write] = []
         if content not in self.revisions:
             number = known[-1].number + 1 if known else 1
-            writes.append(Create(*revision_object(self.workload.ref, self.replicaset, number)))
+            ref, obj = revision_object(self.workload.ref, self.replicaset, number)
+            writes.append(Create(ref, obj))
         limit = self.replicaset.intents.history_limit
         if len(known) <= limit:
             return writes

@@ -1,4 +1,4 @@
-"""Which templates has a workload had? One ControllerRevision each, as Deployments of apps/v1 keep them.
+"""Which templates has a workload had? One RolloutRevision each, as Deployments keep theirs.
 
 A cluster that still carries an older revision can be restored to it, and a person can go back to it.
 """
@@ -8,16 +8,20 @@ from typing import Any
 
 from rollout.model import names
 from rollout.model.content import content_hash
-from rollout.model.kinds import CONTROLLER_REVISION, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import REPLICA_SET, ROLLOUT_REVISION, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.record import owned_by, record_id
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A template that was rolled out, under its content hash; ``number`` counts up from 1."""
+    """A template that was rolled out, under its content hash; ``number`` counts up from 1.
+
+    ``owner_uid`` is the uid of the workload that owns it: an earlier one of that name is another.
+    """
 
     owner: str
+    owner_uid: str
     name: str
     uid: str
     content: str
@@ -26,29 +30,27 @@ class Revision:
 
 
 def read_revision(obj: Obj) -> Revision | None:
-    """A ControllerRevision of ours; None for those of others.
-
-    It may end up on clusters, and anybody may create one in a namespace of their own: it counts only
-    under its own name, beside its workload, with the content that its name says.
-    """
+    """A kept template. None where name, place and content do not agree: it may end up on clusters."""
     meta = obj["metadata"]
     annotations: dict[str, Any] = meta.get("annotations") or {}
-    content, template = annotations.get(names.REVISION), obj.get("data")
+    content, template = annotations.get(names.REVISION), obj.get("template")
     owner = annotations.get(names.OWNER)
     if names.REVISION_LABEL not in (meta.get("labels") or {}):
         return None
     if not isinstance(content, str) or not isinstance(owner, str) or not isinstance(template, dict):
         return None
     workload = Ref(REPLICA_SET, owner)
-    if Ref(CONTROLLER_REVISION, f"{meta.get('namespace')}/{meta['name']}") != revision_ref(
+    if Ref(ROLLOUT_REVISION, f"{meta.get('namespace')}/{meta['name']}") != revision_ref(
         workload, content
     ):
         return None
     if not _is(template, content):
         return None
     number = obj.get("revision")
+    owners = meta.get("ownerReferences") or [{}]
     return Revision(
         owner,
+        str(owners[0].get("uid") or ""),
         meta["name"],
         meta.get("uid", ""),
         content,
@@ -66,15 +68,15 @@ def _is(template: Obj, content: str) -> bool:
 
 def revision_ref(workload: Ref, content: str) -> Ref:
     name = f"rollout-revision-{record_id(workload, '')}-{content}"
-    return Ref(CONTROLLER_REVISION, f"{workload.namespace}/{name}")
+    return Ref(ROLLOUT_REVISION, f"{workload.namespace}/{name}")
 
 
 def revision_object(ref: Ref, replicaset: ReplicaSet, number: int) -> tuple[Ref, Obj]:
-    """The present template as a new ControllerRevision."""
+    """The present template as a new RolloutRevision."""
     revision = revision_ref(ref, replicaset.template.content)
     return revision, {
-        "apiVersion": "apps/v1",
-        "kind": "ControllerRevision",
+        "apiVersion": ROLLOUT_REVISION.api_version,
+        "kind": ROLLOUT_REVISION.name,
         "metadata": {
             "namespace": revision.namespace,
             "name": revision.name,
@@ -83,5 +85,5 @@ def revision_object(ref: Ref, replicaset: ReplicaSet, number: int) -> tuple[Ref,
             "ownerReferences": [owned_by(ref, replicaset.uid)],
         },
         "revision": number,
-        "data": replicaset.template.spec,
+        "template": replicaset.template.spec,
     }

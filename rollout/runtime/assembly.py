@@ -92,7 +92,7 @@ class Assembly:
     debug: Debug
 
 
-def policy_of(settings: Settings) -> Policy:
+def policy_of(settings: Settings, namespace: str) -> Policy:
     """The engine's own waits and limits."""
     return Policy(
         settings.profile,
@@ -104,6 +104,7 @@ def policy_of(settings: Settings) -> Policy:
         settings.brake_least_clusters,
         timedelta(seconds=settings.brake_window_seconds),
         timedelta(seconds=settings.gather_seconds),
+        namespace,
         settings.schedule_placements,
     )
 
@@ -124,7 +125,7 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
     """Wire everything. Nothing is read or written yet. Raises: PluginError."""
     metrics, clock, news = Metrics(), around.clock, News()
     made, placing = _planners(settings, metrics, clock)
-    fleet = _fleet(settings, news, made)
+    fleet = _fleet(settings, namespace, news, made)
     candidate = _candidate(settings, around, me, namespace)
     io = MeasuredIo(around.io(candidate.may_write), metrics, clock)
     fenced = FencedIo(io, candidate.check, fleet.version)
@@ -189,11 +190,13 @@ def _planners(
     return found, placing
 
 
-def _fleet(settings: Settings, news: News, planned: Collection[Kind]) -> MeasuredFleet:
+def _fleet(
+    settings: Settings, namespace: str, news: News, planned: Collection[Kind]
+) -> MeasuredFleet:
     fleet = MeasuredFleet(
         news,
         planned,
-        policy_of(settings),
+        policy_of(settings, namespace),
         watches_health=settings.watch_health,
         has_filter_plugins=bool(filters_of(settings)),
         trackers=trackers(rolls_addons=settings.roll_addons),

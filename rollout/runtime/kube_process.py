@@ -16,7 +16,6 @@ from pathlib import Path
 from rollout.clock import Clock, HubClock
 from rollout.errors import ConfigError
 from rollout.fleet.heartbeats import CLUSTER_NAME_LABEL
-from rollout.hub.base import OURS
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_session import Times
@@ -126,7 +125,7 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Surroundings]:
     seconds = settings.write_timeout_seconds
     times = Times(connect=min(5.0, seconds), write=seconds)
     clock = HubClock()
-    hub = KubeHub(access, only={**OURS, LEASE: CLUSTER_NAME_LABEL}, times=times, heard=clock.heard)
+    hub = KubeHub(access, only={LEASE: CLUSTER_NAME_LABEL}, times=times, heard=clock.heard)
     side_times = Times(min(5.0, seconds), seconds, seconds)
     side = KubeHub(access, times=side_times, patience=0.0, heard=clock.heard)
     alarms = _Alarms(clock)

@@ -38,12 +38,12 @@ ALWAYS = (
         WORK, "manifestworks", (*READ, "create", "patch", "delete"), "what clusters are to run"
     ),
     Permission(
-        "", "configmaps", (*READ, "create", "patch", "delete"), "records, beside each workload"
+        OURS, "rolloutrecords", (*READ, "create", "patch", "delete"), "what rollouts must remember"
     ),
     Permission(
-        "apps",
-        "controllerrevisions",
-        (*READ, "create", "patch", "delete"),
+        OURS,
+        "rolloutrevisions",
+        (*READ, "create", "delete"),
         "earlier templates, beside each workload",
     ),
     Permission(OURS, "approvals", READ, "who approved or rejected what"),

@@ -17,12 +17,12 @@ An agent applies nothing more to a work that is ``Complete``: where that, or App
 an older generation, the work is frozen: Failed, ``CompletedWorkFrozen``.
 """
 
+import hashlib
 from collections.abc import Mapping
 from typing import NamedTuple
 
 from rollout.model import names
 from rollout.model.conditions import Condition
-from rollout.model.instants import rfc3339_micro
 from rollout.model.work import Work
 from rollout.strategies.base import Health
 
@@ -64,15 +64,15 @@ def read_report(work: Work, rules: frozenset[str]) -> Report:
 
 
 def token_of(decisive: Condition | None, *others: Condition | None) -> str:
-    """The transition times of the conditions that success follows from, as one text to be compared.
+    """A digest of the transition times of the conditions that success follows from, to be compared.
 
-    Where any of them changed and changed back, the text is another one. "" where the decisive
-    condition has no transition time.
+    Where any of them changed and changed back, it is another one. "" where the decisive condition has
+    no transition time.
     """
     if decisive is None or decisive.since is None:
         return ""
-    stamps = (c.since if c is not None else None for c in (decisive, *others))
-    return "/".join(rfc3339_micro(at) if at is not None else "" for at in stamps)
+    stamps = "/".join(str(c.since if c is not None else None) for c in (decisive, *others))
+    return hashlib.blake2b(stamps.encode(), digest_size=6).hexdigest()
 
 
 def is_verified(rules: frozenset[str]) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 
 from rollout.clock import SteadyClock
 from rollout.fleet.fleet import Fleet
-from rollout.hub.base import OURS
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.model.kinds import PLACEMENT, REPLICA_SET, Kind
@@ -70,7 +69,7 @@ class Running:
 
     def start(self) -> "Running":
         clock = self._clock = SteadyClock()
-        self.hub = KubeHub(Access(str(self.kubeconfig)), only=OURS)
+        self.hub = KubeHub(Access(str(self.kubeconfig)))
         self._timers: list[ApsTimers] = []
         self.engine = Engine(
             self.hub,

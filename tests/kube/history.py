@@ -8,12 +8,12 @@ from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Obj,
     ref_of,
 )
@@ -70,8 +70,8 @@ WRITTEN = (
     PLACEMENT,
     PLACEMENT_DECISION,
     MANIFEST_WORK,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
 )
 """What a controller writes, but for leases and events."""
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")

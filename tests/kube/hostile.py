@@ -13,11 +13,11 @@ from rollout.model import names
 from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANAGED_CLUSTER,
     PLACEMENT,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     SCORE,
     Kind,
     Obj,
@@ -350,9 +350,9 @@ def strange(namespace: str, clusters: list[str]) -> Iterator[Obj]:
     for number, (name, data) in enumerate(PAGES.items()):
         labels = {names.RECORD_LABEL: f"forged-{name}"}
         page = f"rollout-record-{'0' * 16}-{number}"
-        yield _with(_object(CONFIG_MAP, page, namespace, data=data), labels=labels)
+        yield _with(_object(ROLLOUT_RECORD, page, namespace, data=data), labels=labels)
     yield _with(
-        _object(CONTROLLER_REVISION, "forged", namespace, revision=0, data={"spec": [7]}),
+        _object(ROLLOUT_REVISION, "forged", namespace, revision=0, data={"spec": [7]}),
         labels={names.REVISION_LABEL: "web"},
     )
     yield _with(_object(PLACEMENT, "odd-wishes", namespace, spec={}), annotations=WISHES)

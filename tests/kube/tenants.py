@@ -16,13 +16,13 @@ from rollout.model import names
 from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Kind,
     Obj,
     Ref,
@@ -191,7 +191,7 @@ spec:
     readyAfter: {min: 20ms, max: 100ms}
     deleteAfter: {min: 300ms, max: 900ms}
 """
-OWNED = (CONFIG_MAP, CONTROLLER_REVISION, PLACEMENT_DECISION)
+OWNED = (ROLLOUT_RECORD, ROLLOUT_REVISION, PLACEMENT_DECISION)
 
 
 @pytest.fixture(scope="module")

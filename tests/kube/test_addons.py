@@ -14,9 +14,9 @@ from rollout import operate
 from rollout.model import names
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
-    CONFIG_MAP,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
+    ROLLOUT_RECORD,
     Ref,
 )
 from rollout.runtime.events import EVENT
@@ -148,7 +148,7 @@ def test_the_upgrade_table(desk: OnServer, start: Start) -> None:
     assert refused(process) == []
     told = {o["reason"] for o in desk.hub.list(EVENT).items if o["regarding"]["name"] == NAME}
     assert {"BudgetExhausted", "StagePassed", "RolloutCompleted"} <= told
-    pages = [o for o in desk.hub.list(CONFIG_MAP).items if o["metadata"].get("ownerReferences")]
+    pages = [o for o in desk.hub.list(ROLLOUT_RECORD).items if o["metadata"].get("ownerReferences")]
     assert {page["metadata"]["namespace"] for page in pages} == {"default"}
     assert {page["metadata"]["ownerReferences"][0]["kind"] for page in pages} == {
         CLUSTER_MANAGEMENT_ADDON.name

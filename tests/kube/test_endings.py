@@ -8,10 +8,10 @@ import pytest
 
 from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANIFEST_WORK,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Obj,
     ref_of,
 )
@@ -59,7 +59,7 @@ def test_a_deleted_workload_goes_before_or_after_its_works_as_it_asks(
     for end in ends:
         end()
     collect_garbage(tenant.hub, tenant.name)
-    for kind in (CONFIG_MAP, CONTROLLER_REVISION):
+    for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
         assert [o["metadata"]["name"] for o in tenant.hub.list(kind, tenant.name).items] == []
 
 
@@ -74,7 +74,7 @@ def test_a_workload_made_anew_before_its_garbage_is_collected_is_rolled_out_at_o
     tenant.hub.delete(workload)
     eventually("it is gone", lambda: is_gone(tenant.hub, workload))
     tenant.runs_on([])
-    assert tenant.hub.list(CONFIG_MAP, tenant.name).items
+    assert tenant.hub.list(ROLLOUT_RECORD, tenant.name).items
 
     tenant.deploy()
 
@@ -84,7 +84,7 @@ def test_a_workload_made_anew_before_its_garbage_is_collected_is_rolled_out_at_o
     uid = tenant.hub.get(workload)["metadata"]["uid"]
 
     def is_kept() -> None:
-        for kind in (CONFIG_MAP, CONTROLLER_REVISION):
+        for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
             kept = tenant.hub.list(kind, tenant.name).items
             assert {o["metadata"]["ownerReferences"][0]["uid"] for o in kept} == {uid}, kind
 

@@ -12,11 +12,11 @@ from rollout.errors import Denied
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import (
-    CONFIG_MAP,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
     Obj,
     Ref,
 )
@@ -150,7 +150,7 @@ def test_the_canary_example_is_placed_and_rolled_out_group_after_group(
     )
     assert max(west) < min(east)
     assert max(east) < min(rest)
-    pages = canary.list(CONFIG_MAP, "default", None).items
+    pages = canary.list(ROLLOUT_RECORD, "default", None).items
     assert any(names.RECORD_LABEL in (p["metadata"].get("labels") or {}) for p in pages)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from rollout.hub.kube import KubeHub
 from rollout.model import names
-from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANIFEST_WORK, Obj, Ref, ref_of
+from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, ROLLOUT_RECORD, Obj, Ref, ref_of
 from rollout.planning.plan import Patch, PatchStatus, Write
 from rollout.runtime.io import Outcome, Result
 from rollout.runtime.kube_io import KubeIo
@@ -104,7 +104,7 @@ def test_ten_thousand_events_missed_while_out_of_touch_are_made_up_for_with_few_
     with proxied(server) as proxy:
         running = run(kubeconfig=proxy.kubeconfig(tmp_path))
         eventually("the rollout is done", rolled_out(canary), 90)
-        noise = Ref(CONFIG_MAP, "default/noise")
+        noise = Ref(ROLLOUT_RECORD, "default/noise")
         canary.create(noise, {"metadata": {"labels": {names.RECORD_LABEL: "noise"}}})
         eventually("it is known", lambda: running.engine.fleet.exists(noise))
         watches = sum(asked.watching for asked in proxy.asked)

@@ -20,12 +20,12 @@ from rollout.hub.kube_access import Access
 from rollout.model import names
 from rollout.model.kinds import (
     CLUSTER_SET,
-    CONFIG_MAP,
     KINDS,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
     Kind,
     Obj,
     Ref,
@@ -41,7 +41,7 @@ from tests.kube.tenants import Tenant
 
 pytestmark = pytest.mark.kube
 
-WATCHED = (PLACEMENT, PLACEMENT_DECISION, REPLICA_SET, MANIFEST_WORK, CLUSTER_SET, CONFIG_MAP)
+WATCHED = (PLACEMENT, PLACEMENT_DECISION, REPLICA_SET, MANIFEST_WORK, CLUSTER_SET, ROLLOUT_RECORD)
 
 
 @dataclass

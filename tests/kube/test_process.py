@@ -13,11 +13,11 @@ from rollout.hub.kube import KubeHub
 from rollout.hub.kube_objects import path_of
 from rollout.model import names
 from rollout.model.kinds import (
-    CONFIG_MAP,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
     Obj,
     Ref,
 )
@@ -144,7 +144,7 @@ def test_what_the_manifests_install_rolls_out_and_tells_of_it(hub: KubeHub, star
     for line in process.log().splitlines():
         assert json.loads(line)["level"] in ("info", "warning"), line
     texts = [process.log(), metrics, json.dumps(told), json.dumps(hub.get(WEB)["status"])]
-    records = [json.dumps(obj) for obj in hub.list(CONFIG_MAP, "default").items]
+    records = [json.dumps(obj) for obj in hub.list(ROLLOUT_RECORD, "default").items]
     assert not any("hunter2" in text for text in (*texts, *records))
 
 

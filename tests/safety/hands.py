@@ -13,9 +13,9 @@ from rollout.model.instants import rfc3339
 from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
-    CONFIG_MAP,
     MANAGED_CLUSTER,
     PLACEMENT,
+    ROLLOUT_RECORD,
     Obj,
     Ref,
 )
@@ -218,9 +218,11 @@ class Hands:
         self._soon(lambda: self.refusing.difference_update(chosen))
 
     def do_lose_record(self) -> None:
-        for obj in self.hub.list(CONFIG_MAP, objects.NAMESPACE).items:
+        for obj in self.hub.list(ROLLOUT_RECORD, objects.NAMESPACE).items:
             if names.RECORD_LABEL in (obj["metadata"].get("labels") or {}):
-                self.hub.delete(Ref(CONFIG_MAP, f"{objects.NAMESPACE}/{obj['metadata']['name']}"))
+                self.hub.delete(
+                    Ref(ROLLOUT_RECORD, f"{objects.NAMESPACE}/{obj['metadata']['name']}")
+                )
 
     # -- how -------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from random import Random
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
 from rollout.model.events import Change, Event
-from rollout.model.kinds import CONFIG_MAP, Kind, ref_of
+from rollout.model.kinds import ROLLOUT_RECORD, Kind, ref_of
 from rollout.planning.plan import Plan
 from rollout.strategies.base import Step
 from tests.safety.subject import Subject
@@ -62,7 +62,9 @@ def difference(one: Decision, other: Decision) -> str:
     if one.steps != other.steps:
         changed = [k for k in one.steps if one.steps[k] != other.steps.get(k)]
         return f"steps {[(one.steps[k], other.steps.get(k)) for k in changed]}"
-    found = [[w for w in each.plan.writes if w.ref.kind is not CONFIG_MAP] for each in (one, other)]
+    found = [
+        [w for w in each.plan.writes if w.ref.kind is not ROLLOUT_RECORD] for each in (one, other)
+    ]
     if found[0] != found[1]:
         return "writes " + " or ".join(str([str(w.ref) for w in writes]) for writes in found)
     if one.plan.recheck_at != other.plan.recheck_at:

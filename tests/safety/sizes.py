@@ -13,10 +13,10 @@ from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANAGED_CLUSTER,
     PLACEMENT,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Obj,
     Ref,
 )
@@ -66,7 +66,9 @@ def _objects(kind: str, fleet: int) -> dict[str, int]:
     _fill(hub, kind, fleet)
     run = LocalRun(hub, clock, _Jump(), Scenario(), keep=False, gather=timedelta(seconds=20))
     run.run()
-    pages = [json.loads(o["data"].get("clusters.json", "{}")) for o in hub.list(CONFIG_MAP).items]
+    pages = [
+        json.loads(o["data"].get("clusters.json", "{}")) for o in hub.list(ROLLOUT_RECORD).items
+    ]
     workload = hub.get(SUBJECTS[kind].ref)
     placement = hub.get(Ref(PLACEMENT, "default/p"))
     return {
@@ -111,7 +113,7 @@ def _lives(kind: str, *rounds: int) -> list[dict[str, int]]:
         history.until(end)
         if number in rounds:
             assert history.engine is not None
-            kept = len(history.hub.list(CONTROLLER_REVISION).items)
+            kept = len(history.hub.list(ROLLOUT_REVISION).items)
             found.append({"entries": entries(history.engine), "revisions": kept})
     return found
 

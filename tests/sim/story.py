@@ -20,13 +20,13 @@ from rollout.model import names
 from rollout.model.conditions import Condition, read_conditions
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
-    CONFIG_MAP,
     KINDS,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
     Obj,
     Ref,
     ref_of,
@@ -311,7 +311,7 @@ class Story:
 
     def records(self) -> list[Obj]:
         """The pages of all records."""
-        found = self.hub.list(CONFIG_MAP).items
+        found = self.hub.list(ROLLOUT_RECORD).items
         return [obj for obj in found if names.RECORD_LABEL in (obj["metadata"].get("labels") or {})]
 
     def exists(self, ref: Ref) -> bool:

@@ -4,7 +4,7 @@ import pytest
 
 from rollout.model import names
 from rollout.model.instants import rfc3339
-from rollout.model.kinds import CONFIG_MAP, FREEZE, MANIFEST_WORK, REPLICA_SET, Ref
+from rollout.model.kinds import FREEZE, MANIFEST_WORK, REPLICA_SET, ROLLOUT_RECORD, Ref
 from tests import make
 from tests.sim.operating import freeze, revision, rolled_out
 from tests.sim.story import HOUR, SEC, T0, Story
@@ -173,7 +173,7 @@ def test_the_record_tells_of_the_rollback() -> None:
 
     (head,) = (
         obj["data"]["head.json"]
-        for obj in story.hub.list(CONFIG_MAP).items
+        for obj in story.hub.list(ROLLOUT_RECORD).items
         if "head.json" in obj["data"]
     )
     assert '"cause": "Breach"' in head

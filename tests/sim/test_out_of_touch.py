@@ -11,7 +11,7 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.events import Event
-from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANIFEST_WORK, Kind, Ref, ref_of
+from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, ROLLOUT_RECORD, Kind, Ref, ref_of
 from tests import make
 from tests.sim.story import MIN, SEC, Story
 
@@ -149,8 +149,8 @@ def test_what_was_lost_stays_lost_though_the_records_head_is() -> None:
     s.hub.delete(cluster)
     s.to(2 * MIN)
     s.engine.stop()
-    (head,) = (o for o in s.hub.list(CONFIG_MAP).items if o["metadata"]["name"].endswith("-0"))
-    s.hub.delete(ref_of(CONFIG_MAP, head))
+    (head,) = (o for o in s.hub.list(ROLLOUT_RECORD).items if o["metadata"]["name"].endswith("-0"))
+    s.hub.delete(ref_of(ROLLOUT_RECORD, head))
     s.restart().to(10 * MIN)
 
     assert s.reason == "MaxFailuresExceeded"

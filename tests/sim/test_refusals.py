@@ -7,7 +7,7 @@ import pytest
 from rollout.errors import Denied, Gone, HubError
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
-from rollout.model.kinds import CONFIG_MAP, CONTROLLER_REVISION, MANIFEST_WORK, Kind, Ref
+from rollout.model.kinds import MANIFEST_WORK, ROLLOUT_RECORD, ROLLOUT_REVISION, Kind, Ref
 from tests import make
 from tests.sim.story import MIN, Story
 
@@ -91,7 +91,7 @@ def on_full(kind: Kind, error: HubError) -> tuple[Story, Full]:
     return Story([*make.fleet(3), workload], wrap=between), hubs[0]
 
 
-@pytest.mark.parametrize("kind", [CONFIG_MAP, CONTROLLER_REVISION], ids=lambda kind: kind.name)
+@pytest.mark.parametrize("kind", [ROLLOUT_RECORD, ROLLOUT_REVISION], ids=lambda kind: kind.name)
 def test_a_record_that_the_server_refuses_holds_the_rollout_and_says_so(kind: Kind) -> None:
     s, hub = on_full(kind, Denied("exceeded quota: count/things=0"))
     s.to(10 * MIN)

@@ -19,7 +19,7 @@ from rollout.hub.admission import admit
 from rollout.hub.sqlite import SqliteHub
 from rollout.hub.states import CLOCK
 from rollout.model import names
-from rollout.model.kinds import CONFIG_MAP, KINDS, MANIFEST_WORK, REPLICA_SET, Ref, ref_of
+from rollout.model.kinds import KINDS, MANIFEST_WORK, REPLICA_SET, ROLLOUT_RECORD, Ref, ref_of
 from rollout.sim.drives import Jump
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
@@ -248,8 +248,8 @@ def test_a_lost_record_is_rebuilt_and_nothing_is_touched_again(path: Path) -> No
     clock = VirtualClock(T0)
     hub = SqliteHub(path, clock, admit=admit)
     works = {ref_of(MANIFEST_WORK, o).key: o["spec"] for o in hub.list(MANIFEST_WORK).items}
-    for obj in hub.list(CONFIG_MAP).items:
-        hub.delete(ref_of(CONFIG_MAP, obj))
+    for obj in hub.list(ROLLOUT_RECORD).items:
+        hub.delete(ref_of(ROLLOUT_RECORD, obj))
     hub.close()
     assert works
     told = histories(path)

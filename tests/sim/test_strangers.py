@@ -9,9 +9,9 @@ import json
 import pytest
 
 from rollout.model.kinds import (
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANIFEST_WORK,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Kind,
     Obj,
     Ref,
@@ -35,12 +35,12 @@ def copied(story: Story, kind: Kind, obj: Obj, **more: object) -> None:
 
 def test_a_template_of_theirs_is_never_restored() -> None:
     story = Story([*make.fleet(3), make.workload(strategy=ONE_BY_ONE)]).end()
-    (kept,) = story.hub.list(CONTROLLER_REVISION).items
+    (kept,) = story.hub.list(ROLLOUT_REVISION).items
     story.template(make.template("2"))
     story.settle()
     assert story.versions()["c02"] == "1"
 
-    copied(story, CONTROLLER_REVISION, kept, revision=1, data=make.template("666"))
+    copied(story, ROLLOUT_REVISION, kept, revision=1, data=make.template("666"))
     story.hub.delete(ref_of(MANIFEST_WORK, story.works()["c02"]))
     story.on(5 * SEC)
 
@@ -49,11 +49,11 @@ def test_a_template_of_theirs_is_never_restored() -> None:
 
 def test_a_kept_template_that_was_altered_is_none() -> None:
     story = Story([*make.fleet(3), make.workload(strategy=ONE_BY_ONE)]).end()
-    (kept,) = story.hub.list(CONTROLLER_REVISION).items
+    (kept,) = story.hub.list(ROLLOUT_REVISION).items
     story.template(make.template("2"))
     story.settle()
 
-    story.hub.patch(ref_of(CONTROLLER_REVISION, kept), {"data": make.template("666")})
+    story.hub.patch(ref_of(ROLLOUT_REVISION, kept), {"data": make.template("666")})
     story.hub.delete(ref_of(MANIFEST_WORK, story.works()["c02"]))
     story.on(5 * SEC)
 
@@ -64,7 +64,7 @@ def test_a_kept_template_that_was_altered_is_none() -> None:
 def test_a_page_of_theirs_is_in_nobodys_way(owners: list[Obj]) -> None:
     story = Story([*make.fleet(3), make.workload(strategy=ONE_BY_ONE)]).end()
     for page in story.records():
-        copied(story, CONFIG_MAP, page, data={}, owners=owners)
+        copied(story, ROLLOUT_RECORD, page, data={}, owners=owners)
     story.template(make.template("2"))
     story.to(story.now + HOUR)
 
@@ -82,7 +82,7 @@ def test_a_restart_believes_no_page_of_theirs() -> None:
             for line in lines.values():
                 line.update(health="Succeeded", verdict="Soaked")
             data["clusters.json"] = json.dumps(lines)
-        copied(story, CONFIG_MAP, page, data=data)
+        copied(story, ROLLOUT_RECORD, page, data=data)
     story.restart().settle()
 
     assert sorted(story.works()) == ["c00"]

@@ -14,6 +14,7 @@ from rollout.api.shapes.cluster import (
 )
 from rollout.api.shapes.consent import Approval, Freeze
 from rollout.api.shapes.placement import Placement, PlacementDecision
+from rollout.api.shapes.record import RolloutRecord, RolloutRevision
 from rollout.api.shapes.replicaset import ManifestWorkReplicaSet
 from rollout.api.shapes.work import ManifestWork
 
@@ -33,6 +34,8 @@ SHAPES: dict[str, type[Resource]] = {
         AddOnDeploymentConfig,
         Approval,
         Freeze,
+        RolloutRecord,
+        RolloutRevision,
     )
 }
 """The model of each kind, by its name."""
@@ -53,5 +56,7 @@ __all__ = [
     "Placement",
     "PlacementDecision",
     "Resource",
+    "RolloutRecord",
+    "RolloutRevision",
     "Shape",
 ]
