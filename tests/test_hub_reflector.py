@@ -15,7 +15,7 @@ from rollout.hub.kube_access import Access
 from rollout.hub.kube_objects import lines_of
 from rollout.hub.kube_session import Times
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import MANIFEST_WORK, ROLLOUT_RECORD, Obj, Ref
+from rollout.model.kinds import LEASE, MANIFEST_WORK, ROLLOUT_RECORD, Obj, Ref
 from rollout.model.names import RECORD_LABEL
 from rollout.runtime.engine import Engine
 from rollout.runtime.timers import VirtualTimers

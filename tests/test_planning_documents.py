@@ -22,7 +22,7 @@ def replicaset(name: str = "web", namespace: str = "default", **labels: str) -> 
 
 @pytest.mark.parametrize("name", ["web", "a.b", "n" * 110, "n" * 111, "n" * 253])
 def test_a_works_name_is_readable_valid_and_short(name: str) -> None:
-    found = work_name(replicaset(name))
+    found = work_name(replicaset(name).key)
 
     assert found.startswith(name[:110])
     assert len(found) == min(len(name), 110) + 11 <= 121
@@ -31,21 +31,21 @@ def test_a_works_name_is_readable_valid_and_short(name: str) -> None:
 
 def test_a_works_name_is_valid_where_the_cut_falls_behind_a_dot() -> None:
     """A part of a DNS name ends in a letter or a digit."""
-    found = work_name(replicaset("n" * 109 + "." + "m" * 9))
+    found = work_name(replicaset("n" * 109 + "." + "m" * 9).key)
 
     assert re.fullmatch(r"n{109}-[0-9a-f]{10}", found)
-    assert work_name(replicaset("n" * 109 + "-" + "m" * 9)).startswith("n" * 109 + "--")
+    assert work_name(replicaset("n" * 109 + "-" + "m" * 9).key).startswith("n" * 109 + "--")
 
 
 def test_a_works_name_depends_on_namespace_and_name_alone() -> None:
-    assert work_name(replicaset("web", team="a")) == work_name(replicaset("web", team="b"))
-    assert work_name(replicaset("web", "one")) != work_name(replicaset("web", "two"))
-    assert work_name(replicaset("b", "a-a")) != work_name(replicaset("a-b", "a"))
+    assert work_name(replicaset("web", team="a").key) == work_name(replicaset("web", team="b").key)
+    assert work_name(replicaset("web", "one").key) != work_name(replicaset("web", "two").key)
+    assert work_name(replicaset("b", "a-a").key) != work_name(replicaset("a-b", "a").key)
 
 
 def test_names_that_were_released_never_change() -> None:
     """Another name would be a second work in every cluster."""
-    assert work_name(replicaset("web")) == "web-82b3ade9d0"
+    assert work_name(replicaset("web").key) == "web-82b3ade9d0"
     assert owner_label("default", "n" * 60) == "h-b0f8e84b71d7ba6b65ae33e89cb0969b9ebc3e77"
 
 

@@ -14,7 +14,7 @@ from rollout.settings import Settings, address, settings
 
 
 def test_the_defaults_are_what_the_semantics_promise() -> None:
-    kept = policy_of(settings({}))
+    kept = policy_of(settings({}), "rollout-system")
     assert kept.tell_every == timedelta(seconds=1)  # where nothing is gathered, all is told
     assert replace(kept, tell_every=DEFAULT.tell_every) == DEFAULT
     assert lease_terms(settings({})) == LeaseTerms()

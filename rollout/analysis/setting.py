@@ -160,7 +160,7 @@ def _actors(
     template: Template,
     roster: Roster,
 ) -> dict[str, Actor]:
-    fresh = work_name(replicaset)
+    fresh = work_name(replicaset.key)
     found: dict[str, Actor] = {}
     for group in share.reading.selection.groups:
         for cluster in group.clusters:

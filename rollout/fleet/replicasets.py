@@ -25,7 +25,7 @@ class ReplicaSets:
         self._workloads: dict[str, Workload] = {}
         self._followers: dict[str, set[str]] = {}  # placement key -> workloads that refer to it
         self._writers: dict[str, str] = {}  # name that we give works -> workload
-        self._unsigned: dict[str, set[str]] = {}  # name -> works that name no owner
+        self._unproven: dict[str, set[str]] = {}  # name -> works whose own word does not fit it
 
     def __iter__(self) -> Iterator[Workload]:
         return iter(self._workloads.values())
@@ -76,7 +76,7 @@ class ReplicaSets:
         if event.change is not Change.DELETED:
             decoded = decode(MANIFEST_WORK, event.obj, before)
             assert isinstance(decoded, Work)
-            work = self._signed(decoded)
+            work = self._owned(decoded, before)
         found: set[Ref] = set()
         if before is not None and before.owner and (work is None or before.owner != work.owner):
             workload = self._workload(before.owner)
@@ -84,7 +84,7 @@ class ReplicaSets:
             found.add(workload.ref)
         if work is None:
             self._works.pop(event.ref.key, None)
-            self._forget_unsigned(event.ref.name, event.ref.key)
+            self._forget_unproven(event.ref.name, event.ref.key)
             return found
         self._works[event.ref.key] = work
         if work.owner:
@@ -93,29 +93,41 @@ class ReplicaSets:
             found.add(workload.ref)
         return found
 
-    def _signed(self, work: Work) -> Work:
-        """With its owner. One whose labels were taken off is known by its name, which follows from its
-        owner: else it could neither be restored nor be made anew.
+    def _owned(self, work: Work, before: Work | None) -> Work:
+        """With its owner. The name decides, since it follows from the owner: an agent can change all
+        else of the works of its cluster. Then what this process knew of it; then its own word (works
+        that OCM made have names of their own).
         """
-        if work.owner:
-            self._forget_unsigned(work.name, work.key)
+        if work.owner and work.name == work_name(work.owner):
+            self._forget_unproven(work.name, work.key)
             return work
-        self._unsigned.setdefault(work.name, set()).add(work.key)
-        return replace(work, owner=self._writers.get(work.name, ""))
+        self._unproven.setdefault(work.name, set()).add(work.key)
+        owner = self._writers.get(work.name, "")
+        if not owner and before is not None and before.uid == work.uid and self._is_there(before):
+            owner = before.owner
+        return replace(work, owner=owner or work.owner)
 
-    def _forget_unsigned(self, name: str, key: str) -> None:
-        keys = self._unsigned.get(name)
+    def _is_there(self, work: Work) -> bool:
+        """Whether the workload that owns it exists."""
+        workload = self._workloads.get(work.owner)
+        return workload is not None and workload.replicaset is not None
+
+    def _forget_unproven(self, name: str, key: str) -> None:
+        keys = self._unproven.get(name)
         if keys is not None:
             keys.discard(key)
             if not keys:
-                del self._unsigned[name]
+                del self._unproven[name]
 
-    def _sign(self, replicaset: ReplicaSet, now: datetime) -> None:
-        """Works that were seen before their owner, and do not name it."""
-        name = work_name(replicaset)
+    def _claim(self, replicaset: ReplicaSet, now: datetime) -> None:
+        """Works of its name that were seen before it, and say that they are another one's or nobody's."""
+        name = work_name(replicaset.key)
         self._writers[name] = replicaset.key
-        for key in self._unsigned.get(name, ()):
-            work = self._works[key] = replace(self._works[key], owner=replicaset.key)
+        for key in sorted(self._unproven.get(name, ())):
+            before = self._works[key]
+            if before.owner:
+                self._workload(before.owner).drop_work(before.cluster, before.name, now)
+            work = self._works[key] = replace(before, owner=replicaset.key)
             self._workload(replicaset.key).put_work(work, now)
 
     def _workload(self, key: str) -> Workload:
@@ -131,7 +143,7 @@ class ReplicaSets:
             self._followers.get(f"{event.ref.namespace}/{ref.name}", set()).discard(event.ref.key)
         if event.change is Change.DELETED:
             if before is not None:
-                self._writers.pop(work_name(before), None)
+                self._writers.pop(work_name(before.key), None)
             workload.replicaset = None
             workload.shares.clear()
             workload.members.clear()
@@ -146,7 +158,7 @@ class ReplicaSets:
             )
         workload.replicaset = replicaset
         if before is None:
-            self._sign(replicaset, now)
+            self._claim(replicaset, now)
         if before is not None and before.uid != replicaset.uid:  # its end was never heard of
             workload.shares.clear()
             workload.members.clear()

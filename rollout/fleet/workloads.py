@@ -18,7 +18,7 @@ from rollout.model.content import normal_spec
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
 from rollout.model.work import Work
-from rollout.planning.documents import work_labels
+from rollout.planning.documents import names_another_owner, work_labels
 from rollout.strategies.base import Hold, Strategy
 from rollout.strategies.ocm import work_status
 from rollout.strategies.stages import soak_of
@@ -78,7 +78,9 @@ class Workload(Membership[Share]):
         self.twins: set[str] = set()  # clusters with more than one work
         self.strays: set[str] = set()  # clusters with a work, selected by nobody
         self.told_at: datetime | None = None  # when this process last wrote its status
-        self.mislabelled: set[str] = set()  # clusters whose work lacks labels it should have
+        self.mislabelled: set[str] = (
+            set()
+        )  # clusters whose work lacks labels, or names another owner
 
     @property
     def raw(self) -> Obj | None:
@@ -157,7 +159,10 @@ class Workload(Membership[Share]):
         lacks = (
             owner is not None
             and work is not None
-            and not (self.shares[owner].labels.items() <= work.labels.items())
+            and (
+                not self.shares[owner].labels.items() <= work.labels.items()
+                or names_another_owner(work, self.ref.key)
+            )
         )
         (self.mislabelled.add if lacks else self.mislabelled.discard)(cluster)
 

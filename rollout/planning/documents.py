@@ -7,21 +7,25 @@ OCM's labels; our annotations. Keys set by others are left alone.
 import hashlib
 import json
 from datetime import datetime
+from functools import lru_cache
 
 from rollout.model import names
 from rollout.model.instants import rfc3339_micro
 from rollout.model.kinds import MANIFEST_WORK, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.selectors import is_label_value
+from rollout.model.work import Work
 
 
-def work_name(replicaset: ReplicaSet) -> str:
-    """The name of each of its works: readable, unique to namespace and name, at most 121 characters.
+@lru_cache(maxsize=4_096)
+def work_name(owner: str) -> str:
+    """The name of each work of the ManifestWorkReplicaSet ``namespace/name``: readable, unique to it, at
+    most 121 characters.
 
     A dot at the cut goes, since none may stand before a dash.
     """
-    digest = hashlib.sha256(replicaset.key.encode()).hexdigest()[:10]
-    return f"{replicaset.name[:110].rstrip('.')}-{digest}"
+    digest = hashlib.sha256(owner.encode()).hexdigest()[:10]
+    return f"{owner.rpartition('/')[2][:110].rstrip('.')}-{digest}"
 
 
 def owner_label(namespace: str, name: str) -> str:
@@ -60,7 +64,7 @@ def new_work(
     started_at: datetime,
 ) -> tuple[Ref, Obj]:
     """A work that does not exist yet."""
-    name = work_name(replicaset)
+    name = work_name(replicaset.key)
     return Ref(MANIFEST_WORK, f"{cluster}/{name}"), {
         "apiVersion": MANIFEST_WORK.api_version,
         "kind": MANIFEST_WORK.name,
@@ -72,6 +76,13 @@ def new_work(
         },
         "spec": spec,
     }
+
+
+def names_another_owner(work: Work, owner: str) -> bool:
+    """Whether a work of this owner says that it is another one's. One that says nothing does not."""
+    labelled = work.labels.get(names.WORK_OWNER_LABEL)
+    expected = owner_label(*owner.split("/", 1))
+    return work.annotations.get(names.OWNER, owner) != owner or labelled not in (None, expected)
 
 
 def difference(old: Obj, new: Obj) -> Obj:

@@ -13,10 +13,20 @@ from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
-from rollout.planning.documents import difference, new_work, work_annotations
+from rollout.planning.documents import difference, names_another_owner, new_work, work_annotations
 from rollout.planning.notes import repair_notes, rollout_notes
 from rollout.planning.passes import Pass
-from rollout.planning.plan import NOTHING, Create, Delete, Patch, PatchStatus, Plan, Touch, Write
+from rollout.planning.plan import (
+    NOTHING,
+    Create,
+    Delete,
+    Note,
+    Patch,
+    PatchStatus,
+    Plan,
+    Touch,
+    Write,
+)
 from rollout.planning.removals import Removals, cleanup, removals
 from rollout.planning.revisions import revision_object, revision_ref
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
@@ -57,6 +67,7 @@ class _Pass(Pass):
         self.revisions = view.revisions(workload.ref.key)
         self.status_due_at: datetime | None = None
         self.is_ending = False
+        self.notes: list[Note] = []
 
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
@@ -92,7 +103,8 @@ class _Pass(Pass):
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),
             rollout_notes(workload.ref, replicaset, steps, status)
-            + repair_notes(workload.ref, [s.live.book.edited for s in workload.shares.values()]),
+            + repair_notes(workload.ref, [s.live.book.edited for s in workload.shares.values()])
+            + tuple(self.notes),
             gone.hold,
             self.is_ending
             or any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
@@ -262,7 +274,11 @@ class _Pass(Pass):
             share = self.workload.shares[owner]
             if cluster in share.live.astray or self.is_refused(share.live, cluster):
                 continue  # the former are restored with their labels
-            changes = {"metadata": {"labels": share.labels}}
+            changes: Obj = {"metadata": {"labels": share.labels}}
+            if names_another_owner(work, self.replicaset.key):
+                changes["metadata"]["annotations"] = {names.OWNER: self.replicaset.key}
+                text = f"the work of cluster {cluster} named another owner; it is put right"
+                self.notes.append(Note(self.workload.ref, "WorkRepaired", text, warning=True))
             touch = Touch(self.workload.ref, owner, cluster, False, "Relabel")
             found.append(Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch))
         return found
