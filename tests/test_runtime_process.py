@@ -14,7 +14,14 @@ import pytest
 
 from rollout.errors import Fenced
 from rollout.model.events import Change
-from rollout.model.kinds import LEASE, MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import (
+    LEASE,
+    MANIFEST_WORK,
+    PLACEMENT,
+    REPLICA_SET,
+    Obj,
+    Ref,
+)
 from rollout.planning.plan import Patch, PatchStatus
 from rollout.runtime.fence import FencedIo
 from rollout.runtime.io import perform
@@ -44,6 +51,16 @@ def test_a_single_process_leads_reads_and_rolls_out() -> None:
     world.on(600, lambda: progressing(world) == "Complete")
     assert len(world.works()) == CLUSTERS
     assert progressing(world) == "Complete"
+
+
+@pytest.mark.parametrize(("profile", "observed"), [("ocm", False), ("strict", True)])
+def test_the_profile_of_the_process_reaches_placements(profile: str, observed: bool) -> None:
+    """OCM's conditions of a Placement do not say which generation they are about."""
+    world = World(make.fleet(2))
+    world.start("p0", profile=profile)
+    world.on(10)
+    told = world.get(PLACEMENT, "default/p")["status"]["conditions"]
+    assert ["observedGeneration" in each for each in told] == [observed, observed]
 
 
 def test_whoever_waits_neither_reads_the_fleet_nor_writes() -> None:

@@ -261,7 +261,7 @@ class AddOnWorkload(Membership[Share]):
             return None  # it was never told anything
         content = self._content(cluster, installed, share)
         report = read_health(installed, gate=self._is_gated)
-        reported = read_as_ocm(installed) if self._is_ocm else None
+        reported = read_as_ocm(installed) if self.is_ocm else None
         return Observation(content, report.health, report.reason, reported=reported)
 
     def _content(self, cluster: str, installed: ClusterAddOn, share: Share) -> str:
@@ -280,7 +280,7 @@ class AddOnWorkload(Membership[Share]):
         return self.addon is not None and self.addon.intents.health_gated
 
     @property
-    def _is_ocm(self) -> bool:
+    def is_ocm(self) -> bool:
         asked = self.addon.intents.profile if self.addon else ""
         return (asked or self._profile) == "ocm"
 
@@ -390,7 +390,7 @@ class AddOnWorkload(Membership[Share]):
             addon.intents,
             around.approvals(self.ref, share.placement.namespace),
             False,
-            share.placement.raw if self._is_ocm else None,
+            share.placement.raw if self.is_ocm else None,
             share.reading.hold is None,
             around.blind_since(),
         )

@@ -36,6 +36,7 @@ OWNER = (
 
 # Ours, on a Placement or ManifestWorkReplicaSet: what a person asks for.
 SEMANTICS = "rollout-engine.io/semantics"  # strict (default) | ocm
+PROFILE_LABEL = "rollout-engine.io/profile"  # of a leader's Lease: whose rules it goes by
 DECISION_ORDER = "rollout-engine.io/decision-order"  # ClusterName (default) | sticky
 FAILURE_TOLERANCE = "rollout-engine.io/failure-tolerance"  # Soft (default) | Strict
 PAUSED = "rollout-engine.io/paused"  # "true" | "false"

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rollout.errors import ConfigError
-from rollout.hub.base import Hub
+from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model import names
 from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import RollbackMode, read_intents
@@ -135,7 +135,7 @@ def _numbered(ref: Ref, kept: Mapping[int, str], number: int) -> str:
     return kept[number]
 
 
-def skip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
+def skip(hub: EmbeddedHub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
     """Waive clusters: they are no members of their stages any more, and no failures.
 
     Raises: ConfigError where profile ``ocm`` decides, Gone, HubError.
@@ -148,7 +148,7 @@ def unskip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
     return _exclude(hub, ref, _SKIP, frozenset(clusters), who)
 
 
-def hold(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
+def hold(hub: EmbeddedHub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
     """Hands off these clusters for now: nothing is written to or removed from them; their stage waits.
 
     Raises: ConfigError where profile ``ocm`` decides, Gone, HubError.
@@ -183,9 +183,9 @@ _SKIP = _List(names.SKIP, "skip", "skipped", "unskip", "no longer skipped")
 _HOLD = _List(names.HOLD, "hold", "held", "release", "released")
 
 
-def _include(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who) -> Told:
+def _include(hub: EmbeddedHub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who) -> Told:
     def decide(_: Obj, known: Annotations) -> Edit | str:
-        refuse_ocm(ref, known, f"annotation {asked.annotation}")
+        refuse_ocm(hub, ref, known, f"annotation {asked.annotation}")
         listed = asked.members(known)
         added = clusters - listed
         if not added:
