@@ -329,12 +329,12 @@ def _no_preconditions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.processes.Pipe.flow", unchecked)
     real = FencedIo.send
 
-    def send(self: FencedIo, writes: Any, done: Any) -> None:
+    def send(self: FencedIo, writes: Any, done: Any, turn: str = "") -> None:
         bare = [
             replace(w, version=None) if isinstance(w, Patch | PatchStatus) else w for w in writes
         ]
         self._version_of = lambda _: 0
-        real(self, bare, done)
+        real(self, bare, done, turn)
 
     monkeypatch.setattr(FencedIo, "send", send)
 
@@ -377,10 +377,10 @@ def test_every_write_of_a_patch_has_a_precondition() -> None:
     bare: list[str] = []
     real = process.pipe.send
 
-    def send(writes: Any, done: Any) -> None:
+    def send(writes: Any, done: Any, turn: str = "") -> None:
         patches = [w for w in writes if isinstance(w, Patch | PatchStatus)]
         bare.extend(str(w.ref) for w in patches if w.version is None)
-        real(writes, done)
+        real(writes, done, turn)
 
     process.pipe.send = send  # type: ignore[method-assign]  # it looks at what passes
     world.on(600, lambda: progressing(world) == "Complete")
