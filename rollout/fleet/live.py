@@ -200,6 +200,10 @@ class LiveRollout(Standings):
             return self.ledger.judgement(cluster)
         return self._by_ocm.get(cluster, Judgement(Phase.WAITING))
 
+    def judgements(self) -> Iterable[Judgement]:
+        """Where each cluster stands as of the last step; of OCM's rules: each that carries it."""
+        return self.ledger.judgements() if self._by_ocm is None else self._by_ocm.values()
+
     def next_due(self) -> tuple[datetime, str] | None:
         """When time alone next changes how a cluster stands, and which; None if never."""
         if self._by_ocm is None:
