@@ -61,7 +61,7 @@ class HoldingIo:
         self.held: list[Callable[[], None]] = []
         self.answers: dict[str, Outcome] = {}
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         for write in writes:
             self.sent.append(write.ref.name)
             outcome = self.answers.get(write.ref.name) or perform(self.hub, write, {})

@@ -60,7 +60,7 @@ class Pipe:
         self.stop_before: int | None = None
         self.sent = 0
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         self.waiting += [(write, done) for write in writes]
         self.flow()
 

@@ -19,7 +19,7 @@ def serve(window: Window, capacity: int, answers: int, took: float = 0.01) -> Wi
             heapq.heappush(busy, (start + took, now))
             window.sent()
         now, sent = heapq.heappop(busy)
-        window.answered(sent, now)
+        window.answered(sent, now, "create")
     return window
 
 
@@ -127,3 +127,28 @@ def test_an_idle_window_that_was_never_full_shrinks_to_what_was_in_use() -> None
     window.overloaded(0.0, 0.1)
 
     assert window.size == 2
+
+
+def slow_after(usual: str, slow: str | None) -> Window:
+    """Ten answers of 5 ms, then one that took two seconds."""
+    window = Window()
+    for n in range(10):
+        window.sent()
+        window.answered(n, n + 0.005, usual)
+    window.sent()
+    window.answered(20.0, 22.0, slow)
+    return window
+
+
+@pytest.mark.parametrize(
+    ("slow", "shrinks"),
+    [
+        pytest.param("patch", True, id="of what usually takes 5 ms"),
+        pytest.param("create", False, id="of what nobody has asked for yet"),
+        pytest.param(None, False, id="of a list, which takes as long as it is"),
+    ],
+)
+def test_what_is_slow_is_told_from_requests_of_the_same_kind(
+    slow: str | None, shrinks: bool
+) -> None:
+    assert (slow_after("patch", slow).size < FIRST) is shrinks

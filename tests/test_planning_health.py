@@ -6,10 +6,11 @@ import pytest
 from rollout.fleet.heartbeats import Heartbeats
 from rollout.model.cluster import Cluster, Taint
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
-from rollout.planning.health import HealthPlanner, grace_of, period_of, tainted
+from rollout.planning.health import HealthPlanner, Silence, grace_of, period_of, tainted
 from tests.placing import T0, World
 
-TICK, GRACE = timedelta(microseconds=1), timedelta(seconds=300)
+TICK, PERIOD = timedelta(microseconds=1), timedelta(seconds=60)
+GRACE = 5 * PERIOD
 UNAVAILABLE = "cluster.open-cluster-management.io/unavailable"
 UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
@@ -27,7 +28,7 @@ class Health:
         self.blind: datetime | None = None
         for i in range(count):
             self.put(f"c{i}", available)
-            self.beats.heard(lease(f"c{i}", "0"), GRACE, T0)
+            self.beats.heard(lease(f"c{i}", "0"), PERIOD, T0)
 
     def put(self, name: str, available: str | None, **meta: Any) -> None:
         conditions = [{"type": "HubAcceptedManagedCluster", "status": "True"}]
@@ -44,8 +45,8 @@ class Health:
     def blind_since(self) -> datetime | None:
         return self.blind
 
-    def silent(self, now: datetime) -> tuple[int, int]:
-        return self.beats.silent(now)
+    def silence(self, now: datetime, window: timedelta) -> Silence:
+        return self.beats.silence(now, window)
 
     def run(self, name: str, now: datetime) -> tuple[list[str], datetime | None]:
         """Plan and write; returns the reasons of the notes, and when to look again."""
@@ -79,7 +80,7 @@ def test_taints_follow_the_available_condition(available: str | None, expected: 
 def test_a_cluster_is_unknown_at_the_very_end_of_its_grace(at: timedelta, silent: bool) -> None:
     health = Health(10)
     for i in range(1, 10):
-        health.beats.heard(lease(f"c{i}", "1"), GRACE, T0 + at)
+        health.beats.heard(lease(f"c{i}", "1"), PERIOD, T0 + at)
     notes, recheck = health.run("c0", T0 + at)
 
     assert health.taints("c0") == ([UNREACHABLE] if silent else [])
@@ -92,7 +93,7 @@ def test_nobody_is_silent_while_renewals_may_be_missed() -> None:
     health.blind = T0 + GRACE - TICK
     later = T0 + 3 * GRACE
     for i in range(1, 10):
-        health.beats.heard(lease(f"c{i}", "1"), GRACE, later)
+        health.beats.heard(lease(f"c{i}", "1"), PERIOD, later)
 
     assert health.run("c0", later) == ([], later + timedelta(seconds=30))
     assert health.taints("c0") == []
@@ -106,23 +107,24 @@ def test_a_lease_is_timed_by_the_hubs_clock_whatever_the_agent_wrote() -> None:
     ref = Ref(MANAGED_CLUSTER, "c0")
     late = T0 + GRACE - TICK
 
-    assert health.beats.heard(lease("c0", "1970-01-01T00:00:00Z"), GRACE, late) == set()
+    assert health.beats.heard(lease("c0", "1970-01-01T00:00:00Z"), PERIOD, late) == set()
     assert health.beats.heard_at("c0") == late
-    health.beats.heard(lease("c0", "1970-01-01T00:00:00Z"), GRACE, late + GRACE)
+    health.beats.heard(lease("c0", "1970-01-01T00:00:00Z"), PERIOD, late + GRACE)
     assert health.beats.heard_at("c0") == late
-    assert health.beats.heard(lease("c0", "later"), GRACE, late + GRACE) == {ref}
+    assert health.beats.heard(lease("c0", "later"), PERIOD, late + GRACE) == {ref}
 
 
 def test_a_null_renewal_and_a_foreign_lease_do_no_harm() -> None:
     beats = Heartbeats()
 
-    assert beats.heard(lease("c0", None), GRACE, T0) == {Ref(MANAGED_CLUSTER, "c0")}
-    assert beats.heard({"metadata": {"name": "other", "namespace": "c0"}}, GRACE, T0) == set()
-    assert beats.heard({}, GRACE, T0) == set()
-    assert beats.silent(T0 + GRACE) == (1, 1)
+    assert beats.heard(lease("c0", None), PERIOD, T0) == {Ref(MANAGED_CLUSTER, "c0")}
+    assert beats.heard({"metadata": {"name": "other", "namespace": "c0"}}, PERIOD, T0) == set()
+    assert beats.heard({}, PERIOD, T0) == set()
+    assert beats.silence(T0 + 2 * PERIOD, PERIOD) == Silence(1, 1, 1)
+    assert beats.silence(T0 + 3 * PERIOD, PERIOD) == Silence(1, 0, 1)
     beats.forget("c0")
     beats.forget("c0")
-    assert beats.silent(T0 + GRACE) == (0, 0)
+    assert beats.silence(T0 + GRACE, PERIOD) == Silence(0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -141,7 +143,7 @@ def test_when_most_of_the_fleet_falls_silent_nothing_is_tainted(silent: int, bra
     health = Health(10)
     now = T0 + GRACE
     for i in range(silent, 10):
-        health.beats.heard(lease(f"c{i}", "1"), GRACE, now)
+        health.beats.heard(lease(f"c{i}", "1"), PERIOD, now)
     found = [health.run(f"c{i}", now) for i in range(silent)]
 
     if braked:
@@ -165,9 +167,9 @@ def test_after_an_outage_every_grace_begins_anew() -> None:
     back = T0 + timedelta(hours=1)
     health.beats.restart(back)
 
-    assert health.silent(back) == (0, 10)
+    assert health.silence(back, PERIOD) == Silence(0, 0, 10)
     assert health.run("c0", back) == ([], back + GRACE)
-    assert health.silent(back + GRACE) == (10, 10)
+    assert health.silence(back + GRACE, PERIOD) == Silence(10, 0, 10)
 
 
 def test_a_cluster_that_was_never_accepted_or_is_going_is_not_judged_by_its_lease() -> None:

@@ -198,7 +198,7 @@ class Waves:
     def __init__(self, io: InlineIo) -> None:
         self.io, self.sizes = io, list[int]()
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         self.sizes.append(len(writes))
         self.io.send(writes, done)
 

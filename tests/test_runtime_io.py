@@ -126,10 +126,14 @@ def test_decisions_are_read_once_for_all_deletes_of_a_wave() -> None:
 
 
 def release(hub: MemoryHub, deleting_is_gone: bool) -> RemoveFinalizer:
-    version = int(hub.get(WEB)["metadata"]["resourceVersion"])
-    labels = ((names.WORK_OWNER_LABEL, "default.web"),)
+    held = hub.get(WEB)["metadata"]
     return RemoveFinalizer(
-        WEB, names.REPLICASET_FINALIZER, version, MANIFEST_WORK, labels, deleting_is_gone
+        ref=WEB,
+        kept=tuple(f for f in held["finalizers"] if f != names.REPLICASET_FINALIZER),
+        version=int(held["resourceVersion"]),
+        kind=MANIFEST_WORK,
+        label=(names.WORK_OWNER_LABEL, "default.web"),
+        deleting_is_gone=deleting_is_gone,
     )
 
 
@@ -144,7 +148,7 @@ def release(hub: MemoryHub, deleting_is_gone: bool) -> RemoveFinalizer:
         pytest.param("another's", False, Result.LANDED, id="works of others do not count"),
     ],
 )
-def test_a_finalizer_goes_when_a_live_read_shows_nothing_left(
+def test_a_finalizer_goes_when_the_server_shows_nothing_left(
     hub: MemoryHub, work: str, deleting_is_gone: bool, result: Result
 ) -> None:
     workload = make.workload()

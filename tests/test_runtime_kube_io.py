@@ -58,10 +58,10 @@ class Desk:
         self.begin(io, writes)
         return self.wait()
 
-    def begin(self, io: Io, writes: Sequence[Write]) -> None:
+    def begin(self, io: Io, writes: Sequence[Write], turn: str = "") -> None:
         self.outcomes, self._wanted = [], len(writes)
         self._all.clear()
-        io.send(writes, self._done)
+        io.send(writes, self._done, turn)
 
     def _done(self, write: Write, outcome: Outcome) -> None:
         self.outcomes.append((write, outcome))
@@ -109,12 +109,19 @@ def condition(kind: str) -> Obj:
     }
 
 
-def release(labels: tuple[tuple[str, str], ...], held: Obj, **options: bool) -> RemoveFinalizer:
-    deleting = options.get("deleting_is_gone", False)
-    return RemoveFinalizer(HELD, "a.io/x", version(held), MANIFEST_WORK, labels, deleting)
+def release(
+    owner: str, held: int, *, deleting_is_gone: bool = False, ref: Ref = HELD
+) -> RemoveFinalizer:
+    return RemoveFinalizer(
+        ref=ref,
+        kept=("b.io/y",),
+        version=held,
+        kind=MANIFEST_WORK,
+        label=(WORK_OWNER_LABEL, owner),
+        deleting_is_gone=deleting_is_gone,
+    )
 
 
-OWNED = ((WORK_OWNER_LABEL, "ns.web"),)
 UID = "00000000-0000-0000-0000-000000000000"
 
 CASES: dict[str, Callable[[dict[str, Obj]], Write]] = {
@@ -134,14 +141,10 @@ CASES: dict[str, Callable[[dict[str, Obj]], Write]] = {
     "delete what is gone": lambda seeded: Delete(ref(10), UID),
     "delete what is selected": lambda s: Delete(ref(8), s["8"]["metadata"]["uid"], ("ns/p",), "c8"),
     "delete what is not": lambda s: Delete(ref(9), s["9"]["metadata"]["uid"], ("ns/p",), "c9"),
-    "release too early": lambda seeded: release(OWNED, seeded["held"]),
-    "release": lambda seeded: release(((WORK_OWNER_LABEL, "none"),), seeded["held"]),
-    "release what has changed": lambda seeded: RemoveFinalizer(
-        HELD, "a.io/x", 1, MANIFEST_WORK, ((WORK_OWNER_LABEL, "none"),), False
-    ),
-    "release what is gone": lambda seeded: RemoveFinalizer(
-        Ref(ROLLOUT_RECORD, "ns/none"), "a.io/x", 1, MANIFEST_WORK, (("x", "none"),), False
-    ),
+    "release too early": lambda seeded: release("ns.web", version(seeded["held"])),
+    "release": lambda seeded: release("none", version(seeded["held"])),
+    "release what has changed": lambda seeded: release("none", 1),
+    "release what is gone": lambda s: release("none", 1, ref=Ref(ROLLOUT_RECORD, "ns/none")),
 }
 
 
@@ -183,8 +186,9 @@ def test_works_that_are_going_count_as_gone_where_that_is_enough(
 
     facade.do(going)
     io = KubeIo(hub)
-    (held,) = Desk().send(io, release(OWNED, seeded["held"]))
-    (let_go,) = Desk().send(io, release(OWNED, seeded["held"], deleting_is_gone=True))
+    at = version(seeded["held"])
+    (held,) = Desk().send(io, release("ns.web", at))
+    (let_go,) = Desk().send(io, release("ns.web", at, deleting_is_gone=True))
 
     assert held.result is Result.STALE
     assert let_go.result is Result.LANDED
@@ -347,6 +351,80 @@ def test_decisions_are_read_once_for_the_deletes_of_a_wave(facade: Facade, hub: 
     assert facade.count("list") == 1
     desk.send(io, deletes[7])
     assert facade.count("list") == 2
+
+
+def test_a_busy_namespace_holds_up_no_other(facade: Facade, hub: KubeHub) -> None:
+    """However many lots it has: of two namespaces each has every second write."""
+    facade.script("create", *(delay(0.02) for _ in range(2_000)))
+    io, busy, quiet = KubeIo(hub), [Desk() for _ in range(200)], Desk()
+    for lot, desk in enumerate(busy):
+        desk.begin(io, [Create(ref(1_000 * lot + n), work()) for n in range(5)], "busy")
+    quiet.begin(io, [Create(Ref(MANIFEST_WORK, f"q{n}/web"), work()) for n in range(10)], "quiet")
+    quiet.wait()
+
+    assert sum(len(desk.outcomes) for desk in busy) < 300
+    for desk in busy:
+        desk.wait()
+
+
+def test_finalizers_that_wait_share_one_read_of_what_is_recent(
+    facade: Facade, hub: KubeHub
+) -> None:
+    """It is no older than what was written here, and no read of the whole store."""
+    written = hub.create(ref(1), work(labels={WORK_OWNER_LABEL: "ns.w7"}))
+    held = {n: Ref(ROLLOUT_RECORD, f"ns/held-{n}") for n in range(60)}
+    made = {n: hub.create(r, {"metadata": {"finalizers": ["a.io/x"]}}) for n, r in held.items()}
+    facade.script("list", *(delay(0.05) for _ in range(9)))
+    desk = Desk()
+
+    desk.send(KubeIo(hub), *(release(f"ns.w{n}", version(made[n]), ref=held[n]) for n in held))
+
+    stale = [w.ref for w, outcome in desk.outcomes if outcome.result is not Result.LANDED]
+    assert stale == [held[7]]
+    lists = [dict(asked.query) for asked in facade.asked if "labelSelector" in asked.query]
+    assert 2 <= len(lists) <= 4
+    for query in lists:
+        assert int(query["resourceVersion"]) >= version(written)
+        assert query["resourceVersionMatch"] == "NotOlderThan"
+        assert "limit" not in query
+
+
+def test_a_list_that_takes_long_holds_up_no_write_and_does_not_shrink_their_window(
+    facade: Facade, hub: KubeHub
+) -> None:
+    seeded = facade.do(seed)
+    io, guarded, plain = KubeIo(hub), Desk(), Desk()
+    for n in range(20, 40):  # what is usual
+        plain.send(io, Create(ref(n), work()))
+    before = hub.crew.window.size
+    facade.script("list", delay(1.0), delay(1.0))
+    guarded.begin(
+        io,
+        [
+            Delete(ref(9), seeded["9"]["metadata"]["uid"], ("ns/p",), "c9"),
+            release("none", version(seeded["held"])),
+        ],
+    )
+    plain.send(io, *(Create(ref(n), work()) for n in range(100, 200)))
+
+    assert guarded.outcomes == []
+    assert [outcome.result for outcome in guarded.wait()] == [Result.LANDED, Result.LANDED]
+    assert hub.crew.window.size >= before
+
+
+def test_a_delete_is_not_sent_long_after_decisions_were_read(
+    facade: Facade, hub: KubeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rollout.runtime.kube_io.FRESH_SECONDS", 0.2)
+    seeded = facade.do(seed)
+    facade.script("list", delay(0.4))
+
+    (outcome,) = Desk().send(
+        KubeIo(hub), Delete(ref(9), seeded["9"]["metadata"]["uid"], ("ns/p",), "c9")
+    )
+
+    assert outcome.result is Result.WAIT
+    assert facade.count("delete") == 0
 
 
 def test_where_decisions_cannot_be_read_nothing_is_deleted(facade: Facade, hub: KubeHub) -> None:

@@ -14,7 +14,14 @@ import pytest
 
 from rollout.errors import Fenced
 from rollout.model.events import Change
-from rollout.model.kinds import LEASE, MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import (
+    LEASE,
+    MANIFEST_WORK,
+    PLACEMENT,
+    REPLICA_SET,
+    Obj,
+    Ref,
+)
 from rollout.planning.plan import Patch, PatchStatus
 from rollout.runtime.fence import FencedIo
 from rollout.runtime.io import perform
@@ -44,6 +51,16 @@ def test_a_single_process_leads_reads_and_rolls_out() -> None:
     world.on(600, lambda: progressing(world) == "Complete")
     assert len(world.works()) == CLUSTERS
     assert progressing(world) == "Complete"
+
+
+@pytest.mark.parametrize(("profile", "observed"), [("ocm", False), ("strict", True)])
+def test_the_profile_of_the_process_reaches_placements(profile: str, observed: bool) -> None:
+    """OCM's conditions of a Placement do not say which generation they are about."""
+    world = World(make.fleet(2))
+    world.start("p0", profile=profile)
+    world.on(10)
+    told = world.get(PLACEMENT, "default/p")["status"]["conditions"]
+    assert ["observedGeneration" in each for each in told] == [observed, observed]
 
 
 def test_whoever_waits_neither_reads_the_fleet_nor_writes() -> None:
@@ -312,12 +329,12 @@ def _no_preconditions(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tests.processes.Pipe.flow", unchecked)
     real = FencedIo.send
 
-    def send(self: FencedIo, writes: Any, done: Any) -> None:
+    def send(self: FencedIo, writes: Any, done: Any, turn: str = "") -> None:
         bare = [
             replace(w, version=None) if isinstance(w, Patch | PatchStatus) else w for w in writes
         ]
         self._version_of = lambda _: 0
-        real(self, bare, done)
+        real(self, bare, done, turn)
 
     monkeypatch.setattr(FencedIo, "send", send)
 
@@ -360,10 +377,10 @@ def test_every_write_of_a_patch_has_a_precondition() -> None:
     bare: list[str] = []
     real = process.pipe.send
 
-    def send(writes: Any, done: Any) -> None:
+    def send(writes: Any, done: Any, turn: str = "") -> None:
         patches = [w for w in writes if isinstance(w, Patch | PatchStatus)]
         bare.extend(str(w.ref) for w in patches if w.version is None)
-        real(writes, done)
+        real(writes, done, turn)
 
     process.pipe.send = send  # type: ignore[method-assign]  # it looks at what passes
     world.on(600, lambda: progressing(world) == "Complete")

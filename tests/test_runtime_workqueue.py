@@ -1,11 +1,11 @@
 """Which key is next, and how long a failing one waits."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.runtime.workqueue import FIRST, LONGEST, WorkQueue
+from rollout.runtime.workqueue import FIRST, GAP, LONGEST, WorkQueue
 
 
 def drained(queue: WorkQueue[str]) -> list[str]:
@@ -80,6 +80,64 @@ def test_the_same_seed_waits_the_same() -> None:
     waits = [[queue.backoff("a") for _ in range(5)] for queue in (one, two, other)]
 
     assert waits[0] == waits[1] != waits[2]
+
+
+def by_namespace(key: str) -> str:
+    return key.partition("/")[0]
+
+
+def test_namespaces_are_served_in_turn_and_their_keys_in_order() -> None:
+    queue = WorkQueue[str](turn_of=by_namespace)
+    for key in ("a/1", "a/2", "a/3", "a/4", "b/1", "b/2", "c/1"):
+        queue.add(key)
+    first = [queue.get() for _ in range(3)]
+    queue.add("d/1")
+
+    assert first == ["a/1", "b/1", "c/1"]
+    assert drained(queue) == ["a/2", "b/2", "d/1", "a/3", "a/4"]
+
+
+def test_a_key_never_waits_for_more_than_one_of_each_other_namespace() -> None:
+    queue = WorkQueue[str](turn_of=by_namespace)
+    for n in range(500):
+        queue.add(f"busy/{n}")
+    for n in range(100):  # the busy one never ends
+        assert queue.get() is not None
+        queue.add(f"busy/more-{n}")
+    queue.add("quiet/web")
+
+    assert "quiet/web" in [queue.get() for _ in range(2)]
+
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_retries_of_one_namespace_share_a_rate_and_those_of_others_do_not_wait_for_it() -> None:
+    queue = WorkQueue[str](turn_of=by_namespace)
+    half = timedelta(milliseconds=500)
+    busy = [queue.retry_at(f"busy/{n}", half, T0) for n in range(1_000)]
+
+    assert busy[0] == T0 + half
+    assert busy[-1] == T0 + 999 * GAP
+    assert queue.retry_at("quiet/web", half, T0) == T0 + half
+    assert queue.retry_at("busy/late", half, T0 + timedelta(minutes=1)) == T0 + half + timedelta(
+        minutes=1
+    )
+
+
+def test_a_long_wait_of_one_key_delays_no_other_of_its_namespace() -> None:
+    queue = WorkQueue[str](turn_of=by_namespace)
+    queue.retry_at("a/1", LONGEST, T0)
+
+    assert queue.retry_at("a/2", FIRST, T0) == T0 + FIRST
+
+
+def test_namespaces_that_retry_no_more_are_forgotten() -> None:
+    queue = WorkQueue[str](turn_of=by_namespace)
+    for n in range(1_000):
+        queue.retry_at(f"n{n}/web", FIRST, T0 + n * timedelta(seconds=1))
+
+    assert len(queue._paced) < 200
 
 
 KEYS = st.sampled_from("abc")

@@ -128,3 +128,9 @@ def status_writes(requests: Iterable[Request]) -> int:
                 recent.popleft()
             most = max(most, len(recent))
     return most
+
+
+def caches(requests: list[Request]) -> float:
+    """When the last list before the first decision was answered."""
+    first = min((r.began for r in requests if r.decides), default=float("inf"))
+    return max((r.ended for r in requests if r.verb == "list" and r.ended <= first), default=first)

@@ -17,12 +17,13 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.kube import fleet
-from benchmarks.kube.audit import Request, rate, status_writes
+from benchmarks.kube.audit import caches, rate, status_writes
 from benchmarks.kube.client import MERGE_PATCH, Client, Refused, each
 from benchmarks.kube.controller import Controller
 from benchmarks.kube.field import Field
 from benchmarks.kube.probe import REST_SECONDS, Probe
 from benchmarks.kube.reference import reference
+from benchmarks.kube.tenants import Tenants
 from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
     CLUSTER_SET,
@@ -38,7 +39,7 @@ from rollout.model.kinds import (
 )
 
 LINES = ("floor", "works", "status", "rolled", "progressive", "change", "placements", "relabel", "idle",
-         "restart")  # fmt: skip
+         "restart", "tenants")  # fmt: skip
 PLACEMENTS = 100
 BARE_AT_ONCE = 64
 """As many as the engine has in flight at most."""
@@ -76,6 +77,7 @@ class Bench:
             "placements": self._placements,
             "idle": self._idle,
             "restart": self._restart,
+            "tenants": self._tenants,
         }
         for line, take in takers.items():
             if line in self.wanted or _PART_OF.get(line) in self.wanted:
@@ -369,9 +371,14 @@ class Bench:
         )
         await self.probe.quiet()
         cpu = self.controller.look()
-        yield self._figure("restart.caches", _caches(self.probe.count()) - wall, "s")
+        yield self._figure("restart.caches", caches(self.probe.count()) - wall, "s")
         yield self._figure("restart.decided", decided - began, "s")
         yield self._figure("restart.cpu", cpu, "s")
+
+    async def _tenants(self) -> AsyncIterator[Figure]:
+        tenants = Tenants(self.client, self.seen, self.patience, self.say)
+        async for line, seconds in tenants.run():
+            yield self._figure(f"tenants.{line}", seconds, "s")
 
 
 _WORKS = {
@@ -387,9 +394,3 @@ _PART_OF = {"works": "status", "progressive": "change", "placements": "relabel"}
 
 def _placement_names() -> Iterator[str]:
     return (f"p{number:03d}" for number in range(PLACEMENTS))
-
-
-def _caches(requests: list[Request]) -> float:
-    """When the last list before the first decision was answered."""
-    first = min((r.began for r in requests if r.decides), default=float("inf"))
-    return max((r.ended for r in requests if r.verb == "list" and r.ended <= first), default=first)

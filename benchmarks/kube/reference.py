@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 CREATES_OF_BARE = 0.95
 CPU_OF_CREATES, CPU_OF_OTHERS = 1.5, 0.3
+IDLE_REACTION_SECONDS, REACTION_SECONDS = 1.0, 2.0
 MEMORY_MB, IDLE_PERCENT, STATUS_WRITES = 160.0, 1.0, 1.0
 
 
@@ -43,6 +44,11 @@ _ALWAYS: Mapping[str, Reference] = {
     "memory": Reference(128.0, MEMORY_MB),
     "idle.cpu": Reference(None, IDLE_PERCENT),
     "status-writes": Reference(None, STATUS_WRITES),
+    "tenants.idle.p99": Reference(None, IDLE_REACTION_SECONDS),
+    **{
+        f"tenants.{load}.p99": Reference(None, REACTION_SECONDS)
+        for load in ("edits", "deletion", "hostile")
+    },
 }
 
 

@@ -88,7 +88,7 @@ def _stranded(workload: Standing, share: Share) -> str:
         for stage in live.ledger.rollout.staging.stages
         for group in stage.groups
         for cluster in group.clusters
-        if live.ledger.judgement(cluster).phase in (Phase.WAITING, Phase.OUTDATED)
+        if live.judgement(cluster).phase in (Phase.WAITING, Phase.OUTDATED)
     ]
     bare = sum(not _has_soaked(live, cluster) for cluster in members)
     if not bare:

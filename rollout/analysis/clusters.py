@@ -13,6 +13,7 @@ from rollout.fleet.tracker import Carried, Standing
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import scrubbed, secret_texts
 from rollout.strategies.base import Phase, Stage, StageReport
+from rollout.strategies.ocm_step import ALL_CLUSTERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +97,15 @@ def _share(sight: Sight, ref: Ref, cluster: str) -> ShareAccount:
         refused = _refused(sight, workload, cluster)
         return ShareAccount(ref.kind.name, ref.key, wanted, refused=refused, work=work)
     live = workload.shares[owner].live
-    stage, report, place = _seat(live, cluster)
+    title, report, place = _seat(live, cluster)
     return ShareAccount(
         ref.kind.name,
         ref.key,
         wanted,
         owner,
         None,
-        stage.title if stage else "",
-        live.ledger.judgement(cluster).phase if cluster in live.ledger else None,
+        title,
+        live.judgement(cluster).phase if cluster in live.ledger else None,
         place,
         cluster_wait(live, cluster, report) if cluster in live.ledger else None,
         live.causes.get(cluster, ""),
@@ -120,24 +121,26 @@ def _refused(sight: Sight, workload: Standing, cluster: str) -> dict[str, str]:
     }
 
 
-def _seat(live: LiveRollout, cluster: str) -> tuple[Stage | None, StageReport | None, int]:
-    """The stage of a cluster, its report, and the cluster's place in the line."""
+def _seat(live: LiveRollout, cluster: str) -> tuple[str, StageReport | None, int]:
+    """The title of a cluster's stage, its report, and the cluster's place in the line."""
     reports = {report.key: report for report in live.last.stages}
     for stage in live.ledger.rollout.staging.stages:
         for group in stage.groups:
             if cluster in group.clusters:
-                return stage, reports.get(stage.key), _place(live, stage, cluster)
-    return None, None, 0
+                report = reports.get(stage.key) or reports.get(ALL_CLUSTERS)
+                title = report.title if report else stage.title
+                return title, report, _place(live, stage, cluster)
+    return "", None, 0
 
 
 def _place(live: LiveRollout, stage: Stage, cluster: str) -> int:
     """How far back the cluster waits. Cost: O(clusters of the stage)."""
-    if live.ledger.judgement(cluster).phase is not Phase.WAITING:
+    if live.judgement(cluster).phase is not Phase.WAITING:
         return 0
     place = 0
     for group in stage.groups:
         for each in group.clusters:
-            place += live.ledger.judgement(each).phase is Phase.WAITING
+            place += live.judgement(each).phase is Phase.WAITING
             if each == cluster:
                 return place
     return 0

@@ -11,7 +11,9 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.memory import MemoryHub
+from rollout.hub.states import PROFILE, profile_of
 from rollout.model.kinds import KINDS, Kind, Obj, Ref, ref_of
+from rollout.placement.grouping import Profile
 from rollout.planning.documents import difference
 from rollout.planning.plan import Planner
 from rollout.runtime.engine import Engine, Pace
@@ -24,22 +26,26 @@ Change = Callable[[EmbeddedHub], None]
 HISTORY = 5_000
 
 
-def holding(objects: Mapping[Ref, Obj], now: datetime) -> tuple[MemoryHub, VirtualClock]:
+def holding(
+    objects: Mapping[Ref, Obj], now: datetime, profile: Profile = "strict"
+) -> tuple[MemoryHub, VirtualClock]:
     """A hub of our own with these objects, whose clock stands at ``now``.
 
-    Uids, versions and statuses are those that the objects have.
+    Uids, versions and statuses are those that the objects have. ``profile``: whose rules an engine
+    there goes by.
     """
     clock = VirtualClock(now)
     further = {f"{kind.plural}.{kind.group}": kind for kind in {ref.kind for ref in objects}}
     kinds = {**further, **KINDS}
     copy = MemoryHub(clock, seed="copy", history=HISTORY, admit=admit, kinds=kinds)
     copy.adopt(objects.items())
+    copy.put_state(PROFILE, profile.encode())
     return copy, clock
 
 
-def copied(hub: Hub | None, now: datetime) -> tuple[MemoryHub, VirtualClock]:
+def copied(hub: EmbeddedHub | None, now: datetime) -> tuple[MemoryHub, VirtualClock]:
     """All of a hub's objects that an engine could read, in a hub of our own; none without a hub."""
-    return holding({} if hub is None else everything(hub), now)
+    return holding({}, now) if hub is None else holding(everything(hub), now, profile_of(hub))
 
 
 def changed(
@@ -99,15 +105,18 @@ def placed(hub: EmbeddedHub, clock: VirtualClock) -> Fleet:
 
     Returns: what an engine would then know. Raises: what a planner raises.
     """
+    profile = profile_of(hub)
     others: dict[Kind, Planner[Any]] = {
-        kind: planner for kind, planner in planners().items() if kind not in WORKLOADS
+        kind: planner
+        for kind, planner in planners(profile=profile).items()
+        if kind not in WORKLOADS
     }
     engine = Engine(
         hub,
         clock,
         lambda wake: VirtualTimers(clock, wake),
         others,
-        tracking(),
+        tracking(profile),
         pace=Pace({}, strict=True),
         seed=0,
     )

@@ -9,7 +9,6 @@ from rollout.analysis.waits import remedy
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.observations import Observation
 from rollout.fleet.tracker import Standing
-from rollout.model import names
 from rollout.strategies.base import Health, Phase, Step
 
 MOST_STEPS = 100_000
@@ -30,7 +29,7 @@ class Finish:
 def finish_of(workload: Standing, now: datetime) -> Finish:
     """The earliest finish of a planned workload."""
     raw = workload.raw or {"metadata": {}}
-    if (raw["metadata"].get("annotations") or {}).get(names.SEMANTICS) == "ocm":
+    if workload.is_ocm:
         return Finish(None, None, "not worked out in profile ocm")
     finishes = [
         _finish(share.live, now)

@@ -19,9 +19,11 @@ from rollout.analysis.sight import Sight
 from rollout.analysis.wishes import gates_at, intents_of
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
-from rollout.hub.base import Hub
+from rollout.hub.base import EmbeddedHub
+from rollout.hub.states import profile_of
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import KEY_BYTES, Masks
+from rollout.placement.grouping import Profile
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch
 from rollout.strategies.base import Hold, Phase, Stage, StageReport
 from rollout.strategies.gates import gate_key
@@ -124,7 +126,7 @@ class Forecast:
 
 
 def forecast(
-    hub: Hub | None,
+    hub: EmbeddedHub | None,
     change: Change,
     now: datetime,
     *,
@@ -140,7 +142,8 @@ def forecast(
 
     Raises: what the change raises.
     """
-    old, new = (_world(objects, now) for objects in changed(hub, change, now))
+    profile = profile_of(hub) if hub is not None else "strict"
+    old, new = (_world(objects, now, profile) for objects in changed(hub, change, now))
     objects = object_changes(old.objects, new.objects)
     edited = {(each.kind, each.key) for each in objects}
     warnings = list(warn(new.objects.values()))
@@ -169,8 +172,8 @@ class _World:
     sight: Sight
 
 
-def _world(objects: Mapping[Ref, Obj], now: datetime) -> _World:
-    return _World(objects, Sight(placed(*holding(objects, now)), now))
+def _world(objects: Mapping[Ref, Obj], now: datetime, profile: Profile) -> _World:
+    return _World(objects, Sight(placed(*holding(objects, now, profile)), now))
 
 
 def _terms(sight: Sight, workload: Standing) -> object:
@@ -282,7 +285,7 @@ def _stage(
         cluster
         for group in stage.groups
         for cluster in group.clusters
-        if live.ledger.judgement(cluster).phase in (Phase.WAITING, Phase.OUTDATED)
+        if live.judgement(cluster).phase in (Phase.WAITING, Phase.OUTDATED)
     ]
     whole = live.ledger.rollout.staging
     fleet_wide = stage.budget is None and whole.budget is not None

@@ -36,6 +36,7 @@ class Lookout:
     ) -> None:
         """``pause``: what to do between two looks; by default it waits `LOOK_SECONDS`, or for news."""
         self._hub = hub
+        self._state: dict[str, bytes | None] = {}
         self._kept: dict[Kind, _Kept] = {}
         self._events: deque[tuple[_Kept, Event]] = deque()
         self._news = threading.Event()
@@ -53,6 +54,12 @@ class Lookout:
         wanted = (labels or {}).items()
         found = (obj for _, obj in sorted(kept.objects.items(), key=lambda pair: pair[0].key))
         return Listing(tuple(o for o in found if _is_in(o, namespace) and _has(o, wanted)), 0)
+
+    def get_state(self, key: str) -> bytes | None:
+        """As `rollout.hub.base.EmbeddedHub.get_state`, as it was when it was first asked for."""
+        if key not in self._state:
+            self._state[key] = self._hub.get_state(key)
+        return self._state[key]
 
     def changed(self) -> bool:
         """Take in what has happened since the last call. Returns: whether anything that counts has."""

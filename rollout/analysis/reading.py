@@ -8,6 +8,7 @@ from rollout.errors import Gone, NotServed
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.watched import WATCHED
 from rollout.hub.base import Hub, Listing
+from rollout.hub.states import Kept
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
@@ -18,6 +19,8 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.placement.grouping import Profile
+from rollout.planning.policy import Policy
 from rollout.runtime.planners import trackers
 
 _AT_NO_TIME = datetime.min.replace(tzinfo=UTC)
@@ -37,9 +40,13 @@ def stored(hub: Lists, kind: Kind) -> tuple[Obj, ...]:
         return ()
 
 
-def tracking() -> Fleet:
+class Readable(Lists, Kept, Protocol):
+    """A hub, as far as readers need it."""
+
+
+def tracking(profile: Profile = "strict") -> Fleet:
     """A fleet that knows nothing yet and keeps track of workloads of every kind."""
-    return Fleet(trackers=trackers(rolls_addons=True))
+    return Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True))
 
 
 def read(hub: Lists, fleet: Fleet, now: datetime) -> None:

@@ -143,9 +143,9 @@ def _rolling(lives: Sequence[LiveRollout], reason: str, since: datetime | None) 
     if any(live.last.touch for live in lives):
         return Wait(reason, since, "the engine writes to the clusters whose turn it is")
     nexts = [
-        (*due, live.ledger.judgement(due[1]).phase)
+        (*due, live.judgement(due[1]).phase)
         for live in lives
-        if (due := live.ledger.next_due()) is not None
+        if (due := live.next_due()) is not None
     ]
     if not nexts:
         return Wait(reason, since, "an agent reports; time alone changes nothing")
@@ -220,7 +220,7 @@ def _stage_wait(live: LiveRollout, report: StageReport) -> Wait | None:
     if report.blocked:
         return block_wait(live, report)
     if report.in_flight:
-        due = live.ledger.next_due()
+        due = live.next_due()
         until = due[0] if due else None
         return Wait("InFlight", None, f"{report.in_flight} clusters in flight are done", until)
     if report.phases.get(Phase.WAITING):
@@ -235,7 +235,7 @@ def _troubled(workload: Standing) -> list[Trouble]:
         for cluster in live.ledger.standings:
             if cluster not in live.ledger:
                 continue
-            phase = live.ledger.judgement(cluster).phase
+            phase = live.judgement(cluster).phase
             wait = cluster_wait(live, cluster, None) if phase in _TROUBLE else None
             if wait is not None:
                 found.append(Trouble(cluster, name, phase, wait))

@@ -105,7 +105,7 @@ def _beyond_agents(scenario: Scenario) -> str:
 def _not_plain(workload: Workload, replicaset: ReplicaSet) -> str:
     if replicaset.deleting:
         return f"{workload.ref.key} is being deleted"
-    if replicaset.annotations.get(names.SEMANTICS) == "ocm":
+    if workload.is_ocm:
         return f"{workload.ref.key} is decided in profile ocm"
     intents = replicaset.intents
     if intents.gates or intents.undo or intents.aborted or intents.retry:

@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
-from rollout.analysis.reading import Lists, read, tracking
+from rollout.analysis.reading import Readable, read, tracking
 from rollout.analysis.standings import standing_of
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Standing
 from rollout.hub.base import EmbeddedHub
-from rollout.hub.states import ALIVE, CLOCK
+from rollout.hub.states import ALIVE, CLOCK, profile_of
 from rollout.model.conditions import Condition
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import PLACEMENT, Kind, Obj, Ref
@@ -30,10 +29,12 @@ class Sight:
 
     fleet: Fleet
     now: datetime
-    _planners: Mapping[Kind, Planner[Any]] = field(
-        default_factory=partial(planners, rolls_addons=True)
-    )
+    _planners: Mapping[Kind, Planner[Any]] = field(init=False)
     _plans: dict[Ref, Plan] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Whoever reads goes by the profile of the engine."""
+        self._planners = planners(rolls_addons=True, profile=self.fleet.policy.profile)
 
     def workloads(self) -> list[Ref]:
         """The workloads that exist: ManifestWorkReplicaSets by key, then add-ons by name."""
@@ -76,7 +77,7 @@ class Sight:
         return standing_of(self.now_says(ref))
 
 
-def look(hub: Lists, now: datetime, *, away_since: datetime | None = None) -> Sight:
+def look(hub: Readable, now: datetime, *, away_since: datetime | None = None) -> Sight:
     """Read everything that an engine reads when it starts.
 
     Args:
@@ -84,7 +85,7 @@ def look(hub: Lists, now: datetime, *, away_since: datetime | None = None) -> Si
         away_since: since when no engine has been running; deadlines do not run from then on
             (semantics row 20).
     """
-    fleet = tracking()
+    fleet = tracking(profile_of(hub))
     read(hub, fleet, now)
     if away_since is not None and away_since < now:
         fleet.out_of_touch(away_since, now)

@@ -22,9 +22,11 @@ from rollout.analysis.tracks import Timeline, Track, timeline
 from rollout.analysis.whole import Whole
 from rollout.clock import VirtualClock
 from rollout.errors import RolloutError
-from rollout.hub.base import Hub
+from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
+from rollout.hub.states import profile_of
 from rollout.model.kinds import Obj, Ref
+from rollout.placement.grouping import Profile
 from rollout.sim.scenario import Scenario
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -51,10 +53,11 @@ class Question:
     start: datetime
     scenario: Scenario
     seed: int
+    profile: Profile = "strict"
 
     def hub(self) -> tuple[MemoryHub, VirtualClock]:
         """A hub of its own for one run."""
-        return holding(dict(self.objects), self.start)
+        return holding(dict(self.objects), self.start, self.profile)
 
 
 def question(
@@ -62,7 +65,7 @@ def question(
     scenario: Scenario | None = None,
     seed: int | None = None,
     *,
-    hub: Hub | None = None,
+    hub: EmbeddedHub | None = None,
     now: datetime = START,
 ) -> Question:
     """Ask how it would go after a change.
@@ -78,7 +81,8 @@ def question(
     _, objects = changed(hub, change, now)
     behaviour = scenario or Scenario()
     chosen = behaviour.spec.seed if seed is None else seed
-    return Question(tuple(objects.items()), now, behaviour, chosen)
+    profile = profile_of(hub) if hub is not None else "strict"
+    return Question(tuple(objects.items()), now, behaviour, chosen, profile)
 
 
 @dataclass(frozen=True, slots=True)

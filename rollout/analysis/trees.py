@@ -167,7 +167,7 @@ def _group(
 ) -> GroupNode:
     by_phase: dict[Phase, list[str]] = {Phase.LOST: list(lost)} if lost else {}
     for cluster in group.clusters:
-        by_phase.setdefault(live.ledger.judgement(cluster).phase, []).append(cluster)
+        by_phase.setdefault(live.judgement(cluster).phase, []).append(cluster)
     named = [(c, phase) for phase in _named(by_phase, report, most) for c in by_phase[phase]]
     if most is not None:
         waiting = [pair for pair in named if pair[1] is Phase.WAITING]

@@ -92,7 +92,7 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
 
     ``stage`` is the report of the stage that it stands in.
     """
-    judged = live.ledger.judgement(cluster)
+    judged = live.judgement(cluster)
     standing = live.ledger.standings.get(cluster)
     if judged.phase is Phase.SKIPPED:
         return None
@@ -191,13 +191,13 @@ def _unpassed(live: LiveRollout, stage: StageReport) -> str:
 
 
 def _soonest(live: LiveRollout) -> datetime | None:
-    due = live.ledger.next_due()
+    due = live.next_due()
     return due[0] if due else None
 
 
 def recovers(live: LiveRollout) -> datetime | None:
     """When the first failed cluster that is well again has soaked; None where none is."""
-    judged = (live.ledger.judgement(c) for c in live.ledger.standings if c in live.ledger)
+    judged = (live.judgement(c) for c in live.ledger.standings if c in live.ledger)
     instants = [j.until for j in judged if j.phase is Phase.FAILED and j.until is not None]
     return min(instants, default=None)
 

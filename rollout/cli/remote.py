@@ -1,18 +1,22 @@
 """How do commands made for a state file work on an API server? A `KubeHub` with the manners of both.
 
-What a runner keeps for itself there is none of: nobody simulates on an API server.
+What a runner keeps for itself there is none of, but whose rules the controller goes by: nobody
+simulates on an API server.
 """
 
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 
-from rollout.errors import ConfigError, Invalid
+from rollout.errors import ConfigError, Denied, Invalid
 from rollout.hub.base import Changes, Expire, Listing, Sink
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_objects import object_path, precondition
 from rollout.hub.selecting import parse_fields, parse_labels
-from rollout.model.kinds import Kind, Obj, Ref
+from rollout.hub.states import PROFILE
+from rollout.model.intents import PROFILES
+from rollout.model.kinds import LEASE, Kind, Obj, Ref
+from rollout.model.names import PROFILE_LABEL
 
 PATIENCE_SECONDS = 1.0
 """A person waits: reads are not repeated for longer."""
@@ -78,7 +82,21 @@ class RemoteHub:
         raise ConfigError("an API server keeps no state of a run: use --state FILE")
 
     def get_state(self, key: str) -> bytes | None:
-        return None
+        return self._profile().encode() if key == PROFILE else None
+
+    def _profile(self) -> str:
+        """Whose rules the controller goes by: its Lease says so. Several: the one heard of last.
+
+        Returns "" where no Lease says so, or none may be read.
+        """
+        found: list[tuple[str, str]] = []
+        for profile in PROFILES:
+            try:
+                leases = self.kube.list(LEASE, None, {PROFILE_LABEL: profile}).items
+            except Denied:
+                return ""
+            found += [(str((each.get("spec") or {}).get("renewTime")), profile) for each in leases]
+        return max(found, default=("", ""))[1]
 
     def close(self) -> None:
         self.kube.close()

@@ -104,9 +104,8 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> time
     "--semantics",
     "profile",
     type=click.Choice(["strict", "ocm"]),
-    default="strict",
-    show_default=True,
-    help="Who decides where an object does not say: the safe rules, or OCM's own.",
+    help="Who decides where an object does not say: the safe rules, or OCM's own.  [default: that of"
+    " the last run on the state file, else strict]",
 )
 @click.option(
     "--decision-log",
@@ -123,7 +122,7 @@ def run(
     mode: ClockMode,
     lasts: timedelta | None,
     seed: int | None,
-    profile: Profile,
+    profile: Profile | None,
     log: Path | None,
 ) -> int:
     """Apply files to a hub of one's own and run their rollouts there."""
@@ -155,7 +154,7 @@ def demo() -> int:
     return execute(chosen, read_documents(paths), ClockMode(None), wanted, _engine(chosen))
 
 
-def _engine(chosen: Options, profile: Profile = "strict") -> partial[LocalRun]:
+def _engine(chosen: Options, profile: Profile | None = None) -> partial[LocalRun]:
     """The engine of this package; where nothing outlives the process, it need not keep its state."""
     return partial(LocalRun, keep=bool(chosen.state), profile=profile)
 

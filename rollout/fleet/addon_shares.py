@@ -5,14 +5,19 @@ from dataclasses import dataclass
 
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.selections import Reading
-from rollout.model.addon import AddOn, Configs, InstallPlacement, Resource
+from rollout.model.addon import Configs, InstallPlacement, Resource
+from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK
 from rollout.planning.addons_configs import content_of
 from rollout.strategies.base import Hold
 
 
 @dataclass(slots=True)
 class Share:
-    """One placement of an install strategy, live. ``total``: with what later placements take."""
+    """One placement of an install strategy, live. ``total``: with what later placements take.
+
+    ``is_missing``: a configuration is missing, so that it is not known what to roll out, whatever else
+    stands in the way.
+    """
 
     placement: InstallPlacement
     live: LiveRollout
@@ -20,6 +25,7 @@ class Share:
     hold: Hold | None
     configs: Configs
     total: int
+    is_missing: bool
 
     @property
     def selected(self) -> int:
@@ -52,27 +58,29 @@ class Share:
         """Whether nothing is known that could still select another cluster."""
         return not self.reading.is_torn and self.reading.quiet_until is None
 
-    @property
-    def is_missing(self) -> bool:
-        """Whether a configuration is missing: then it is not known what to roll out, whatever else
-        stands in the way.
-        """
-        return any(not config.spec_hash for config in self.configs)
+
+NO_CONFIGURATIONS = frozenset(
+    {"", "apps", "coordination.k8s.io", MANIFEST_WORK.group, MANAGED_CLUSTER.group}
+)
+"""Groups whose objects are no configurations: the fleet follows them for other ends, in part only."""
 
 
-def hold_of(addon: AddOn, configs: Configs, missed: Mapping[Resource, str]) -> Hold | None:
+def hold_of(configs: Configs, missed: Mapping[Resource, str], *, as_ocm: bool) -> Hold | None:
     """Why these configurations cannot be rolled out; None where all of them are there.
 
-    ``missed``: kinds of configurations that cannot be read, and why.
+    Args:
+        missed: kinds of configurations that cannot be read, and why.
+        as_ocm: OCM rolls out what does not exist, with an empty hash. Of what cannot be read nobody
+            knows whether it exists.
     """
-    lacking = [config.ref for config in configs if not config.spec_hash]
-    if not lacking:
-        return None
-    ref = lacking[0]
-    if ref.resource not in addon.supported:
-        message = f"{ref.resource} is not among the add-on's supportedConfigs"
-    elif ref.resource in missed:
-        message = f"{ref} cannot be read: {missed[ref.resource]}"
-    else:
-        message = f"{ref} does not exist, or has not been read yet; create it to go on"
-    return Hold("ConfigNotFound", message)
+    for ref in (config.ref for config in configs if not config.spec_hash):
+        if ref.resource.group in NO_CONFIGURATIONS:
+            message = f"{ref}: objects of its group are no configurations; refer to another kind"
+        elif ref.resource in missed:
+            message = f"{ref} cannot be read: {missed[ref.resource]}"
+        elif as_ocm:
+            continue
+        else:
+            message = f"{ref} does not exist, or has not been read yet; create it to go on"
+        return Hold("ConfigNotFound", message)
+    return None

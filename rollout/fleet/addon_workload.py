@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rollout.fleet.addon_shares import Share, hold_of
+from rollout.fleet.addon_wants import is_left_over, looked_up, of_the_addon, with_own
 from rollout.fleet.membership import Membership, Surroundings, read_placement, without
 from rollout.fleet.mirror import Mirror
 from rollout.fleet.observations import Observation, unbrought
@@ -24,7 +25,6 @@ from rollout.model.addon import (
     Configs,
     InstallPlacement,
     Resource,
-    by_resource,
     effective,
 )
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, Ref
@@ -142,8 +142,12 @@ class AddOnWorkload(Membership[Share]):
         addon = self.addon
         if addon is None:
             return set()
-        found = {ref for a in self._installed.values() for ref in a.configs}
-        return found.union(addon.defaults, *(p.configs for p in addon.placements or ()))
+        return of_the_addon(addon).union(*(a.configs for a in self._installed.values()))
+
+    @property
+    def looked_up(self) -> set[ConfigRef]:
+        """Those of them whose kinds are to be watched."""
+        return looked_up(self.addon, self._installed.values()) if self.addon else set()
 
     @property
     def told_of(self) -> set[ConfigRef]:
@@ -208,10 +212,12 @@ class AddOnWorkload(Membership[Share]):
         carried = in_order(installed.desired)
         if self.members.get(cluster) in self.shares:
             return Told(carried, configured=carried == self.meant_for(cluster))
-        if cluster in self.strays or any(s.hold is not None for s in self.shares.values()):
+        held = any(s.hold is not None for s in self.shares.values())
+        is_left = self.addon.placements is not None and is_left_over(installed, self.addon.defaults)
+        if cluster in self.strays or held or is_left:
             return Told(carried, configured=self._is_configured(installed))
         wanted = self._for(installed, self.defaults)
-        if wanted is None or any(not config.spec_hash for config in wanted):
+        if wanted is None or (not self.is_ocm and any(not each.spec_hash for each in wanted)):
             return Told(carried, configured=False)
         return Told(wanted, configured=True)
 
@@ -236,18 +242,7 @@ class AddOnWorkload(Membership[Share]):
         return self._for(installed, configs)
 
     def _for(self, installed: ClusterAddOn, configs: Configs) -> Configs | None:
-        """These configurations with the cluster's own over them; None where one of those is missing."""
-        if not installed.configs:
-            return configs
-        own = by_resource(installed.configs)
-        merged = [config for config in configs if config.ref.resource not in own]
-        for listed in own.values():
-            for ref in listed:
-                there = self.known.get(ref)
-                if there is None:
-                    return None
-                merged.append(Config(ref, there.spec_hash))
-        return in_order(merged)
+        return with_own(installed, configs, self.known, as_ocm=self.is_ocm)
 
     # -- observations --------------------------------------------------------------------------
 
@@ -255,13 +250,14 @@ class AddOnWorkload(Membership[Share]):
         installed = self._installed.get(cluster)
         if installed is None or self.addon is None:
             return None
-        if installed.configs and any(ref not in self.known for ref in installed.configs):
+        lacking = any(ref not in self.known for ref in installed.configs)
+        if lacking and not self.is_ocm:
             return unbrought(share.live.revision, "ConfigNotFound")
         if not installed.references and share.configs:
             return None  # it was never told anything
         content = self._content(cluster, installed, share)
         report = read_health(installed, gate=self._is_gated)
-        reported = read_as_ocm(installed) if self._is_ocm else None
+        reported = read_as_ocm(installed) if self.is_ocm else None
         health, reason, token = report
         return Observation(content, health, reason, reported=reported, token=token)
 
@@ -281,7 +277,7 @@ class AddOnWorkload(Membership[Share]):
         return self.addon is not None and self.addon.intents.health_gated
 
     @property
-    def _is_ocm(self) -> bool:
+    def is_ocm(self) -> bool:
         asked = self.addon.intents.profile if self.addon else ""
         return (asked or self._profile) == "ocm"
 
@@ -335,8 +331,9 @@ class AddOnWorkload(Membership[Share]):
         total = reading.selection.total
         reading = without(reading, taken)
         configs = self._configs(effective(addon.defaults, placement.configs))
-        hold = reading.hold or hold_of(addon, configs, self._missed)
-        return Share(placement, live, reading, hold, configs, total)
+        lacking = hold_of(configs, self._missed, as_ocm=self.is_ocm)
+        hold = reading.hold or lacking
+        return Share(placement, live, reading, hold, configs, total, lacking is not None)
 
     def _agree(self, share: Share, addon: AddOn, around: Surroundings, now: datetime) -> None:
         live, placement, known = share.live, share.placement, share.live.observations
@@ -391,7 +388,7 @@ class AddOnWorkload(Membership[Share]):
             addon.intents,
             around.approvals(self.ref, share.placement.namespace),
             False,
-            share.placement.raw if self._is_ocm else None,
+            share.placement.raw if self.is_ocm else None,
             share.reading.hold is None,
             around.blind_since(),
             share.reading.unsettled(spec),

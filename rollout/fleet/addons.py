@@ -10,6 +10,7 @@ from typing import Protocol
 
 from rollout.api import decode
 from rollout.api.fields import mapping, strings, text, whole
+from rollout.fleet.addon_shares import NO_CONFIGURATIONS
 from rollout.fleet.addon_workload import AddOnWorkload
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.membership import Surroundings
@@ -31,9 +32,6 @@ from rollout.model.kinds import (
 from rollout.model.spec_hash import spec_hash
 from rollout.planning.addons_configs import Known, read_addon_work
 from rollout.planning.policy import Policy
-
-_NEVER = frozenset({"", "apps", "coordination.k8s.io", MANIFEST_WORK.group, MANAGED_CLUSTER.group})
-"""Groups whose objects are no configurations: the fleet follows them for other ends, in part only."""
 
 
 class Fleet(Surroundings, Protocol):
@@ -115,15 +113,15 @@ class AddOns:
         before = workload.installed(cluster)
         if event.change is Change.DELETED:
             workload.drop(cluster, now)
-            after: tuple[ConfigRef, ...] = ()
+            after: object = None
             if workload.addon is None and not workload.clusters:
                 self._addons.pop(name, None)
         else:
             found = decode(MANAGED_CLUSTER_ADDON, event.obj, before)
             assert isinstance(found, ClusterAddOn)
             workload.put(found, now)
-            after = found.configs
-        if after != (before.configs if before else ()):
+            after = (found.configs, found.supported) if found.configs else None
+        if after != ((before.configs, before.supported) if before and before.configs else None):
             self._look_for_kinds()
         return (workload.ref,)
 
@@ -183,18 +181,17 @@ class AddOns:
         return [workload.ref for workload in users]
 
     def _look_for_kinds(self) -> None:
-        """Which kinds are referred to and supported?
+        """Which kinds are referred to, and looked up?
 
         What is known of one that no longer is stays until it is watched no more: it can be wanted
         again before anybody has asked, and would not be read again then.
         """
         wanted = set(self.kinds)
         for workload in self._addons.values():
-            supported = workload.addon.supported if workload.addon else ()
             wanted |= {
                 kind_by_resource(*ref.resource, namespaced=bool(ref.namespace))
-                for ref in workload.uses
-                if ref.resource in supported and ref.resource.group not in _NEVER
+                for ref in workload.looked_up
+                if ref.resource.group not in NO_CONFIGURATIONS
             }
         if wanted != self._wanted:
             self._wanted = frozenset(wanted)

@@ -4,7 +4,7 @@ One (workload, placementRef): `Standings` has what is known of its clusters. All
 outside, on the hub's clock.
 """
 
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -31,6 +31,7 @@ from rollout.planning.record import Basis, Record, Rollback
 from rollout.strategies.base import (
     Checkpoint,
     Hold,
+    Phase,
     Rollout,
     Selection,
     Staging,
@@ -39,8 +40,8 @@ from rollout.strategies.base import (
     Timing,
     Verdict,
 )
-from rollout.strategies.judge import judge
-from rollout.strategies.ocm_step import ocm_step
+from rollout.strategies.judge import Judgement, judge
+from rollout.strategies.ocm_step import ocm_decision
 from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
 
@@ -59,6 +60,9 @@ class LiveRollout(Standings):
         self.barred_in = ""  # another placement in which the present revision is taken back
         self._terms: Terms | None = None
         self.last = Step()  # the latest answer
+        self._by_ocm: Mapping[str, Judgement] | None = (
+            None  # who carries it, where OCM's rules decide
+        )
 
     # -- terms ---------------------------------------------------------------------------------
 
@@ -188,6 +192,7 @@ class LiveRollout(Standings):
         """
         self._void_failures(now)
         held = self._revision_hold(kept, now)
+        self._by_ocm = None
         if self._terms is not None and self._terms.as_ocm is not None:
             step = self._as_ocm(self._terms.as_ocm, hold or held, now)
         else:
@@ -198,6 +203,23 @@ class LiveRollout(Standings):
         elif self._begin_rollback(held, now):
             return self.step(hold, now, kept)
         return self.last
+
+    def judgement(self, cluster: str) -> Judgement:
+        """Where a selected cluster stands as of the last step, by the rules that decide here."""
+        if self._by_ocm is None:
+            return self.ledger.judgement(cluster)
+        return self._by_ocm.get(cluster, Judgement(Phase.WAITING))
+
+    def judgements(self) -> Iterable[Judgement]:
+        """Where each cluster stands as of the last step; of OCM's rules: each that carries it."""
+        return self.ledger.judgements() if self._by_ocm is None else self._by_ocm.values()
+
+    def next_due(self) -> tuple[datetime, str] | None:
+        """When time alone next changes how a cluster stands, and which; None if never."""
+        if self._by_ocm is None:
+            return self.ledger.next_due()
+        dues = ((each.until, c) for c, each in self._by_ocm.items() if each.until is not None)
+        return min(dues, default=None)
 
     def _strict(self, hold: Hold | None, now: datetime) -> Step:
         self.ledger.admit(self.head.passed, hold, self._checkpoints(now))
@@ -276,7 +298,7 @@ class LiveRollout(Standings):
         assert self._terms is not None
         reported = reported_of(self.observations, self.revision)
         groups = self._terms.selection.groups
-        step = ocm_step(strategy, groups, reported, hold, now)
+        step, self._by_ocm = ocm_decision(strategy, groups, reported, hold, now)
         if self.witness is not None:
             self.witness.decided_as_ocm(
                 self.workload, self.placement, strategy, groups, reported, hold, now, step

@@ -1,6 +1,6 @@
 """Which clusters are there, when was each last heard of, and how did those leave that are gone?"""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rollout.api import decode
 from rollout.fleet.clusters import ClusterStore
@@ -9,7 +9,7 @@ from rollout.fleet.outages import Outages
 from rollout.model.cluster import Cluster
 from rollout.model.events import Change, Event
 from rollout.model.kinds import MANAGED_CLUSTER, Ref
-from rollout.planning.health import grace_of
+from rollout.planning.health import Silence, period_of
 
 _KEPT = 10_000  # deleted clusters
 
@@ -45,7 +45,7 @@ class Presence:
         if event.change is Change.DELETED:
             self._beats.forget(cluster.name)
             return {Ref(MANAGED_CLUSTER, cluster.name)}
-        return self._beats.heard(event.obj, grace_of(cluster), now)
+        return self._beats.heard(event.obj, timedelta(seconds=period_of(cluster)), now)
 
     def restart(self, now: datetime) -> None:
         """The hub was out of touch until now: every cluster's grace begins anew."""
@@ -69,5 +69,5 @@ class Presence:
     def blind_since(self) -> datetime | None:
         return self._outages.blind_since
 
-    def silent(self, now: datetime) -> tuple[int, int]:
-        return self._beats.silent(now)
+    def silence(self, now: datetime, window: timedelta) -> Silence:
+        return self._beats.silence(now, window)

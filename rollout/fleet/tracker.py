@@ -78,6 +78,11 @@ class Standing(Protocol):
     def raw(self) -> Obj | None: ...
 
     @property
+    def is_ocm(self) -> bool:
+        """Whether profile ``ocm`` decides for it."""
+        ...
+
+    @property
     def shares(self) -> Mapping[str, Share]: ...
 
     @property

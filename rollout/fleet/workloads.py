@@ -170,7 +170,7 @@ class Workload(Membership[Share]):
         if work is None:
             return None
         report = read_report(work, self.rules(work))
-        reported = work_status(work.generation, work.conditions) if self._is_ocm else None
+        reported = work_status(work.generation, work.conditions) if self.is_ocm else None
         return Observation(
             work.content,
             report.health,
@@ -182,7 +182,7 @@ class Workload(Membership[Share]):
         )
 
     @property
-    def _is_ocm(self) -> bool:
+    def is_ocm(self) -> bool:
         """Whether profile ``ocm`` decides for this workload."""
         asked = self.replicaset.intents.profile if self.replicaset else ""
         return (asked or self.profile) == "ocm"
@@ -307,7 +307,7 @@ class Workload(Membership[Share]):
             replicaset.intents,
             around.approvals(self.ref, replicaset.namespace),
             True,
-            share.ref.raw if self._is_ocm else None,
+            share.ref.raw if self.is_ocm else None,
             share.reading.hold is None,
             around.blind_since(),
             share.reading.unsettled(spec),

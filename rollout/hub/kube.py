@@ -50,7 +50,8 @@ class KubeHub:
     ) -> None:
         self.session = Session(access, times, heard)
         self.calls = Calls(self.session, only or {})
-        self.crew = Crew(self.calls)
+        self.crew, self.reads = Crew(self.calls), Crew(self.calls)
+        """For writes, and for what must be read in between: a read takes no write's place."""
         self._patience = patience
         self._reflectors: set[Reflector] = set()  # those that were not ended
 

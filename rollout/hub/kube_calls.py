@@ -5,9 +5,9 @@
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Generic, TypeVar
+from typing import TypeVar
 
 from rollout.errors import Expired, Gone, HubError, NotServed, Throttled, Unavailable
 from rollout.hub import kube_objects as wire
@@ -37,10 +37,39 @@ class Calls:
         self.only = only
         self.discovery = Discovery(lambda path: self.send("GET", path))
         self._random = random.Random()  # noqa: S311  (jitter, not secrets)
+        self._newest: dict[Kind, int] = {}
+
+    def saw(self, kind: Kind, version: int) -> None:
+        """An object of this kind was written or read in this version: see `list_labelled`."""
+        self._newest[kind] = max(version, self._newest.get(kind, 0))
+
+    def _object(self, kind: Kind, body: bytes) -> Obj:
+        obj = self.reader.object(kind, body)
+        self.saw(kind, wire.version_number(obj["metadata"].get("resourceVersion")))
+        return obj
 
     async def get(self, ref: Ref) -> Obj:
         answer = await self._ask(f"get {ref}", "GET", await self._path(ref))
-        return self.reader.object(ref.kind, answer.body)
+        return self._object(ref.kind, answer.body)
+
+    async def list_labelled(self, kind: Kind, label: str, values: Iterable[str]) -> Sequence[Obj]:
+        """The objects of a kind, in any namespace, whose label has one of these values.
+
+        No older than the newest object of that kind that was written or read here, and from the API
+        server's cache where it has one: to list them from the store costs as much as the whole fleet.
+        Objects' versions are asked for, never that of a list: a server's cache may wait in vain for
+        a version that no object of the kind has.
+        """
+        path = wire.path_of(kind, version=await self.discovery.version_of(kind))
+        newest = self._newest.get(kind)
+        query = wire.query_of(
+            labelSelector=f"{label} in ({','.join(values)})",
+            resourceVersion=newest,
+            resourceVersionMatch="NotOlderThan" if newest else None,
+        )
+        answer = await self._ask(f"list {kind.plural}", "GET", path + query)
+        items, _, _ = self.reader.page(kind, answer.body)
+        return items
 
     async def list(
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
@@ -74,13 +103,15 @@ class Calls:
             items, version, token = self.reader.page(kind, answer.body)
             found += items
             if not token:
+                versions = (int(obj["metadata"].get("resourceVersion", 0)) for obj in found)
+                self.saw(kind, max(versions, default=0))
                 return Listing(wire.by_key(kind, found), version)
 
     async def create(self, ref: Ref, obj: Obj) -> Obj:
         body = wire.encode(wire.named(ref, obj))
         path = wire.collection_path(ref, await self.discovery.version_of(ref.kind))
         answer = await self._ask(f"create {ref}", "POST", path, body, carries=obj)
-        return self.reader.object(ref.kind, answer.body)
+        return self._object(ref.kind, answer.body)
 
     async def patch(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
         return await self._patch(f"patch {ref}", ref, await self._path(ref), changes, version)
@@ -94,7 +125,7 @@ class Calls:
     ) -> Obj:
         body = wire.encode(wire.precondition(changes, version))
         answer = await self._ask(what, "PATCH", path, body, MERGE_PATCH, carries=changes)
-        return self.reader.object(ref.kind, answer.body)
+        return self._object(ref.kind, answer.body)
 
     async def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
         conditions: Obj = {}
@@ -159,22 +190,3 @@ class Calls:
             if isinstance(error, Throttled)
             else pause
         )
-
-
-class Shared(Generic[T]):
-    """Answers that several tasks want: the first asks, the others wait for it."""
-
-    def __init__(self) -> None:
-        self._asked: dict[Hashable, asyncio.Task[T]] = {}
-
-    async def of(self, key: Hashable, ask: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """The answer to ``ask``, once per key. A refusal is everybody's, and then forgotten."""
-        task = self._asked.get(key)
-        if task is None:
-            task = self._asked[key] = asyncio.ensure_future(ask())
-            task.add_done_callback(lambda done: self._forget(key, done))
-        return await asyncio.shield(task)
-
-    def _forget(self, key: Hashable, task: "asyncio.Task[T]") -> None:
-        if task.cancelled() or task.exception() is not None:
-            self._asked.pop(key, None)

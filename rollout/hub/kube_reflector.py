@@ -132,6 +132,7 @@ class Reflector:
             self.version = max(self.version, found)
             return
         self.version = max(self.version, found.version)
+        self._calls.saw(self.kind, found.version)
         try:
             self._sink(found)
         except Exception:

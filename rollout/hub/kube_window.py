@@ -2,11 +2,12 @@
 
 Additive increase, multiplicative decrease. The window grows by one for each round trip in which it was
 full (by one for each answer until the first setback); a refusal for load or an answer that takes far
-longer than is usual shrinks it, at most once per round trip. A server that refuses again right after
+longer than is usual for such a request shrinks it, at most once per round trip. A server that refuses again right after
 that is left alone for as long as it asks. Instants are seconds on a steady clock, given as arguments.
 """
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, field
 
 FIRST, LEAST, MOST = 16, 1, 64
 SLOW_SECONDS = 0.5
@@ -20,6 +21,14 @@ It is also what API servers ask to wait, always: only more than that is taken as
 """
 
 
+@dataclass(frozen=True, slots=True)
+class _Usual:
+    """How many seconds a request takes, as of an instant."""
+
+    seconds: float
+    at: float
+
+
 @dataclass(slots=True)
 class Window:
     """The number that may be in flight, and since when."""
@@ -27,10 +36,9 @@ class Window:
     size: float = FIRST
     in_flight: int = 0
     paused_until: float = 0.0
-    usual: float = 0.0
-    answered_at: float = 0.0
     shrunk_at: float = float("-inf")
     setbacks: int = 0  # in a row
+    _usual: dict[Hashable, _Usual] = field(default_factory=dict)  # by what was asked
 
     def is_open(self, now: float) -> bool:
         """Whether one more may be sent."""
@@ -39,22 +47,32 @@ class Window:
     def sent(self) -> None:
         self.in_flight += 1
 
-    def answered(self, sent_at: float, now: float) -> None:
-        """An answer came that says nothing of load, good or bad for whoever asked."""
+    def answered(self, sent_at: float, now: float, what: Hashable = None) -> None:
+        """An answer came that says nothing of load, good or bad for whoever asked.
+
+        Args:
+            what: requests that usually take equally long; None: how long it took says nothing.
+        """
         was_full = self.in_flight >= int(self.size)
         self.in_flight -= 1
         self.setbacks = 0
-        took = now - sent_at
-        if took > SLOW_SECONDS and self.usual and took > SLOW_TIMES * self.usual:
+        if what is not None and self._is_slow(what, now - sent_at, now):
             self._shrink(0.8, sent_at, now)
         elif was_full and now >= self.shrunk_at + HOLD_SECONDS:
             never = self.shrunk_at == float("-inf")
             self.size = min(MOST, self.size + (1 if never else 1 / self.size))
+
+    def _is_slow(self, what: Hashable, took: float, now: float) -> bool:
+        """Whether that is far longer than is usual; from now on it counts for what is usual."""
+        usual = self._usual.get(what)
+        if usual is None:
+            self._usual[what] = _Usual(took, now)
+            return False
         # The usual is the quickest lately: it may double in a minute, so that a busy hour does not
         # become the rule, and a server that moved away does not stay slow for ever.
-        older = self.usual * 2 ** min((now - self.answered_at) / 60, 10)
-        self.usual = min(took, older) if self.usual else took
-        self.answered_at = now
+        older = usual.seconds * 2 ** min((now - usual.at) / 60, 10)
+        self._usual[what] = _Usual(min(took, older), now)
+        return took > SLOW_SECONDS and took > SLOW_TIMES * usual.seconds
 
     def overloaded(self, sent_at: float, now: float, wait: float = 0.0) -> None:
         """The server refused for load, or did not answer in time.

@@ -4,6 +4,8 @@
 on where it was.
 """
 
+from typing import Literal, Protocol
+
 STARTED = "started"
 """The instant at which the first run began."""
 
@@ -16,5 +18,20 @@ ALIVE = "alive"
 AGENTS = "agents"
 """What the simulated agents have pending, and the state of their chance."""
 
+PROFILE = "profile"
+"""Whose rules the engine goes by where an object does not say: ``strict`` or ``ocm``. On an API server
+the leader's Lease says so, by the label `rollout.model.names.PROFILE_LABEL`."""
+
 SCENARIO = "scenario"
 """How the agents behave: the text of the scenario and its seed."""
+
+
+class Kept(Protocol):
+    """A hub, as far as it keeps what is no object."""
+
+    def get_state(self, key: str) -> bytes | None: ...
+
+
+def profile_of(hub: Kept) -> Literal["strict", "ocm"]:
+    """Whose rules the engine of this hub goes by; ``strict`` where nobody left word."""
+    return "ocm" if hub.get_state(PROFILE) == b"ocm" else "strict"

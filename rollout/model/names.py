@@ -22,6 +22,7 @@ ADDON_NAMESPACE_LABEL = "open-cluster-management.io/addon-namespace"
 ADDON_PREFIX = "addon.open-cluster-management.io"  # annotations mirrored from clusters begin so
 ADDON_LIFECYCLE = "addon.open-cluster-management.io/lifecycle"
 ADDON_HOSTING_CLUSTER = "addon.open-cluster-management.io/hosting-cluster-name"
+IMAGE_REGISTRIES = "open-cluster-management.io/image-registries"  # on ManagedClusters: JSON
 CONFIG_SPEC_HASH = "open-cluster-management.io/config-spec-hash"  # on add-on works: JSON map
 
 TAINT_UNAVAILABLE = "cluster.open-cluster-management.io/unavailable"
@@ -36,6 +37,7 @@ OWNER = (
 
 # Ours, on a Placement or ManifestWorkReplicaSet: what a person asks for.
 SEMANTICS = "rollout-engine.io/semantics"  # strict (default) | ocm
+PROFILE_LABEL = "rollout-engine.io/profile"  # of a leader's Lease: whose rules it goes by
 DECISION_ORDER = "rollout-engine.io/decision-order"  # ClusterName (default) | sticky
 FAILURE_TOLERANCE = "rollout-engine.io/failure-tolerance"  # Soft (default) | Strict
 PAUSED = "rollout-engine.io/paused"  # "true" | "false"
@@ -63,6 +65,8 @@ ASKED = "rollout-engine.io/asked"  # JSON: who asked for which of these, when an
 # Ours, on ManagedClusterAddOns that an install strategy made: only these are ever removed.
 INSTALLED_BY = "rollout-engine.io/installed-by"  # the uid of the ClusterManagementAddOn
 
+SKIP_PRE_DELETE = "rollout-engine.io/skip-pre-delete"  # "true": goes without its hooks
+
 # Ours, on the objects that remember.
 RECORD_LABEL = "rollout-engine.io/record"  # on record pages: the id of the record
 RECORD_PLACEMENT = "rollout-engine.io/placement"  # on record pages: the placementRef
@@ -86,6 +90,8 @@ CLUSTER_ACCEPTED = "HubAcceptedManagedCluster"
 CLUSTER_SET_EMPTY = "ClusterSetEmpty"
 BOUND = "Bound"
 CONFIGURED = "Configured"
+REGISTRATION_APPLIED = "RegistrationApplied"
 MANIFEST_APPLIED = "ManifestApplied"
 HOSTING_MANIFEST_APPLIED = "HostingManifestApplied"
+RENDERED = "Rendered"  # ours, on ManagedClusterAddOns that are made of a template
 ROLLOUT_HALTED = "RolloutHalted"  # ours, on install progressions

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from rollout.api.consent import decode_freeze
 from rollout.errors import AlreadyExists, ConfigError
-from rollout.hub.base import Hub
+from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model import names
 from rollout.model.approvals import EVERY_STAGE, Approval, Decision, Freeze, refusal
 from rollout.model.instants import parse_instant, rfc3339
@@ -22,7 +22,7 @@ NO_WORD: Mapping[str, Asked] = {}
 
 
 def approve(
-    hub: Hub,
+    hub: EmbeddedHub,
     ref: Ref,
     who: Who,
     gate: str = "",
@@ -42,7 +42,7 @@ def approve(
     """
     obj = hub.get(ref)
     known = obj["metadata"].get("annotations") or {}
-    refuse_ocm(ref, known, "a gate")
+    refuse_ocm(hub, ref, known, "a gate")
     gates = [str(each) for each in read_intents(known).gates]
     if not gates:
         raise ConfigError(

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from rollout.errors import ConfigError, Denied, Gone
-from rollout.hub.base import Hub
+from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model import names
 from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import RollbackMode, listed_in, read_intents
@@ -141,7 +141,9 @@ def _numbered(ref: Ref, kept: Mapping[int, str], number: int) -> str:
     return kept[number]
 
 
-def skip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who, *, force: bool = False) -> Told:
+def skip(
+    hub: EmbeddedHub, ref: Ref, clusters: Iterable[str], who: Who, *, force: bool = False
+) -> Told:
     """Waive clusters for the present revision: they are no members of their stages any more, and no
     failures. A later revision asks for them again (safety contract S20).
 
@@ -158,7 +160,9 @@ def unskip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
     return _exclude(hub, ref, _SKIP, frozenset(clusters), who)
 
 
-def hold(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who, *, force: bool = False) -> Told:
+def hold(
+    hub: EmbeddedHub, ref: Ref, clusters: Iterable[str], who: Who, *, force: bool = False
+) -> Told:
     """Hands off these clusters for now: nothing is written to or removed from them; their stage waits.
 
     Args:
@@ -206,13 +210,13 @@ def _cluster_in(entry: str) -> str:
 
 
 def _include(
-    hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who, force: bool
+    hub: EmbeddedHub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who, force: bool
 ) -> Told:
     if not force:
         _refuse_unknown(hub, ref, asked, clusters)
 
     def decide(obj: Obj, known: Annotations) -> Edit | str:
-        refuse_ocm(ref, known, f"annotation {asked.annotation}")
+        refuse_ocm(hub, ref, known, f"annotation {asked.annotation}")
         listed = listed_in(known, asked.annotation)
         present = revisions(hub, ref, obj) if asked.for_revisions else frozenset()
         wanted = frozenset(f"{c}@{r}" for c in clusters for r in present) or clusters

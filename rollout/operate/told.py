@@ -6,6 +6,7 @@ from datetime import datetime
 
 from rollout.errors import ConfigError, Conflict
 from rollout.hub.base import Hub
+from rollout.hub.states import Kept, profile_of
 from rollout.model import names
 from rollout.model.intents import Asked, asked_text, read_asked
 from rollout.model.kinds import Obj, Ref
@@ -81,15 +82,22 @@ def annotate(
     raise AssertionError("the last try returns or raises")
 
 
-def refuse_ocm(ref: Ref, known: Annotations, what: str) -> None:
+def refuse_ocm(hub: Kept, ref: Ref, known: Annotations, what: str) -> None:
     """Nobody shall believe to have stopped what goes on: profile ``ocm`` knows nothing of ``what``.
 
-    Raises: ConfigError where the workload asks for that profile.
+    Raises: ConfigError where that profile decides, since the workload asks for it or the engine goes by
+    it.
     """
-    if known.get(names.SEMANTICS) == "ocm":
+    asked = known.get(names.SEMANTICS)
+    if asked == "ocm":
         raise ConfigError(
             f"{ref} is rolled out as OCM does (annotation {names.SEMANTICS}: ocm), where {what} does "
             "nothing; pause it, or take that annotation away"
+        )
+    if asked != "strict" and profile_of(hub) == "ocm":
+        raise ConfigError(
+            f"{ref} is rolled out as OCM does (the engine runs with --profile ocm), where {what} does "
+            f"nothing; pause it, or annotate it with {names.SEMANTICS}: strict"
         )
 
 

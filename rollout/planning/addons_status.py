@@ -17,8 +17,7 @@ from rollout.planning.addons_views import Share
 from rollout.planning.holds import missing_news
 from rollout.planning.plan import PatchStatus
 from rollout.planning.views import Live
-from rollout.strategies.base import Hold, Phase, Step, Verdict
-from rollout.strategies.judge import judge
+from rollout.strategies.base import Hold, Phase, Step
 
 _TIMED_OUT = ("TimedOut", "Unreachable")
 
@@ -59,11 +58,11 @@ class Tally:
         )
 
 
-def tally(report: ShareReport, now: datetime) -> Tally:
+def tally(report: ShareReport) -> Tally:
     """Count a placement's clusters as OCM does; skipped ones are not wanted."""
     step, share = report.step, report.share
     failed = step.count(Phase.FAILED)
-    late = _timed_out(share.live, now) if failed else 0
+    late = _timed_out(share.live) if failed else 0
     moving = sum(step.count(p) for p in (Phase.PROGRESSING, Phase.FAILING, Phase.SOAKING))
     return Tally(
         share.total,
@@ -75,16 +74,11 @@ def tally(report: ShareReport, now: datetime) -> Tally:
     )
 
 
-def _timed_out(live: Live, now: datetime) -> int:
+def _timed_out(live: Live) -> int:
     """How many finally failed by time alone."""
-    rollout = live.ledger.rollout
-    count = 0
-    for standing in live.ledger.standings.values():
-        if standing.revision != rollout.revision or standing.verdict is Verdict.SOAKED:
-            continue
-        judged = judge(standing, rollout.revision, rollout.timing, now)
-        count += judged.phase is Phase.FAILED and judged.reason in _TIMED_OUT
-    return count
+    return sum(
+        judged.phase is Phase.FAILED and judged.reason in _TIMED_OUT for judged in live.judgements()
+    )
 
 
 def status_of(
@@ -125,7 +119,7 @@ def _progression(
 ) -> Obj:
     """A progression; what was applied is carried over where the same objects are referred to."""
     share = report.share
-    counted = tally(report, now)
+    counted = tally(report)
     is_done = counted.is_complete and share.hold is None
     old = before.get((share.placement.namespace, share.placement.name)) or {}
     kept = _carried(old, share.configs)

@@ -2,8 +2,10 @@
 
 The hub's own clock measures how long a cluster's lease has not changed; an agent's clock is never
 read. A cluster that was silent for five lease periods is Unknown and gets the taint ``unreachable``;
-one that reports trouble gets ``unavailable``. When most of the fleet falls silent at once the fault
-is likelier here than there: then nothing is tainted, and somebody is told.
+one that reports trouble gets ``unavailable``. When most of the fleet falls silent, or ever more of
+it, the fault is likelier here than there: then nothing is tainted, and somebody is told. Renewals are
+out of phase, so graces end one by one; an outage is seen before the first ends, by counting the
+clusters that have missed a renewal.
 Source: OCM placement spec 4.4, weaknesses W7, W8, W10, W11.
 """
 
@@ -24,6 +26,7 @@ from rollout.model.names import (
 from rollout.planning.plan import NOTHING, Note, Patch, PatchStatus, Plan, Write
 
 GRACE_PERIODS = 5
+MISSED_PERIODS = 2  # agents renew every 1 to 1.25 periods: by then one renewal at least is missing
 DEFAULT_PERIOD = 60  # seconds
 LONGEST_PERIOD = 24 * 3600
 
@@ -33,11 +36,25 @@ class HealthPolicy:
     """When silence means nothing because too many are silent."""
 
     brake_share_percent: int = 55
-    """At least this share of all watched clusters is silent ..."""
+    """At least this share of all watched clusters is missed ..."""
     brake_least: int = 3
     """... and at least this many: then none is tainted."""
+    rise_share_percent: int = 5
+    """At least this share of all watched clusters, and at least ``brake_least``, came to be missed
+    within the last two periods: then more may follow, and none is tainted before it stands still."""
     brake_recheck: timedelta = timedelta(seconds=30)
     """How often to look again while the brake holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Silence:
+    """How many clusters have not been heard of for two of their periods."""
+
+    missed: int
+    risen: int
+    """How many of them came to be missed within the window that was asked for."""
+    watched: int
+    """Of how many, in all."""
 
 
 class View(Protocol):
@@ -53,8 +70,8 @@ class View(Protocol):
         """Since when renewals may have been missed; None where all are seen."""
         ...
 
-    def silent(self, now: datetime) -> tuple[int, int]:
-        """How many clusters are silent for longer than their grace, and of how many."""
+    def silence(self, now: datetime, window: timedelta) -> Silence:
+        """How many clusters are missed, and how many of them came to be so within the window."""
         ...
 
 
@@ -64,6 +81,11 @@ def period_of(cluster: Cluster) -> int:
     if not isinstance(written, int) or isinstance(written, bool) or written == 0:
         return DEFAULT_PERIOD
     return max(1, min(written, LONGEST_PERIOD))
+
+
+def _window(cluster: Cluster) -> timedelta:
+    """For how long the number of missed clusters must stand still before this one is tainted."""
+    return timedelta(seconds=MISSED_PERIODS * period_of(cluster))
 
 
 def grace_of(cluster: Cluster) -> timedelta:
@@ -92,11 +114,10 @@ class HealthPlanner:
         expired = CLUSTER_ACCEPTED in conditions and expires is not None and expires <= seen_until
         available = conditions.get(CLUSTER_AVAILABLE)
         unknown = available is None or available.status == "Unknown" or expired
-        if unknown and self._braked(view, seen_until):
+        silence = view.silence(seen_until, _window(cluster))
+        if unknown and self._braked(silence):
             recheck = now + self._policy.brake_recheck
-            return Plan(
-                recheck_at=recheck, notes=() if not expired else (_brake_note(ref, view, now),)
-            )
+            return Plan(recheck_at=recheck, notes=(_brake_note(ref, silence),) if expired else ())
         waves: list[tuple[Write, ...]] = []
         notes: tuple[Note, ...] = ()
         status = "Unknown" if unknown else str(available and available.status)
@@ -113,10 +134,15 @@ class HealthPlanner:
             recheck_at = max(recheck_at, now + self._policy.brake_recheck)
         return Plan(tuple(waves), recheck_at, notes) if waves or recheck_at else NOTHING
 
-    def _braked(self, view: View, now: datetime) -> bool:
-        silent, watched = view.silent(now)
-        share = silent * 100 >= self._policy.brake_share_percent * watched
-        return share and silent >= self._policy.brake_least
+    def _braked(self, silence: Silence) -> bool:
+        policy, watched = self._policy, silence.watched
+        return (
+            silence.missed >= policy.brake_least
+            and silence.missed * 100 >= policy.brake_share_percent * watched
+        ) or (
+            silence.risen >= policy.brake_least
+            and silence.risen * 100 >= policy.rise_share_percent * watched
+        )
 
 
 def tainted(taints: tuple[Taint, ...], status: str, now: datetime) -> tuple[Taint, ...]:
@@ -158,10 +184,10 @@ def _unknown_note(ref: Ref) -> Note:
     return Note(ref, "AvailableUnknown", text, warning=True, action="AvailableUnknown")
 
 
-def _brake_note(ref: Ref, view: View, now: datetime) -> Note:
-    silent, watched = view.silent(now)
+def _brake_note(ref: Ref, silence: Silence) -> Note:
     text = (
-        f"{silent} of {watched} clusters are silent at once: the fault is taken to be on the hub's"
-        " side, and no cluster is tainted for it"
+        f"{silence.missed} of {silence.watched} clusters have not renewed their leases for"
+        f" {MISSED_PERIODS} periods, {silence.risen} of them only lately: the fault is taken to be on"
+        " the hub's side, and no cluster is tainted for it"
     )
     return Note(ref, "HealthBrake", text, warning=True, action="TaintsHeld")

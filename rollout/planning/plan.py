@@ -5,7 +5,7 @@ into the fleet's rollout and its record, so that it says the same when asked aga
 raises for bad input (that is a condition in the plan) and never says "again", only when to look next.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
@@ -82,20 +82,38 @@ class Delete:
     removed_from: Ref | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemoveFinalizer:
-    """Let the object go, once a live read shows nothing left of what it stands for.
+    """Let the object go, once the server shows nothing left of what it stands for.
 
-    ``kind`` and ``labels`` say what must be gone; with ``deleting_is_gone`` it is enough that it is
-    being deleted. Where something is left the write is dropped as a conflict, and planned again.
+    ``kept``: the finalizers of others, which stay. ``kind`` and ``label`` say what must be gone; with
+    ``deleting_is_gone`` it is enough that it is being deleted. It is planned when nothing is known to
+    be left; what the server then shows must be no older than the newest object of ``kind`` that this
+    process has seen. Where something is left the write is dropped as a conflict, and planned again.
     """
 
     ref: Ref
-    finalizer: str
+    kept: tuple[str, ...]
     version: int
     kind: Kind
-    labels: tuple[tuple[str, str], ...]
+    label: tuple[str, str]
     deleting_is_gone: bool
+
+    @property
+    def changes(self) -> Obj:
+        """The merge patch that removes it."""
+        return {"metadata": {"finalizers": list(self.kept) or None}}
+
+    def left_of(self, found: Iterable[Obj]) -> int:
+        """How many of the objects found, all of ``kind``, are left of what must be gone."""
+        key, value = self.label
+        metas = (obj["metadata"] for obj in found)
+        return sum(
+            1
+            for meta in metas
+            if (meta.get("labels") or {}).get(key) == value
+            and not (self.deleting_is_gone and meta.get("deletionTimestamp"))
+        )
 
 
 Write = Create | Patch | PatchStatus | Delete | RemoveFinalizer

@@ -5,13 +5,14 @@ All of them are settings; each default is what docs/semantics.md promises.
 
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
 class Policy:
     """The engine's own waits and limits."""
 
-    profile: str = "strict"
+    profile: Literal["strict", "ocm"] = "strict"
     """Which profile decides where the object does not say: ``strict`` or ``ocm``."""
     failure_grace: timedelta = timedelta(seconds=60)
     """How long a failure may stand before it counts against the budget (row 7)."""

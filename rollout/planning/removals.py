@@ -134,21 +134,23 @@ def brake(
 def cleanup(workload: Workload, replicaset: ReplicaSet) -> Plan:
     """The workload is being deleted: its works go, then its finalizer.
 
-    Background: at once, when all works are being deleted; Foreground: when all are gone. Both are
-    read live right before.
+    Background: when all works are known to be deleted or on their way; Foreground: when all are known
+    to be gone. Only then is the server asked whether it is so.
     """
     if names.REPLICASET_FINALIZER not in replicaset.finalizers:
         return Plan()
     deletes = _deletes(workload, workload.clusters)
+    if deletes:
+        return Plan((tuple(deletes),), pressing=True)
     foreground = replicaset.cascade == "Foreground"
     if foreground and workload.clusters:
-        return Plan((tuple(deletes),)) if deletes else Plan()
+        return Plan(pressing=True)
     release = RemoveFinalizer(
-        workload.ref,
-        names.REPLICASET_FINALIZER,
-        replicaset.version,
-        MANIFEST_WORK,
-        ((names.WORK_OWNER_LABEL, owner_label(replicaset.namespace, replicaset.name)),),
+        ref=workload.ref,
+        kept=tuple(f for f in replicaset.finalizers if f != names.REPLICASET_FINALIZER),
+        version=replicaset.version,
+        kind=MANIFEST_WORK,
+        label=(names.WORK_OWNER_LABEL, owner_label(replicaset.namespace, replicaset.name)),
         deleting_is_gone=not foreground,
     )
-    return Plan(tuple(wave for wave in (tuple(deletes), (release,)) if wave))
+    return Plan(((release,),))

@@ -3,7 +3,7 @@
 A planner sees a workload (a template on its way to clusters) with one share for each placementRef.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -16,6 +16,7 @@ from rollout.planning.policy import Policy
 from rollout.planning.record import Head
 from rollout.planning.revisions import Revision
 from rollout.strategies.base import Hold, Rollout, Standing, Step
+from rollout.strategies.judge import Judgement
 from rollout.strategies.retreat import Retreat
 
 
@@ -81,6 +82,8 @@ class Live(Protocol):
 
     @property
     def soaked(self) -> Remembered: ...
+
+    def judgements(self) -> Iterable[Judgement]: ...
 
     def step(self, hold: Hold | None, now: datetime, kept: Container[str] = ()) -> Step: ...
 

@@ -22,6 +22,7 @@ from rollout.model.kinds import (
     Ref,
     key_of,
 )
+from rollout.model.names import PROFILE_LABEL
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
 from rollout.planning.policy import Policy
@@ -178,11 +179,12 @@ def _planners(
         filters=filters_of(settings),
         keeps_sets=settings.keep_sets,
         watches_health=settings.watch_health,
+        profile=settings.profile,
         rolls_addons=settings.roll_addons,
     )
     placing = found[PLACEMENT]
     assert isinstance(placing, PlacementPlanner), "placements are planned by their planner"
-    placing = PlacementPlanner(measured_plugins(placing.plugins, metrics, clock))
+    placing = PlacementPlanner(measured_plugins(placing.plugins, metrics, clock), settings.profile)
     if settings.schedule_placements:
         found[PLACEMENT] = placing
     else:
@@ -220,7 +222,10 @@ def _events(around: Surroundings, fleet: MeasuredFleet, metrics: Metrics, me: st
 def _candidate(settings: Settings, around: Surroundings, me: str, namespace: str) -> Candidate:
     lease = Ref(LEASE, key_of(settings.lease_namespace or namespace, settings.lease_name))
     terms = lease_terms(settings)
-    return Candidate(around.side, around.clock, around.lease_timers, lease, me, terms)
+    labels = {PROFILE_LABEL: settings.profile}  # readers ask it: `rollout.hub.states.PROFILE`
+    return Candidate(
+        around.side, around.clock, around.lease_timers, lease, me, terms, labels=labels
+    )
 
 
 def _teller(metrics: Metrics, events: EventWriter | None) -> Callable[[Note, datetime], None]:

@@ -9,7 +9,6 @@ frozen time; only the hub, the clock, the timers and the I/O differ.
 import contextlib
 import logging
 import queue
-from collections import Counter, deque
 from collections.abc import Callable, Container, Hashable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -32,6 +31,7 @@ from rollout.planning.plan import (
 )
 from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
 from rollout.runtime.messages import Answered, Ask, Broken, Flight, Message, Woken
+from rollout.runtime.places import Places
 from rollout.runtime.timers import Timers, Wake
 from rollout.runtime.watches import Watches, last_seen, version_of
 from rollout.runtime.workqueue import WorkQueue
@@ -95,11 +95,10 @@ class Engine:
         self._planners = planners
         self._io = io or InlineIo(hub)
         self._pace, self._notes = pace, notes
-        self._queue: WorkQueue[Ref] = WorkQueue(seed)
+        self._queue: WorkQueue[Ref] = WorkQueue(seed, turn_of=lambda ref: ref.namespace)
+        self._places = Places(pace.most_out)
         self._order = {kind: place for place, kind in enumerate(planners)}
         self._last_pass: dict[Ref, datetime] = {}
-        self._out: Counter[Kind] = Counter()  # plans that are being carried out
-        self._parked: dict[Kind, deque[Ref]] = {}  # keys that wait for one of those to end
         self._intervals: dict[Ref, timedelta] = {}  # of objects in a hurry
         self._gathering: dict[Ref, datetime] = {}  # until when
         self._heard: dict[Ref, tuple[datetime, datetime]] = {}  # first and last, where quiet is due
@@ -193,11 +192,10 @@ class Engine:
         ref = self._queue.get()
         if ref is None:
             return busy
-        most = self._pace.most_out.get(ref.kind)
-        if most is not None and self._out[ref.kind] >= most:
-            self._parked.setdefault(ref.kind, deque()).append(ref)
-        else:
+        if self._places.is_open(ref):
             self._plan(ref, now)
+        else:
+            self._places.wait(ref)
         return True
 
     def wait(self, seconds: float) -> bool:
@@ -210,7 +208,7 @@ class Engine:
     @property
     def waiting(self) -> int:
         """How many objects wait to be planned."""
-        return len(self._queue) + sum(map(len, self._parked.values()))
+        return len(self._queue) + len(self._places)
 
     def run_until_idle(self) -> None:
         while self.turn():
@@ -252,8 +250,9 @@ class Engine:
             self.failures += 1
             log.exception("planning %s failed; it is tried again later", ref)
             self._queue.done(ref)
-            self._let_in(ref.kind)
-            self.timers.arm(("retry", ref), now + self._queue.backoff(ref))
+            self._let_in(ref)
+            wait = self._queue.backoff(ref)
+            self.timers.arm(("retry", ref), self._queue.retry_at(ref, wait, now))
             return
         for note in plan.notes:
             self._tell(note, now)
@@ -264,7 +263,7 @@ class Engine:
             self._intervals.pop(ref, None)
         if plan is NOTHING and not self.fleet.exists(ref):
             self._last_pass.pop(ref, None)
-        self._out[ref.kind] += 1
+        self._places.take(ref)
         self._next_wave(Flight(ref, plan), now)
 
     def _tell(self, note: Note, now: datetime) -> None:
@@ -289,7 +288,8 @@ class Engine:
         flight.pending = len(wave)
         for write in wave:
             self.fleet.attempted(write, now)
-        self._io.send(wave, lambda w, outcome: self.inbox.put(Answered(flight, w, outcome)))
+        turn = flight.ref.namespace
+        self._io.send(wave, lambda w, outcome: self.inbox.put(Answered(flight, w, outcome)), turn)
 
     def _answer(self, flight: Flight, write: Write, outcome: Outcome, now: datetime) -> None:
         match outcome.result:
@@ -353,12 +353,12 @@ class Engine:
     def _landed(self, flight: Flight, now: datetime) -> None:
         """All writes are back: let the key go, and say when to look at it again."""
         ref = flight.ref
-        self._out[ref.kind] -= 1
-        self._let_in(ref.kind)
+        self._places.leave(ref)
+        self._let_in(ref)
         rechecks = [flight.plan.recheck_at, flight.retry_at]
         wait = self._pause(flight)
         if wait:
-            rechecks.append(now + wait)
+            rechecks.append(self._queue.retry_at(ref, wait, now))
         soonest = now + self._interval(ref)
         wanted = [max(at, soonest) for at in rechecks if at is not None]
         if flight.plan.status_due_at is not None:
@@ -370,10 +370,11 @@ class Engine:
             self.timers.cancel(("recheck", ref))
         self._let_go(flight, now)
 
-    def _let_in(self, kind: Kind) -> None:
-        """One of those that wait for their turn, if any does."""
-        if parked := self._parked.get(kind):
-            self._queue.back(parked.popleft())
+    def _let_in(self, ended: Ref) -> None:
+        """One of those that wait for a place, if any does."""
+        ref = self._places.next(ended)
+        if ref is not None:
+            self._queue.back(ref)
 
     def _pause(self, flight: Flight) -> timedelta:
         """How long to rest for the sake of what did not land; longer each time nothing else did, either.

@@ -34,7 +34,7 @@ class FencedIo:
         """How many writes are out."""
         return self._pending
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         """Raises: Fenced; then nothing was sent."""
         self._check()
 
@@ -45,7 +45,7 @@ class FencedIo:
 
         with self._lock:
             self._pending += len(writes)
-        self._inner.send([self._guarded(write) for write in writes], back)
+        self._inner.send([self._guarded(write) for write in writes], back, turn)
 
     def _guarded(self, write: Write) -> Write:
         if isinstance(write, Patch | PatchStatus) and write.version is None:

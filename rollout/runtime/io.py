@@ -50,9 +50,13 @@ Done = Callable[[Write, Outcome], None]
 
 
 class Io(Protocol):
-    """Carries writes to a hub. ``done`` is called once per write, on the engine's thread or not."""
+    """Carries writes to a hub. ``done`` is called once per write, on the engine's thread or not.
 
-    def send(self, writes: Sequence[Write], done: Done) -> None: ...
+    ``turn`` is the namespace of what was planned ("": of something cluster-scoped): where writes have
+    to wait for others, namespaces are served in turn.
+    """
+
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None: ...
 
 
 class InlineIo:
@@ -62,7 +66,7 @@ class InlineIo:
         self._hub = hub
         self._batch: Callable[[], AbstractContextManager[None]] = getattr(hub, "batch", nullcontext)
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         live: dict[str, frozenset[str]] = {}
         with self._batch():
             outcomes = [perform(self._hub, write, live) for write in writes]
@@ -126,14 +130,12 @@ def _selected_live(hub: Hub, placement: str, live: dict[str, frozenset[str]]) ->
 
 
 def _release(hub: Hub, write: RemoveFinalizer) -> Outcome:
-    left = [
-        obj
-        for obj in hub.list(write.kind, None, dict(write.labels)).items
-        if not (write.deleting_is_gone and obj["metadata"].get("deletionTimestamp"))
-    ]
+    left = write.left_of(hub.list(write.kind, None, dict([write.label])).items)
     if left:
-        return Outcome(Result.STALE, message=f"{len(left)} {write.kind.plural} are left")
-    finalizers = hub.get(write.ref)["metadata"].get("finalizers") or []
-    kept = [f for f in finalizers if f != write.finalizer]
-    changes = {"metadata": {"finalizers": kept or None}}
-    return Outcome(Result.LANDED, hub.patch(write.ref, changes, write.version))
+        return Outcome(Result.STALE, message=still_there(write, left))
+    return Outcome(Result.LANDED, hub.patch(write.ref, write.changes, write.version))
+
+
+def still_there(write: RemoveFinalizer, count: int) -> str:
+    """Why a finalizer was not removed."""
+    return f"{count} {write.kind.plural} are left"

@@ -1,31 +1,34 @@
 """How do writes reach a Kubernetes API server? Many at once, each with its outcome.
 
 What `rollout.runtime.io` does one after the other happens here side by side, on the thread of the hub's
-event loop; this is the one module outside `rollout.hub` that speaks ``async``. A write that failed, or
-may have failed, is read back there too, so that the engine never waits for the network.
+event loop; this is the one module outside `rollout.hub` that speaks ``async``. Single writes go through
+one window; what must be read before some of them, or after one that failed, goes through another, so
+that a long list never keeps anybody's write waiting. The engine never waits for the network.
 """
 
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 
-from rollout.errors import (
-    Gone,
-    HubError,
-    Throttled,
-    Unavailable,
-)
+from rollout.errors import Gone, HubError, Throttled, Unavailable
 from rollout.hub.kube import KubeHub
-from rollout.hub.kube_calls import Calls, Shared
-from rollout.model.kinds import PLACEMENT_DECISION, Obj
+from rollout.hub.kube_calls import Calls
+from rollout.hub.kube_crew import Job
+from rollout.model.kinds import PLACEMENT_DECISION, Kind, Obj
 from rollout.model.names import PLACEMENT_LABEL
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
-from rollout.runtime.io import Done, Outcome, ReadBack, Result, outcome_of
+from rollout.runtime.io import Done, Outcome, ReadBack, Result, outcome_of, still_there
 
 READ_BACK_SECONDS = 3.0
 """For so long reading back is repeated while the server cannot answer."""
 OLDEST_SECONDS = 15.0
 """A write that has waited for so long is not sent: it rests on news of then. It is planned again."""
+FRESH_SECONDS = 5.0
+"""Nor is one that waited so long after it was read whether it may be done."""
+TOGETHER = 50
+"""So many finalizers share the read that lets them go."""
 NOT_ALLOWED = Outcome(
     Result.WAIT, message="this process may not write any more", after=timedelta(seconds=1)
 )
@@ -34,6 +37,15 @@ NOT_ALLOWED = Outcome(
 TOO_OLD = Outcome(
     Result.WAIT, message="the API server was too slow for this plan", after=timedelta(0)
 )
+
+
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """Writes of one wave, on their way. ``until`` is on the loop's clock."""
+
+    done: Done
+    turn: str
+    until: float
 
 
 class KubeIo:
@@ -45,49 +57,46 @@ class KubeIo:
     """
 
     def __init__(self, hub: KubeHub, allowed: Callable[[], bool] = lambda: True) -> None:
-        self._calls, self._crew = hub.calls, hub.crew
+        self._calls, self._writes, self._reads = hub.calls, hub.crew, hub.reads
         self._allowed = allowed
+        self._leaving: dict[tuple[Kind, str], deque[tuple[RemoveFinalizer, _Errand]]] = {}
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
-        live: Shared[frozenset[str]] = (
-            Shared()
-        )  # decisions read live, once for the writes of one wave
-        until = self._calls.session.elapsed() + OLDEST_SECONDS
-        self._crew.post([partial(self._job, write, live, until, done) for write in writes])
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
+        errand = _Errand(done, turn, self._calls.session.elapsed() + OLDEST_SECONDS)
+        single: list[Write] = []
+        guarded: list[Delete] = []
+        for write in writes:
+            match write:
+                case Delete(unless_selected_by=placements) if placements:
+                    guarded.append(write)
+                case RemoveFinalizer():
+                    self._calls.session.post(partial(self._leave, write, errand))
+                case _:
+                    single.append(write)
+        self._post(single, errand)
+        if guarded:
+            self._reads.post([Job(partial(self._look_for_decisions, guarded, errand))], turn)
 
-    async def _job(
-        self, write: Write, live: Shared[frozenset[str]], until: float, done: Done
-    ) -> None:
-        if self._calls.session.elapsed() > until:
-            done(write, TOO_OLD)
+    def _post(self, writes: Iterable[Write], errand: _Errand) -> None:
+        jobs = [Job(partial(self._write, w, errand), (type(w), w.ref.kind)) for w in writes]
+        self._writes.post(jobs, errand.turn)
+
+    # -- single writes -------------------------------------------------------------------------
+
+    async def _write(self, write: Write, errand: _Errand) -> None:
+        if self._calls.session.elapsed() > errand.until:
+            errand.done(write, TOO_OLD)
             return
-        fault: HubError | None = None
         try:
-            outcome = await self._perform(write, live)
+            outcome = await self._perform(write) if self._allowed() else NOT_ALLOWED
         except HubError as error:
-            outcome, fault = outcome_of(write, error), error
-        if outcome.result in (Result.STALE, Result.UNKNOWN):
-            outcome = await self._read_back(write, outcome)
-        done(write, outcome)
-        if isinstance(fault, Throttled | Unavailable):
-            raise fault  # for the window
+            self._answer(write, outcome_of(write, error), errand)
+            _tell_the_window(error)
+        else:
+            self._answer(write, outcome, errand)
 
-    async def _perform(self, write: Write, live: Shared[frozenset[str]]) -> Outcome:
+    async def _perform(self, write: Write) -> Outcome:
         calls = self._calls
-        match write:
-            case Delete(ref, uid, placements, cluster):
-                for placement in placements:
-                    names = await live.of(placement, partial(selected_live, calls, placement))
-                    if cluster in names:
-                        return Outcome(Result.STALE, message=f"{cluster} is selected after all")
-                if not self._allowed():
-                    return NOT_ALLOWED
-                await calls.delete(ref, uid)
-                return Outcome(Result.LANDED)
-            case RemoveFinalizer():
-                return await self._release(write)
-        if not self._allowed():
-            return NOT_ALLOWED
         match write:
             case Create(ref, obj):
                 stored = await calls.create(ref, obj)
@@ -95,38 +104,98 @@ class KubeIo:
                 stored = await calls.patch(ref, changes, version)
             case PatchStatus(ref, status, version):
                 stored = await calls.patch_status(ref, {"status": status}, version)
+            case RemoveFinalizer():
+                stored = await calls.patch(write.ref, write.changes, write.version)
+            case Delete(ref, uid):
+                await calls.delete(ref, uid)
+                return Outcome(Result.LANDED)
         return Outcome(Result.LANDED, stored)
 
-    async def _release(self, write: RemoveFinalizer) -> Outcome:
-        calls = self._calls
-        listing = await calls.list(write.kind, None, dict(write.labels))
-        left = [
-            obj
-            for obj in listing.items
-            if not (write.deleting_is_gone and obj["metadata"].get("deletionTimestamp"))
-        ]
-        if left:
-            return Outcome(Result.STALE, message=f"{len(left)} {write.kind.plural} are left")
-        stored = await calls.get(write.ref)
-        finalizers = stored["metadata"].get("finalizers") or []
-        kept = [name for name in finalizers if name != write.finalizer]
-        if not self._allowed():
-            return NOT_ALLOWED
-        changes: Obj = {"metadata": {"finalizers": kept or None}}
-        return Outcome(Result.LANDED, await calls.patch(write.ref, changes, write.version))
+    def _answer(self, write: Write, outcome: Outcome, errand: _Errand) -> None:
+        """Tell what came of it; where that is not known, or others wrote, read first what is there."""
+        if outcome.result in (Result.STALE, Result.UNKNOWN):
+            job = Job(partial(self._read_back, write, outcome, errand))
+            self._reads.post([job], errand.turn)
+        else:
+            errand.done(write, outcome)
 
-    async def _read_back(self, write: Write, outcome: Outcome) -> Outcome:
+    # -- reads in between ----------------------------------------------------------------------
+
+    async def _look_for_decisions(self, deletes: Sequence[Delete], errand: _Errand) -> None:
+        """Is nobody of these selected after all? Decisions are read once for those of a wave."""
+        fresh = self._freshly(errand)
+        selected: dict[str, frozenset[str]] = {}
+        try:
+            for placement in sorted({p for w in deletes for p in w.unless_selected_by}):
+                selected[placement] = await selected_live(self._calls, placement)
+        except HubError as error:
+            for write in deletes:
+                self._answer(write, outcome_of(write, error), errand)
+            _tell_the_window(error)
+            return
+        going: list[Delete] = []
+        for write in deletes:
+            if any(write.cluster in selected[p] for p in write.unless_selected_by):
+                told = f"{write.cluster} is selected after all"
+                self._answer(write, Outcome(Result.STALE, message=told), errand)
+            else:
+                going.append(write)
+        self._post(going, fresh)
+
+    def _leave(self, write: RemoveFinalizer, errand: _Errand) -> None:
+        """It waits for a read that shows nothing left; whoever waits for the same kind shares it."""
+        place = write.kind, write.label[0]
+        self._leaving.setdefault(place, deque()).append((write, errand))
+        self._reads.post([Job(partial(self._look_for_what_is_left, *place))], errand.turn)
+
+    async def _look_for_what_is_left(self, kind: Kind, label: str) -> None:
+        queue = self._leaving[kind, label]
+        waiting = [queue.popleft() for _ in range(min(TOGETHER, len(queue)))]
+        if not waiting:
+            return  # others' read answered these, too
+        fresh = [self._freshly(errand) for _, errand in waiting]
+        values = sorted({write.label[1] for write, _ in waiting})
+        try:
+            found = await self._calls.list_labelled(kind, label, values)
+        except HubError as error:
+            for write, errand in waiting:
+                self._answer(write, outcome_of(write, error), errand)
+            _tell_the_window(error)
+            return
+        for (write, _), errand in zip(waiting, fresh, strict=True):
+            left = write.left_of(found)
+            if left:
+                told = Outcome(Result.STALE, message=still_there(write, left))
+                self._answer(write, told, errand)
+            else:
+                self._post([write], errand)
+
+    def _freshly(self, errand: _Errand) -> _Errand:
+        """The same errand, for writes that rest on what is read from now on."""
+        until = min(errand.until, self._calls.session.elapsed() + FRESH_SECONDS)
+        return _Errand(errand.done, errand.turn, until)
+
+    async def _read_back(self, write: Write, outcome: Outcome, errand: _Errand) -> None:
         """What is there now? Where that cannot be told, preconditions still guard the next write."""
         found: Obj | None = None
         how = ReadBack.DONE
         calls = self._calls
+        fault: HubError | None = None
         try:
             found = await calls.patiently(partial(calls.get, write.ref), READ_BACK_SECONDS)
         except Gone:
             pass
-        except HubError:
-            how = ReadBack.FAILED
-        return Outcome(outcome.result, found, outcome.message, outcome.after, how)
+        except HubError as error:
+            how, fault = ReadBack.FAILED, error
+        errand.done(write, Outcome(outcome.result, found, outcome.message, outcome.after, how))
+        if fault is not None:
+            _tell_the_window(fault)
+
+
+def _tell_the_window(error: HubError) -> None:
+    """Raises: the error, where it says something of the server's load."""
+    if isinstance(error, Throttled | Unavailable):
+        raise error
 
 
 async def selected_live(calls: Calls, placement: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ never regained by the same process: it ends, and another one starts with what th
 
 import logging
 import threading
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import Enum
@@ -130,6 +130,7 @@ class Candidate:
         me: an identity that no other process, nor a later one in the same place, has.
         timers: made for this alone; on a real clock they run on a thread of their own.
         changed: called on the timers' thread when the standing may have changed.
+        labels: put on the lease when it is taken, for whoever asks who leads and how.
     """
 
     def __init__(
@@ -141,11 +142,13 @@ class Candidate:
         me: str,
         terms: LeaseTerms = LeaseTerms(),
         changed: Callable[[], None] = lambda: None,
+        labels: Mapping[str, str] | None = None,
     ) -> None:
         assert lease.kind is LEASE, "leadership is a Lease"
         self.me, self.lease, self.terms = me, lease, terms
         self.predecessor = Predecessor()
         self._hub, self._clock, self._changed = hub, clock, changed
+        self._labels = dict(labels or {})
         self._seen: Sighting | None = None
         self._held: datetime | None = None
         self._why_lost = ""
@@ -274,7 +277,11 @@ class Candidate:
         obj: Obj = {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.name,
-            "metadata": {"namespace": self.lease.namespace, "name": self.lease.name},
+            "metadata": {
+                "namespace": self.lease.namespace,
+                "name": self.lease.name,
+                "labels": self._labels,
+            },
             "spec": self._spec(sent, 0),
         }
         self._got(self._hub.create(self.lease, obj), sent)
@@ -284,7 +291,7 @@ class Candidate:
         assert seen is not None, "only what was read is taken"
         self.predecessor = Predecessor(seen.holder, parse_instant(seen.renewal))
         sent = self._clock.now()
-        self._hold(self._spec(sent, seen.transitions + 1), sent)
+        self._hold(self._spec(sent, seen.transitions + 1), sent, {"labels": self._labels})
 
     def _spec(self, now: datetime, transitions: int) -> Obj:
         return {
@@ -295,10 +302,11 @@ class Candidate:
             "leaseTransitions": transitions,
         }
 
-    def _hold(self, spec: Obj, sent: datetime) -> None:
+    def _hold(self, spec: Obj, sent: datetime, meta: Obj | None = None) -> None:
         """Write the lease over what was last read of it."""
         assert self._seen is not None, "only what was read is written"
-        self._got(self._hub.patch(self.lease, {"spec": spec}, self._seen.version), sent)
+        changes: Obj = {"metadata": meta, "spec": spec} if meta else {"spec": spec}
+        self._got(self._hub.patch(self.lease, changes, self._seen.version), sent)
 
     def _got(self, obj: Obj, sent: datetime) -> None:
         self._seen = sighted(obj, self._seen, self._clock.now())

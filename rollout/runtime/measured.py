@@ -102,7 +102,7 @@ class MeasuredIo:
     def __init__(self, inner: Io, metrics: Metrics, clock: Clock) -> None:
         self._inner, self._metrics, self._clock = inner, metrics, clock
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         began = self._clock.now()
         left = [len(writes)]
         binds = any(w.ref.kind in (PLACEMENT, PLACEMENT_DECISION) for w in writes)
@@ -116,7 +116,7 @@ class MeasuredIo:
                 self._metrics.binding.labels(SCHEDULING).observe(took)
             done(write, outcome)
 
-        self._inner.send(writes, back)
+        self._inner.send(writes, back, turn)
 
 
 class Stopwatch:

@@ -109,8 +109,8 @@ _ENDS = {
 
 
 def _next(live: LiveRollout) -> tuple[datetime, str] | None:
-    soonest = live.ledger.next_due()
+    soonest = live.next_due()
     if soonest is None:
         return None
     at, cluster = soonest
-    return at, f"{cluster} {_ENDS.get(live.ledger.judgement(cluster).phase, 'is looked at')}"
+    return at, f"{cluster} {_ENDS.get(live.judgement(cluster).phase, 'is looked at')}"

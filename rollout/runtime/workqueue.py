@@ -3,50 +3,60 @@
 * a key waits at most once, however often it is added;
 * a key is never handed out twice at the same time;
 * a key added while it is out is handed out once more afterwards;
-* failures back off per key, with jitter, and `forget` resets the backoff.
+* namespaces are served in turn, and the keys of one namespace in the order in which they were added;
+* failures back off per key, with jitter, and `forget` resets the backoff; the keys of one namespace
+  that are tried again share a rate.
 
 Used by the engine's thread alone, so there is no lock.
 """
 
 import random
-from collections import deque
-from collections.abc import Hashable
-from datetime import timedelta
+from collections.abc import Callable, Hashable
+from datetime import datetime, timedelta
 from typing import Generic, TypeVar
+
+from rollout.model.turns import Turns
 
 K = TypeVar("K", bound=Hashable)
 
 FIRST, LONGEST = timedelta(milliseconds=500), timedelta(minutes=5)
+GAP = timedelta(milliseconds=20)
+"""Between two keys of one namespace that are tried again: at most fifty a second."""
+_PACED = 100  # namespaces, before those that are due again are looked for
 
 
 class WorkQueue(Generic[K]):
-    """FIFO of distinct keys."""
+    """Distinct keys; ``turn_of`` says whose turn a key waits for."""
 
     def __init__(
         self,
         seed: int | None = None,
         first: timedelta = FIRST,
         longest: timedelta = LONGEST,
+        turn_of: Callable[[K], str] = lambda _: "",
     ) -> None:
         self._first, self._longest = first, longest
         self._random = random.Random(seed)  # noqa: S311  (jitter, not secrets)
-        self._ready: deque[K] = deque()
+        self._turn_of = turn_of
+        self._ready: Turns[K] = Turns()
         self._wanted: set[K] = set()
         self._out: set[K] = set()
         self._failures: dict[K, int] = {}
+        self._paced: dict[str, datetime] = {}  # namespace -> when its next retry may be
 
     def add(self, key: K) -> None:
         if key in self._wanted:
             return
         self._wanted.add(key)
         if key not in self._out:
-            self._ready.append(key)
+            self._ready.put(self._turn_of(key), key)
 
     def get(self) -> K | None:
         """The next key, which is out until `done`; None where none is ready."""
-        if not self._ready:
+        found = self._ready.take()
+        if found is None:
             return None
-        key = self._ready.popleft()
+        _, key = found
         self._wanted.discard(key)
         self._out.add(key)
         return key
@@ -60,7 +70,7 @@ class WorkQueue(Generic[K]):
         self._out.discard(key)
         wanted = key in self._wanted
         if wanted and again:
-            self._ready.append(key)
+            self._ready.put(self._turn_of(key), key)
         elif wanted:
             self._wanted.discard(key)
         return wanted
@@ -78,6 +88,15 @@ class WorkQueue(Generic[K]):
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)
+
+    def retry_at(self, key: K, wait: timedelta, now: datetime) -> datetime:
+        """When a key that is to wait is tried again: later where its namespace has many of them."""
+        if len(self._paced) > _PACED:
+            self._paced = {turn: at for turn, at in self._paced.items() if at > now}
+        turn = self._turn_of(key)
+        free = max(self._paced.get(turn, now), now)
+        self._paced[turn] = free + GAP
+        return max(now + wait, free)
 
     def __len__(self) -> int:
         return len(self._ready)

@@ -14,7 +14,7 @@ from rollout.clock import Clock, VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.witness import Witness
 from rollout.hub.base import EmbeddedHub
-from rollout.hub.states import AGENTS, ALIVE, CLOCK, STARTED
+from rollout.hub.states import AGENTS, ALIVE, CLOCK, PROFILE, STARTED, profile_of
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
@@ -62,8 +62,9 @@ class LocalRun:
 
     ``gather`` is how long news of a workload are gathered before it is planned again; where state is
     kept it must be zero, so that nothing is known that is not kept. ``drive`` moves time, in place
-    of what ``mode`` says. ``profile`` decides where an object does not say. ``lasts`` is after how
-    much of its time the run stops in good order, done or not. ``witness`` is told of every decision.
+    of what ``mode`` says. ``profile`` decides where an object does not say; None: that of the last
+    run on this hub. ``lasts`` is after how much of its time the run stops in good order, done or not.
+    ``witness`` is told of every decision.
     """
 
     def __init__(
@@ -77,11 +78,12 @@ class LocalRun:
         keep: bool = True,
         gather: timedelta = timedelta(0),
         drive: Drive | None = None,
-        profile: Profile = "strict",
+        profile: Profile | None = None,
         lasts: timedelta | None = None,
         witness: Witness | None = None,
     ) -> None:
         self._hub, self._clock, self._mode, self._keep = hub, clock, mode, keep
+        profile = self._keep_profile(profile)
         self._notes: dict[str, tuple[NoteSnapshot, ...]] = {}
         self._drive = drive or drive_for(clock, mode)
         self.engine = Engine(
@@ -99,6 +101,13 @@ class LocalRun:
         self.addons = AddOnManager(hub, clock)
         self._started = self._beaten = clock.now()
         self._stops = None if lasts is None else clock.now() + lasts
+
+    def _keep_profile(self, chosen: Profile | None) -> Profile:
+        """The profile to go by; whoever reads this hub is told of it."""
+        profile = chosen or profile_of(self._hub)
+        with self._hub.batch():
+            self._hub.put_state(PROFILE, profile.encode())
+        return profile
 
     def run(self, on_change: Callable[[FleetSnapshot], None] = lambda _: None) -> Result:
         """Run to the end. KeyboardInterrupt ends the run in good order."""

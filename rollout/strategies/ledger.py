@@ -154,6 +154,10 @@ class Ledger:
         """Where the cluster stands as of the last step. Raises: KeyError where it is in no stage."""
         return self._judged[cluster]
 
+    def judgements(self) -> Iterable[Judgement]:
+        """Where each cluster stands as of the last step."""
+        return self._judged.values()
+
     def step(self, now: datetime) -> Step:
         """The same answer as ``decide(self.rollout, now)``."""
         self._advance(now)

@@ -9,7 +9,8 @@ from datetime import datetime
 
 from rollout.model.placement import Group
 from rollout.strategies.base import Hold, Phase, StageReport, Step
-from rollout.strategies.ocm import Record, Status, decide
+from rollout.strategies.judge import Judgement
+from rollout.strategies.ocm import Answer, Record, Status, decide
 
 Reported = tuple[Status, datetime | None]
 """How a cluster that carries the revision stands, and since when, in OCM's words."""
@@ -23,48 +24,68 @@ def ocm_step(
     now: datetime,
 ) -> Step:
     """Decide as OCM does. ``reported`` has exactly the clusters that carry the revision."""
-    total = sum(len(group.clusters) for group in groups)
+    return ocm_decision(strategy, groups, reported, hold, now)[0]
+
+
+def ocm_decision(
+    strategy: Mapping[str, object],
+    groups: Sequence[Group],
+    reported: Mapping[str, Reported],
+    hold: Hold | None,
+    now: datetime,
+) -> tuple[Step, dict[str, Judgement]]:
+    """As `ocm_step`, and how each cluster that carries the revision stands by OCM's rules."""
+    total = len({cluster for group in groups for cluster in group.clusters})
     existing = [Record(cluster, *reported[cluster]) for cluster in sorted(reported)]
     answer = decide(strategy, groups, existing, now)
+    judged = _judged(reported, answer)
     if answer.error is not None:
-        return Step(hold=hold or Hold("Misconfigured", answer.error))
-    touch = tuple(cluster for cluster in answer.to_apply if cluster not in reported)
-    halt: Hold | None = None
-    if answer.breach:
-        failed = sum(s in (Status.FAILED, Status.TIME_OUT) for s, _ in reported.values())
-        late = len(answer.timed_out)
-        halt = Hold("MaxFailuresExceeded", f"{failed} failed, {late} of them timed out")
-    phases = _phases(reported, {r.cluster for r in answer.in_flight}, answer.timed_out, total)
-    done = phases.get(Phase.SOAKED, 0) + phases.get(Phase.SOAKING, 0) == total
-    report = StageReport(
-        "all", "all clusters", total, total, None, done and bool(total), phases, _blocked(phases)
-    )
-    return Step(() if hold else touch, (), (), halt, hold, (report,), answer.recheck_at)
-
-
-def _blocked(phases: Mapping[Phase, int]) -> str:
-    return "SlotsFull" if phases.get(Phase.WAITING) else ""
-
-
-def _phases(
-    reported: Mapping[str, Reported],
-    in_flight: set[str],
-    timed_out: Sequence[Record],
-    total: int,
-) -> dict[Phase, int]:
-    late = {record.cluster for record in timed_out}
+        return Step(hold=hold or Hold("Misconfigured", answer.error)), judged
+    touch = () if hold else tuple(c for c in answer.to_apply if c not in reported)
+    halt = _halt(answer, reported)
     phases: dict[Phase, int] = {}
-    for cluster, (status, _) in reported.items():
-        if cluster in late:
-            phase = Phase.FAILED
-        elif status is Status.SUCCEEDED:
-            phase = Phase.SOAKING if cluster in in_flight else Phase.SOAKED
-        elif status is Status.FAILED:
-            phase = Phase.FAILING
-        else:
-            phase = Phase.PROGRESSING
-        phases[phase] = phases.get(phase, 0) + 1
+    for each in judged.values():
+        phases[each.phase] = phases.get(each.phase, 0) + 1
     waiting = total - len(reported)
     if waiting > 0:
         phases[Phase.WAITING] = waiting
-    return phases
+    why = hold or halt or (_FULL if waiting > len(touch) else None)
+    blocked = why.reason if why is not None and waiting > 0 else ""
+    ended = phases.get(Phase.SOAKED, 0) + phases.get(Phase.SOAKING, 0) == total
+    report = StageReport(ALL_CLUSTERS, "all clusters", total, total, None, ended, phases, blocked)
+    # Without clusters there is no stage, and nothing left to do: OCM calls that complete.
+    return Step(touch, (), (), halt, hold, (report,) if total else (), answer.recheck_at), judged
+
+
+ALL_CLUSTERS = "all"
+"""The key of the one stage that is reported: OCM's library tells of no others."""
+_FULL = Hold("SlotsFull", "")
+
+
+def _halt(answer: Answer, reported: Mapping[str, Reported]) -> Hold | None:
+    if not answer.breach:
+        return None
+    late = {record.cluster for record in answer.timed_out}
+    late |= {cluster for cluster, (status, _) in reported.items() if status is Status.TIME_OUT}
+    failed = {cluster for cluster, (status, _) in reported.items() if status is Status.FAILED}
+    return Hold(
+        "MaxFailuresExceeded", f"{len(failed | late)} failed, {len(late)} of them timed out"
+    )
+
+
+def _judged(reported: Mapping[str, Reported], answer: Answer) -> dict[str, Judgement]:
+    late = {record.cluster for record in answer.timed_out}
+    in_flight = {record.cluster: record for record in answer.in_flight}
+    judged: dict[str, Judgement] = {}
+    for cluster, (status, _) in reported.items():
+        record = in_flight.get(cluster)
+        until = record.recheck_at if record else None
+        if cluster in late:
+            judged[cluster] = Judgement(Phase.FAILED, None, "TimedOut")
+        elif status is Status.SUCCEEDED:
+            judged[cluster] = Judgement(Phase.SOAKING if record else Phase.SOAKED, until)
+        elif status is Status.FAILED:
+            judged[cluster] = Judgement(Phase.FAILING, until, "Failed")
+        else:
+            judged[cluster] = Judgement(Phase.PROGRESSING, until)
+    return judged

@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
+from rollout.fleet.addon_wants import is_left_over
 from rollout.model.addon import ConfigRef, Configs, Resource, by_resource, effective
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef
-from rollout.strategies.ocm import Record, Status
+from rollout.strategies.ocm import Record, Status, decide
 from rollout.strategies.ocm_inputs import MEMBERS
 from tests.conformance.addon_input import Given, Installed, Node, Records, answer, read, records_of
 from tests.conformance.suite import Excuse, Json
@@ -117,6 +118,14 @@ def invalid(given: Given) -> bool:
     return bool(given.addon.problems) or any(problems)
 
 
+def refused_by_ocm(given: Given) -> bool:
+    """A value that strict accepts: a number in digits, a duration with a fraction."""
+    return any(
+        decide(node.strategy, node.groups, list(records_of(node).values()), given.now).error
+        for node in _sound(given)
+    )
+
+
 def progression_behind(given: Given) -> bool:
     """The status has not caught up with the spec; strict reads the spec."""
     nodes = {node.key: node for node in given.nodes}
@@ -162,6 +171,18 @@ def own_hash_differs(given: Given) -> bool:
         for installed in given.all_installed
         for config in installed.desired
         if config.ref in installed.addon.configs
+    )
+
+
+def left_over(given: Given) -> bool:
+    """A cluster that no placement selects carries more than defaults; OCM gives it the defaults, and
+    then removes its add-on.
+    """
+    selected = {cluster for node in given.nodes for cluster in node.clusters}
+    return given.addon.placements is not None and any(
+        is_left_over(i.addon, given.addon.defaults)
+        for i in given.all_installed
+        if i.addon.cluster not in selected
     )
 
 
@@ -286,9 +307,11 @@ def _excuse(name: str, row: str, applies: Callable[[Given], bool]) -> Excuse:
 EXCUSES = (
     _excuse("placement missing", "16, 26 (add-on A-9)", placement_missing),
     _excuse("invalid values", "26 (add-on A-9)", invalid),
+    _excuse("refused by OCM alone", "3, 26", refused_by_ocm),
     _excuse("progression behind the spec", "26 (add-on A-4)", progression_behind),
     _excuse("configuration missing", "26 (add-on A-5)", config_missing),
     _excuse("own configuration twice", "26 (add-on A-13)", listed_twice),
+    _excuse("left over by a placement", "O7", left_over),
     _excuse("overlap without an add-on", "21", overlapping_without_addon),
     _excuse("hash of an own configuration", "24 (add-on A-18)", own_hash_differs),
     _excuse("order within a resource is kept", "24 (add-on A-15)", order_kept),

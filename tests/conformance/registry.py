@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from tests.conformance.addon_config import AddOnConfigSuite
+from tests.conformance.addon_template import AddOnTemplateSuite
 from tests.conformance.grouping import GroupingSuite
 from tests.conformance.mwrs_sync import MwrsSyncSuite
 from tests.conformance.mwrs_work_status import WorkStatusSuite
@@ -23,6 +24,7 @@ SUITES: Sequence[Suite] = (
     MwrsSyncSuite(),
     SpecHashSuite(),
     AddOnConfigSuite(),
+    AddOnTemplateSuite(),
 )
 
 NOT_YET: frozenset[str] = frozenset()

@@ -46,13 +46,13 @@ class _Kept:
     inner: Io
     refused: list[str]
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         def back(write: Write, outcome: Outcome) -> None:
             if outcome.result is Result.REFUSED:
                 self.refused.append(outcome.message)
             done(write, outcome)
 
-        self.inner.send(writes, back)
+        self.inner.send(writes, back, turn)
 
 
 @dataclass

@@ -208,7 +208,7 @@ class KubeDoor(Door):
     def io(self) -> Io:
         return self
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         for write in writes:
             done(write, self.carry(write))
 

@@ -159,7 +159,7 @@ class SlowIo:
         self._waiting: list[tuple[datetime, int, Write, Done]] = []
         self._count = 0
 
-    def send(self, writes: Sequence[Write], done: Done) -> None:
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         for write in writes:
             self._hub.announce(write)
             at = self._clock.now() + self._dice.random() * self._latency

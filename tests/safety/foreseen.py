@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
+from typing import cast
 
 from rollout.analysis.forecast import Forecast, forecast
 from rollout.errors import Invalid
-from rollout.hub.base import Hub
+from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.faults import Rates
 from tests.safety.kinds import EDITORS
 from tests.safety.setting import Setting, draw
@@ -33,7 +34,7 @@ def foreseen(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
         EDITORS[kind](setting, hub, Random(0), lambda _: None).roll_out(UNHEARD_OF)
 
     try:
-        said = forecast(history.hub, change, history.clock.now())
+        said = forecast(cast(EmbeddedHub, history.hub), change, history.clock.now())
     except Invalid:
         return  # what was misconfigured before cannot be rolled out: a real hub lets neither in
     history.forget_the_script()

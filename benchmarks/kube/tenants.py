@@ -1,0 +1,221 @@
+"""How soon does one namespace's workload react while another namespace keeps the controller busy?
+
+One sample is an edit of a workload's template and a new Placement, sent together. Its two reactions
+are the time to the first work that carries the edit and to the first decision of that Placement.
+"""
+
+import asyncio
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from math import ceil
+
+from benchmarks.kube import fleet
+from benchmarks.kube.client import MERGE_PATCH, Client, Refused, each
+from benchmarks.kube.field import Field
+from rollout.hub.kube_objects import path_of
+from rollout.model.kinds import (
+    CLUSTER_SET_BINDING,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+)
+
+QUIET, BUSY, HOSTILE = "quiet-tenant", "busy-tenant", "hostile-tenant"
+SAMPLES = 40
+REST_SECONDS = 2.0
+"""Between samples: longer than news of one workload are gathered, so that each is planned at once."""
+WORKLOADS, EDITS_A_SECOND, DELETED = 500, 25, 200
+PLACEMENTS, EXPRESSIONS = 10, 64
+_TEN = "[0,1,2,3,4,5,6,7,8,9]"
+HEAVY = f"{_TEN}.all(a, {_TEN}.all(b, {_TEN}.all(c, {_TEN}.all(d, a + b + c + d < 99))))"
+"""A CEL expression that is true everywhere, after ten thousand comparisons."""
+
+
+@dataclass
+class Tenants:
+    """Takes the samples, on a fleet that is there and with a controller that runs."""
+
+    client: Client
+    seen: Field
+    patience: float
+    say: Callable[[str], None]
+    samples: int = SAMPLES
+    workloads: int = WORKLOADS
+    _number: int = 0
+    _taken: list[float] = field(default_factory=list)
+
+    async def run(self) -> AsyncIterator[tuple[str, float]]:
+        """Pairs of a line (`idle.p50` ...) and its seconds."""
+        self.seen.let_agents(True)
+        for space in (QUIET, BUSY, HOSTILE):
+            named = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}}
+            await self.client.send("POST", "/api/v1/namespaces", named)
+            binding = {**fleet.binding(), "metadata": {"name": "global", "namespace": space}}
+            await self.client.send("POST", path_of(CLUSTER_SET_BINDING, space), binding)
+        await self._begin()
+        loads = {
+            "idle": self._nothing,
+            "edits": self._edits,
+            "deletion": self._deletion,
+            "hostile": self._hostile,
+        }
+        for line, load in loads.items():
+            async with load():
+                await self._sample()
+            taken = sorted(self._taken)
+            self.say(f"{line}: {len(taken)} reactions, the longest {taken[-1]:.2f} s")
+            yield f"{line}.p50", taken[len(taken) // 2]
+            yield f"{line}.p99", taken[ceil(len(taken) * 0.99) - 1]
+
+    async def _begin(self) -> None:
+        """The quiet tenant's workload, and those of the busy one, rolled out."""
+        for space, names in ((QUIET, ["web"]), (BUSY, self._names())):
+            await self._place(space, "three", numberOfClusters=3)
+            await self._decided("three")
+            await self._create(space, names)
+            self.seen.decided.pop("three", None)
+
+    async def _create(self, space: str, names: list[str]) -> None:
+        """Workloads on three clusters each; until their works are reported."""
+        self._number += 1
+        version = f"begun-{self._number}"
+
+        async def create(name: str) -> None:
+            body = fleet.workload(version, fleet.EVERYWHERE)
+            body["metadata"] = {"name": name, "namespace": space}
+            body["spec"]["placementRefs"][0]["name"] = "three"
+            await self.client.send("POST", path_of(REPLICA_SET, space), body)
+
+        await each(names, create)
+        await self.seen.until(
+            f"the works of {space} are reported",
+            lambda: self.seen.reports[version] >= 3 * len(names),
+            self.patience,
+        )
+
+    def _names(self) -> list[str]:
+        return [f"w{number:03d}" for number in range(self.workloads)]
+
+    async def _place(self, space: str, name: str, **spec: object) -> None:
+        body = fleet.placement(name)
+        body["metadata"]["namespace"] = space
+        body["spec"].update(spec)
+        await self.client.send("POST", path_of(PLACEMENT, space), body)
+
+    async def _decided(self, name: str) -> float:
+        return await self.seen.until(
+            f"placement {name} is decided",
+            lambda: any(self.seen.decided.get(name, {}).values()),
+            self.patience,
+        )
+
+    # -- samples -------------------------------------------------------------------------------
+
+    async def _sample(self) -> None:
+        self._taken = []
+        for _ in range(self.samples):
+            self._number += 1
+            pair = (self._edit(f"quiet-{self._number}"), self._decide(f"quiet-{self._number}"))
+            self._taken += await asyncio.gather(*pair)
+            await asyncio.sleep(REST_SECONDS * (0.75 + random.random() / 2))
+
+    async def _edit(self, version: str) -> float:
+        began = time.perf_counter()
+        await self._change(QUIET, "web", version)
+        seen = self.seen.versions
+        ended = await self.seen.until(
+            f"{version} is written", lambda: seen[version] > 0, self.patience
+        )
+        return ended - began
+
+    async def _decide(self, name: str) -> float:
+        began = time.perf_counter()
+        await self._place(QUIET, name, numberOfClusters=3)
+        ended = await self._decided(name)
+        await self.client.send("DELETE", path_of(PLACEMENT, QUIET, name))
+        for page in tuple(self.seen.decided.get(name, ())):
+            with suppress(Refused):  # it is gone
+                await self.client.send("DELETE", path_of(PLACEMENT_DECISION, QUIET, page))
+        return ended - began
+
+    async def _change(self, space: str, name: str, version: str) -> None:
+        patch = {"spec": {"manifestWorkTemplate": fleet.template(version)}}
+        path = path_of(REPLICA_SET, space, name)
+        await self.client.send("PATCH", path, patch, MERGE_PATCH)
+
+    # -- what keeps the controller busy --------------------------------------------------------
+
+    @asynccontextmanager
+    async def _nothing(self) -> AsyncIterator[None]:
+        yield
+
+    @asynccontextmanager
+    async def _edits(self) -> AsyncIterator[None]:
+        """The busy tenant edits its workloads, at a rate that does not depend on the answers."""
+        async with _beside(self._edit_on()):
+            await asyncio.sleep(5)
+            yield
+        await asyncio.sleep(30)  # what it began comes to rest
+
+    async def _edit_on(self) -> None:
+        names = self._names()
+        async with asyncio.TaskGroup() as group:
+            began, number = time.perf_counter(), 0
+            while True:
+                group.create_task(self._change(BUSY, random.choice(names), f"busy-{number}"))
+                number += 1
+                left = began + number / EDITS_A_SECOND - time.perf_counter()
+                await asyncio.sleep(max(left, 0))
+
+    @asynccontextmanager
+    async def _deletion(self) -> AsyncIterator[None]:
+        """It deletes many of them at once and, when they are gone, creates them again; on and on."""
+        async with _beside(self._delete_on()):
+            yield
+
+    async def _delete_on(self) -> None:
+        names = self._names()[: self.workloads * DELETED // WORKLOADS]
+        while True:
+            began = time.perf_counter()
+            await each(names, lambda n: self.client.send("DELETE", path_of(REPLICA_SET, BUSY, n)))
+            for name in names:
+                await self._gone(name)
+            self.say(f"{len(names)} workloads are gone after {time.perf_counter() - began:.1f} s")
+            await self._create(BUSY, names)
+
+    async def _gone(self, name: str) -> None:
+        while True:
+            try:
+                await self.client.send("GET", path_of(REPLICA_SET, BUSY, name))
+            except Refused:
+                return
+            await asyncio.sleep(0.5)
+
+    @asynccontextmanager
+    async def _hostile(self) -> AsyncIterator[None]:
+        """Placements that ask for far more evaluation than anybody needs."""
+        selector = {"celExpressions": [f"{HEAVY} && {n} < 99" for n in range(EXPRESSIONS)]}
+        predicates = [{"requiredClusterSelector": {"celSelector": selector}}]
+        names = [f"heavy-{number}" for number in range(PLACEMENTS)]
+        for name in names:
+            await self._place(HOSTILE, name, predicates=predicates)
+        yield
+        for name in names:
+            await self.client.send("DELETE", path_of(PLACEMENT, HOSTILE, name))
+
+
+@asynccontextmanager
+async def _beside(work: Awaitable[None]) -> AsyncIterator[None]:
+    """Work that goes on meanwhile, and ends then at the latest. Raises: what it raises."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+        if task.done():
+            task.result()
+    finally:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task

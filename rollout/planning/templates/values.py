@@ -1,0 +1,171 @@
+"""What is filled into a template for one cluster? Variables, namespace, registries, proxy and the rest.
+
+A later source replaces an earlier one: defaults, the cluster's registries, the configuration, and what
+is built in. Source: OCM add-on template spec 1.2-1.4, weaknesses T-3, T-25.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from rollout.model.addon_template import (
+    AddOnTemplate,
+    DeploymentConfig,
+    Mirror,
+    Proxy,
+    Requirement,
+)
+from rollout.planning.templates.problems import Unrenderable
+
+HUB_KUBECONFIG = "HUB_KUBECONFIG"
+CLUSTER_NAME = "CLUSTER_NAME"
+INSTALL_NAMESPACE = "INSTALL_NAMESPACE"
+DEFAULT_KUBECONFIG = "/managed/hub-kubeconfig/kubeconfig"
+
+_PRIVATE = {
+    "__NODE_PLACEMENT": "node placement",
+    "__REGISTRIES": "registries",
+    "__RESOURCE_REQUIREMENTS": "resource requirements",
+}
+_NAMESPACE = "__INSTALL_NAMESPACE"
+_PRIVATE_NAMES = frozenset({*_PRIVATE, _NAMESPACE, "__PROXY"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Values:
+    """What one cluster's manifests are filled with.
+
+    ``public`` are the placeholders, ``presets`` the environment of every container, in order.
+    ``spoilt`` are settings that a variable took the place of: an error once one of them is needed.
+    """
+
+    public: Mapping[str, str]
+    presets: tuple[tuple[str, str], ...]
+    namespace: str = ""
+    node_placement: Mapping[str, object] | None = None
+    registries: tuple[Mirror, ...] = ()
+    proxy: Proxy = field(default_factory=Proxy)
+    requirements: tuple[Requirement, ...] = ()
+    spoilt: frozenset[str] = frozenset()
+
+
+def merged(configs: Iterable[DeploymentConfig]) -> DeploymentConfig | None:
+    """Several configurations as one: a later one replaces what it sets (weakness T-25)."""
+    whole: DeploymentConfig | None = None
+    for config in configs:
+        whole = config if whole is None else _over(whole, config)
+    return whole
+
+
+def _over(first: DeploymentConfig, then: DeploymentConfig) -> DeploymentConfig:
+    changes: dict[str, Any] = {
+        name: value
+        for name in ("install_namespace", "node_placement", "registries", "requirements")
+        if (value := getattr(then, name)) not in (None, "")
+    }
+    proxy = then.proxy if any(then.proxy) else first.proxy
+    return replace(first, variables=first.variables + then.variables, proxy=proxy, **changes)
+
+
+def values_of(
+    template: AddOnTemplate,
+    config: DeploymentConfig | None,
+    cluster: str,
+    registries: tuple[Mirror, ...],
+    *,
+    strict: bool,
+) -> Values:
+    """The values for one cluster.
+
+    Args:
+        template: only whether it registers is looked at.
+        config: the add-on's configuration; None where it has none.
+        cluster: the name of the ManagedCluster.
+        registries: those of the cluster; the configuration's replace them.
+        strict: whether names that stand for settings are refused as variables.
+
+    Raises: Unrenderable.
+    """
+    public: dict[str, str] = {}
+    presets: list[str] = []
+    if template.registrations is not None:
+        public[HUB_KUBECONFIG] = DEFAULT_KUBECONFIG
+        presets.append(HUB_KUBECONFIG)
+    config = config or DeploymentConfig()
+    private = _variables(config, public, strict=strict)
+    presets.append(CLUSTER_NAME)
+    public[CLUSTER_NAME] = cluster
+    namespace = config.install_namespace or private.get(_NAMESPACE, "")
+    if namespace:
+        public[INSTALL_NAMESPACE] = namespace
+        presets.append(INSTALL_NAMESPACE)
+    given = {
+        "__NODE_PLACEMENT": config.node_placement,
+        "__REGISTRIES": config.registries,
+        "__RESOURCE_REQUIREMENTS": config.requirements,
+    }
+    spoilt = frozenset(k for k in private if k in given and given[k] is None)
+    if config.registries is not None:
+        registries = config.registries
+    return Values(
+        public=public,
+        presets=tuple((name, public[name]) for name in presets),
+        namespace=namespace,
+        node_placement=config.node_placement,
+        registries=registries,
+        proxy=config.proxy,
+        requirements=_checked(config.requirements or ()),
+        spoilt=spoilt,
+    )
+
+
+def _variables(config: DeploymentConfig, public: dict[str, str], *, strict: bool) -> dict[str, str]:
+    """Takes the variables over into ``public``; returns those that stand for settings."""
+    private: dict[str, str] = {}
+    for name, value in config.variables:
+        if strict and name.startswith("__"):
+            raise Unrenderable(
+                f"customizedVariables: {name}: names that begin with __ stand for settings; "
+                "choose another name"
+            )
+        (private if name in _PRIVATE_NAMES else public)[name] = value
+    return private
+
+
+def _checked(requirements: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
+    for each in requirements:
+        if each.container_id.count(":") != 2:
+            raise Unrenderable(f"invalid ContainerID: {each.container_id}")
+    return requirements
+
+
+def needed(values: Values, name: str) -> None:
+    """Raises Unrenderable where a variable has taken the place of the setting."""
+    if name in values.spoilt:
+        raise Unrenderable(f"{_PRIVATE[name]} value is invalid")
+
+
+def registries_of(text: str) -> tuple[Mirror, ...]:
+    """The registries in a ManagedCluster's annotation. Raises: Unrenderable where it is no such JSON."""
+    if not text:
+        return ()
+    try:
+        found: Any = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise Unrenderable(f"the cluster's image registries are no JSON: {error}") from None
+    listed = found.get("registries") if isinstance(found, dict) else None
+    if (found is not None and not isinstance(found, dict)) or not (
+        listed is None or isinstance(listed, list)
+    ):
+        raise Unrenderable('the cluster\'s image registries: want {"registries": [...]}')
+    return tuple(_mirror(item) for item in listed or ())
+
+
+def _mirror(item: object) -> Mirror:
+    at = {} if item is None else item
+    if isinstance(at, dict):
+        source, mirror = at.get("source") or "", at.get("mirror") or ""
+        if isinstance(source, str) and isinstance(mirror, str):
+            return Mirror(source, mirror)
+    raise Unrenderable("the cluster's image registries: want objects of source and mirror")
