@@ -123,4 +123,5 @@ def placed(hub: EmbeddedHub, clock: VirtualClock) -> Fleet:
     engine.start()
     engine.run_until_idle()
     engine.stop()
+    engine.fleet.assume_still()
     return engine.fleet

@@ -87,6 +87,7 @@ def look(hub: Readable, now: datetime, *, away_since: datetime | None = None) ->
     """
     fleet = tracking(profile_of(hub))
     read(hub, fleet, now)
+    fleet.assume_still()
     if away_since is not None and away_since < now:
         fleet.out_of_touch(away_since, now)
     return Sight(fleet, now)

@@ -292,6 +292,10 @@ class Fleet:
     def decisions_changed_at(self, key: str, now: datetime) -> datetime:
         return self._changed_at.get(key, now)
 
+    def assume_still(self) -> None:
+        """Take all decisions to have stood for long, where they were read once and nobody watched them."""
+        self._changed_at = {key: at - self.policy.quiet for key, at in self._changed_at.items()}
+
     def is_available(self, cluster: str) -> bool:
         return self._presence.is_available(cluster)
 
