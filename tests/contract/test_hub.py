@@ -15,9 +15,9 @@ from rollout.hub.faults import FaultyHub, RandomFaults, Rates
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.kinds import (
+    CONFIG_MAP,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
-    ROLLOUT_RECORD,
     Kind,
     Obj,
     Ref,
@@ -25,7 +25,7 @@ from rollout.model.kinds import (
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 WORK = Ref(MANIFEST_WORK, "c1/web")
-MAP = Ref(ROLLOUT_RECORD, "default/page")
+MAP = Ref(CONFIG_MAP, "default/page")
 FINALIZER = "example.io/cleanup"
 Make = Callable[..., EmbeddedHub]
 
@@ -364,7 +364,7 @@ def test_admission_defaults_and_refuses_what_is_to_be_stored(make: Make) -> None
     assert hub.patch(WORK, {"spec": {"defaulted": None}}) == stored
 
 
-@pytest.mark.parametrize("kind", [MANIFEST_WORK, ROLLOUT_RECORD])
+@pytest.mark.parametrize("kind", [MANIFEST_WORK, CONFIG_MAP])
 def test_admission_sees_the_new_object_and_the_old_one(make: Make, kind: Kind) -> None:
     seen: list[tuple[str, Any, Any]] = []
 
