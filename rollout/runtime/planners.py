@@ -6,6 +6,7 @@ The one list of planners and trackers, for every process that runs an engine or 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rollout.fleet.addon_templates import AddOnTemplates
 from rollout.fleet.addons import AddOns
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Tracker
@@ -14,11 +15,13 @@ from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     MANAGED_CLUSTER,
+    MANAGED_CLUSTER_ADDON,
     PLACEMENT,
     REPLICA_SET,
     Kind,
 )
 from rollout.placement.grouping import Profile
+from rollout.planning.addon_templates import AddOnTemplatePlanner
 from rollout.planning.addons import AddOnPlanner
 from rollout.planning.clustersets import BindingPlanner, ClusterSetPlanner
 from rollout.planning.health import HealthPlanner
@@ -47,7 +50,8 @@ def planners(
             ``global``; off where OCM's registration controller does.
         watches_health: turn silent leases into conditions and taints; off where OCM's registration
             controller does, and where nobody writes leases.
-        rolls_addons: install add-ons and roll their configurations out; the fleet must track them.
+        rolls_addons: install add-ons, roll their configurations out, and render those that are made of
+            AddOnTemplates; the fleet must track them.
 
     Raises: PluginError for a filter that is not installed.
     """
@@ -61,9 +65,10 @@ def planners(
     found[REPLICA_SET] = ReplicaSetPlanner()
     if rolls_addons:
         found[CLUSTER_MANAGEMENT_ADDON] = AddOnPlanner()
+        found[MANAGED_CLUSTER_ADDON] = AddOnTemplatePlanner()
     return found
 
 
 def trackers(*, rolls_addons: bool = False) -> tuple[Callable[[Fleet], Tracker], ...]:
     """What the fleet needs besides itself for `planners` of the same arguments."""
-    return (AddOns,) if rolls_addons else ()
+    return (AddOns, AddOnTemplates) if rolls_addons else ()
