@@ -41,6 +41,7 @@ def planners(
     watches_health: bool = False,
     profile: Profile = "strict",
     rolls_addons: bool = False,
+    slice_steps: int | None = None,
 ) -> dict[Kind, Planner[Any]]:
     """The planners, in the order in which their keys are best planned.
 
@@ -52,6 +53,7 @@ def planners(
             controller does, and where nobody writes leases.
         rolls_addons: install add-ons, roll their configurations out, and render those that are made of
             AddOnTemplates; the fleet must track them.
+        slice_steps: so many steps of CEL in one turn of the engine; None: a plan is made at once.
 
     Raises: PluginError for a filter that is not installed.
     """
@@ -61,7 +63,7 @@ def planners(
     if keeps_sets:
         found[CLUSTER_SET] = ClusterSetPlanner()
         found[CLUSTER_SET_BINDING] = BindingPlanner()
-    found[PLACEMENT] = PlacementPlanner(plugins(filters), profile)
+    found[PLACEMENT] = PlacementPlanner(plugins(filters), profile, slice_steps=slice_steps)
     found[REPLICA_SET] = ReplicaSetPlanner()
     if rolls_addons:
         found[CLUSTER_MANAGEMENT_ADDON] = AddOnPlanner()
