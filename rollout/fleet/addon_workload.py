@@ -325,6 +325,7 @@ class AddOnWorkload(Membership[Share]):
             if known
             else self.open_rollout(placement.key, addon.uid, around, now, placement.namespace)
         )
+        live.carriers = self._installed
         before = known.reading if known else None
         reading = read_placement(placement.key, before, taken, around, now)
         total = reading.selection.total
