@@ -91,7 +91,7 @@ class _Pass(Pass):
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),
-            rollout_notes(workload.ref, replicaset, steps, status),
+            rollout_notes(workload.ref, replicaset, steps, status, is_retry=self.is_retry),
             gone.hold,
             self.is_ending
             or any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
