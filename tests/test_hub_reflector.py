@@ -243,12 +243,17 @@ def test_garbage_is_asked_for_again_and_if_it_stays_the_list_is_read_anew(
     end()
 
 
-def test_a_silent_connection_is_given_up_and_taken_up_again(facade: Facade, hub: KubeHub) -> None:
+def test_a_silent_connection_is_given_up_and_taken_up_again(
+    facade: Facade, hub: KubeHub, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A server without bookmarks is silent where nothing happens: that is no news for a log."""
+    caplog.set_level(logging.INFO)
     facade.script("watch", stream(added("a", 11), then="hang"), stream(added("b", 12), then="hang"))
     ear, end = listen(hub)
 
     ear.hears(("ADDED", "ns/a"), ("ADDED", "ns/b"))
     end()
+    assert caplog.messages == []
 
 
 def test_a_listener_that_raises_does_not_end_the_watch(
