@@ -1,7 +1,6 @@
-"""What can somebody do who may write nothing but objects of a namespace of their own? Nothing.
+"""What do record pages and kept revisions say that lie in another namespace? Nothing.
 
-Record pages and kept revisions are watched in all namespaces by their labels. One that bears the name
-and the words of ours somewhere else says nothing, and is in nobody's way.
+One that bears the name and the words of ours somewhere else is not believed, and is in nobody's way.
 """
 
 import json
@@ -40,7 +39,7 @@ def test_a_template_of_theirs_is_never_restored() -> None:
     story.settle()
     assert story.versions()["c02"] == "1"
 
-    copied(story, ROLLOUT_REVISION, kept, revision=1, data=make.template("666"))
+    copied(story, ROLLOUT_REVISION, kept, revision=1, template=make.template("666"))
     story.hub.delete(ref_of(MANIFEST_WORK, story.works()["c02"]))
     story.on(5 * SEC)
 
@@ -53,7 +52,7 @@ def test_a_kept_template_that_was_altered_is_none() -> None:
     story.template(make.template("2"))
     story.settle()
 
-    story.hub.patch(ref_of(ROLLOUT_REVISION, kept), {"data": make.template("666")})
+    story.hub.patch(ref_of(ROLLOUT_REVISION, kept), {"template": make.template("666")})
     story.hub.delete(ref_of(MANIFEST_WORK, story.works()["c02"]))
     story.on(5 * SEC)
 
