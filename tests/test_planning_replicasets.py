@@ -38,7 +38,7 @@ def test_the_first_plan_is_finalizer_then_memory_then_works_then_status() -> Non
 def test_works_are_added_before_others_are_removed() -> None:
     d = desk("c1").converge()
     redecide(d, "c2")
-    assert verbs(d.plan()) == [("Create", "c2")]
+    assert verbs(d.plan()) == []  # row 15: while c1 may still be named again nothing is touched
 
     d.later(10 * SEC)
     waves = [[(type(w).__name__, w.ref.namespace) for w in wave] for wave in d.plan().waves]

@@ -99,6 +99,16 @@ def test_S17_a_cluster_lost_in_flight_is_a_failure(kind: str) -> None:
     check(kind, "S17")
 
 
+def test_S19_nothing_is_proven_by_nobody_or_goes_on_from_decisions_that_are_not_still(
+    kind: str,
+) -> None:
+    check(kind, "S19")
+
+
+def test_S20_a_waiver_concerns_one_revision(kind: str) -> None:
+    check(kind, "S20")
+
+
 def test_L1_there_is_always_a_timer_or_an_event_ahead(kind: str) -> None:
     check(kind, "L1")
 

@@ -5,7 +5,7 @@ Source: docs/semantics.md rows 5-12, 17, 18, 20.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from tests.safety import wishes
@@ -33,6 +33,9 @@ class Rollout:
     hold: str = ""
     bad: str = ""  # why what is asked for now cannot be honoured
     quiet_until: datetime | None = None
+    leaving: bool = False  # some of the groups are in no decision any more
+    waived: dict[str, str] = field(default_factory=dict)  # who is skipped, and for which revision
+    unwritten: set[str] = field(default_factory=set)  # of those, what a crash makes forgotten
     tracks: dict[str, Track] = field(default_factory=dict)
     departed: dict[str, Track] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
@@ -62,6 +65,12 @@ class Rollout:
     @property
     def selected(self) -> set[str]:
         return {c for members in (self.groups or {}).values() for c in members}
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether decisions that others write may still be half written, and that matters (row 15)."""
+        unquiet = self.quiet_until is not None and self.terms is not None
+        return unquiet and (self.leaving or (self.terms is not None and self.terms.is_ordered))
 
     # -- one cluster ---------------------------------------------------------------------------
 
@@ -216,7 +225,8 @@ class Rollout:
             self.opened.clear()
             self.doubt = False
             self.back.begin_anew()
-        self.terms = terms
+        self.terms = terms if self.bad else self._waive(terms)
+        terms = self.terms
         groups = self.groups or {}
         places = {c: s.key for s in self.plan.stages for c in s.members}
         had = {g for (_, g), members in groups.items() if members and g in terms.mandatory}
@@ -235,10 +245,19 @@ class Rollout:
         self.doubt = self.doubt or bool(wishes.stop(self)) or self.back.has_reason
         self._pass(now)
 
+    def _waive(self, terms: Terms) -> Terms:
+        """A waiver is for the revision that it names, or that was current when it was first seen."""
+        plain = {c for c, of in terms.waivers.items() if "" in of}
+        self.unwritten = (self.unwritten & plain) | (plain - self.waived.keys())
+        self.waived = {c: self.waived.get(c, terms.revision) for c in plain}
+        named = {c for c, of in terms.waivers.items() if self.fingerprint in of}
+        first = {c for c, revision in self.waived.items() if revision == terms.revision}
+        return replace(terms, skip=frozenset(named | first))
+
     def _pass(self, now: datetime) -> None:
         """Note the stages that may have passed, and the gates that may have opened."""
         for stage in self.plan.stages:
-            if self.hold:
+            if self.hold or self.unsettled:
                 break
             wishes.open_gates(self, stage, "before")
             if not self.may_have_passed(stage, now):
@@ -370,6 +389,9 @@ class Rollout:
     def restart(self, now: datetime, *, amnesia: bool) -> None:
         """The engine starts anew; with ``amnesia`` its record is gone too."""
         self.known_terms = False
+        for cluster in self.unwritten:
+            self.waived.pop(cluster, None)
+        self.unwritten.clear()
         for cluster, track in list(self.tracks.items()):
             if track.void and (amnesia or track.fresh):
                 track.void, track.maybe_void = False, True
@@ -384,6 +406,7 @@ class Rollout:
         if amnesia:
             self.lost.clear()
             self.seen.clear()
+            self.waived.clear()
             self.retried = ""
             self.back.begin_anew()
         self.sure = self.sure and not amnesia and all(t.exact for t in self.tracks.values())

@@ -14,7 +14,7 @@ from unittest.mock import patch
 from rollout.fleet import book, observations, selections
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.workloads import Workload
-from rollout.planning import documents, removals, status
+from rollout.planning import documents, record, removals, status
 from rollout.planning.replicasets import _Pass
 from rollout.runtime import engine, io
 from rollout.runtime.messages import Broken
@@ -144,6 +144,18 @@ def _nothing_taken(real: Any) -> Any:
     )
 
 
+def _empty_is_proof(real: Any) -> Any:
+    def absent(ref: Any, has_group: bool, selection: Any) -> Any:
+        hold = real(ref, has_group, selection)
+        return hold if hold is None or hold.reason != "MandatoryGroupEmpty" else None
+
+    return absent
+
+
+def _waived_for_ever(real: Any) -> Any:
+    return lambda self, waivers: frozenset(waivers)
+
+
 def _but_broken_watches(real: Any) -> Any:
     def take(self: Any, message: Any, now: Any) -> None:
         if not isinstance(message, Broken):
@@ -171,6 +183,9 @@ _SHARED: tuple[tuple[Mutant, int], ...] = (
         7,
     ),
     (Mutant("S17", "the lost are not missed", swap(LiveRollout, "agree", _in_peace), seed=19), 19),
+    (Mutant("S19", "an empty group is passed", swap(stages, "_absent", _empty_is_proof), 8), 8),
+    (Mutant("S19", "every decision counts", always(selections.Reading, "unsettled", None), 3), 3),
+    (Mutant("S20", "a waiver is for ever", swap(record.Head, "skipped", _waived_for_ever), 34), 10),
     (Mutant("L1", "no timer", always(ledger.Ledger, "next_due", None), seed=5), 0),
     (Mutant("L2", "whoever is done keeps its slot", _failed_keeps_its_slot, seed=5), 5),
     (Mutant("L3", "silence has no end", swap(judge, "_unfinished", _silence), seed=11), 11),

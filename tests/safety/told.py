@@ -166,7 +166,7 @@ class Told:
                 name, carries=self.carries, available=self.is_available, outages=self.outages
             )
             if unread:
-                rollout.hold, rollout.quiet_until = unread, None
+                rollout.hold, rollout.quiet_until, rollout.leaving = unread, None, False
             else:
                 self._select(rollout, taken, now)
             unread = unread or _unread(rollout)
@@ -194,7 +194,7 @@ class Told:
 
     def _select(self, rollout: Rollout, taken: set[str], now: datetime) -> None:
         placement = self.objects.get(Ref(PLACEMENT, f"{objects.NAMESPACE}/{rollout.name}"))
-        rollout.hold, rollout.quiet_until = "", None
+        rollout.hold, rollout.quiet_until, rollout.leaving = "", None, False
         before = _without(rollout.groups or {}, taken)
         if placement is None:
             rollout.hold = "PlacementNotFound"
@@ -218,6 +218,7 @@ class Told:
             for group, members in before.items():
                 kept = [c for c in members if c not in chosen]
                 if kept:
+                    rollout.leaving = True
                     groups[group] = sorted([*groups.get(group, []), *kept])
         rollout.total = sum(map(len, groups.values()))
         rollout.groups = _without(groups, taken)
