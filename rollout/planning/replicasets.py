@@ -117,7 +117,11 @@ class _Pass(Pass):
         return works + [write for write in self._relabelled() if write.ref not in written]
 
     def _due(self, status: PatchStatus | None) -> PatchStatus | None:
-        """What is to be said now; what would be said too often is held back."""
+        """What is to be said now; what would be said too often, or too soon, is held back."""
+        untold_until = self.workload.untold_until()
+        if status is not None and untold_until is not None and untold_until > self.now:
+            self.status_due_at = untold_until
+            return None
         told_at = self.workload.told_at
         if status is None or told_at is None:
             return status
