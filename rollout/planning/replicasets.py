@@ -256,7 +256,7 @@ class _Pass(Pass):
     def _relabelled(self) -> list[Write]:
         """Works whose labels changed, or whose cluster is owned by another placementRef now."""
         found: list[Write] = []
-        for cluster in sorted(self.workload.mislabelled):
+        for cluster in sorted(self.workload.mislabelled - self.replicaset.intents.held):
             work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
             if work is None or owner is None:
                 continue
@@ -272,7 +272,7 @@ class _Pass(Pass):
         """Works beside the one that counts, once that one carries what it should (S9)."""
         touched = {cluster for step in steps.values() for cluster in step.touch}
         found: list[Write] = []
-        for cluster in sorted(self.workload.twins):
+        for cluster in sorted(self.workload.twins - self.replicaset.intents.held):
             work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
             if work is None or owner is None:
                 continue
