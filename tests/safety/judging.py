@@ -47,6 +47,7 @@ class PlanJudge:
         self.asking = 0.05  # how often a decision is asked for in other ways
         self.restarted_in_flight: set[str] = set()
         self.retrying: dict[str, str] = {}  # clusters that this plan lets try again, and what
+        self._touched: dict[str, tuple[list[str], list[str]]] = {}  # see `StatusJudge.judge`
         self.operations = OperationsJudge(counts, blame)
 
     def judge(self, plan: Plan, view: Any, now: datetime) -> None:
@@ -56,8 +57,7 @@ class PlanJudge:
             return
         self.counts["S9.owner_changes"] += told.moves - self._moves
         self._moves = told.moves
-        self.creating = {}
-        self.retrying = {}
+        self.creating, self.retrying, self._touched = {}, {}, {}
         writes = [w for write in plan.writes if (w := self._write(write)) is not None]
         carriers = [w.ref for w in plan.writes if w.ref.kind is self.subject.carrier]
         for ref, times in Counter(carriers).items():
@@ -82,7 +82,7 @@ class PlanJudge:
         self._owners.judge(plan)
         for each in plan.writes:
             if isinstance(each, PatchStatus) and each.ref == self.subject.ref:
-                self._statuses.judge(each.status, view, now)
+                self._statuses.judge(each.status, view, self._touched, now)
             elif isinstance(each, PatchStatus) and each.ref.kind is self.subject.carrier:
                 self._success(each)
 
@@ -160,6 +160,11 @@ class PlanJudge:
         step = live.last if live else Step()
         touched = [w for w in writes if self._is_touch(rollout, w)]
         back = [w for w in touched if self._is_rollback(rollout, w)]
+        first = [w for w in writes if w.write.touch and w.write.touch.first]
+        self._touched[rollout.name] = (
+            [w.cluster for w in first if w.revision == terms.revision],
+            [w.cluster for w in first if w.revision != terms.revision],
+        )
         for write in touched:
             rollout.planned[write.cluster, write.revision] = now
             if write.revision != terms.revision and write not in back:
