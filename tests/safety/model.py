@@ -6,7 +6,7 @@ Source: docs/semantics.md rows 5-12, 17, 18, 20.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from tests.safety import wishes
 from tests.safety.asked import Said
@@ -16,6 +16,16 @@ from tests.safety.tracks import LONG_AGO, Track
 from tests.safety.way_back import WayBack
 
 Span = tuple[datetime, datetime]
+
+
+def _later(begin: datetime, span: timedelta, outages: Iterable[Span]) -> datetime:
+    """When so much time has been seen since ``begin``; of spans that overlap none counts twice."""
+    at, over = begin + span, begin
+    for out, back in sorted(outages):
+        if back > over and out < at:
+            at += back - max(out, over)
+            over = back
+    return at
 
 
 @dataclass(slots=True)
@@ -87,12 +97,7 @@ class Rollout:
         """When success must have been reached, at the latest."""
         if self.terms is None or self.terms.deadline is None:
             return None
-        limit, over = begin + self.terms.deadline, begin
-        for out, back in sorted(outages):
-            if back > over and out < limit:
-                limit += back - max(out, over)
-                over = back  # of spans that overlap no time counts twice
-        return limit
+        return _later(begin, self.terms.deadline, outages)
 
     def _surely_noted(self, track: Track) -> list[Span]:
         """The outages that the engine goes by in any case. One that was over but for its last span of
@@ -106,7 +111,9 @@ class Rollout:
         soak = self.terms.soak if self.terms and self.known_terms else None
         if soak is None or track.soaked:
             return track.soaked
-        return track.health == "succeeded" and self.seen_until(now) - track.since >= soak
+        if track.health != "succeeded":
+            return False
+        return _later(track.since, soak, self._surely_noted(track)) <= self.seen_until(now)
 
     def is_free(self, track: Track, now: datetime) -> bool:
         """It may have finally failed, so that it holds no slot."""
@@ -166,7 +173,7 @@ class Rollout:
                 continue
             limit = self.deadline(track.first, self.outages)
             if track.health == "succeeded":
-                found.append((track.since + self.terms.soak, cluster))
+                found.append((_later(track.since, self.terms.soak, self.outages), cluster))
                 continue
             if limit is not None:
                 found.append((limit, cluster))
