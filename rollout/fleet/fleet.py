@@ -174,6 +174,8 @@ class Fleet:
             key = f"{event.ref.namespace}/{touched}"
             self._changed_at[key] = now
             found |= self._follow(key)
+            if self.clusters.placement(key) is None and not self.clusters.decisions(key):
+                del self._changed_at[key]  # all of it is gone
         return found
 
     def _follow(self, key: str) -> set[Ref]:
