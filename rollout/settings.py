@@ -103,7 +103,17 @@ class Settings(BaseModel):
     )
 
     # How one looks at it.
-    listen: str = Field(":8080", description="Address of health and metrics; empty: none.")
+    health_listen: str = Field(
+        ":8082",
+        description="Address of /healthz and /readyz, for probes; empty: none. They have a port of"
+        " their own, so that nobody who may read metrics can keep them from being answered.",
+    )
+    listen: str = Field(":8080", description="Address of /metrics; empty: none.")
+    metrics_reviewed: bool = Field(
+        False,
+        description="Answer /metrics only to those whose token the hub knows and whom its RBAC"
+        " allows to get the URL /metrics. Else to everybody who can reach the address.",
+    )
     debug_listen: str = Field(
         "127.0.0.1:8081",
         description="Address of the debug endpoint; empty: none. Beyond this machine only with a"
@@ -143,6 +153,7 @@ class Settings(BaseModel):
             raise ValueError("tls_certificate and tls_key go together: give both or neither")
         debug = address(self.debug_listen)
         address(self.listen)
+        address(self.health_listen)
         if debug and not self.tls_certificate and not _is_local(debug[0]):
             raise ValueError(
                 f"debug_listen {self.debug_listen} can be reached from elsewhere and has no"

@@ -90,6 +90,7 @@ class Assembly:
     metrics: Metrics
     events: EventWriter
     debug: Debug
+    reviews: Reviews
 
 
 def policy_of(settings: Settings) -> Policy:
@@ -152,9 +153,10 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
     def leads() -> bool:
         return controller.leads
 
-    debug = Debug(Reviews(around.side, clock), fleet, placing, clock, controller.ask, leads)
+    reviews = Reviews(around.side, clock)
+    debug = Debug(reviews, fleet, placing, clock, controller.ask, leads)
     metrics.follow(lambda: _figures(controller, fenced), leads)
-    return Assembly(controller, metrics, events, debug)
+    return Assembly(controller, metrics, events, debug, reviews)
 
 
 def _pace(settings: Settings) -> Pace:

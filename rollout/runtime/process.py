@@ -82,7 +82,7 @@ class Controller:
         self._in_touch, self._sweep, self._settled = in_touch, sweep, settled
         self._idle = idle or self._listen
         self._nap = idle or threading.Event().wait  # whatever waits in the inbox
-        self._started = False
+        self._started = self._is_reading = False
         self._start_at: datetime | None = None
         self._why_not_started = "nothing has been read yet"
         self._stop = threading.Event()
@@ -142,8 +142,8 @@ class Controller:
         return Readiness(True, f"it stands by; {candidate.leader or 'nobody'} leads")
 
     def is_alive(self) -> bool:
-        """Whether the loop still comes round."""
-        return self._clock.now() < self._turned_at + LONGEST_TURN
+        """Whether the loop still comes round, or is reading everything: each read has its time-out."""
+        return self._is_reading or self._clock.now() < self._turned_at + LONGEST_TURN
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -209,6 +209,7 @@ class Controller:
         if self._start_at is None and before.renewed is not None:
             # Nobody looked after the fleet since then; deadlines did not run (semantics row 20).
             self.engine.fleet.out_of_touch(min(before.renewed, now), now)
+        self._is_reading = True
         try:
             self.engine.start()
         except HubError as error:
@@ -216,6 +217,8 @@ class Controller:
             self._start_at = now + RETRY
             log.warning("%s; it is tried again", self._why_not_started)
             return False
+        finally:
+            self._is_reading = False
         self._started, self._start_at = True, None
         now = self._turned_at = self._touched_at = self._clock.now()
         self._heard_at = self.candidate.heard_at
