@@ -247,9 +247,8 @@ class _Pass:
                 self.outcome.gone.append(Delete(ref, work.uid, cluster=work.cluster))
 
     def _apply(self, filled: Sequence[Filled], parts: Parts, annotations: dict[str, str]) -> None:
-        strict = self.subject.strict
         for each in filled:
-            write = written(each, parts, self.addon, annotations, strict=strict)
+            write = written(each, parts, self.addon, annotations)
             if write is not None:
                 self.outcome.works.append(write)
         self._applied([each.before for each in filled])
@@ -283,7 +282,7 @@ class _Pass:
             return
         name = hook_name(self.addon.name)
         before = next((w for w in subject.works if w.name == name), None)
-        write = hooks.hook_write(marked, before, self.addon, strict=strict)
+        write = hooks.hook_write(marked, before, self.addon)
         if write is not None:
             self.outcome.works.append(write)
         self._applied([before])
