@@ -216,7 +216,7 @@ def _holds(desk: OnServer, **clusters: str) -> None:
 def test_an_edit_of_the_template_goes_from_cluster_to_cluster_and_a_bad_one_no_further(
     desk: OnServer, start: Start
 ) -> None:
-    process = start(ROLLOUT_FAILURE_GRACE_SECONDS="0")
+    process = start()
     placed = installed_at("p", USES, strategy=ONE_BY_ONE)
     desk.add(template(config_map(v="1")), addon(placements=[placed], supported=KINDS))
     desk.decide(["c0", "c1"]).until("the first", lambda: _holds(desk, c0="1", c1=""))
