@@ -48,6 +48,8 @@ class Fleet(Surroundings, Protocol):
 
     def freeze(self, now: datetime) -> Freeze | None: ...
 
+    def is_detached(self, cluster: str) -> bool: ...
+
 
 class AddOns:
     """All add-ons. Implements `rollout.fleet.tracker.Tracker`, and what their planner reads."""
@@ -282,6 +284,9 @@ class AddOns:
 
     def freeze(self, now: datetime) -> Freeze | None:
         return self._fleet.freeze(now)
+
+    def is_detached(self, cluster: str) -> bool:
+        return self._fleet.is_detached(cluster)
 
     def peek(self, key: str) -> AddOnWorkload | None:
         """One add-on as it was last planned."""

@@ -85,7 +85,7 @@ class Fleet:
             APPROVAL.name: self._on_approval,
             FREEZE.name: self._on_freeze,
             LEASE.name: self._presence.take_lease,
-            MANAGED_CLUSTER.name: self._presence.take_cluster,
+            MANAGED_CLUSTER.name: self._on_cluster,
             PLACEMENT.name: self._on_placement,
             PLACEMENT_DECISION.name: self._on_decision,
         }
@@ -149,6 +149,13 @@ class Fleet:
     def _on_other(self, event: Event, now: datetime) -> set[Ref]:
         gone = event.change is Change.DELETED
         return self._store(event, None if gone else decode(event.ref.kind, event.obj))
+
+    def _on_cluster(self, event: Event, now: datetime) -> set[Ref]:
+        found = self._presence.take_cluster(event, now)
+        if self.is_detached(event.ref.name):  # what the removal brake held there may go
+            standing = ((ref, self.rollout(ref)) for ref in self.rolled_out())
+            found |= {ref for ref, each in standing if each and event.ref.name in each.strays}
+        return found
 
     def _on_placement(self, event: Event, now: datetime) -> set[Ref]:
         key = event.ref.key
@@ -291,6 +298,9 @@ class Fleet:
 
     def is_available(self, cluster: str) -> bool:
         return self._presence.is_available(cluster)
+
+    def is_detached(self, cluster: str) -> bool:
+        return self._presence.is_detached(cluster)
 
     def strategy(self, name: str) -> Strategy | None:
         return self._strategies.get(name)

@@ -295,4 +295,5 @@ class _Pass(Pass):
     def _removals(self, hold: Hold | None) -> Removals:
         if hold is not None:
             return Removals([], None, None)
-        return removals(self.workload, self.replicaset, self.view.policy, self.now)
+        view = self.view
+        return removals(self.workload, self.replicaset, view.is_detached, view.policy, self.now)

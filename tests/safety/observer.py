@@ -63,7 +63,7 @@ class Judge:
         self._made: dict[str, set[str]] = {}  # cluster -> names of carriers that we created
         self._had: dict[str, str] = {}  # cluster -> revision, as the hub has it
         self._going: set[str] = set()  # uids of carriers that are deleted, or about to be
-        self._removed: list[datetime] = []
+        self._removed: list[tuple[datetime, bool]] = []  # when, and whether the cluster stays
         self._committing: list[tuple[Any, datetime]] = []
         self._outages: list[Span] = []
         self._brings = False  # what goes out just now brings something to a cluster
@@ -306,12 +306,12 @@ class Judge:
             ).items
             if any(cluster in clusters_on(page) for page in pages):
                 self.blame("S11", f"what {cluster} has went, though {rollout.name} selects it")
-        self._brake()
+        self._brake(self.told.is_there(cluster))
 
-    def _brake(self) -> None:
+    def _brake(self, is_there: bool) -> None:
         now, window = self.now(), timedelta(minutes=10)
-        self._removed = [at for at in self._removed if now < at + window]
-        self._removed.append(now)
+        self._removed = [each for each in self._removed if now < each[0] + window]
+        self._removed.append((now, is_there))
         edited = self.told.edited_at
         if edited is not None and now < edited + window:
             return
@@ -320,6 +320,13 @@ class Judge:
         total = sum(len(r.selected) for r in self.told.rollouts.values()) + count
         if count > 10 and count * 100 > 20 * total:
             self.blame("S11", f"{count} of {total} clusters were removed within 10 minutes")
+        if not is_there:
+            self.counts["S11.detached"] += 1
+            return
+        count = sum(there for _, there in self._removed)
+        left = total - len(self._removed)
+        if count > left:
+            self.blame("S11", f"{count} clusters were removed within 10 minutes, {left} are left")
 
     def forget_removals(self) -> None:
         self._removed.clear()

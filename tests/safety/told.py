@@ -102,6 +102,11 @@ class Told:
     def known(self, kind: Kind) -> set[Ref]:
         return {ref for ref in self.objects if ref.kind is kind}
 
+    def is_there(self, cluster: str) -> bool:
+        """Whether its ManagedCluster is there, and nobody is deleting it."""
+        known = self.objects.get(Ref(MANAGED_CLUSTER, cluster))
+        return known is not None and "deletionTimestamp" not in known["metadata"]
+
     def _changed(self, ref: Ref, before: Obj | None, obj: Obj) -> None:
         now = self._now()
         if ref.kind is self.subject.carrier:
