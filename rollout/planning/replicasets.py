@@ -13,7 +13,12 @@ from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
-from rollout.planning.documents import difference, new_work, work_annotations
+from rollout.planning.documents import (
+    attempt_label,
+    difference,
+    new_work,
+    work_annotations,
+)
 from rollout.planning.notes import rollout_notes
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Create, Delete, Patch, PatchStatus, Plan, Touch, Write
@@ -236,9 +241,10 @@ class _Pass(Pass):
         if work is None:
             ref, obj = new_work(self.replicaset, share.labels, cluster, spec, content, started_at)
             return Create(ref, obj, touch)
+        is_again = touch.first and work.revision == work.content == content
         changes: Obj = {
             "metadata": {
-                "labels": share.labels,
+                "labels": {**share.labels, **(attempt_label(started_at) if is_again else {})},
                 "annotations": work_annotations(self.replicaset, content, started_at),
             },
             "spec": difference(work.spec, spec),
