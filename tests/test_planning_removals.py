@@ -1,6 +1,7 @@
 """Which works go, and what holds them."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -191,7 +192,7 @@ def test_a_cluster_selected_again_while_its_work_goes_gets_a_new_one_when_it_is_
     assert desk.clock.now() > T0
 
 
-def registered(count: int, **workload: object) -> Desk:
+def registered(count: int, **workload: Any) -> Desk:
     """As `settled`, and each cluster has its ManagedCluster."""
     names_ = clusters(count)
     documents = [*decided(*names_), *make.clusters(count), make.workload(**workload)]
