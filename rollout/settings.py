@@ -53,9 +53,18 @@ class Settings(BaseModel):
         description="A failure that stands for this long counts: shorter ones are start-up noise.",
     )
     settle_seconds: Seconds = Field(
-        15,
+        19,
         description="Success by condition rules counts after this long: agents can stamp an old"
         " evaluation with a new generation.",
+    )
+    agent_status_interval_seconds: float = Field(
+        10,
+        ge=5,
+        le=3600,
+        allow_inf_nan=False,
+        description="The longest status sync interval of any work agent (statusSyncInterval of its"
+        " Klusterlet). An agent looks at an object again after up to 1.9 times this, so settle and"
+        " failure grace are raised to that where they are shorter.",
     )
     quiet_seconds: Seconds = Field(
         10,
@@ -161,6 +170,28 @@ class Settings(BaseModel):
                 " tls_key, or listen on 127.0.0.1"
             )
         return self
+
+
+STALE_FOR = 1.9
+"""How many status intervals old what an agent says can be: it waits 1 to 1.9 of them."""
+_LONG_ENOUGH = ("settle_seconds", "failure_grace_seconds")
+
+
+def long_enough(settings: Settings, name: str) -> float:
+    """A wait that is no shorter than what agents say may be old, in seconds."""
+    chosen: float = getattr(settings, name)
+    return max(chosen, STALE_FOR * settings.agent_status_interval_seconds)
+
+
+def raised(settings: Settings) -> list[str]:
+    """Which waits are longer than they were set, and why; one sentence each."""
+    return [
+        f"{name} {getattr(settings, name):g} is raised to {long_enough(settings, name):g}: agents"
+        f" that look every {settings.agent_status_interval_seconds:g} s"
+        f" (agent_status_interval_seconds) report what is up to {STALE_FOR:g} times as old"
+        for name in _LONG_ENOUGH
+        if long_enough(settings, name) > getattr(settings, name)
+    ]
 
 
 def _is_local(host: str) -> bool:

@@ -47,7 +47,7 @@ from rollout.runtime.planners import WORKLOADS, planners, trackers
 from rollout.runtime.process import Controller
 from rollout.runtime.reviews import Reviews
 from rollout.runtime.timers import Timers, Wake
-from rollout.settings import Settings
+from rollout.settings import Settings, long_enough, raised
 
 log = logging.getLogger(__name__)
 
@@ -97,8 +97,8 @@ def policy_of(settings: Settings) -> Policy:
     """The engine's own waits and limits."""
     return Policy(
         settings.profile,
-        timedelta(seconds=settings.failure_grace_seconds),
-        timedelta(seconds=settings.settle_seconds),
+        timedelta(seconds=long_enough(settings, "failure_grace_seconds")),
+        timedelta(seconds=long_enough(settings, "settle_seconds")),
         timedelta(seconds=settings.quiet_seconds),
         timedelta(seconds=settings.lease_duration_seconds),
         settings.brake_share_percent,
@@ -123,6 +123,8 @@ def filters_of(settings: Settings) -> Sequence[str]:
 
 def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) -> Assembly:
     """Wire everything. Nothing is read or written yet. Raises: PluginError."""
+    for sentence in raised(settings):
+        log.warning("%s", sentence)
     metrics, clock, news = Metrics(), around.clock, News()
     made, placing = _planners(settings, metrics, clock)
     fleet = _fleet(settings, news, made)
