@@ -22,13 +22,14 @@ class Carried:
     """What a cluster has of a workload: an object, and the revision that it amounts to.
 
     ``revision`` is "" where the object says nothing yet. Conditions count where they are about
-    ``generation``; None: all do.
+    ``generation``; None: all do. ``faults`` say which manifests are not well, and why.
     """
 
     name: str
     revision: str
     conditions: tuple[Condition, ...]
     generation: int | None = None
+    faults: tuple[str, ...] = ()
 
 
 class Share(Protocol):

@@ -5,7 +5,7 @@ the record, then works, then removals, then the status. Source: semantics rows 1
 ManifestWorkReplicaSet spec 4 and 7.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -19,6 +19,7 @@ from rollout.planning.documents import (
     new_work,
     work_annotations,
 )
+from rollout.planning.faults import failing, fault_on
 from rollout.planning.notes import rollout_notes
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Create, Delete, Patch, PatchStatus, Plan, Touch, Write
@@ -96,7 +97,14 @@ class _Pass(Pass):
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),
-            rollout_notes(workload.ref, replicaset, steps, status, is_retry=self.is_retry),
+            rollout_notes(
+                workload.ref,
+                replicaset,
+                steps,
+                status,
+                is_retry=self.is_retry,
+                fault_on=self._fault_on,
+            ),
             gone.hold,
             self.is_ending
             or any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
@@ -106,8 +114,18 @@ class _Pass(Pass):
     def _status(
         self, reports: Sequence[ShareReport], hold: Hold | None, brake: Hold | None
     ) -> PatchStatus | None:
-        as_ocm = self.workload.is_ocm
-        return status_of(self.replicaset, reports, hold, brake, self.now, as_ocm=as_ocm)
+        return status_of(
+            self.replicaset,
+            reports,
+            hold,
+            brake,
+            self.now,
+            as_ocm=self.workload.is_ocm,
+            fault=self._fault_on(failing(self.workload)),
+        )
+
+    def _fault_on(self, clusters: Iterable[str]) -> str:
+        return fault_on(self.workload, clusters)
 
     def _works(self, steps: Mapping[str, Step]) -> list[Write]:
         """The works that are written now."""

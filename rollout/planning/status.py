@@ -69,6 +69,12 @@ class Verdict:
         return self.reason in ("Complete", "CompleteWithFailures")
 
 
+_FAILING = frozenset(
+    {"RollingOut", "MaxFailuresExceeded", "CompleteWithFailures", "RollingBack", "RollbackHalted"}
+)
+"""Reasons under which it is told why clusters fail."""
+
+
 def status_of(
     replicaset: ReplicaSet,
     reports: Sequence[ShareReport],
@@ -77,12 +83,16 @@ def status_of(
     now: datetime,
     *,
     as_ocm: bool = False,
+    fault: str = "",
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already.
 
-    ``as_ocm``: numbers that OCM does not write stay as it leaves them.
+    ``as_ocm``: numbers that OCM does not write stay as it leaves them. ``fault`` is what agents say
+    of manifests where the rollout fails.
     """
     verdict = judge_workload(replicaset, reports, hold, brake)
+    if fault and verdict.reason in _FAILING:
+        verdict = Verdict(verdict.reason, f"{verdict.message}; {fault}")
     old: Obj = replicaset.raw.get("status") or {}
     verified = _verified(reports, hold)
     conditions = [

@@ -132,6 +132,8 @@ class Workload(Protocol):
     strays: set[str]
     twins: set[str]
     mislabelled: set[str]
+    faulty: set[str]
+    """Clusters whose agent says of single manifests that they are not well."""
     told_at: datetime | None
     """When its status was last written by this process."""
     removed: dict[str, datetime]

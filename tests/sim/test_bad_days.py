@@ -4,6 +4,8 @@ from datetime import timedelta
 
 import pytest
 
+from rollout.analysis.clusters import explain_cluster
+from rollout.analysis.sight import look
 from rollout.clock import VirtualClock
 from rollout.errors import Invalid
 from rollout.hub.memory import MemoryHub
@@ -299,3 +301,21 @@ def test_an_annotation_of_ours_that_cannot_be_read_holds_the_workload(
 
     story.annotate(name, None)
     assert story.end().reason == "Complete"
+
+
+def test_a_manifest_that_clusters_refuse_is_named_with_its_reason_wherever_the_failure_is() -> None:
+    agents = {"defaults": {"outcome": "failApply"}, "resourceStatus": True}
+    strategy = make.progressive(maxFailures=0, maxConcurrency=2)
+    story = Story([*make.fleet(4), make.workload(strategy=strategy)], agents).end()
+
+    assert story.reason == "MaxFailuresExceeded"
+    why = "; c00: ConfigMap default/app: Failed to apply manifest: refused (and 1 more clusters)"
+    assert story.message.endswith(why)
+    failed = [note.message for note in story.notes if note.reason == "BudgetExhausted"]
+    assert failed == [story.message]
+    sight = look(story.hub, story.clock.now())
+    account = explain_cluster(sight, "c00")
+    assert account is not None
+    (share,) = account.shares
+    assert share.work is not None
+    assert share.work.faults == ("ConfigMap default/app: Failed to apply manifest: refused",)
