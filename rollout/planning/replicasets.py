@@ -22,7 +22,17 @@ from rollout.planning.documents import (
 from rollout.planning.faults import failing, fault_on
 from rollout.planning.notes import rollout_notes
 from rollout.planning.passes import Pass
-from rollout.planning.plan import NOTHING, Create, Delete, Patch, PatchStatus, Plan, Touch, Write
+from rollout.planning.plan import (
+    NOTHING,
+    Create,
+    Delete,
+    Note,
+    Patch,
+    PatchStatus,
+    Plan,
+    Touch,
+    Write,
+)
 from rollout.planning.removals import Removals, cleanup, removals
 from rollout.planning.revisions import revision_object, revision_ref
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
@@ -97,14 +107,7 @@ class _Pass(Pass):
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),
-            rollout_notes(
-                workload.ref,
-                replicaset,
-                steps,
-                status,
-                is_retry=self.is_retry,
-                fault_on=self._fault_on,
-            ),
+            self._notes(steps, status),
             gone.hold,
             self.is_ending
             or any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
@@ -122,6 +125,16 @@ class _Pass(Pass):
             self.now,
             as_ocm=self.workload.is_ocm,
             fault=self._fault_on(failing(self.workload)),
+        )
+
+    def _notes(self, steps: Mapping[str, Step], status: PatchStatus | None) -> tuple[Note, ...]:
+        return rollout_notes(
+            self.workload.ref,
+            self.replicaset,
+            steps,
+            status,
+            is_retry=self.is_retry,
+            fault_on=self._fault_on,
         )
 
     def _fault_on(self, clusters: Iterable[str]) -> str:
