@@ -17,6 +17,7 @@ from rollout.planning.documents import owner_label
 from rollout.planning.plan import Delete, Plan, RemoveFinalizer, Write
 from rollout.planning.policy import Policy
 from rollout.planning.record import Head
+from rollout.planning.status import leaving_status
 from rollout.planning.views import Live, Workload
 from rollout.strategies.base import Hold
 
@@ -160,11 +161,17 @@ def _brake_hold(held: list[str], count: int, total: int, policy: Policy) -> Hold
     )
 
 
-def cleanup(workload: Workload, replicaset: ReplicaSet) -> Plan:
+def cleanup(
+    workload: Workload,
+    replicaset: ReplicaSet,
+    is_available: Callable[[str], bool],
+    now: datetime,
+) -> Plan:
     """The workload is being deleted: its works go, then its finalizer.
 
     Background: when all works are known to be deleted or on their way; Foreground: when all are known
-    to be gone. Only then is the server asked whether it is so.
+    to be gone, and until then the status says whose still stand. Only then is the server asked whether
+    it is so.
     """
     if names.REPLICASET_FINALIZER not in replicaset.finalizers:
         return Plan()
@@ -173,7 +180,8 @@ def cleanup(workload: Workload, replicaset: ReplicaSet) -> Plan:
         return Plan((tuple(deletes),), pressing=True)
     foreground = replicaset.cascade == "Foreground"
     if foreground and workload.clusters:
-        return Plan(pressing=True)
+        told = leaving_status(replicaset, _still_there(workload, is_available), now)
+        return Plan(((told,),) if told else (), pressing=True)
     release = RemoveFinalizer(
         ref=workload.ref,
         kept=tuple(f for f in replicaset.finalizers if f != names.REPLICASET_FINALIZER),
@@ -183,3 +191,26 @@ def cleanup(workload: Workload, replicaset: ReplicaSet) -> Plan:
         deleting_is_gone=not foreground,
     )
     return Plan(((release,),))
+
+
+def _still_there(workload: Workload, is_available: Callable[[str], bool]) -> str:
+    """Whose works still stand, and on whom that hangs."""
+    clusters = workload.clusters
+    named = ", ".join(
+        f"{cluster} ({_why_there(workload, cluster, is_available)})" for cluster in clusters[:3]
+    )
+    more = f" and {len(clusters) - 3} more" if len(clusters) > 3 else ""
+    return (
+        "the workload is being deleted, and waits for its works (cascadeDeletionPolicy Foreground): "
+        f"{len(clusters)} still there, {named}{more}"
+    )
+
+
+def _why_there(workload: Workload, cluster: str, is_available: Callable[[str], bool]) -> str:
+    works = workload.works(cluster).values()
+    said = [work.conditions.get(names.DELETING) for work in works]
+    if said and all(condition is not None and condition.is_true for condition in said):
+        return "its agent is deleting what it applied, and holds the work by its finalizer"
+    if not is_available(cluster):
+        return "its agent is silent: the cluster is not available"
+    return "its agent has not begun to delete"

@@ -53,7 +53,7 @@ class ReplicaSetPlanner:
         if workload is None or workload.replicaset is None:
             return NOTHING
         if workload.replicaset.deleting and view.freeze(now) is None:
-            return cleanup(workload, workload.replicaset)
+            return cleanup(workload, workload.replicaset, view.is_available, now)
         # While the hub is frozen nothing is removed, not even what is being deleted (S8).
         return _Pass(workload, workload.replicaset, view, now).plan()
 

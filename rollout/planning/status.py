@@ -123,6 +123,21 @@ def status_of(
     return PatchStatus(Ref(REPLICA_SET, replicaset.key), status, replicaset.version)
 
 
+def leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> PatchStatus | None:
+    """That the workload is being deleted and what that waits for, or None where the object says so."""
+    old: Obj = replicaset.raw.get("status") or {}
+    said = [
+        Condition(kind, "False", "Deleting", message, replicaset.generation)
+        for kind in (names.PROGRESSING, names.READY)
+    ]
+    conditions = merge(old.get("conditions") or [], said, now)
+    if old.get("conditions") == conditions:
+        return None
+    return PatchStatus(
+        Ref(REPLICA_SET, replicaset.key), {"conditions": conditions}, replicaset.version
+    )
+
+
 def is_nearly_done(replicaset: ReplicaSet, status: PatchStatus) -> bool:
     """Whether the end is nearer than the last status: as many clusters became available since as are left.
 

@@ -184,6 +184,10 @@ class View(Protocol):
         """Whether its ManagedCluster is deleted, or being deleted."""
         ...
 
+    def is_available(self, cluster: str) -> bool:
+        """Whether it says that it is well, or said so when it left."""
+        ...
+
     def abandoned(self, key: str) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placementRefs that the workload no longer has."""
         ...
