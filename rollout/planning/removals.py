@@ -130,10 +130,10 @@ def brake(
     """
     first = next(iter(workload.shares.values()), None)
     head = first.live.head if first else Head()
-    edited, released = head.basis.since, intents.released_until
+    since, released = head.basis.since, intents.released_until
     if released is not None and now < released:
         return FREE
-    if edited is not None and now < edited + policy.brake_window:
+    if since is not None and now < since + policy.brake_window:
         return FREE
     recent = [(at, n) for at, n in head.removals if now < at + policy.brake_window]
     went = sum(n for _, n in recent)

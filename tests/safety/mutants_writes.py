@@ -22,7 +22,11 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
         focus="pairs",
     ),
     fault(
-        "S11", "no brake", (GOES, "if count <= policy.brake_least or", "if True or"), focus="exodus"
+        "S11",
+        "no brake",
+        (GOES, "if count <= policy.brake_least or", "if True or"),
+        (GOES, "if is_ocm or not held or count * 2 <= total:", "if True:"),
+        focus="exodus",
     ),
     fault(
         "S11",
