@@ -33,6 +33,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.spec_hash import spec_hash
 from rollout.planning.addons_configs import Known, read_addon_work
+from rollout.planning.plan import Write
 from rollout.planning.policy import Policy
 
 SHARED = frozenset({ADDON_TEMPLATE, ADDON_DEPLOYMENT_CONFIG})
@@ -239,6 +240,9 @@ class AddOns:
         known = self._addons.get(workload.key)
         if workload.kind is CLUSTER_MANAGEMENT_ADDON and known is not None:
             known.note_removal(cluster, window, now)
+
+    def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> None:
+        return None
 
     def restate(self) -> None:
         for workload in self._addons.values():

@@ -367,7 +367,9 @@ class Fleet:
         """
         touch, live = self._touched(write)
         if live is None or touch is None:
-            return self._unwritten(write, message, now, owner)
+            return self._unwritten(write, message, now, owner) or self._refused(
+                write, message, now, owner
+            )
         live.reject(touch.cluster, message, now, fails=touch.brings)
         return live.rejections[touch.cluster].retry_at
 
@@ -380,6 +382,15 @@ class Fleet:
             return None
         workload.unwritten = refusal(workload.unwritten, f"{write.ref}: {message}", now)
         return now
+
+    def _refused(
+        self, write: Write, message: str, now: datetime, owner: Ref | None
+    ) -> datetime | None:
+        """What concerns no rollout: whoever keeps track of its owner says when to try again."""
+        if owner is None:
+            return None
+        found = (tracker.refused(write, owner, message, now) for tracker in self.trackers)
+        return next((at for at in found if at is not None), None)
 
     def landed(self, write: Write, now: datetime) -> None:
         """The write was accepted."""
