@@ -22,6 +22,7 @@ from rollout.model.kinds import (
 )
 from tests.safety import objects
 from tests.safety.decider import Decider
+from tests.safety.in_force import IN_FORCE
 from tests.safety.kinds import EDITORS
 from tests.safety.operators import CLEARED, Operators
 from tests.safety.setting import FIX, REVISIONS, Setting, strategy
@@ -299,7 +300,8 @@ class Hands:
         if not self._is_there(target):
             self.hub.create(target, self._placement(ref))
         if ref in self.deciders:
-            self._decide(self.deciders[ref], ref, 0)
+            pause = self.dice.choice((0, 2, 6)) if "row 15" in IN_FORCE else 0
+            self._decide(self.deciders[ref], ref, pause)
 
     def _placement(self, ref: str) -> Obj:
         without = "early" if len(self.setting.refs) > 1 and ref == "p" else ""

@@ -11,6 +11,7 @@ from rollout.fleet.live import LiveRollout
 from rollout.planning.plan import Create, Patch, PatchStatus, Plan
 from rollout.strategies.base import Step, Verdict
 from tests.safety import wishes
+from tests.safety.in_force import IN_FORCE
 from tests.safety.model import Rollout
 from tests.safety.operating import OperationsJudge
 from tests.safety.owners import OwnersJudge
@@ -177,6 +178,9 @@ class PlanJudge:
         self._verdicts(rollout, step, now)
         self._soaked(rollout, live, now)
         self._halted(rollout, clusters, now)
+        leaving = rollout.unnamed.intersection(clusters) if "row 15" in IN_FORCE else set()
+        if leaving:
+            self.blame("S11", f"{leaving} are touched, though no decision names them")
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
         written = {w.cluster for w in writes if w.revision == terms.revision}
@@ -349,7 +353,7 @@ class PlanJudge:
         terms = rollout.terms
         if rollout.hold or self.told.paused or terms is None or terms.strict or not rollout.sure:
             return
-        if self.told.frozen or rollout.doubt:
+        if self.told.frozen or rollout.doubt or rollout.is_unquiet:
             return
         if any(other.back.has_reason for other in self.told.rollouts.values()):
             return  # what another placement may take back goes no further here (row 27)

@@ -138,7 +138,11 @@ _OF_STATUSES: tuple[Mutant, ...] = (
     fault(
         "S12",
         "counts are of any generation",
-        ("fleet.tallies", "        and c.observed_generation == work.generation\n", ""),
+        (
+            "fleet.tallies",
+            "c.is_true and c.observed_generation == work.generation for",
+            "c.is_true for",
+        ),
         kinds=RS,
     ),
     fault(

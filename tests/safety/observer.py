@@ -23,7 +23,8 @@ from rollout.model.kinds import (
 from rollout.planning.plan import Plan
 from tests.safety import objects
 from tests.safety.judging import PlanJudge
-from tests.safety.model import Rollout, Span
+from tests.safety.model import Rollout
+from tests.safety.readings import Span
 from tests.safety.replay import decision, difference, read_anew
 from tests.safety.subject import Subject
 from tests.safety.terms import QUIET, clusters_on

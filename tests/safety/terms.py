@@ -17,6 +17,7 @@ from rollout.model.names import (
     SKIP,
 )
 from tests.safety.asked import Asked, asked_in
+from tests.safety.in_force import IN_FORCE
 from tests.safety.objects import duration
 
 SETTLE = timedelta(seconds=15)
@@ -131,10 +132,7 @@ def stages_of(terms: Terms, groups: Groups, named: frozenset[str], seen: frozens
     for name in terms.mandatory:
         matched = [g for g in ordered if g[1] == name]
         if not any(groups[g] for g in matched):
-            if name in seen:
-                hold = hold or "MandatoryGroupEmptied"
-            elif not matched and name not in named:
-                hold = hold or "UnknownDecisionGroup"
+            hold = hold or _absent(name, terms, seen, is_known=bool(matched) or name in named)
         for group in matched:
             if group not in taken:
                 taken.add(group)
@@ -151,6 +149,16 @@ def stages_of(terms: Terms, groups: Groups, named: frozenset[str], seen: frozens
     stages.append(Stage("rest", members, limit, None, False))
     total = sum(len(stage.members) for stage in stages)
     return Plan(tuple(stages), amount(terms.budget, total), hold)
+
+
+def _absent(name: str, terms: Terms, seen: frozenset[str], *, is_known: bool) -> str:
+    """Why a mandatory group without clusters holds; "" where it does not."""
+    if name in seen:
+        return "MandatoryGroupEmptied"
+    if not is_known:
+        return "UnknownDecisionGroup"
+    waived = "S19" not in IN_FORCE or name in terms.asked.may_be_empty
+    return "" if waived else "MandatoryGroupEmpty"
 
 
 def named_groups(placement: Obj) -> frozenset[str]:

@@ -17,7 +17,8 @@ from rollout.model.kinds import (
 from rollout.model.names import PLACEMENT_LABEL
 from tests.safety import objects
 from tests.safety.asked import asked_in, is_over, said_of
-from tests.safety.model import Rollout, Span
+from tests.safety.model import Rollout
+from tests.safety.readings import Span
 from tests.safety.subject import Carried, Subject
 from tests.safety.terms import (
     QUIET,
@@ -260,6 +261,7 @@ class Told:
     def _select(self, rollout: Rollout, taken: set[str], now: datetime) -> None:
         placement = self.objects.get(Ref(PLACEMENT, f"{objects.NAMESPACE}/{rollout.name}"))
         rollout.hold, rollout.quiet_until = "", None
+        rollout.unnamed = set()
         before = _without(rollout.groups or {}, taken)
         if placement is None:
             rollout.hold = "PlacementNotFound"
@@ -280,6 +282,7 @@ class Told:
         if decided_by_others(placement) and now < quiet_until:
             rollout.quiet_until = quiet_until
             chosen = {c for members in groups.values() for c in members}
+            rollout.unnamed = rollout.selected - chosen
             for group, members in before.items():
                 kept = [c for c in members if c not in chosen]
                 if kept:
