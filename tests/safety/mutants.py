@@ -4,6 +4,8 @@ Each is a change in the text of the engine, by (module, old text, new text); whe
 text here moves along. This module imports nothing of the engine.
 """
 
+from collections.abc import Sequence
+
 from tests.safety.mutants_addons import OF_ADDONS
 from tests.safety.mutants_decisions import OF_DECISIONS
 from tests.safety.mutants_memory import OF_MEMORY
@@ -28,6 +30,11 @@ UNNOTICED: frozenset[tuple[str, str]] = frozenset(
     for kind in KINDS
 )
 """Faults with a kind of workload that no history has shown so far: nothing is claimed of them."""
+
+
+def hunted(mutants: Sequence[Mutant]) -> list[tuple[Mutant, str]]:
+    """Those of these that some history shows, with every kind of workload that they concern."""
+    return [case for case in each(mutants) if (case[0].what, case[1]) not in UNNOTICED]
 
 
 def cases() -> list[tuple[Mutant, str]]:
