@@ -284,6 +284,8 @@ class PlanJudge:
             return
         flying = [c for c in stage.members if rollout.in_flight(c, now)]
         new = [c for c in mine if c not in flying and not self._may_fly(rollout, c)]
+        spared = [c for c in mine if c not in flying and self._may_fly(rollout, c)]
+        self.counts["allowed.slot_unknown"] += len(spared)
         waiting = [c for c in stage.members if rollout.current(c) is None]
         if isinstance(rollout.terms and rollout.terms.limit, str) and stage.limit == 0 and waiting:
             self.counts["S2.explicit_zero"] += 1
@@ -353,13 +355,17 @@ class PlanJudge:
         terms = rollout.terms
         if rollout.hold or self.told.paused or terms is None or terms.strict or not rollout.sure:
             return
+        self.counts["allowed.doubt"] += rollout.doubt
         if self.told.frozen or rollout.doubt or rollout.is_unquiet:
             return
         if any(other.back.has_reason for other in self.told.rollouts.values()):
             return  # what another placement may take back goes no further here (row 27)
         if not all(rollout.said.opens(gate) for gate in terms.asked.gates):
+            self.counts["allowed.gates"] += 1
             return
         exact = all(t.exact and t.landed and not t.refused for t in rollout.tracks.values())
+        self.counts["allowed.inexact"] += not exact
+        self.counts["allowed.rough"] += not self.calm
         if not exact or not self.calm or rollout.breach(now):
             return
         for stage in stages:
