@@ -19,7 +19,6 @@ UNNOTICED: frozenset[tuple[str, str]] = frozenset(
     (what, kind)
     for what in (
         "those lost in a mandatory group are not missed at its gate",
-        "the budget is a share of the last stage",
         "what nobody wrote down has not been touched",
         "success that broke while nobody lived goes on",
         "what is found succeeding may have timed out",
@@ -28,7 +27,10 @@ UNNOTICED: frozenset[tuple[str, str]] = frozenset(
         "a gate that has opened shuts when its approval ends",
     )
     for kind in KINDS
-)
+) | {
+    ("the budget is a share of the last stage", "addon"),
+    ("what is taken back in one placement goes on in another", "replicaset"),
+}
 """Faults with a kind of workload that no history has shown so far: nothing is claimed of them."""
 
 
