@@ -53,9 +53,18 @@ class Settings(BaseModel):
         description="A failure that stands for this long counts: shorter ones are start-up noise.",
     )
     settle_seconds: Seconds = Field(
-        15,
+        19,
         description="Success by condition rules counts after this long: agents can stamp an old"
         " evaluation with a new generation.",
+    )
+    agent_status_interval_seconds: float = Field(
+        10,
+        ge=5,
+        le=3600,
+        allow_inf_nan=False,
+        description="The longest status sync interval of any work agent (statusSyncInterval of its"
+        " Klusterlet). An agent looks at an object again after up to 1.9 times this, so settle and"
+        " failure grace are raised to that where they are shorter.",
     )
     quiet_seconds: Seconds = Field(
         10,
@@ -103,7 +112,17 @@ class Settings(BaseModel):
     )
 
     # How one looks at it.
-    listen: str = Field(":8080", description="Address of health and metrics; empty: none.")
+    health_listen: str = Field(
+        ":8082",
+        description="Address of /healthz and /readyz, for probes; empty: none. They have a port of"
+        " their own, so that nobody who may read metrics can keep them from being answered.",
+    )
+    listen: str = Field(":8080", description="Address of /metrics; empty: none.")
+    metrics_reviewed: bool = Field(
+        False,
+        description="Answer /metrics only to those whose token the hub knows and whom its RBAC"
+        " allows to get the URL /metrics. Else to everybody who can reach the address.",
+    )
     debug_listen: str = Field(
         "127.0.0.1:8081",
         description="Address of the debug endpoint; empty: none. Beyond this machine only with a"
@@ -143,6 +162,7 @@ class Settings(BaseModel):
             raise ValueError("tls_certificate and tls_key go together: give both or neither")
         debug = address(self.debug_listen)
         address(self.listen)
+        address(self.health_listen)
         if debug and not self.tls_certificate and not _is_local(debug[0]):
             raise ValueError(
                 f"debug_listen {self.debug_listen} can be reached from elsewhere and has no"
@@ -150,6 +170,28 @@ class Settings(BaseModel):
                 " tls_key, or listen on 127.0.0.1"
             )
         return self
+
+
+STALE_FOR = 1.9
+"""How many status intervals old what an agent says can be: it waits 1 to 1.9 of them."""
+_LONG_ENOUGH = ("settle_seconds", "failure_grace_seconds")
+
+
+def long_enough(settings: Settings, name: str) -> float:
+    """A wait that is no shorter than what agents say may be old, in seconds."""
+    chosen: float = getattr(settings, name)
+    return max(chosen, STALE_FOR * settings.agent_status_interval_seconds)
+
+
+def raised(settings: Settings) -> list[str]:
+    """Which waits are longer than they were set, and why; one sentence each."""
+    return [
+        f"{name} {getattr(settings, name):g} is raised to {long_enough(settings, name):g}: agents"
+        f" that look every {settings.agent_status_interval_seconds:g} s"
+        f" (agent_status_interval_seconds) report what is up to {STALE_FOR:g} times as old"
+        for name in _LONG_ENOUGH
+        if long_enough(settings, name) > getattr(settings, name)
+    ]
 
 
 def _is_local(host: str) -> bool:

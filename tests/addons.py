@@ -259,7 +259,7 @@ class Rig(Desk):
         self, documents: Iterable[Obj] = (), policy: Policy = DEFAULT, *, checks: bool = True
     ) -> None:
         self.clock: VirtualClock = VirtualClock(T0)
-        self._refused: set[str] = set()
+        self._refused: set[tuple[str, Kind]] = set()
         self._checks = checks
         self.hub: MemoryHub = MemoryHub(self.clock, admit=self._admit)
         self.touched: list[tuple[str, str]] = []  # cluster, what it was told to apply
@@ -307,15 +307,20 @@ class Rig(Desk):
             self.touched.append((event.ref.namespace, ",".join(name for name, _ in told)))
 
     def _admit(self, ref: Ref, new: Obj, old: Obj | None) -> Obj:
-        if ref.kind is MANAGED_CLUSTER_ADDON and ref.namespace in self._refused:
+        if (ref.namespace, ref.kind) in self._refused:
             raise Denied(f"{ref}: not here")
         return admit(ref, new, old) if self._checks else new
 
     # -- doing ---------------------------------------------------------------------------------
 
-    def refuse(self, cluster: str) -> Self:
-        """From now on the hub will have no add-on there."""
-        self._refused.add(cluster)
+    def refuse(self, cluster: str, kind: Kind = MANAGED_CLUSTER_ADDON) -> Self:
+        """From now on the hub will have no add-on there, or nothing of another kind."""
+        self._refused.add((cluster, kind))
+        return self
+
+    def accept(self, cluster: str) -> Self:
+        """The hub has whatever is written there again."""
+        self._refused = {each for each in self._refused if each[0] != cluster}
         return self
 
     def settle(self) -> Self:

@@ -235,3 +235,20 @@ def test_an_add_on_that_is_somebody_elses_is_not_rendered() -> None:
     rig.settle()
 
     assert data(rig, "c0") == []
+
+
+def test_a_work_that_the_server_refuses_is_said_fails_its_cluster_and_is_tried_again() -> None:
+    rig = settled(config_map(v="1"), policy=NO_GRACE).works_do(["c0"]).works_do(["c1"])
+    rig.refuse("c0", MANIFEST_WORK)
+
+    edit(rig, config_map(v="2")).later(SEC)
+    status, reason, message = rig.says("c0", names.MANIFEST_APPLIED)
+    assert (status, reason) == ("False", "ManifestWorkApplyFailed")
+    assert message.startswith(f"failed to apply manifestWork: addon-{NAME}-deploy-0: ")
+    assert rig.says("c0", names.RENDERED)[:2] == ("False", "WorkRefused")
+    assert rig.halted() == ("True", "MaxFailuresExceeded")
+    assert data(rig, "c1") == [{"v": "1"}]
+
+    rig.accept("c0").later(30 * SEC)
+    assert data(rig, "c0") == [{"v": "2"}]
+    assert rig.says("c0", names.MANIFEST_APPLIED)[0] == "True"

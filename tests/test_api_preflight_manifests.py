@@ -133,6 +133,7 @@ def test_names_and_namespaces_may_hold_wildcards(right: dict[str, str]) -> None:
 
 # Progress ----------------------------------------------------------------------------------------
 
+GUARD = "object.?status.?observedGeneration.orValue(0) >= object.metadata.generation"
 RULE = "spec.manifestWorkTemplate.manifestConfigs[0].conditionRules[0]"
 
 
@@ -159,7 +160,7 @@ def test_a_well_known_progressing_rule_can_never_report() -> None:
 def test_rules_behind_an_earlier_configuration_never_apply() -> None:
     first = {
         "resourceIdentifier": identifier("*"),
-        "conditionRules": [{"condition": "Degraded", "type": "CEL", "celExpressions": ["x"]}],
+        "conditionRules": [{"condition": "Degraded", "type": "CEL", "celExpressions": [GUARD]}],
     }
     (found,) = findings(*SURROUNDINGS, placement(), workload(configs=[first, RULES]))
     assert found.path == "spec.manifestWorkTemplate.manifestConfigs[1].conditionRules[0]"
@@ -194,7 +195,7 @@ def test_complete_freezes_a_work() -> None:
 
 
 def test_degraded_on_several_manifests_hides_a_failure() -> None:
-    rule = {"condition": "Degraded", "type": "CEL", "celExpressions": ["x"]}
+    rule = {"condition": "Degraded", "type": "CEL", "celExpressions": [GUARD]}
     config = {"resourceIdentifier": identifier("*"), "conditionRules": [rule, PROGRESSING]}
     assert only(config, manifest()) == []
     (found,) = only(config, manifest(), manifest(name="api"))
@@ -232,3 +233,24 @@ def test_a_template_without_a_progressing_rule(
     web = workload(configs=[], refs=[ref(kind=kind)], annotations=annotations)
     found = the_one(*SURROUNDINGS, placement(), web)
     assert (found.severity, found.path) == (severity, "spec.manifestWorkTemplate.manifestConfigs")
+
+
+@pytest.mark.parametrize(
+    ("expressions", "warned"),
+    [
+        (["object.status.replicas == 0"], True),
+        ([f"{GUARD} && object.status.replicas == 0"], False),
+        ([GUARD, "object.status.replicas == 0"], False),
+    ],
+)
+def test_a_degraded_rule_on_a_deployment_that_is_not_guarded_is_a_warning(
+    expressions: list[str], warned: bool
+) -> None:
+    rule = {"condition": "Degraded", "type": "CEL", "celExpressions": expressions}
+    config = {"resourceIdentifier": identifier(), "conditionRules": [rule]}
+    found = [f for f in only(config) if "observedGeneration" in f.message]
+
+    assert [(f.severity, f.path) for f in found] == (
+        [(Severity.WARNING, f"{RULE}.celExpressions")] if warned else []
+    )
+    assert all(GUARD in f.remedy for f in found)

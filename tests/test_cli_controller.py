@@ -63,7 +63,7 @@ def test_an_address_that_is_taken_ends_it_with_one_line(tmp_path: Path) -> None:
         place = f"127.0.0.1:{taken.getsockname()[1]}"
         result = run(
             "controller", "--kubeconfig", kubeconfig(tmp_path), "--debug-listen", "",
-            "--listen", place,
+            "--health-listen", "", "--listen", place,
         )  # fmt: skip
     assert result.exit_code == 1
     assert f"listen on {place}" in result.stderr

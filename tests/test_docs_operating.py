@@ -89,7 +89,7 @@ def test_the_approval_and_the_gates_that_the_page_shows_are_understood() -> None
     stored = decode_approval(hub.create(ref_of(APPROVAL, approval), approval))
     intents = read_intents(annotations)
 
-    assert (stored.revision, stored.gate) == ("653f6f8baaba1cb3", "before:rest")
+    assert (stored.revision, stored.gate) == ("a590164b8be9531d", "before:rest")
     assert [str(gate) for gate in intents.gates] == ["after:prod-canary-west", "before:rest"]
     assert intents.problems == ()
 

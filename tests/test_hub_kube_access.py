@@ -3,10 +3,11 @@
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rollout.errors import ConfigError
+from rollout.errors import ConfigError, Denied
 from rollout.hub import kube_access
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
@@ -58,6 +59,71 @@ def test_a_token_that_ran_out_is_renewed_by_its_plugin_and_the_request_repeated(
     assert last.startswith("Bearer token-")
     assert last != first
     assert facade.count("create") == 2
+
+
+@pytest.fixture
+def pod(facade: Facade, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The token file of a pod whose API server is the facade."""
+    token = tmp_path / "token"
+    token.write_text("one")
+
+    def load(configuration: Any, *, try_refresh_token: bool) -> None:
+        assert not try_refresh_token
+        configuration.host = facade.url
+        configuration.api_key["BearerToken"] = f"Bearer {token.read_text()}"
+
+    monkeypatch.setattr(kube_access, "_IN_CLUSTER", token)
+    monkeypatch.setattr(
+        "kubernetes.aio.config.KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none")
+    )
+    monkeypatch.setattr("kubernetes.aio.config.load_incluster_config", load)
+    monkeypatch.setattr(kube_access, "_LEAST_SECONDS", 0.0)
+    return token
+
+
+def tokens(facade: Facade) -> list[str]:
+    return [asked.headers["Authorization"].removeprefix("Bearer ") for asked in facade.asked]
+
+
+@pytest.mark.parametrize("damage", ["empty", "missing"])
+def test_a_token_file_that_cannot_be_read_leaves_the_old_token_in_use(
+    damage: str, facade: Facade, pod: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_access, "REFRESH_SECONDS", 0.0)
+    hub = KubeHub(Access())
+    if damage == "empty":
+        pod.write_text("")
+    else:
+        pod.unlink()
+    hub.list(CONFIG_MAP)
+    pod.write_text("two\n")
+    hub.list(CONFIG_MAP)
+    hub.close()
+
+    assert tokens(facade) == ["one", "two"]
+
+
+def test_a_token_that_is_refused_is_read_again_at_once_and_the_request_repeated(
+    facade: Facade, pod: Path
+) -> None:
+    hub = KubeHub(Access())
+    hub.list(CONFIG_MAP)
+    pod.write_text("two")
+    facade.script("create", refuse(401, "Unauthorized"))
+    hub.create(MAP, {"data": {}})
+    hub.close()
+
+    assert tokens(facade) == ["one", "one", "two"]
+
+
+def test_a_refusal_with_no_newer_token_is_told_and_not_repeated(facade: Facade, pod: Path) -> None:
+    hub = KubeHub(Access())
+    facade.script("create", refuse(401, "Unauthorized"))
+    with pytest.raises(Denied):
+        hub.create(MAP, {"data": {}})
+    hub.close()
+
+    assert tokens(facade) == ["one"]
 
 
 @pytest.mark.parametrize(

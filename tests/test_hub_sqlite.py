@@ -265,3 +265,19 @@ def test_a_kind_that_this_program_does_not_know_is_named(start: Open) -> None:
 
     with pytest.raises(ConfigError, match="Widget"):
         start()
+
+
+def test_a_new_state_file_is_for_its_owner_alone_and_one_that_is_there_keeps_its_mode(
+    path: Path, start: Open
+) -> None:
+    before = os.umask(0)
+    try:
+        start().create(Ref(CONFIG_MAP, "default/x"), {"metadata": {}})
+    finally:
+        os.umask(before)
+    made = {each.name: each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
+    assert {mode for name, mode in made.items() if not name.endswith(".turn")} == {0o600}
+
+    path.chmod(0o640)
+    start()
+    assert path.stat().st_mode & 0o777 == 0o640

@@ -88,11 +88,12 @@ ONLY_IN = {
     "asyncio": {
         "hub/kube_loop.py",
         "hub/kube_session.py",
+        "runtime/server.py",
         "hub/kube_calls.py",
         "hub/kube_crew.py",
         "hub/kube_reflector.py",
     },
-    "aiohttp": {"hub/kube_access.py", "hub/kube_session.py"},
+    "aiohttp": {"hub/kube_access.py", "hub/kube_session.py", "runtime/server.py"},
     "sqlite3": {"hub"},
     "pydantic": {"api", "sim/scenario.py", "sim/scenario_file.py", "settings.py"},
     "prometheus_client": {"runtime/metrics.py"},

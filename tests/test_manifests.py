@@ -206,9 +206,10 @@ def test_the_deployment_is_careful(standalone: list[Obj]) -> None:
     assert {"cpu", "memory"} <= container["resources"]["requests"].keys()
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     assert settings({}).listen == f":{ports['metrics']}"
+    assert settings({}).health_listen == f":{ports['health']}"
     probes = {"livenessProbe": "/healthz", "startupProbe": "/healthz", "readinessProbe": "/readyz"}
     for probe, path in probes.items():
-        assert container[probe]["httpGet"] == {"path": path, "port": "metrics"}
+        assert container[probe]["httpGet"] == {"path": path, "port": "health"}
     chosen = settings({})
     longest = chosen.stop_within_seconds + chosen.write_timeout_seconds + 5
     assert pod["terminationGracePeriodSeconds"] > longest
@@ -216,6 +217,39 @@ def test_the_deployment_is_careful(standalone: list[Obj]) -> None:
     assert spec["selector"]["matchLabels"].items() <= labels.items()
     (service,) = of_kind(standalone, "Service")
     assert service["spec"]["selector"].items() <= labels.items()
+
+
+def test_only_probes_and_monitoring_reach_the_controller(standalone: list[Obj]) -> None:
+    (deployment,) = of_kind(standalone, "Deployment")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    (policy,) = of_kind(standalone, "NetworkPolicy")
+    assert policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+    assert policy["spec"]["policyTypes"] == ["Ingress"]
+    open_to = {
+        port["port"]: bool(rule.get("from"))
+        for rule in policy["spec"]["ingress"]
+        for port in rule["ports"]
+    }
+    assert open_to == {"health": False, "metrics": True}
+    assert open_to.keys() == {port["name"] for port in container["ports"]}
+
+
+def test_one_replica_is_always_left(standalone: list[Obj]) -> None:
+    (deployment,) = of_kind(standalone, "Deployment")
+    (budget,) = of_kind(standalone, "PodDisruptionBudget")
+    labels = deployment["spec"]["template"]["metadata"]["labels"]
+    assert budget["spec"]["selector"]["matchLabels"].items() <= labels.items()
+    assert budget["spec"]["minAvailable"] == deployment["spec"]["replicas"] - 1
+
+
+def test_the_decision_log_has_a_place_to_lie_in(standalone: list[Obj]) -> None:
+    (deployment,) = of_kind(standalone, "Deployment")
+    pod = deployment["spec"]["template"]["spec"]
+    (mount,) = pod["containers"][0]["volumeMounts"]
+    (volume,) = pod["volumes"]
+    assert mount == {"name": volume["name"], "mountPath": "/decisions"}
+    assert "sizeLimit" in volume["emptyDir"]
 
 
 def test_everything_lies_in_the_namespace_that_is_made(standalone: list[Obj]) -> None:

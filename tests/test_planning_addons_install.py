@@ -94,12 +94,12 @@ def test_an_addon_made_by_hand_gets_its_owner_once_and_keeps_others() -> None:
 
 def test_only_what_the_strategy_made_is_removed() -> None:
     """Switching to placements removes nothing that a person installed (add-on weakness A-10)."""
-    rig = Rig([*fleet("c0", "c1"), config(), addon("default"), cluster_addon("c0")])
-    rig.set_addon(addon("default", placements=[installed_at()])).decide(["c1"]).later(MIN)
-    assert rig.installed() == ["c0", "c1"]
+    rig = Rig([*fleet("c0", "c1", "c2"), config(), addon("default"), cluster_addon("c0")])
+    rig.set_addon(addon("default", placements=[installed_at()])).decide(["c1", "c2"]).later(MIN)
+    assert rig.installed() == ["c0", "c1", "c2"]
 
-    rig.decide([]).later(MIN)
-    assert rig.installed() == ["c0"]
+    rig.decide(["c2"]).later(MIN)
+    assert rig.installed() == ["c0", "c2"]
 
 
 def test_a_missing_placement_removes_nothing_and_says_so() -> None:

@@ -1,11 +1,19 @@
 """Which works go, and what holds them."""
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from rollout.model import names
-from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, PLACEMENT_DECISION, Ref, ref_of
+from rollout.model.kinds import (
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    Ref,
+    ref_of,
+)
 from rollout.planning.plan import Delete, Plan
 from tests import make
 from tests.sim.desk import MIN, SEC, T0, WEB, Desk, decided, redecide
@@ -182,3 +190,87 @@ def test_a_cluster_selected_again_while_its_work_goes_gets_a_new_one_when_it_is_
 
     assert set(desk.converge().works()) == {f"{c}/{ref.name}" for c in clusters(3)}
     assert desk.clock.now() > T0
+
+
+def registered(count: int, **workload: Any) -> Desk:
+    """As `settled`, and each cluster has its ManagedCluster."""
+    names_ = clusters(count)
+    documents = [*decided(*names_), *make.clusters(count), make.workload(**workload)]
+    return Desk(documents).converge().later(60 * MIN)
+
+
+@pytest.mark.parametrize(
+    ("total", "leaving", "held"),
+    [
+        pytest.param(1, 1, True, id="the only one"),
+        pytest.param(2, 1, False, id="half of two"),
+        pytest.param(2, 2, True, id="both"),
+        pytest.param(3, 1, False, id="1 of 3"),
+        pytest.param(3, 2, True, id="2 of 3"),
+        pytest.param(10, 5, False, id="half of 10"),
+        pytest.param(10, 6, True, id="6 of 10"),
+    ],
+)
+def test_the_brake_holds_most_of_the_clusters_of_a_small_fleet(
+    total: int, leaving: int, held: bool
+) -> None:
+    desk = registered(total)
+
+    assert going(leaves(desk, leaving)) == ([] if held else clusters(leaving))
+    desk.converge()
+    assert (progressing(desk) == "RemovalBrake") == held
+
+
+def test_a_fleet_that_dwindles_keeps_its_last_cluster() -> None:
+    desk = registered(3)
+    assert going(leaves(desk, 1)) == ["c00"]
+    desk.converge()
+    assert going(leaves(desk, 1, first=1)) == []  # 2 of 3 within ten minutes
+
+    assert going(desk.later(10 * MIN).plan()) == ["c01"]
+    desk.converge()
+    leaves(desk, 1, first=2)
+    assert going(desk.later(60 * MIN).plan()) == []
+
+
+def test_a_cluster_that_another_one_takes_the_place_of_goes() -> None:
+    desk = Desk([*decided("c00"), *make.clusters(2), make.workload()]).converge().later(60 * MIN)
+    redecide(desk, "c01")
+
+    assert going(desk.later(QUIET).plan()) == ["c00"]
+
+
+def test_what_holds_the_last_cluster_ends_when_its_managed_cluster_is_deleted() -> None:
+    desk = registered(1)
+    leaves(desk, 1)
+    desk.converge()
+    assert progressing(desk) == "RemovalBrake"
+
+    desk.hub.delete(Ref(MANAGED_CLUSTER, "c00"))
+    assert going(desk.plan()) == ["c00"]
+
+
+def test_a_deleted_cluster_goes_while_the_brake_holds_the_others() -> None:
+    desk = registered(3)
+    desk.hub.delete(Ref(MANAGED_CLUSTER, "c01"))
+
+    assert going(leaves(desk, 3)) == ["c01"]
+
+
+def test_a_person_releases_or_edits_away_the_last_cluster() -> None:
+    desk = registered(1)
+    leaves(desk, 1)
+    until = (desk.clock.now() + 5 * MIN).isoformat()
+    desk.edit({"metadata": {"annotations": {names.RELEASE_REMOVALS: until}}})
+    assert going(desk.plan()) == ["c00"]
+
+    desk = registered(1)
+    desk.edit({"spec": {"numberOfClusters": 0}}, Ref(PLACEMENT, "default/p"))
+    desk.converge()
+    assert going(leaves(desk, 1)) == ["c00"]
+
+
+def test_profile_ocm_removes_most_clusters_of_a_small_fleet_as_ocm_does() -> None:
+    desk = registered(2, annotations={"rollout-engine.io/semantics": "ocm"})
+
+    assert going(leaves(desk, 2)) == clusters(2)

@@ -1,6 +1,7 @@
 """The decision log: bounded, readable by itself, and enough to decide everything again."""
 
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 
@@ -162,3 +163,20 @@ def test_a_log_without_a_decision_is_no_proof_that_all_is_the_same(
 
     assert found.exit_code == 1
     assert "holds no decision that could be made again" in found.stderr
+
+
+def test_a_new_log_is_for_its_owner_alone_and_one_that_is_there_keeps_its_mode(
+    tmp_path: Path,
+) -> None:
+    before = os.umask(0)
+    try:
+        for name, made_before in (("new", False), ("old", True)):
+            path = tmp_path / name
+            if made_before:
+                path.touch(0o640)
+            lived(DecisionLog(path), {})
+    finally:
+        os.umask(before)
+
+    assert (tmp_path / "new").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "old.1").stat().st_mode & 0o777 == 0o640

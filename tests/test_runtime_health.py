@@ -1,29 +1,36 @@
 """Does the little server answer probes, refuse what is too much, and stay up? Over real sockets."""
 
 import json
+import resource
 import socket
 import ssl
 import subprocess
 import threading
+import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from rollout.clock import VirtualClock
+from rollout.model.kinds import Obj, Ref
 from rollout.runtime.health import (
     LARGEST_BODY,
-    MOST,
     Address,
     Request,
     Response,
-    Server,
     health_routes,
     in_json,
     in_words,
+    metrics_routes,
 )
 from rollout.runtime.process import Readiness
+from rollout.runtime.reviews import TOKEN_REVIEW, Reviews
+from rollout.runtime.server import MOST, Server
 
 
 class State:
@@ -49,7 +56,10 @@ def state() -> State:
 
 @pytest.fixture
 def server(state: State) -> Iterator[Server]:
-    routes = health_routes(lambda: state.alive, lambda: state.readiness, lambda: b"a 1\n")
+    routes = {
+        **health_routes(lambda: state.alive, lambda: state.readiness),
+        **metrics_routes(lambda: b"a 1\n", None),
+    }
     made = Server(
         Address("127.0.0.1", 0), {**routes, "/deep/": echo, "/deep/er/": broken, "/exact": echo}
     )
@@ -97,7 +107,7 @@ def test_a_path_with_a_slash_stands_for_all_below_it(server: Server) -> None:
     assert json.loads(fetch(server, "/exact").body)["method"] == "GET"
 
 
-@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS", "BREW"])
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "PATCH", "OPTIONS"])
 def test_every_method_is_the_routes_business(server: Server, method: str) -> None:
     assert json.loads(fetch(server, "/exact", method).body)["method"] == method
 
@@ -117,25 +127,127 @@ def test_a_route_that_raises_is_a_500_that_tells_nothing(server: Server) -> None
     assert fetch(server, "/healthz").status == 200
 
 
-def test_connections_that_say_nothing_do_not_take_all_places_for_ever(server: Server) -> None:
-    held = [socket.create_connection(("127.0.0.1", server.address.port)) for _ in range(MOST)]
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH"])
+def test_what_may_only_be_read_refuses_other_methods(
+    server: Server, path: str, method: str
+) -> None:
+    assert fetch(server, path, method).status == 405
+    assert fetch(server, path, "HEAD").status == 200
+
+
+@contextmanager
+def slow_sockets(server: Server, count: int) -> Iterator[Callable[[], None]]:
+    """So many connections; each call sends one more byte of a header over each, and opens those
+    again that were cut."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(count + 500, hard)), hard))
+    place = ("127.0.0.1", server.address.port)
+    held: list[socket.socket] = []
+
+    def drip() -> None:
+        for n in range(count):
+            try:
+                held[n].sendall(b"a")
+            except IndexError:
+                held.append(socket.create_connection(place, timeout=5))
+                held[n].sendall(b"GET /healthz HTTP/1.1\r\nX-Slow: ")
+            except OSError:
+                held[n].close()
+                held[n] = socket.create_connection(place, timeout=5)
+
     try:
-        waiting = threading.Event()
-        for _ in range(50):
-            waiting.wait(0.02)
-        with pytest.raises((urllib.error.URLError, OSError)):
-            fetch(server, "/healthz")
+        drip()
+        yield drip
     finally:
         for each in held:
             each.close()
-    for _ in range(100):
-        try:
-            assert fetch(server, "/healthz").status == 200
-            break
-        except (urllib.error.URLError, OSError):
-            threading.Event().wait(0.02)
-    else:
-        pytest.fail("the places were never given back")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_thousand_slow_sockets_keep_nobody_from_being_answered(server: Server) -> None:
+    with slow_sockets(server, 1_000) as drip:
+        for _ in range(10):
+            began = time.monotonic()  # noqa: TID251  a test watches another thread
+            assert fetch(server, "/healthz") == in_words(200, "ok")
+            assert time.monotonic() - began < 2  # noqa: TID251
+            drip()
+
+
+def test_no_more_connections_are_held_than_there_are_places(server: Server) -> None:
+    with slow_sockets(server, MOST * 3):
+        assert fetch(server, "/healthz").status == 200
+        assert len(server._connections) <= MOST
+
+
+def test_a_request_that_never_ends_is_cut_however_many_bytes_it_sends() -> None:
+    server = Server(Address("127.0.0.1", 0), {"/exact": echo}, seconds=0.5)
+    try:
+        with socket.create_connection(("127.0.0.1", server.address.port), timeout=5) as raw:
+            raw.sendall(b"GET /exact HTTP/1.1\r\nX-Slow: ")
+            sent: list[str] = []
+            with suppress(OSError):
+                while len(sent) < 100:
+                    raw.sendall(b"a")
+                    sent.append("a")
+                    time.sleep(0.05)  # noqa: TID251  a test watches another thread
+        assert len(sent) < 40
+    finally:
+        server.close()
+
+
+def test_a_route_is_told_when_whoever_asked_is_gone() -> None:
+    asked, told = threading.Event(), threading.Event()
+
+    def slow(request: Request) -> Response:
+        asked.set()
+        for _ in range(500):
+            if request.gone():
+                told.set()
+                break
+            threading.Event().wait(0.01)
+        return in_words(200, "late")
+
+    server = Server(Address("127.0.0.1", 0), {"/slow": slow})
+    try:
+        with socket.create_connection(("127.0.0.1", server.address.port), timeout=5) as raw:
+            raw.sendall(b"GET /slow HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert asked.wait(5)
+        assert told.wait(3)
+    finally:
+        server.close()
+
+
+class Hub:
+    """Knows one token; says whether its user may."""
+
+    may = True
+
+    def create(self, ref: Ref, obj: Obj) -> Obj:
+        if ref.kind is TOKEN_REVIEW:
+            known = obj["spec"]["token"] == "good"
+            return {"status": {"authenticated": known, "user": {"username": "prometheus"}}}
+        assert obj["spec"]["nonResourceAttributes"] == {"verb": "get", "path": "/metrics"}
+        return {"status": {"allowed": self.may}}
+
+
+@pytest.mark.parametrize(
+    ("authorization", "may", "status"),
+    [("", True, 401), ("Bearer bad", True, 401), ("Basic good", True, 401),
+     ("Bearer good", False, 403), ("Bearer good", True, 200)],
+)  # fmt: skip
+def test_metrics_are_told_to_whom_the_hub_allows_it_where_that_is_asked_for(
+    authorization: str, may: bool, status: int
+) -> None:
+    hub = Hub()
+    hub.may = may
+    reviews = Reviews(hub, VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))  # type: ignore[arg-type]  # it only creates
+    (route,) = metrics_routes(lambda: b"a 1\n", reviews).values()
+
+    answer = route(Request("GET", "/metrics", {}, authorization))
+
+    assert answer.status == status
+    assert (answer.body == b"a 1\n") is (status == 200)
 
 
 def test_with_a_certificate_it_speaks_tls_and_shrugs_off_who_does_not(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ from tests.addons import (
     progressive,
     refer,
 )
+from tests.templates import config_map
 
 TEMPLATES = "addontemplates"
 CONFIG = Ref(ADDON_DEPLOYMENT_CONFIG, "default/default")
@@ -41,7 +42,10 @@ def own(name: str = "own", level: str = "1") -> Obj:
         "apiVersion": config()["apiVersion"],
         "kind": "AddOnTemplate",
         "metadata": {"name": name},
-        "spec": {"addonName": level, "agentSpec": {}},
+        "spec": {
+            "addonName": level,
+            "agentSpec": {"workload": {"manifests": [config_map(level=level)]}},
+        },
     }
 
 

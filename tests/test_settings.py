@@ -10,13 +10,14 @@ from rollout.errors import ConfigError
 from rollout.planning.policy import DEFAULT
 from rollout.runtime.assembly import lease_terms, policy_of
 from rollout.runtime.leader import LeaseTerms
-from rollout.settings import Settings, address, settings
+from rollout.settings import Settings, address, raised, settings
 
 
 def test_the_defaults_are_what_the_semantics_promise() -> None:
     kept = policy_of(settings({}), "rollout-system")
     assert kept.tell_every == timedelta(seconds=1)  # where nothing is gathered, all is told
-    assert replace(kept, tell_every=DEFAULT.tell_every) == DEFAULT
+    assert kept.settle == timedelta(seconds=19)  # real agents look every 10 to 19 s
+    assert replace(kept, tell_every=DEFAULT.tell_every, settle=DEFAULT.settle) == DEFAULT
     assert lease_terms(settings({})) == LeaseTerms()
 
 
@@ -70,3 +71,38 @@ def test_the_debug_endpoint_may_be_reached_from_elsewhere_with_a_certificate() -
 )
 def test_addresses_are_read(text: str, found: tuple[str, int] | None) -> None:
     assert address(text) == found
+
+
+@pytest.mark.parametrize(
+    ("given", "settle", "grace"),
+    [
+        ({}, 19, 60),
+        ({"settle_seconds": 5, "failure_grace_seconds": 5}, 19, 19),
+        ({"settle_seconds": 30}, 30, 60),
+        ({"agent_status_interval_seconds": 60}, 114, 114),
+        ({"agent_status_interval_seconds": 3600}, 6840, 6840),
+    ],
+)
+def test_settle_and_failure_grace_are_no_shorter_than_what_agents_say_may_be_old(
+    given: dict[str, object], settle: float, grace: float
+) -> None:
+    found = policy_of(settings(given), "rollout-system")
+
+    assert found.settle == timedelta(seconds=settle)
+    assert found.failure_grace == timedelta(seconds=grace)
+
+
+def test_each_wait_that_is_raised_is_said() -> None:
+    assert raised(settings({})) == []
+    (found,) = raised(settings({"settle_seconds": 5}))
+
+    assert found == (
+        "settle_seconds 5 is raised to 19: agents that look every 10 s"
+        " (agent_status_interval_seconds) report what is up to 1.9 times as old"
+    )
+
+
+@pytest.mark.parametrize("seconds", [4.9, 3600.1, float("nan")])
+def test_the_agents_status_interval_is_what_a_klusterlet_takes(seconds: float) -> None:
+    with pytest.raises(ConfigError, match="agent_status_interval_seconds"):
+        settings({"agent_status_interval_seconds": seconds})

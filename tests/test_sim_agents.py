@@ -312,3 +312,33 @@ def test_a_work_made_anew_is_dealt_other_cards() -> None:
 
     assert stage.trace[-1][1] == READY
     assert second != first
+
+
+def test_a_changed_label_has_a_refused_work_applied_again_and_an_annotation_does_not() -> None:
+    refused = next(s for s in range(50) if _first(s) == FAILED)
+    stage = staged({"alternative": {"probability": 0.5, "outcome": "failApply"}}, seed=refused)
+    stage.play(60 * S)
+    assert stage.trace == [(2 * S, FAILED)]
+
+    stage.hub.patch(WORK, {"metadata": {"annotations": {"a": "b"}}})
+    stage.play(120 * S)
+    assert stage.trace == [(2 * S, FAILED)]
+
+    for number in range(20):  # until an attempt is drawn that goes well
+        stage.hub.patch(WORK, {"metadata": {"labels": {"attempt": str(number)}}})
+        stage.play((180 + 60 * number) * S)
+    assert stage.trace[-1][1] == READY
+
+
+def test_a_changed_label_changes_nothing_where_all_is_applied() -> None:
+    stage = staged({})
+    stage.play(60 * S)
+    before = list(stage.trace)
+    stage.hub.patch(WORK, {"metadata": {"labels": {"attempt": "1"}}})
+
+    assert stage.play(120 * S) == before
+
+
+def _first(seed: int) -> str:
+    tried = staged({"alternative": {"probability": 0.5, "outcome": "failApply"}}, seed=seed)
+    return tried.play(60 * S)[0][1]

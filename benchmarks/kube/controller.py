@@ -31,6 +31,7 @@ class Controller:
             **{k: v for k, v in os.environ.items() if not k.startswith("ROLLOUT_")},
             "KUBECONFIG": str(self._kubeconfig),
             "ROLLOUT_LISTEN": "127.0.0.1:0",
+            "ROLLOUT_HEALTH_LISTEN": "127.0.0.1:0",
             "ROLLOUT_DEBUG_LISTEN": "",
             "PYTHONPATH": str(_ROOT),
         }

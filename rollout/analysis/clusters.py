@@ -33,12 +33,13 @@ class WorkAccount:
     """The ManifestWork, or ManagedClusterAddOn, that the cluster has of a workload.
 
     ``carries`` is the revision that it amounts to ("": it says nothing yet). ``conditions`` are those
-    of its agent, without the data of Secrets that their messages may quote.
+    of its agent, without the data of Secrets that their messages may quote. ``faults`` say which manifests are not well.
     """
 
     name: str
     carries: str
     conditions: tuple[ConditionAccount, ...]
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,4 +162,4 @@ def _work(work: Carried | None, body: Obj | None) -> WorkAccount | None:
         )
         for c in work.conditions
     )
-    return WorkAccount(work.name, work.revision, conditions)
+    return WorkAccount(work.name, work.revision, conditions, work.faults)

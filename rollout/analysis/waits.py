@@ -66,6 +66,8 @@ _REMEDIES: Mapping[str, str] = {
     "NotDecided": "the Placement has been decided",
     "RecordRejected": "the server accepts what it refuses: see to the quota, the permissions or the "
     "policy that the message names",
+    "Deleting": "the agents named have deleted what they applied; where a cluster is gone for good, "
+    "delete its ManagedCluster, or take the finalizer off its work",
     "RemovalBrake": f"somebody releases the removals: annotation {names.RELEASE_REMOVALS}, an "
     "instant in the future; or the clusters are selected again",
 }

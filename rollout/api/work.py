@@ -7,6 +7,7 @@ what was hashed lately is not hashed again.
 from collections.abc import Mapping
 
 from rollout.api.fields import mapping, strings, text, version_of, whole
+from rollout.api.manifest_faults import faults_of
 from rollout.model.conditions import read_conditions
 from rollout.model.content import content_hash
 from rollout.model.instants import parse_instant
@@ -37,6 +38,8 @@ def decode_work(obj: Obj, previous: Work | None = None) -> Work:
         content = _HASHES.of(spec)
     labels, annotations = strings(meta.get("labels")), strings(meta.get("annotations"))
     started = annotations.get(STARTED_AT)
+    status = mapping(obj.get("status"))
+    conditions = read_conditions(status.get("conditions"))
     return Work(
         text(meta.get("namespace")),
         text(meta.get("name")),
@@ -50,9 +53,10 @@ def decode_work(obj: Obj, previous: Work | None = None) -> Work:
         uid,
         text(meta.get("creationTimestamp")),
         meta.get("deletionTimestamp") is not None,
-        read_conditions(mapping(obj.get("status")).get("conditions")),
+        conditions,
         labels,
         annotations,
+        faults_of(conditions, status, spec, generation),
         spec,
     )
 

@@ -18,7 +18,7 @@ from rollout.errors import ConfigError, HubError, Invalid, Unavailable
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.runtime.permissions import needed
-from rollout.settings import Settings, settings
+from rollout.settings import Settings, raised, settings
 
 _OF_THE_CONTROLLER = (
     "schedule_placements",
@@ -26,8 +26,11 @@ _OF_THE_CONTROLLER = (
     "roll_addons",
     "watch_health",
     "lease_name",
+    "agent_status_interval_seconds",
+    "settle_seconds",
+    "failure_grace_seconds",
 )
-"""Settings that decide what it needs on a hub."""
+"""Settings that decide what it needs on a hub, and how long it waits for agents."""
 
 SIGNS = {Level.OK: "✔", Level.NOTE: "·", Level.PROBLEM: "✖"}
 
@@ -96,6 +99,8 @@ def examine(
         namespace: where the lease lies.
         account: the service account ``ns/name`` that it runs as; "" for whoever asks.
     """
+    for sentence in raised(chosen):
+        yield Finding("settings", Level.NOTE, sentence, "set what is meant, at least as long")
     addons = chosen.roll_addons
     checks: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
         ("kinds", lambda: check_kinds(send, addons=addons)),

@@ -156,6 +156,8 @@ def cluster_lines(account: ClusterAccount) -> Iterator[str]:
         yield from facts(_share_facts(share, account.now), "  ")
         for condition in share.work.conditions if share.work else ():
             yield f"    {_condition(condition, account.now)}"
+        for fault in share.work.faults if share.work else ():
+            yield f"    ✖ {fault}"
     if not account.shares:
         yield ""
         yield "There is no workload."

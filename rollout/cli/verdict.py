@@ -75,7 +75,10 @@ def verdict(obj: Obj) -> Verdict:
         return Verdict(_CODES[grade], standing.reason, standing.message)
     meta = obj["metadata"]
     if meta.get("deletionTimestamp"):
-        return Verdict(Code.FAILED, "Deleting", "the workload is being deleted")
+        said = read_conditions((obj.get("status") or {}).get("conditions")).get(PROGRESSING)
+        waits = said is not None and said.reason == "Deleting"
+        text = said.message if said and waits else "the workload is being deleted"
+        return Verdict(Code.FAILED, "Deleting", text)
     generation = meta.get("generation")
     conditions = {
         kind: condition

@@ -17,6 +17,7 @@ from rollout.api.addon_template import (
 )
 from rollout.api.fields import listed, mapping, strings
 from rollout.fleet.addons import Fleet, known_of
+from rollout.fleet.rejections import Rejection, refusal
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Resource
 from rollout.model.addon_template import (
@@ -40,6 +41,7 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
+from rollout.planning.plan import Write
 from rollout.planning.templates.deploy import Subject
 
 _RESOURCES: dict[Kind, Resource] = {
@@ -79,6 +81,7 @@ class AddOnTemplates:
         self._homes: dict[str, str] = {}  # key of a work -> key of its ManagedClusterAddOn
         self._kept: dict[ConfigRef, _Kept] = {}
         self._missed: set[Kind] = set()
+        self._refused: dict[str, tuple[str, Rejection]] = {}  # by ManagedClusterAddOn: work, why
         self._wanted: frozenset[Kind] = frozenset(self.kinds)
 
     # -- what happened -------------------------------------------------------------------------
@@ -112,6 +115,8 @@ class AddOnTemplates:
         after = self._installed.get(key)
         if before is None and after is None:
             return ()
+        if before is None or after is None or before.references != after.references:
+            self._refused.pop(key, None)
         wanted = self.kinds + (tuple(_RESOURCES) if self._installed else ())
         if len(wanted) != len(self._wanted):
             self._wanted = frozenset(wanted)
@@ -125,6 +130,8 @@ class AddOnTemplates:
         if names.ADDON_NAMESPACE_LABEL in labels or event.change is Change.DELETED:
             home = ""
         before = self._homes.pop(key, "")
+        if self._refused.get(home, ("",))[0] == key:
+            del self._refused[home]
         if before:
             self._works[before].pop(key, None)
             if not self._works[before]:
@@ -181,6 +188,7 @@ class AddOnTemplates:
         if addon is None or cluster is None:
             return None
         whole = self._addons.get(addon.name)
+        refused = self._refused.get(key)
         if whole is not None and not whole.is_managed:
             return None
         return Subject(
@@ -193,6 +201,8 @@ class AddOnTemplates:
             cluster_is_silent=cluster.is_silent,
             is_held=self._is_held(addon, whole, now),
             is_current=self._is_current(addon),
+            refused=refused[1].message if refused else "",
+            retry_at=refused[1].retry_at if refused and refused[1].retry_at > now else None,
         )
 
     def _of(self, key: str) -> Iterator[tuple[str, Obj]]:
@@ -257,6 +267,15 @@ class AddOnTemplates:
 
     def removed(self, workload: Ref, cluster: str, window: timedelta, now: datetime) -> None:
         return None
+
+    def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> datetime | None:
+        """A work that the server will not have is said at once, and tried again later (row 19)."""
+        if owner.key not in self._installed or write.ref.kind is not MANIFEST_WORK:
+            return None
+        known = self._refused.get(owner.key)
+        text = f"{write.ref.name}: {message}"
+        self._refused[owner.key] = write.ref.key, refusal(known[1] if known else None, text, now)
+        return now
 
     def restate(self) -> None:
         return None

@@ -33,6 +33,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.spec_hash import spec_hash
 from rollout.planning.addons_configs import Known, read_addon_work
+from rollout.planning.plan import Write
 from rollout.planning.policy import Policy
 
 SHARED = frozenset({ADDON_TEMPLATE, ADDON_DEPLOYMENT_CONFIG})
@@ -47,6 +48,8 @@ class Fleet(Surroundings, Protocol):
     def abandoned(self, key: str, kept: Container[str] | None = None) -> list[tuple[Ref, str]]: ...
 
     def freeze(self, now: datetime) -> Freeze | None: ...
+
+    def is_detached(self, cluster: str) -> bool: ...
 
 
 class AddOns:
@@ -238,6 +241,9 @@ class AddOns:
         if workload.kind is CLUSTER_MANAGEMENT_ADDON and known is not None:
             known.note_removal(cluster, window, now)
 
+    def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> None:
+        return None
+
     def restate(self) -> None:
         for workload in self._addons.values():
             workload.stale = True
@@ -282,6 +288,9 @@ class AddOns:
 
     def freeze(self, now: datetime) -> Freeze | None:
         return self._fleet.freeze(now)
+
+    def is_detached(self, cluster: str) -> bool:
+        return self._fleet.is_detached(cluster)
 
     def peek(self, key: str) -> AddOnWorkload | None:
         """One add-on as it was last planned."""

@@ -321,6 +321,8 @@ class ClusterStore:
         self._touch(owner)
         if not self._pages[owner]:
             del self._pages[owner]
+            if owner not in self._placements:
+                self._placement_editions.pop(owner, None)
         return {Ref(PLACEMENT, owner)}
 
     def _count(self, clusters: Iterable[str], by: int) -> None:

@@ -85,7 +85,7 @@ class Fleet:
             APPROVAL.name: self._on_approval,
             FREEZE.name: self._on_freeze,
             LEASE.name: self._presence.take_lease,
-            MANAGED_CLUSTER.name: self._presence.take_cluster,
+            MANAGED_CLUSTER.name: self._on_cluster,
             PLACEMENT.name: self._on_placement,
             PLACEMENT_DECISION.name: self._on_decision,
         }
@@ -150,6 +150,13 @@ class Fleet:
         gone = event.change is Change.DELETED
         return self._store(event, None if gone else decode(event.ref.kind, event.obj))
 
+    def _on_cluster(self, event: Event, now: datetime) -> set[Ref]:
+        found = self._presence.take_cluster(event, now)
+        if self.is_detached(event.ref.name):  # what the removal brake held there may go
+            standing = ((ref, self.rollout(ref)) for ref in self.rolled_out())
+            found |= {ref for ref, each in standing if each and event.ref.name in each.strays}
+        return found
+
     def _on_placement(self, event: Event, now: datetime) -> set[Ref]:
         key = event.ref.key
         before = self.clusters.placement(key)
@@ -174,6 +181,8 @@ class Fleet:
             key = f"{event.ref.namespace}/{touched}"
             self._changed_at[key] = now
             found |= self._follow(key)
+            if self.clusters.placement(key) is None and not self.clusters.decisions(key):
+                del self._changed_at[key]  # all of it is gone
         return found
 
     def _follow(self, key: str) -> set[Ref]:
@@ -299,6 +308,9 @@ class Fleet:
     def is_available(self, cluster: str) -> bool:
         return self._presence.is_available(cluster)
 
+    def is_detached(self, cluster: str) -> bool:
+        return self._presence.is_detached(cluster)
+
     def strategy(self, name: str) -> Strategy | None:
         return self._strategies.get(name)
 
@@ -378,7 +390,9 @@ class Fleet:
         """
         touch, live = self._touched(write)
         if live is None or touch is None:
-            return self._unwritten(write, message, now, owner)
+            return self._unwritten(write, message, now, owner) or self._refused(
+                write, message, now, owner
+            )
         live.reject(touch.cluster, message, now, fails=touch.brings)
         return live.rejections[touch.cluster].retry_at
 
@@ -391,6 +405,15 @@ class Fleet:
             return None
         workload.unwritten = refusal(workload.unwritten, f"{write.ref}: {message}", now)
         return now
+
+    def _refused(
+        self, write: Write, message: str, now: datetime, owner: Ref | None
+    ) -> datetime | None:
+        """What concerns no rollout: whoever keeps track of its owner says when to try again."""
+        if owner is None:
+            return None
+        found = (tracker.refused(write, owner, message, now) for tracker in self.trackers)
+        return next((at for at in found if at is not None), None)
 
     def landed(self, write: Write, now: datetime) -> None:
         """The write was accepted."""

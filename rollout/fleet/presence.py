@@ -60,6 +60,11 @@ class Presence:
             return known.available is True
         return self._departed.get(name, False)
 
+    def is_detached(self, name: str) -> bool:
+        """Whether its ManagedCluster is deleted, or being deleted."""
+        known = self._clusters.cluster(name)
+        return known is None or known.deleting
+
     def cluster(self, name: str) -> Cluster | None:
         return self._clusters.cluster(name)
 

@@ -81,6 +81,7 @@ class ReplicaSets:
         if before is not None and before.owner and (work is None or before.owner != work.owner):
             workload = self._workload(before.owner)
             workload.drop_work(before.cluster, before.name, now)
+            self._forget_gone(workload)
             found.add(workload.ref)
         if work is None:
             self._works.pop(event.ref.key, None)
@@ -136,19 +137,27 @@ class ReplicaSets:
             workload = self._workloads[key] = Workload(Ref(REPLICA_SET, key), self._profile)
         return workload
 
+    def _forget_gone(self, workload: Workload) -> None:
+        """Nothing is kept of one that is gone, and of which no work is left."""
+        if workload.replicaset is None and not workload.clusters:
+            self._workloads.pop(workload.ref.key, None)
+
     def take_replicaset(self, event: Event, now: datetime) -> Iterable[Ref]:
         workload = self._workload(event.ref.key)
         before = workload.replicaset
         for ref in before.refs if before else ():
-            self._followers.get(f"{event.ref.namespace}/{ref.name}", set()).discard(event.ref.key)
+            placement = f"{event.ref.namespace}/{ref.name}"
+            followers = self._followers.get(placement, set())
+            followers.discard(event.ref.key)
+            if not followers:
+                self._followers.pop(placement, None)
         if event.change is Change.DELETED:
             if before is not None:
                 self._writers.pop(work_name(before.key), None)
             workload.replicaset = None
             workload.shares.clear()
             workload.members.clear()
-            if not workload.clusters:
-                self._workloads.pop(event.ref.key, None)
+            self._forget_gone(workload)
             return {event.ref}
         replicaset = decode(REPLICA_SET, event.obj, before)
         assert isinstance(replicaset, ReplicaSet)

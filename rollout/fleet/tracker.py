@@ -14,6 +14,7 @@ from rollout.fleet.selections import Reading
 from rollout.model.conditions import Condition
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Obj, Ref
+from rollout.planning.plan import Write
 from rollout.strategies.base import Hold
 
 
@@ -22,13 +23,14 @@ class Carried:
     """What a cluster has of a workload: an object, and the revision that it amounts to.
 
     ``revision`` is "" where the object says nothing yet. Conditions count where they are about
-    ``generation``; None: all do.
+    ``generation``; None: all do. ``faults`` say which manifests are not well, and why.
     """
 
     name: str
     revision: str
     conditions: tuple[Condition, ...]
     generation: int | None = None
+    faults: tuple[str, ...] = ()
 
 
 class Share(Protocol):
@@ -155,6 +157,13 @@ class Tracker(Protocol):
 
     def removed(self, workload: Ref, cluster: str, window: timedelta, now: datetime) -> None:
         """What a workload has at a cluster was removed: it is selected no more."""
+        ...
+
+    def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> datetime | None:
+        """The server refused a write that was planned for ``owner`` and is no touch.
+
+        Returns when that is planned again; None where it is nothing to this tracker.
+        """
         ...
 
     def restate(self) -> None:

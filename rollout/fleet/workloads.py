@@ -78,9 +78,8 @@ class Workload(Membership[Share]):
         self.twins: set[str] = set()  # clusters with more than one work
         self.strays: set[str] = set()  # clusters with a work, selected by nobody
         self.told_at: datetime | None = None  # when this process last wrote its status
-        self.mislabelled: set[str] = (
-            set()
-        )  # clusters whose work lacks labels, or names another owner
+        self.faulty: set[str] = set()  # clusters whose agent finds manifests that are not well
+        self.mislabelled: set[str] = set()  # clusters whose work lacks labels, or names another one
 
     @property
     def raw(self) -> Obj | None:
@@ -125,7 +124,9 @@ class Workload(Membership[Share]):
         work = self._chosen.get(cluster)
         if work is None:
             return None
-        return Carried(work.key, work.content, tuple(work.conditions.values()), work.generation)
+        return Carried(
+            work.key, work.content, tuple(work.conditions.values()), work.generation, work.faults
+        )
 
     def body(self, cluster: str) -> Obj | None:
         work = self._chosen.get(cluster)
@@ -146,6 +147,7 @@ class Workload(Membership[Share]):
             self._chosen.pop(cluster, None)
         else:
             self._chosen[cluster] = chosen
+        (self.faulty.add if chosen and chosen.faults else self.faulty.discard)(cluster)
         self._place(cluster)
         owner = self.members.get(cluster)
         if owner is not None:

@@ -72,6 +72,8 @@ class Database:
         self._path = path
         try:
             self._turns = Turns(path)
+            if not path.exists():
+                path.touch(0o600)  # it may hold Secrets
             self._sql = sqlite3.connect(path, timeout=patience, isolation_level=None)
         except (OSError, sqlite3.OperationalError) as fault:
             raise ConfigError(f"cannot open the state file {path}: {fault}") from fault

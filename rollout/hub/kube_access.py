@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import aiohttp
 from kubernetes.aio import client, config
 
-from rollout.errors import ConfigError, Denied
+from rollout.errors import ConfigError
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,9 @@ _AUTH = ["BearerToken"]
 CONNECTIONS = 128
 """For the writes of a full window, a watch for each kind, and reads."""
 REFRESH_SECONDS = 60.0
-"""Credentials of a kubeconfig that can run out (exec plugins, OIDC) are looked at this often."""
+"""Credentials that can run out (tokens of pods, exec plugins, OIDC, files) are read this often."""
+_LEAST_SECONDS = 1.0
+"""They are not read twice within this time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +49,30 @@ class Access:
 class Credentials:
     """A configuration of the official client, and what keeps it valid.
 
+    What cannot be read again leaves the old credentials in place: they may be good for long.
+    ``edition`` grows when the token or the client certificate has changed; ``certificate_edition``
+    with the certificate alone, which a new `session` uses.
+
     Nothing of the environment is trusted a second time: looking up proxies for each request costs
     more than the request.
     """
 
-    def __init__(self, configuration: Any, loader: Any = None) -> None:
+    def __init__(
+        self, configuration: Any, loader: Any = None, token_file: Path | None = None
+    ) -> None:
+        """
+        Args:
+            loader: of the official client, for a kubeconfig.
+            token_file: of the service account, in a pod.
+        """
         self.configuration = configuration
+        self.edition = self.certificate_edition = 0
         configuration.connection_pool_maxsize = CONNECTIONS  # the client reads it when it is made
         configuration.client_session_kwargs = {"trust_env": False}
-        self._loader = loader
+        self._loader, self._token_file = loader, token_file
         self._api = client.ApiClient(configuration)
+        self._certificate = _contents(configuration)
         self._looked_at = 0.0
-
-    def can_run_out(self) -> bool:
-        """Whether reading the kubeconfig again may give a newer token."""
-        return self._loader is not None and not self.configuration.cert_file
 
     def session(self) -> aiohttp.ClientSession:
         """A new session that owns TLS and client certificates."""
@@ -74,40 +85,73 @@ class Credentials:
         Args:
             elapsed: seconds on any steady clock.
         """
-        if self.can_run_out() and elapsed >= self._looked_at + REFRESH_SECONDS:
+        if elapsed >= self._looked_at + REFRESH_SECONDS:
             await self.renew(elapsed)
         done = self._api.update_params_for_auth(headers, [], _AUTH, None, None, None)
         if inspect.isawaitable(done):
             await done
 
-    async def renew(self, elapsed: float) -> bool:
-        """Read the credentials again. Returns whether there may be newer ones."""
-        if not self.can_run_out() or elapsed < self._looked_at + 1:
-            return False
+    async def renew(self, elapsed: float) -> None:
+        """Read the credentials again, where that has not just been done."""
+        if elapsed < self._looked_at + _LEAST_SECONDS:
+            return
         self._looked_at = elapsed
+        before = dict(self.configuration.api_key)
         try:
-            await self._loader.load_and_set(self.configuration)
-        except Exception as error:  # a plugin of the user's may raise anything
-            raise Denied(f"renew the credentials of the kubeconfig: {error}") from error
-        return True
+            if self._token_file is not None:
+                self._read_token(self._token_file)
+            elif self._loader is not None:
+                await self._loader.load_and_set(self.configuration)
+            await self._read_certificate()
+        except Exception as error:  # noqa: BLE001  (a plugin of the user's may raise anything)
+            self.configuration.api_key = before
+            log.warning("reading the credentials again failed, the old ones are kept: %s", error)
+        if self.configuration.api_key != before:
+            self.edition += 1
+
+    def _read_token(self, path: Path) -> None:
+        token = path.read_text().strip()
+        if not token:
+            raise ConfigError(f"{path} is empty")
+        self.configuration.api_key["BearerToken"] = f"Bearer {token}"
+
+    async def _read_certificate(self) -> None:
+        """Take the client certificate where its files have changed. Raises: OSError, SSLError."""
+        found = _contents(self.configuration)
+        if found == self._certificate:
+            return
+        old, self._api = self._api, client.ApiClient(self.configuration)
+        await old.close()  # type: ignore[no-untyped-call]  # kubernetes has few types
+        self._certificate = found
+        self.edition += 1
+        self.certificate_edition += 1
 
     async def close(self) -> None:
         await self._api.close()  # type: ignore[no-untyped-call]  # kubernetes has few types
+
+
+def _contents(configuration: Any) -> tuple[bytes, ...]:
+    """What is in the files of the client certificate and of its key."""
+    files = (configuration.cert_file, configuration.key_file)
+    return tuple(Path(file).read_bytes() for file in files if file)
 
 
 async def credentials(access: Access) -> Credentials:
     """Read the configuration. Raises: ConfigError where there is none, or it cannot be used."""
     configuration = client.Configuration()
     configuration.retries = None  # retries are ours
-    loader = None
+    loader, token_file = None, None
     try:
         if access.is_in_cluster():
-            config.load_incluster_config(configuration)  # type: ignore[no-untyped-call]
+            token_file = _IN_CLUSTER
+            config.load_incluster_config(  # type: ignore[no-untyped-call]
+                configuration, try_refresh_token=False
+            )
         else:
             loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
                 access.kubeconfig, access.context, configuration, persist_config=False
             )
-        found = Credentials(configuration, loader)
+        found = Credentials(configuration, loader, token_file)
     except (config.ConfigException, OSError, ValueError, TypeError) as error:
         raise ConfigError(f"read how to reach the API server{_named(access)}: {error}") from error
     if not configuration.proxy:

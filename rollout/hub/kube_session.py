@@ -82,6 +82,7 @@ class Session:
         self._thread = threading.Thread(target=self._serve, name="kube", daemon=True)
         self._tasks: set[asyncio.Task[None]] = set()
         self._closed = False
+        self._certificate_edition = 0
         self._thread.start()
         try:
             self._credentials: Credentials = self._run(
@@ -216,10 +217,32 @@ class Session:
         """One request. Raises: Unavailable where no whole answer came; Denied for bad credentials."""
         seconds = self.times.read if method == "GET" else self.times.write
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=self.times.connect)
+        edition = self._credentials.edition
         answer = await self._once(method, path, body, content_type, timeout)
-        if answer.status == _UNAUTHORIZED and await self._credentials.renew(self.elapsed()):
+        if answer.status == _UNAUTHORIZED and await self._has_newer(edition):
             answer = await self._once(method, path, body, content_type, timeout)
         return answer
+
+    async def _has_newer(self, edition: int) -> bool:
+        """Whether there are newer credentials than these; they are read again to find out."""
+        if self._credentials.edition == edition:
+            await self._credentials.renew(self.elapsed())
+        return self._credentials.edition != edition
+
+    def _client(self) -> aiohttp.ClientSession:
+        """The connections with the client certificate of now; older ones are closed soon."""
+        edition = self._credentials.certificate_edition
+        if edition != self._certificate_edition:
+            self._certificate_edition = edition
+            old, self._http = self._http, self._credentials.session()
+            self.start(self._retire(old))
+        return self._http
+
+    async def _retire(self, old: aiohttp.ClientSession) -> None:
+        try:
+            await asyncio.sleep(self.times.read)
+        finally:
+            await old.close()
 
     async def _once(
         self,
@@ -232,7 +255,7 @@ class Session:
         headers = await self._headers(content_type if body is not None else None)
         sent = self.elapsed()
         try:
-            async with self._http.request(
+            async with self._client().request(
                 method, self._url(path), data=body, headers=headers, timeout=timeout, **self._extra
             ) as response:
                 self._hear(response.headers.get("Date"), sent)
@@ -262,7 +285,7 @@ class Session:
         headers = await self._headers(None)
         opened = False
         try:
-            async with self._http.get(
+            async with self._client().get(
                 self._url(path), headers=headers, timeout=timeout, **self._extra
             ) as response:
                 if response.status >= 300:

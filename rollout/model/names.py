@@ -31,6 +31,8 @@ TAINT_UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 # Ours, on ManifestWorks that we write.
 REVISION = "rollout-engine.io/revision"
 STARTED_AT = "rollout-engine.io/started-at"
+ATTEMPT = "rollout-engine.io/attempt"
+"""A label: agents look again at what they have where the spec or a label changes, and only then."""
 OWNER = (
     "rollout-engine.io/owner"  # full "<namespace>/<name>": labels cannot hold it when it is long
 )
@@ -83,6 +85,7 @@ PROGRESSING = "Progressing"
 APPLIED = "Applied"
 AVAILABLE = "Available"
 DEGRADED = "Degraded"
+DELETING = "Deleting"
 COMPLETE = "Complete"
 CLUSTER_AVAILABLE = "ManagedClusterConditionAvailable"
 CLUSTER_JOINED = "ManagedClusterJoined"

@@ -15,8 +15,8 @@ class Work:
     ``content`` is the hash of the normalised spec (`rollout.model.content`); ``revision`` and
     ``started_at`` are our annotations (empty, None where absent). ``owner`` is the
     ``namespace/name`` of the ManifestWorkReplicaSet it belongs to, "" where it belongs to none.
-    ``updated_by_us`` and the like are not kept: ownership is by label, content by hash. ``spec`` is as
-    on the wire: shared, never altered, and empty in works that were read from bytes.
+    ``updated_by_us`` and the like are not kept: ownership is by label, content by hash. ``faults`` say which manifests are
+    not well, and why (`rollout.api.manifest_faults`): few, and short. ``spec`` is as on the wire: shared, never altered, and empty in works that were read from bytes.
     """
 
     cluster: str
@@ -34,6 +34,7 @@ class Work:
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
+    faults: tuple[str, ...] = ()
     spec: Obj = field(default_factory=dict, compare=False, repr=False)
 
     @property

@@ -58,9 +58,10 @@ class AddOnTemplatePlanner:
         told = _told(addon, outcome)
         waves = (outcome.works, outcome.gone, [told] if told else [])
         freeze = view.freeze(now)
+        rechecks = (freeze.until if freeze is not None else None, subject.retry_at)
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
-            freeze.until if freeze is not None else None,
+            min((at for at in rechecks if at is not None and at > now), default=None),
             _notes(addon, outcome),
         )
 

@@ -59,7 +59,11 @@ class _Pass(Pass):
         hold = self.held(addon, self.view.freeze(now), workload.unwritten)
         steps = {k: s.live.step(hold or s.hold, now) for k, s in workload.shares.items()}
         writes: list[Write] = []
-        gone = NONE if hold else uninstalls(workload, addon, self.view.policy, now)
+        gone = (
+            NONE
+            if hold
+            else uninstalls(workload, addon, self.view.is_detached, self.view.policy, now)
+        )
         self._touched.update(write.ref.namespace for write in gone.writes)
         if hold is None:
             for key, share in workload.shares.items():

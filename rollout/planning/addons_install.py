@@ -5,7 +5,7 @@ never while a placement is missing. Source: OCM add-on spec 2.1, 2.7, weaknesses
 semantics rows 15, 16.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 
 from rollout.model import names
@@ -79,7 +79,13 @@ def _metadata(workload: Workload, addon: AddOn, installed: ClusterAddOn) -> Obj:
     return changes
 
 
-def uninstalls(workload: Workload, addon: AddOn, policy: Policy, now: datetime) -> Removals:
+def uninstalls(
+    workload: Workload,
+    addon: AddOn,
+    is_detached: Callable[[str], bool],
+    policy: Policy,
+    now: datetime,
+) -> Removals:
     """What the strategy installed at clusters that are selected no more.
 
     A placement that is missing, or of which it is not known whom it selects, could select any of
@@ -91,17 +97,16 @@ def uninstalls(workload: Workload, addon: AddOn, policy: Policy, now: datetime) 
     if any(s.hold is not None and s.hold.reason == "PlacementNotFound" for s in shares):
         return NONE
     going = _staying(workload, workload.strays - addon.intents.held)
-    until = addon.intents.released_until
-    if until is None or now >= until:
-        held = brake(workload, sorted(going), policy, now)
-        if held is not None:
-            return held
+    braking = brake(workload, sorted(going), addon.intents, is_detached, policy, now)
     keys = tuple(share.placement.key for share in shares)
     return Removals(
         [
             Delete(addon_ref(cluster, addon.name), uid, keys, cluster, workload.ref)
             for cluster, uid in sorted(going.items())
-        ]
+            if cluster not in braking.clusters
+        ],
+        braking.hold,
+        braking.eased_at,
     )
 
 

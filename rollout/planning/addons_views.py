@@ -112,6 +112,10 @@ class View(Protocol):
 
     def freeze(self, now: datetime) -> Freeze | None: ...
 
+    def is_detached(self, cluster: str) -> bool:
+        """Whether its ManagedCluster is deleted, or being deleted."""
+        ...
+
     def abandoned(self, key: str) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placements that the add-on no longer has."""
         ...

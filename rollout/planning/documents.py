@@ -55,6 +55,12 @@ def work_annotations(replicaset: ReplicaSet, revision: str, started_at: datetime
     }
 
 
+def attempt_label(started_at: datetime) -> dict[str, str]:
+    """What tells an agent to try the same content again: another value for each attempt."""
+    digest = hashlib.sha256(rfc3339_micro(started_at).encode()).hexdigest()
+    return {names.ATTEMPT: digest[:10]}
+
+
 def new_work(
     replicaset: ReplicaSet,
     labels: dict[str, str],

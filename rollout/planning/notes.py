@@ -3,7 +3,7 @@
 Never one per cluster and pass: clusters that fail together are told together.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from rollout.model import names
 from rollout.model.kinds import Ref
@@ -36,10 +36,12 @@ def rollout_notes(
     status: PatchStatus | None,
     *,
     is_retry: bool = False,
+    fault_on: Callable[[Iterable[str]], str] = lambda _: "",
 ) -> tuple[Note, ...]:
     """Notes on the gates and verdicts of these steps, and on a change of the whole.
 
     ``is_retry``: the record was refused and is tried again; that it began was told the first time.
+    ``fault_on`` says of clusters what their agents say of manifests ("": nothing).
     """
     found: list[Note] = []
     for placement, step in steps.items():
@@ -55,12 +57,14 @@ def rollout_notes(
         failed = [s for s in step.settled if s.verdict is Verdict.FAILED]
         if failed:
             listed = ", ".join(f"{s.cluster} ({s.reason})" for s in failed[:5])
+            fault = fault_on([s.cluster for s in failed])
             more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
             found.append(
                 Note(
                     ref,
                     "ClusterFailed",
-                    f"placement {placement}: {listed}{more} failed",
+                    f"placement {placement}: {listed}{more} failed"
+                    + (f"; {fault}" if fault else ""),
                     warning=True,
                 )
             )

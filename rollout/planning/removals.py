@@ -4,19 +4,20 @@ A work is removed when its cluster is selected no more, on a consistent read, wi
 all works go when their workload is deleted. Source: semantics rows 15-17; safety contract S11.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from rollout.model import names
-from rollout.model.intents import INSTANT_ACCEPTED
+from rollout.model.intents import INSTANT_ACCEPTED, Intents
 from rollout.model.kinds import MANIFEST_WORK, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.documents import owner_label
 from rollout.planning.plan import Delete, Plan, RemoveFinalizer, Write
 from rollout.planning.policy import Policy
 from rollout.planning.record import Head
+from rollout.planning.status import leaving_status
 from rollout.planning.views import Live, Workload
 from rollout.strategies.base import Hold
 
@@ -50,6 +51,7 @@ class Braked(Protocol):
 def removals(
     workload: Workload,
     replicaset: ReplicaSet,
+    is_detached: Callable[[str], bool],
     policy: Policy,
     now: datetime,
 ) -> Removals:
@@ -64,15 +66,11 @@ def removals(
     going = [c for c in sorted(workload.strays) if c not in kept and _may_go(workload, c)]
     if not going:
         return NONE
-    released_until = replicaset.intents.released_until
-    is_released = released_until is not None and now < released_until
-    if not is_released:
-        unasked = [cluster for cluster in going if not _was_asked_for(workload, cluster)]
-        held = brake(workload, unasked, policy, now)
-        if held is not None:
-            return held
+    unasked = [cluster for cluster in going if not _was_asked_for(workload, cluster)]
+    braking = brake(workload, unasked, replicaset.intents, is_detached, policy, now)
     keys = tuple(f"{replicaset.namespace}/{name}" for name in workload.shares)
-    return Removals(_deletes(workload, going, keys, workload.ref))
+    free = [cluster for cluster in going if cluster not in braking.clusters]
+    return Removals(_deletes(workload, free, keys, workload.ref), braking.hold, braking.eased_at)
 
 
 def _may_go(workload: Workload, cluster: str) -> bool:
@@ -103,39 +101,77 @@ def _deletes(
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class Braking:
+    """Which clusters keep what they have though they are selected no more, why, and until when."""
+
+    clusters: frozenset[str] = frozenset()
+    hold: Hold | None = None
+    eased_at: datetime | None = None
+
+
+FREE = Braking()
+
+
 def brake(
     workload: Braked,
     going: list[str],
+    intents: Intents,
+    is_detached: Callable[[str], bool],
     policy: Policy,
     now: datetime,
-) -> Removals | None:
-    """Row 16: too many at once, and nobody changed a spec."""
+) -> Braking:
+    """Row 16: too many at once, or most of those that are left, and nobody changed a spec.
+
+    Args:
+        is_detached: whether a cluster's ManagedCluster is deleted, or being deleted. Somebody wants
+            such a cluster to lose everything: it is held where many go, and where most go it counts
+            for nothing. Nothing that is well loses its workload by that.
+    """
     first = next(iter(workload.shares.values()), None)
     head = first.live.head if first else Head()
-    since = head.basis.since
+    since, released = head.basis.since, intents.released_until
+    if released is not None and now < released:
+        return FREE
     if since is not None and now < since + policy.brake_window:
-        return None
+        return FREE
     recent = [(at, n) for at, n in head.removals if now < at + policy.brake_window]
-    count = len(going) + sum(n for _, n in recent)
-    total = len(workload.members) + count
+    went = sum(n for _, n in recent)
+    held, total = going, len(workload.members) + len(going) + went
+    count = len(held) + went
     if count <= policy.brake_least or count * 100 <= policy.brake_share_percent * total:
-        return None
+        held = [cluster for cluster in going if not is_detached(cluster)]
+        total -= len(going) - len(held)
+        count = len(held) + went
+        is_ocm = (intents.profile or policy.profile) == "ocm"
+        if is_ocm or not held or count * 2 <= total:
+            return FREE
+    eased_at = min((at + policy.brake_window for at, _ in recent), default=None)
+    return Braking(frozenset(held), _brake_hold(held, count, total, policy), eased_at)
+
+
+def _brake_hold(held: list[str], count: int, total: int, policy: Policy) -> Hold:
     minutes = int(policy.brake_window.total_seconds() // 60)
-    hold = Hold(
+    named = ", ".join([*held[:3], *(["..."] if len(held) > 3 else [])])
+    return Hold(
         "RemovalBrake",
         f"{count} of {total} clusters would lose the workload within {minutes} minutes, though "
-        f"neither it nor its placement was edited ({', '.join(going[:3])}, ...); to release them "
+        f"neither it nor its placement was edited ({named}); to release them "
         f"set annotation {names.RELEASE_REMOVALS} to {INSTANT_ACCEPTED}",
     )
-    eased_at = min((at + policy.brake_window for at, _ in recent), default=None)
-    return Removals([], hold, eased_at)
 
 
-def cleanup(workload: Workload, replicaset: ReplicaSet) -> Plan:
+def cleanup(
+    workload: Workload,
+    replicaset: ReplicaSet,
+    is_available: Callable[[str], bool],
+    now: datetime,
+) -> Plan:
     """The workload is being deleted: its works go, then its finalizer.
 
     Background: when all works are known to be deleted or on their way; Foreground: when all are known
-    to be gone. Only then is the server asked whether it is so.
+    to be gone, and until then the status says whose still stand. Only then is the server asked whether
+    it is so.
     """
     if names.REPLICASET_FINALIZER not in replicaset.finalizers:
         return Plan()
@@ -144,7 +180,8 @@ def cleanup(workload: Workload, replicaset: ReplicaSet) -> Plan:
         return Plan((tuple(deletes),), pressing=True)
     foreground = replicaset.cascade == "Foreground"
     if foreground and workload.clusters:
-        return Plan(pressing=True)
+        told = leaving_status(replicaset, _still_there(workload, is_available), now)
+        return Plan(((told,),) if told else (), pressing=True)
     release = RemoveFinalizer(
         ref=workload.ref,
         kept=tuple(f for f in replicaset.finalizers if f != names.REPLICASET_FINALIZER),
@@ -154,3 +191,26 @@ def cleanup(workload: Workload, replicaset: ReplicaSet) -> Plan:
         deleting_is_gone=not foreground,
     )
     return Plan(((release,),))
+
+
+def _still_there(workload: Workload, is_available: Callable[[str], bool]) -> str:
+    """Whose works still stand, and on whom that hangs."""
+    clusters = workload.clusters
+    named = ", ".join(
+        f"{cluster} ({_why_there(workload, cluster, is_available)})" for cluster in clusters[:3]
+    )
+    more = f" and {len(clusters) - 3} more" if len(clusters) > 3 else ""
+    return (
+        "the workload is being deleted, and waits for its works (cascadeDeletionPolicy Foreground): "
+        f"{len(clusters)} still there, {named}{more}"
+    )
+
+
+def _why_there(workload: Workload, cluster: str, is_available: Callable[[str], bool]) -> str:
+    works = workload.works(cluster).values()
+    said = [work.conditions.get(names.DELETING) for work in works]
+    if said and all(condition is not None and condition.is_true for condition in said):
+        return "its agent is deleting what it applied, and holds the work by its finalizer"
+    if not is_available(cluster):
+        return "its agent is silent: the cluster is not available"
+    return "its agent has not begun to delete"

@@ -5,7 +5,7 @@ the record, then works, then removals, then the status. Source: semantics rows 1
 ManifestWorkReplicaSet spec 4 and 7.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -13,7 +13,14 @@ from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
-from rollout.planning.documents import difference, names_another_owner, new_work, work_annotations
+from rollout.planning.documents import (
+    attempt_label,
+    difference,
+    names_another_owner,
+    new_work,
+    work_annotations,
+)
+from rollout.planning.faults import failing, fault_on
 from rollout.planning.notes import repair_notes, rollout_notes
 from rollout.planning.passes import Pass
 from rollout.planning.plan import (
@@ -47,7 +54,7 @@ class ReplicaSetPlanner:
         if workload is None or workload.replicaset is None:
             return NOTHING
         if workload.replicaset.deleting and view.freeze(now) is None:
-            return cleanup(workload, workload.replicaset)
+            return cleanup(workload, workload.replicaset, view.is_available, now)
         # While the hub is frozen nothing is removed, not even what is being deleted (S8).
         return _Pass(workload, workload.replicaset, view, now).plan()
 
@@ -102,9 +109,7 @@ class _Pass(Pass):
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),
-            rollout_notes(workload.ref, replicaset, steps, status, is_retry=self.is_retry)
-            + repair_notes(workload.ref, [s.live.book.edited for s in workload.shares.values()])
-            + tuple(self.notes),
+            self._notes(steps, status),
             gone.hold,
             self.is_ending
             or any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
@@ -114,8 +119,30 @@ class _Pass(Pass):
     def _status(
         self, reports: Sequence[ShareReport], hold: Hold | None, brake: Hold | None
     ) -> PatchStatus | None:
-        as_ocm = self.workload.is_ocm
-        return status_of(self.replicaset, reports, hold, brake, self.now, as_ocm=as_ocm)
+        return status_of(
+            self.replicaset,
+            reports,
+            hold,
+            brake,
+            self.now,
+            as_ocm=self.workload.is_ocm,
+            fault=self._fault_on(failing(self.workload)),
+        )
+
+    def _notes(self, steps: Mapping[str, Step], status: PatchStatus | None) -> tuple[Note, ...]:
+        ref, shares = self.workload.ref, self.workload.shares.values()
+        told = rollout_notes(
+            ref,
+            self.replicaset,
+            steps,
+            status,
+            is_retry=self.is_retry,
+            fault_on=self._fault_on,
+        )
+        return (*told, *repair_notes(ref, [s.live.book.edited for s in shares]), *self.notes)
+
+    def _fault_on(self, clusters: Iterable[str]) -> str:
+        return fault_on(self.workload, clusters)
 
     def _works(self, steps: Mapping[str, Step]) -> list[Write]:
         """The works that are written now."""
@@ -257,9 +284,10 @@ class _Pass(Pass):
         if work is None:
             ref, obj = new_work(self.replicaset, share.labels, cluster, spec, content, started_at)
             return Create(ref, obj, touch)
+        is_again = touch.first and work.revision == work.content == content
         changes: Obj = {
             "metadata": {
-                "labels": share.labels,
+                "labels": {**share.labels, **(attempt_label(started_at) if is_again else {})},
                 "annotations": work_annotations(self.replicaset, content, started_at),
             },
             "spec": difference(work.spec, spec),
@@ -320,4 +348,5 @@ class _Pass(Pass):
     def _removals(self, hold: Hold | None) -> Removals:
         if hold is not None:
             return Removals([], None, None)
-        return removals(self.workload, self.replicaset, self.view.policy, self.now)
+        view = self.view
+        return removals(self.workload, self.replicaset, view.is_detached, view.policy, self.now)

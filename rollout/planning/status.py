@@ -69,6 +69,12 @@ class Verdict:
         return self.reason in ("Complete", "CompleteWithFailures")
 
 
+_FAILING = frozenset(
+    {"RollingOut", "MaxFailuresExceeded", "CompleteWithFailures", "RollingBack", "RollbackHalted"}
+)
+"""Reasons under which it is told why clusters fail."""
+
+
 def status_of(
     replicaset: ReplicaSet,
     reports: Sequence[ShareReport],
@@ -77,12 +83,16 @@ def status_of(
     now: datetime,
     *,
     as_ocm: bool = False,
+    fault: str = "",
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already.
 
-    ``as_ocm``: numbers that OCM does not write stay as it leaves them.
+    ``as_ocm``: numbers that OCM does not write stay as it leaves them. ``fault`` is what agents say
+    of manifests where the rollout fails.
     """
     verdict = judge_workload(replicaset, reports, hold, brake)
+    if fault and verdict.reason in _FAILING:
+        verdict = Verdict(verdict.reason, f"{verdict.message}; {fault}")
     old: Obj = replicaset.raw.get("status") or {}
     verified = _verified(reports, hold)
     conditions = [
@@ -111,6 +121,21 @@ def status_of(
         return None
     status.update(revisions)
     return PatchStatus(Ref(REPLICA_SET, replicaset.key), status, replicaset.version)
+
+
+def leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> PatchStatus | None:
+    """That the workload is being deleted and what that waits for, or None where the object says so."""
+    old: Obj = replicaset.raw.get("status") or {}
+    said = [
+        Condition(kind, "False", "Deleting", message, replicaset.generation)
+        for kind in (names.PROGRESSING, names.READY)
+    ]
+    conditions = merge(old.get("conditions") or [], said, now)
+    if old.get("conditions") == conditions:
+        return None
+    return PatchStatus(
+        Ref(REPLICA_SET, replicaset.key), {"conditions": conditions}, replicaset.version
+    )
 
 
 def is_nearly_done(replicaset: ReplicaSet, status: PatchStatus) -> bool:

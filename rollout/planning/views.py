@@ -137,6 +137,8 @@ class Workload(Protocol):
     strays: set[str]
     twins: set[str]
     mislabelled: set[str]
+    faulty: set[str]
+    """Clusters whose agent says of single manifests that they are not well."""
     told_at: datetime | None
     """When its status was last written by this process."""
     removed: dict[str, datetime]
@@ -186,6 +188,14 @@ class View(Protocol):
         ...
 
     def freeze(self, now: datetime) -> Freeze | None: ...
+
+    def is_detached(self, cluster: str) -> bool:
+        """Whether its ManagedCluster is deleted, or being deleted."""
+        ...
+
+    def is_available(self, cluster: str) -> bool:
+        """Whether it says that it is well, or said so when it left."""
+        ...
 
     def abandoned(self, key: str) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placementRefs that the workload no longer has."""

@@ -47,7 +47,7 @@ from rollout.runtime.planners import WORKLOADS, planners, trackers
 from rollout.runtime.process import Controller
 from rollout.runtime.reviews import Reviews
 from rollout.runtime.timers import Timers, Wake
-from rollout.settings import Settings
+from rollout.settings import Settings, long_enough, raised
 
 log = logging.getLogger(__name__)
 
@@ -92,14 +92,15 @@ class Assembly:
     metrics: Metrics
     events: EventWriter
     debug: Debug
+    reviews: Reviews
 
 
 def policy_of(settings: Settings, namespace: str) -> Policy:
     """The engine's own waits and limits."""
     return Policy(
         settings.profile,
-        timedelta(seconds=settings.failure_grace_seconds),
-        timedelta(seconds=settings.settle_seconds),
+        timedelta(seconds=long_enough(settings, "failure_grace_seconds")),
+        timedelta(seconds=long_enough(settings, "settle_seconds")),
         timedelta(seconds=settings.quiet_seconds),
         timedelta(seconds=settings.lease_duration_seconds),
         settings.brake_share_percent,
@@ -125,6 +126,8 @@ def filters_of(settings: Settings) -> Sequence[str]:
 
 def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) -> Assembly:
     """Wire everything. Nothing is read or written yet. Raises: PluginError."""
+    for sentence in raised(settings):
+        log.warning("%s", sentence)
     metrics, clock, news = Metrics(), around.clock, News()
     made, placing = _planners(settings, metrics, clock)
     fleet = _fleet(settings, namespace, news, made)
@@ -156,9 +159,10 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
     def leads() -> bool:
         return controller.leads
 
-    debug = Debug(Reviews(around.side, clock), fleet, placing, clock, controller.ask, leads)
+    reviews = Reviews(around.side, clock)
+    debug = Debug(reviews, fleet, placing, clock, controller.ask, leads)
     metrics.follow(lambda: _figures(controller, fenced), leads)
-    return Assembly(controller, metrics, events, debug)
+    return Assembly(controller, metrics, events, debug, reviews)
 
 
 def _pace(settings: Settings) -> Pace:

@@ -25,7 +25,7 @@ from rollout.placement.explain import debug_json
 from rollout.placement.screening import SLICE_STEPS, Screening, Unfinished
 from rollout.planning.decisions import misconfigured, satisfied
 from rollout.planning.placements import PlacementPlanner, owned
-from rollout.runtime.health import LARGEST_BODY, Request, Response, in_json
+from rollout.runtime.health import LARGEST_BODY, Request, Response, bearer_token, in_json
 from rollout.runtime.reviews import Reviews, User
 
 PREFIX = "/debug/placements/"
@@ -110,11 +110,11 @@ class Debug:
     # -- may they? -----------------------------------------------------------------------------
 
     def _user(self, request: Request) -> User:
-        kind, _, token = request.authorization.partition(" ")
-        if kind.lower() != "bearer" or not token.strip():
+        token = bearer_token(request)
+        if not token:
             raise Refusal(401, NO_USER)
         try:
-            user = self._reviews.user(token.strip())
+            user = self._reviews.user(token)
         except HubError as error:
             raise Refusal(500, f"failed to check the token: {error}") from error
         if user is None:

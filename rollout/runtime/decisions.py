@@ -204,6 +204,7 @@ class DecisionLog:
     def _open(self) -> None:
         if self._lines == 0:
             self._put_aside()  # what another process left is a window of its own
+        self.path.touch(0o600)  # one that is there keeps its mode
         self._file = self.path.open("ab")
 
     def _put_aside(self) -> None:

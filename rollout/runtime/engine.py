@@ -131,6 +131,8 @@ class Engine:
 
     def _see(self, event: Event, now: datetime) -> None:
         found = [ref for ref in self.fleet.apply(event, now) if ref.kind in self._order]
+        if event.change is Change.DELETED:
+            self._last_pass.pop(event.ref, None)
         for ref in sorted(found, key=self._turn_of):
             self._want(ref, now)
 

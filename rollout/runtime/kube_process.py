@@ -22,9 +22,10 @@ from rollout.hub.kube_session import Times
 from rollout.model.kinds import LEASE
 from rollout.runtime.assembly import Assembly, Surroundings, assemble
 from rollout.runtime.debug import PREFIX
-from rollout.runtime.health import Address, Server, health_routes
+from rollout.runtime.health import Address, health_routes, metrics_routes
 from rollout.runtime.kube_io import KubeIo
 from rollout.runtime.process import quiet_collector
+from rollout.runtime.server import Server
 from rollout.runtime.timers import ApsTimers, Timers, Wake
 from rollout.settings import Settings, address
 
@@ -56,10 +57,14 @@ def own_namespace() -> str:
 def serve(settings: Settings, parts: Assembly) -> list[Server]:
     """Begin to answer. Raises: ConfigError where an address cannot be had."""
     controller = parts.controller
-    routes = health_routes(controller.is_alive, controller.readiness, parts.metrics.text)
+    health = health_routes(controller.is_alive, controller.readiness)
+    metrics = metrics_routes(
+        parts.metrics.text, parts.reviews if settings.metrics_reviewed else None
+    )
     tls = (settings.tls_certificate, settings.tls_key) if settings.tls_certificate else None
     wanted = (
-        (settings.listen, routes, None),
+        (settings.health_listen, health, None),
+        (settings.listen, metrics, None),
         (settings.debug_listen, {PREFIX: parts.debug}, tls),
     )
     servers: list[Server] = []

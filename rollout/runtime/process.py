@@ -85,7 +85,7 @@ class Controller:
         self._prepare: Callable[[], None] | None = begin
         self._idle = idle or self._listen
         self._nap = idle or threading.Event().wait  # whatever waits in the inbox
-        self._started = False
+        self._started = self._is_reading = False
         self._start_at: datetime | None = None
         self._why_not_started = "nothing has been read yet"
         self._stop = threading.Event()
@@ -145,8 +145,8 @@ class Controller:
         return Readiness(True, f"it stands by; {candidate.leader or 'nobody'} leads")
 
     def is_alive(self) -> bool:
-        """Whether the loop still comes round."""
-        return self._clock.now() < self._turned_at + LONGEST_TURN
+        """Whether the loop still comes round, or is reading everything: each read has its time-out."""
+        return self._is_reading or self._clock.now() < self._turned_at + LONGEST_TURN
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -211,6 +211,7 @@ class Controller:
         if self._prepare is not None:
             self._prepare()
             self._prepare = None
+        self._is_reading = True
         try:
             self.engine.start()
         except HubError as error:
@@ -218,6 +219,8 @@ class Controller:
             self._start_at = now + RETRY
             log.warning("%s; it is tried again", self._why_not_started)
             return False
+        finally:
+            self._is_reading = False
         self._started, self._start_at = True, None
         now = self._turned_at = self._touched_at = self._clock.now()
         # Nobody looked after the fleet since then: deadlines and soaks did not run (rows 8, 20).

@@ -230,6 +230,7 @@ class Agents:
         if not work.is_news():
             if work.template is None:  # restored
                 work.template = self._templates.of(mapping(work.obj.get("spec")))
+                work.labels = mapping(work.obj["metadata"].get("labels"))
             return
         member = work.member
         if member.gone and "deletionTimestamp" not in work.obj["metadata"]:
@@ -253,7 +254,7 @@ class Agents:
         obj, key = work.obj, work.ref.key
         meta = obj["metadata"]
         work.leaving = "deletionTimestamp" in meta
-        work.generation = meta["generation"]
+        work.generation, work.labels = meta["generation"], mapping(meta.get("labels"))
         work.attempt += not work.leaving
         work.template = template = self._templates.of(mapping(obj.get("spec")))
         drawn = draws(self._seed, key, work.generation, work.attempt)
@@ -360,6 +361,7 @@ class Agents:
 
     def _put(self, work: WorkInHand, stored: Obj) -> None:
         work.obj, work.version = stored, int(stored["metadata"]["resourceVersion"])
+        work.labels = mapping(stored["metadata"].get("labels"))
 
     def _note(self, words: str) -> None:
         if len(self.notes) < _MOST_NOTES:

@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from rollout.model.kinds import Obj, Ref
+from rollout.model.names import APPLIED
 from rollout.sim.memory import SavedWork
-from rollout.sim.reports import Report
+from rollout.sim.reports import Report, said_of
 from rollout.sim.roster import Member
 from rollout.sim.template import Template
 from rollout.sim.timeline import Step
@@ -19,6 +20,7 @@ class WorkInHand:
     __slots__ = (
         "attempt",
         "generation",
+        "labels",
         "leaving",
         "member",
         "obj",
@@ -34,16 +36,28 @@ class WorkInHand:
         self.obj: Obj = {}
         self.version = self.generation = 0
         self.leaving = False
+        self.labels: Obj | None = None  # as they were when it began, or last wrote
         self.template: Template | None = None
         self.steps: tuple[Step, ...] = ()
 
     def is_news(self) -> bool:
-        """Whether the work is at another generation than its agent, or has begun to go."""
+        """Whether the work is at another generation than its agent, or has begun to go.
+
+        A changed label has the agent apply the same once more, which changes something where that was
+        refused before and nothing was tried since. Annotations do not wake it.
+        """
         meta = self.obj["metadata"]
         if "deletionTimestamp" in meta:
             return not self.leaving
-        found: bool = meta["generation"] != self.generation
-        return found
+        if meta["generation"] != self.generation:
+            return True
+        is_relabelled = self.labels is not None and self.labels != (meta.get("labels") or {})
+        return is_relabelled and not self.steps and self._is_refused()
+
+    def _is_refused(self) -> bool:
+        return any(
+            c.get("type") == APPLIED and c.get("status") == "False" for c in said_of(self.obj)
+        )
 
     def saved(self, key: str, due: datetime | None) -> SavedWork:
         """As it is kept; ``due`` is when its agent acts next."""

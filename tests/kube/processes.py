@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -48,15 +49,15 @@ HURRY = {
 def kind_of(obj: Obj) -> Kind:
     """The kind of any object of a manifest: its plural is made as those are."""
     group, _, version = obj["apiVersion"].rpartition("/")
-    plural = obj["kind"].lower() + "s"
+    plural = re.sub("ys$", "ies", obj["kind"].lower() + "s")
     return Kind(obj["kind"], plural, group, version, obj["kind"] not in CLUSTER_SCOPED)
 
 
 def install(hub: KubeHub, folder: str = "standalone") -> None:
     """As `kubectl apply -k`, but for what is there already."""
     for obj in build(MANIFESTS / folder):
-        if obj["kind"] == "CustomResourceDefinition":
-            continue  # the server of all tests has them
+        if obj["kind"] in ("CustomResourceDefinition", "PodDisruptionBudget"):
+            continue  # the server of all tests has the first, and is too old for policy/v1
         kind = kind_of(obj)
         meta = obj["metadata"]
         try:
@@ -101,7 +102,7 @@ class Process:
     env: dict[str, str] = field(default_factory=lambda: dict(HURRY))
 
     def start(self) -> "Process":
-        self.port, self.debug_port = free_port(), free_port()
+        self.port, self.debug_port, self.health_port = free_port(), free_port(), free_port()
         env = {
             **{k: v for k, v in os.environ.items() if not k.startswith("ROLLOUT_")},
             **self.env,
@@ -109,6 +110,7 @@ class Process:
             "POD_NAMESPACE": SYSTEM,
             "PYTHONUNBUFFERED": "1",
             "ROLLOUT_LISTEN": f"127.0.0.1:{self.port}",
+            "ROLLOUT_HEALTH_LISTEN": f"127.0.0.1:{self.health_port}",
             "ROLLOUT_DEBUG_LISTEN": f"127.0.0.1:{self.debug_port}",
         }
         self._log = (self.folder / f"{self.name}.log").open("ab")
@@ -139,7 +141,8 @@ class Process:
 
     def fetch(self, path: str, *, token: str = "", body: bytes | None = None) -> tuple[int, str]:
         """Status and body; status 0 where nobody answers."""
-        port = self.debug_port if path.startswith("/debug") else self.port
+        ports = {"debug": self.debug_port, "metrics": self.port}
+        port = ports.get(path.split("/")[1], self.health_port)
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
         try:

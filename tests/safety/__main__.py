@@ -61,6 +61,8 @@ def report(tally: Tally, only: set[str]) -> int:
         for seed, _, message in broken[:5]:
             print(f"{'':13} seed {seed}: {message[:400]}")
             print(f"{'':13} again: {repeats(tally.kind, seed)}")
+    for key in sorted(key for key in tally.counts if key.startswith("allowed.")):
+        print(f"allowed {key.removeprefix('allowed.'):24} {tally.counts[key]:>10} times")
     return int(failed)
 
 

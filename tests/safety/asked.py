@@ -24,6 +24,7 @@ class Asked:
     rollback: str = "Manual"
     back_limit: str = "25%"
     back_budget: str = "25%"
+    may_be_empty: frozenset[str] = frozenset()
 
 
 def asked_in(notes: Mapping[str, str]) -> Asked:
@@ -36,6 +37,7 @@ def asked_in(notes: Mapping[str, str]) -> Asked:
         notes.get(names.ROLLBACK, "Manual"),
         notes.get(names.ROLLBACK_CONCURRENCY, "25%"),
         notes.get(names.ROLLBACK_FAILURES, "25%"),
+        _listed(notes, "rollout-engine.io/allow-empty-groups"),
     )
 
 

@@ -133,7 +133,7 @@ def _lost(setting: Setting, dice: Random) -> Setting:
 def _lost_stage(setting: Setting, dice: Random) -> Setting:
     """A mandatory stage is given up after clusters were lost in it; others come back to theirs."""
     rings = dict.fromkeys(setting.clusters, "rest")
-    rings |= dict.fromkeys(setting.clusters[:2], "canary") | {setting.clusters[-1]: "early"}
+    rings |= dict.fromkeys(setting.clusters[:4], "canary") | {setting.clusters[-1]: "early"}
     setting = replace(
         quietly(setting), rings=rings, refs=("p",), strategies={"p": setting.strategies["p"]}
     )
@@ -159,7 +159,7 @@ def _zero(setting: Setting, dice: Random) -> Setting:
 def _failing(setting: Setting, dice: Random) -> Setting:
     """Some clusters fail on everything but the last revision, as many as are tolerated, or more."""
     setting = in_rings(quietly(setting), *dice.choice((("canary", "rest"), ("rest",))))
-    bad = [c for c in setting.clusters if setting.rings[c] == "rest" and dice.random() < 0.25]
+    bad = [c for c in setting.clusters if setting.rings[c] == "rest" and dice.random() < 0.5]
     return replace(setting, scenario=failing(setting.scenario, bad, setting.kind))
 
 
@@ -219,7 +219,9 @@ def _back(setting: Setting, dice: Random) -> Setting:
     """Revisions are taken back, while clusters fail, are held, or refuse what they are given."""
     if setting.kind == "addon":
         return setting  # add-ons keep no templates that could be given back
-    notes = {**setting.notes, ROLLBACK: "Automatic"}
+    notes = {**setting.notes, ROLLBACK: dice.choice(("Automatic", "Automatic", "Manual"))}
+    if dice.random() < 0.4:
+        setting = _two(setting)
     notes[ROLLBACK_CONCURRENCY] = dice.choice(("1", "2", "50%"))
     notes[ROLLBACK_FAILURES] = dice.choice(("0", "0", "1", "25%"))
     setting = strategies(
@@ -274,12 +276,17 @@ def _emptied(setting: Setting, dice: Random) -> Setting:
     return with_acts(setting, more, keep=dice.random() < 0.4)
 
 
+def _two(setting: Setting) -> Setting:
+    """With two placements, of which the second selects one ring more."""
+    own = {**setting.rings, setting.clusters[0]: "rest", setting.clusters[-1]: "early"}
+    first = setting.strategies["p"]
+    both = {"p": first, "q": setting.strategies.get("q", first)}
+    return replace(setting, refs=("p", "q"), rings=own, strategies=both)
+
+
 def _pairs(setting: Setting, dice: Random) -> Setting:
     """Two placements, written by others, one of them often in the midst of it."""
-    setting = replace(setting, refs=("p", "q"), foreign=dice.random() < 0.8, told=True)
-    own = {**setting.rings, setting.clusters[0]: "rest", setting.clusters[-1]: "early"}
-    both = {"p": setting.strategies["p"], "q": setting.strategies.get("q", setting.strategies["p"])}
-    setting = replace(setting, rings=own, strategies=both)
+    setting = replace(_two(setting), foreign=dice.random() < 0.8, told=True)
     verbs = (
         "torn", "torn", "many_leave", "many_leave", "overlap", "placement_deleted", "regroup",
         "leave_first", "leave_first", "crash",

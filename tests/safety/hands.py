@@ -299,7 +299,8 @@ class Hands:
         if not self._is_there(target):
             self.hub.create(target, self._placement(ref))
         if ref in self.deciders:
-            self._decide(self.deciders[ref], ref, 0)
+            pause = self.dice.choice((0, 2, 6))
+            self._decide(self.deciders[ref], ref, pause)
 
     def _placement(self, ref: str) -> Obj:
         without = "early" if len(self.setting.refs) > 1 and ref == "p" else ""

@@ -9,7 +9,7 @@ from typing import Any
 
 from rollout.fleet.live import LiveRollout
 from rollout.planning.plan import Create, Patch, PatchStatus, Plan
-from rollout.strategies.base import Phase, Step, Verdict
+from rollout.strategies.base import Step, Verdict
 from tests.safety import wishes
 from tests.safety.model import Rollout
 from tests.safety.operating import OperationsJudge
@@ -177,7 +177,9 @@ class PlanJudge:
         self._verdicts(rollout, step, now)
         self._soaked(rollout, live, now)
         self._halted(rollout, clusters, now)
-        self._unproven(rollout, [w.cluster for w in touched], step)
+        leaving = rollout.unnamed.intersection(clusters)
+        if leaving:
+            self.blame("S11", f"{leaving} are touched, though no decision names them")
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
         written = {w.cluster for w in writes if w.revision == terms.revision}
@@ -243,11 +245,8 @@ class PlanJudge:
         if rollout.hold:
             self.counts[f"S7.{rollout.hold}"] += 1
             if touched:
-                about = {"TornDecisions": "S11", "MandatoryGroupEmpty": "S19"}
-                self.blame(
-                    about.get(rollout.hold, "S7"),
-                    f"{touched} are touched in spite of {rollout.hold}",
-                )
+                about = "S11" if rollout.hold == "TornDecisions" else "S7"
+                self.blame(about, f"{touched} are touched in spite of {rollout.hold}")
         if rollout.lost:
             self.counts["S17.lost"] += 1
         if not rollout.breach(now):
@@ -260,23 +259,6 @@ class PlanJudge:
             promise = "S3" if rollout.breach(now) else "S17"
             rollout.lost.update(lost)
             self.blame(promise, f"{touched} are touched, {rollout.failures(None, now)} have failed")
-
-    def _unproven(self, rollout: Rollout, touched: list[str], step: Step) -> None:
-        """S19: nothing goes on from decisions that may be half written. S20: who is waived, and who no
-        longer is.
-        """
-        waiting = [c for c in rollout.selected if rollout.current(c) is None]
-        self.counts["S19.unsettled"] += rollout.unsettled and bool(waiting)
-        self.counts["S19.empty_group"] += rollout.hold == "MandatoryGroupEmpty"
-        if rollout.unsettled and touched:
-            self.blame("S19", f"{touched} are touched while decisions are not still")
-        if rollout.terms is None or rollout.hold:
-            return
-        members = rollout.terms.waivers.keys() & rollout.selected
-        self.counts["S20.over"] += bool(members - rollout.terms.skip)
-        waived = members & rollout.terms.skip
-        if step.count(Phase.SKIPPED) != len(waived):
-            self.blame("S20", f"{step.count(Phase.SKIPPED)} are taken for waived, it is {waived}")
 
     def _stages(self, rollout: Rollout, touched: list[str], now: datetime) -> list[Stage]:
         """S1, S2, S5. Returns the stages that are surely open."""
@@ -301,6 +283,8 @@ class PlanJudge:
             return
         flying = [c for c in stage.members if rollout.in_flight(c, now)]
         new = [c for c in mine if c not in flying and not self._may_fly(rollout, c)]
+        spared = [c for c in mine if c not in flying and self._may_fly(rollout, c)]
+        self.counts["allowed.slot_unknown"] += len(spared)
         waiting = [c for c in stage.members if rollout.current(c) is None]
         if isinstance(rollout.terms and rollout.terms.limit, str) and stage.limit == 0 and waiting:
             self.counts["S2.explicit_zero"] += 1
@@ -370,13 +354,17 @@ class PlanJudge:
         terms = rollout.terms
         if rollout.hold or self.told.paused or terms is None or terms.strict or not rollout.sure:
             return
-        if self.told.frozen or rollout.doubt or rollout.unsettled:
+        self.counts["allowed.doubt"] += rollout.doubt
+        if self.told.frozen or rollout.doubt or rollout.is_unquiet:
             return
         if any(other.back.has_reason for other in self.told.rollouts.values()):
             return  # what another placement may take back goes no further here (row 27)
         if not all(rollout.said.opens(gate) for gate in terms.asked.gates):
+            self.counts["allowed.gates"] += 1
             return
         exact = all(t.exact and t.landed and not t.refused for t in rollout.tracks.values())
+        self.counts["allowed.inexact"] += not exact
+        self.counts["allowed.rough"] += not self.calm
         if not exact or not self.calm or rollout.breach(now):
             return
         for stage in stages:

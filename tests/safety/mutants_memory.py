@@ -207,7 +207,7 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
         "in the quiet period nobody is kept",
         (
             SELECTED,
-            "kept = [group for group in before.without(selected).groups if group.clusters]",
+            "kept = [group for group in before.selection.without(selected).groups if group.clusters]",
             "kept = []",
         ),
     ),
@@ -216,7 +216,7 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
         "a missing placement selects nobody",
         (
             SELECTED,
-            'return Reading(before, Hold("PlacementNotFound", message))',
+            'return Reading(before.selection, Hold("PlacementNotFound", message))',
             "return Reading(Selection())",
         ),
     ),

@@ -22,7 +22,11 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
         focus="pairs",
     ),
     fault(
-        "S11", "no brake", (GOES, "if count <= policy.brake_least or", "if True or"), focus="exodus"
+        "S11",
+        "no brake",
+        (GOES, "if count <= policy.brake_least or", "if True or"),
+        (GOES, "if is_ocm or not held or count * 2 <= total:", "if True:"),
+        focus="exodus",
     ),
     fault(
         "S11",
@@ -134,7 +138,11 @@ _OF_STATUSES: tuple[Mutant, ...] = (
     fault(
         "S12",
         "counts are of any generation",
-        ("fleet.tallies", "        and c.observed_generation == work.generation\n", ""),
+        (
+            "fleet.tallies",
+            "c.is_true and c.observed_generation == work.generation for",
+            "c.is_true for",
+        ),
         kinds=RS,
     ),
     fault(

@@ -13,9 +13,9 @@ from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
+    CONFIG_MAP,
     MANIFEST_WORK,
     PLACEMENT_DECISION,
-    ROLLOUT_RECORD,
     Kind,
     Obj,
     Ref,
@@ -23,7 +23,8 @@ from rollout.model.kinds import (
 from rollout.planning.plan import Plan
 from tests.safety import objects
 from tests.safety.judging import PlanJudge
-from tests.safety.model import Rollout, Span
+from tests.safety.model import Rollout
+from tests.safety.readings import Span
 from tests.safety.replay import decision, difference, read_anew
 from tests.safety.subject import Subject
 from tests.safety.terms import QUIET, clusters_on
@@ -63,12 +64,12 @@ class Judge:
         self._made: dict[str, set[str]] = {}  # cluster -> names of carriers that we created
         self._had: dict[str, str] = {}  # cluster -> revision, as the hub has it
         self._going: set[str] = set()  # uids of carriers that are deleted, or about to be
-        self._removed: list[datetime] = []
+        self._removed: list[tuple[datetime, bool]] = []  # when, and whether the cluster stays
         self._committing: list[tuple[Any, datetime]] = []
         self._outages: list[Span] = []
         self._brings = False  # what goes out just now brings something to a cluster
         self._pages: dict[Ref, Obj] = {}
-        for kind in (subject.carrier, ROLLOUT_RECORD):
+        for kind in (subject.carrier, CONFIG_MAP):
             self.hub.watch(kind, 0, self._saw)
 
     def blame(self, promise: str, message: str) -> None:
@@ -239,7 +240,7 @@ class Judge:
 
     def _saw(self, event: Event) -> None:
         """A change of the hub, by anybody."""
-        if event.ref.kind is ROLLOUT_RECORD:
+        if event.ref.kind is CONFIG_MAP:
             self._saw_page(event)
             return
         obj, cluster = event.obj, event.ref.namespace
@@ -276,22 +277,11 @@ class Judge:
         self._pages[event.ref] = event.obj
         if not self.is_ours:
             return
-        self._saw_waivers(event.obj)
         lines = json.loads(event.obj["data"].get("clusters.json", "{}"))
         for cluster, line in lines.items():
             if line.get("touchedAt") and not line.get("cause"):
                 self.blame("O1", f"the touch of {cluster} has no cause in the record: {line}")
             self.counts["O1.touches_with_cause"] += 1
-
-    def _saw_waivers(self, page: Obj) -> None:
-        """For whom a waiver is in the record, a new process knows for which revision it is."""
-        if "head.json" not in page["data"]:
-            return
-        listed = json.loads(page["data"]["head.json"]).get("waived") or {}
-        key = page["metadata"]["annotations"][names.RECORD_PLACEMENT]
-        for rollout in self.told.rollouts.values():
-            if self.subject.share_key(rollout.name) == key:
-                rollout.unwritten.difference_update(*listed.values())
 
     def _created(self, ref: Ref) -> None:
         made = self._made.setdefault(ref.namespace, set())
@@ -317,12 +307,12 @@ class Judge:
             ).items
             if any(cluster in clusters_on(page) for page in pages):
                 self.blame("S11", f"what {cluster} has went, though {rollout.name} selects it")
-        self._brake()
+        self._brake(self.told.is_there(cluster))
 
-    def _brake(self) -> None:
+    def _brake(self, is_there: bool) -> None:
         now, window = self.now(), timedelta(minutes=10)
-        self._removed = [at for at in self._removed if now < at + window]
-        self._removed.append(now)
+        self._removed = [each for each in self._removed if now < each[0] + window]
+        self._removed.append((now, is_there))
         edited = self.told.edited_at
         if edited is not None and now < edited + window:
             return
@@ -331,6 +321,13 @@ class Judge:
         total = sum(len(r.selected) for r in self.told.rollouts.values()) + count
         if count > 10 and count * 100 > 20 * total:
             self.blame("S11", f"{count} of {total} clusters were removed within 10 minutes")
+        if not is_there:
+            self.counts["S11.detached"] += 1
+            return
+        count = sum(there for _, there in self._removed)
+        left = total - len(self._removed)
+        if count > left:
+            self.blame("S11", f"{count} clusters were removed within 10 minutes, {left} are left")
 
     def forget_removals(self) -> None:
         self._removed.clear()

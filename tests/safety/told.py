@@ -17,7 +17,8 @@ from rollout.model.kinds import (
 from rollout.model.names import PLACEMENT_LABEL
 from tests.safety import objects
 from tests.safety.asked import asked_in, is_over, said_of
-from tests.safety.model import Rollout, Span
+from tests.safety.model import Rollout
+from tests.safety.readings import Span
 from tests.safety.subject import Carried, Subject
 from tests.safety.terms import (
     QUIET,
@@ -101,6 +102,11 @@ class Told:
 
     def known(self, kind: Kind) -> set[Ref]:
         return {ref for ref in self.objects if ref.kind is kind}
+
+    def is_there(self, cluster: str) -> bool:
+        """Whether its ManagedCluster is there, and nobody is deleting it."""
+        known = self.objects.get(Ref(MANAGED_CLUSTER, cluster))
+        return known is not None and "deletionTimestamp" not in known["metadata"]
 
     def _changed(self, ref: Ref, before: Obj | None, obj: Obj) -> None:
         now = self._now()
@@ -226,7 +232,7 @@ class Told:
                 blind_since=self.blind_since,
             )
             if unread:
-                rollout.hold, rollout.quiet_until, rollout.leaving = unread, None, False
+                rollout.hold, rollout.quiet_until = unread, None
             else:
                 self._select(rollout, taken, now)
             unread = unread or _unread(rollout)
@@ -254,7 +260,8 @@ class Told:
 
     def _select(self, rollout: Rollout, taken: set[str], now: datetime) -> None:
         placement = self.objects.get(Ref(PLACEMENT, f"{objects.NAMESPACE}/{rollout.name}"))
-        rollout.hold, rollout.quiet_until, rollout.leaving = "", None, False
+        rollout.hold, rollout.quiet_until = "", None
+        rollout.unnamed = set()
         before = _without(rollout.groups or {}, taken)
         if placement is None:
             rollout.hold = "PlacementNotFound"
@@ -275,10 +282,10 @@ class Told:
         if decided_by_others(placement) and now < quiet_until:
             rollout.quiet_until = quiet_until
             chosen = {c for members in groups.values() for c in members}
+            rollout.unnamed = rollout.selected - chosen
             for group, members in before.items():
                 kept = [c for c in members if c not in chosen]
                 if kept:
-                    rollout.leaving = True
                     groups[group] = sorted([*groups.get(group, []), *kept])
         rollout.total = sum(map(len, groups.values()))
         rollout.groups = _without(groups, taken)

@@ -4,12 +4,16 @@ from datetime import timedelta
 
 import pytest
 
+from rollout.analysis.clusters import explain_cluster
+from rollout.analysis.rollouts import explain_rollout
+from rollout.analysis.sight import look
 from rollout.clock import VirtualClock
 from rollout.errors import Invalid
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, Obj, Ref
 from tests import make
+from tests.sim.desk import WEB
 from tests.sim.story import HOUR, MIN, SEC, T0, US, Story
 
 SILENT = {"defaults": {"outcome": "silent"}}
@@ -299,3 +303,41 @@ def test_an_annotation_of_ours_that_cannot_be_read_holds_the_workload(
 
     story.annotate(name, None)
     assert story.end().reason == "Complete"
+
+
+def test_a_manifest_that_clusters_refuse_is_named_with_its_reason_wherever_the_failure_is() -> None:
+    agents = {"defaults": {"outcome": "failApply"}, "resourceStatus": True}
+    strategy = make.progressive(maxFailures=0, maxConcurrency=2)
+    story = Story([*make.fleet(4), make.workload(strategy=strategy)], agents).end()
+
+    assert story.reason == "MaxFailuresExceeded"
+    why = "; c00: ConfigMap default/app: Failed to apply manifest: refused (and 1 more clusters)"
+    assert story.message.endswith(why)
+    failed = [note.message for note in story.notes if note.reason == "BudgetExhausted"]
+    assert failed == [story.message]
+    sight = look(story.hub, story.clock.now())
+    account = explain_cluster(sight, "c00")
+    assert account is not None
+    (share,) = account.shares
+    assert share.work is not None
+    assert share.work.faults == ("ConfigMap default/app: Failed to apply manifest: refused",)
+
+
+def test_a_deletion_that_hangs_says_on_whom_and_how_each_view_sees_it() -> None:
+    workload = make.workload(cascade="Foreground")
+    story = Story([*make.fleet(3), workload], only("c01", deleteAfter="10h")).end()
+    story.hub.delete(WEB)
+    story.on(MIN)
+
+    assert list(story.works()) == ["c01"]
+    found = story.verdict()
+    assert (found.reason, int(found.code)) == ("Deleting", 1)
+    assert found.message == (
+        "the workload is being deleted, and waits for its works (cascadeDeletionPolicy Foreground): "
+        "1 still there, c01 (its agent is deleting what it applied, and holds the work by its "
+        "finalizer)"
+    )
+    account = explain_rollout(look(story.hub, story.clock.now()), WEB)
+    assert account is not None
+    assert (account.wait.reason, account.done) == ("Deleting", False)
+    assert account.message == found.message

@@ -66,6 +66,33 @@ def test_a_retry_gives_failed_clusters_another_attempt_within_the_limit() -> Non
     assert story.message == "2 clusters succeeded, 1 failed within budget"
 
 
+def test_each_attempt_after_the_first_reaches_the_agent_by_a_label() -> None:
+    """OCM's agents look again where the spec or a label changes: annotations alone do not wake them."""
+    strategy = make.progressive(maxConcurrency=1, progressDeadline="5m", maxFailures=3)
+    refused = {"defaults": {"outcome": "failApply"}}
+    story = Story([*make.fleet(1), make.workload(strategy=strategy)], refused).end()
+
+    def attempt() -> str | None:
+        found: str | None = story.works()["c00"]["metadata"]["labels"].get(names.ATTEMPT)
+        return found
+
+    assert attempt() is None
+    found = []
+    for token in ("1", "2"):
+        story.annotate(names.RETRY, token)
+        story.settle()
+        found.append(attempt())
+        story.end()
+    assert None not in found
+    assert found[0] != found[1]
+    assert attempt() == found[1]
+
+    ref = Ref(MANIFEST_WORK, f"c00/{story.works()['c00']['metadata']['name']}")
+    story.hub.patch(ref, {"metadata": {"labels": {names.ATTEMPT: None}}})
+    story.end()
+    assert attempt() is None, "it is nothing that a work is supposed to have"
+
+
 def test_the_same_retry_is_not_done_twice() -> None:
     strategy = make.progressive(maxConcurrency=1, progressDeadline="5m", maxFailures=3)
     story = Story(

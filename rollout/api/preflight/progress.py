@@ -16,6 +16,9 @@ from rollout.model.kinds import Obj
 from rollout.model.names import COMPLETE, DEGRADED, PROGRESSING
 
 _WELL_KNOWN = {("batch", "Job"), ("", "Pod")}  # for which WellKnownConditions gives Complete
+_ROLLED_OUT = {("apps", kind) for kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet")}
+"""Their controllers say in status.observedGeneration of which generation the status is."""
+_GUARD = "object.?status.?observedGeneration.orValue(0) >= object.metadata.generation"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,14 @@ def _other_rules(item: Item, rules: list[Rule]) -> Iterator[Finding]:
             "watch it on the manifest that matters most, or spread the manifests over several "
             "objects",
         )
+    for rule in degraded:
+        if any((m.group, m.kind) in _ROLLED_OUT for m in rule.manifests) and _is_unguarded(rule):
+            yield item.warning(
+                f"{rule.path}.celExpressions",
+                "Degraded does not ask for observedGeneration: right after a change the agent "
+                "evaluates what is said of the object as it was, so a good fix can count as failed",
+                f"put in front of it: {_GUARD} && ...",
+            )
     for rule in rules:
         if rule.condition == COMPLETE and rule.reports:
             yield item.warning(
@@ -127,6 +138,10 @@ def _other_rules(item: Item, rules: list[Rule]) -> Iterator[Finding]:
                 "once Complete is True the agent applies no later change of this template",
                 "leave the rule out where the template will change",
             )
+
+
+def _is_unguarded(rule: Rule) -> bool:
+    return not any("observedGeneration" in expression for expression in rule.expressions)
 
 
 def _strategies(item: Item, template: Obj, path: str) -> Iterator[Finding]:

@@ -58,6 +58,8 @@ class Subject:
     ``works`` are all of the add-on in its cluster's namespace. ``default_template`` is that of the
     add-on's default configuration. ``is_held``: works are neither written nor removed for now;
     ``is_current``: the objects that its status names are still of the revisions that it names.
+    ``refused``: what the server said to a work that it would not have; ``retry_at``: none is written
+    before then.
     """
 
     addon: ClusterAddOn
@@ -69,6 +71,8 @@ class Subject:
     cluster_is_silent: bool = False
     is_held: bool = False
     is_current: bool = True
+    refused: str = ""
+    retry_at: datetime | None = None
 
 
 @dataclass(slots=True)
@@ -127,6 +131,9 @@ class _Pass:
             return
         self._deploy(found)
         self._hook(found)
+        if self.subject.retry_at is not None:
+            self.outcome.works.clear()
+            self.outcome.gone.clear()
         self._probe(found)
 
     # -- what it says --------------------------------------------------------------------------
@@ -197,10 +204,10 @@ class _Pass:
         if found is not None:
             self._say_available(found)
 
-    def _say_rendered(self, error: str) -> None:
+    def _say_rendered(self, error: str, reason: str = "RenderFailed") -> None:
         """Which revision this is about: a failure counts for no other (row T22)."""
         revision = content_of(in_order(self.addon.desired))
-        reason = "RenderFailed" if error else "Rendered"
+        reason = reason if error else "Rendered"
         text = f"{revision}: {error}" if error else revision
         self._say(Condition(names.RENDERED, "False" if error else "True", reason, text))
 
@@ -247,12 +254,16 @@ class _Pass:
                 self.outcome.gone.append(Delete(ref, work.uid, cluster=work.cluster))
 
     def _apply(self, filled: Sequence[Filled], parts: Parts, annotations: dict[str, str]) -> None:
-        strict = self.subject.strict
         for each in filled:
-            write = written(each, parts, self.addon, annotations, strict=strict)
+            write = written(each, parts, self.addon, annotations)
             if write is not None:
                 self.outcome.works.append(write)
         self._applied([each.before for each in filled])
+        refused = self.subject.refused
+        if refused:
+            self._fail(f"failed to apply manifestWork: {refused}")
+            if self.subject.strict:
+                self._say_rendered(refused, "WorkRefused")
 
     def _applied(self, works: Sequence[AgentWork | None]) -> None:
         """What the works say of having been applied: the last one in ``ocm``, else the worst (row T11)."""
@@ -283,7 +294,7 @@ class _Pass:
             return
         name = hook_name(self.addon.name)
         before = next((w for w in subject.works if w.name == name), None)
-        write = hooks.hook_write(marked, before, self.addon, strict=strict)
+        write = hooks.hook_write(marked, before, self.addon)
         if write is not None:
             self.outcome.works.append(write)
         self._applied([before])

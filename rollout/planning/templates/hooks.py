@@ -52,9 +52,7 @@ def without_deprecated(finalizers: Sequence[str]) -> list[str]:
     return [item for item in finalizers if item not in _DEPRECATED]
 
 
-def hook_write(
-    hooks: Sequence[Obj], before: AgentWork | None, addon: ClusterAddOn, *, strict: bool
-) -> Write | None:
+def hook_write(hooks: Sequence[Obj], before: AgentWork | None, addon: ClusterAddOn) -> Write | None:
     """The write that brings the hooks to the cluster; None where they are there."""
     configs = [
         {
@@ -66,7 +64,7 @@ def hook_write(
         for obj in hooks
     ]
     filled = Filled(hook_name(addon.name), list(hooks), before)
-    return written(filled, Parts(configs), addon, {}, strict=strict)
+    return written(filled, Parts(configs), addon, {})
 
 
 def completed(addon: ClusterAddOn, hooks: Sequence[Obj], work: AgentWork | None) -> Condition:

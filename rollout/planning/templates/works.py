@@ -21,7 +21,6 @@ from rollout.planning.templates.render import group_of, name_of
 ROOM = 409_600
 """Bytes of encoded manifests that a work holds: 80 % of what the reference lets a work have."""
 _SMALL_NUMBERS = (128, 16_384, 2_097_152)
-_OTHER_VERSION = f"{MANAGED_CLUSTER_ADDON.group}/v1beta1"
 
 Identity = tuple[str, str, str, str]
 
@@ -168,16 +167,14 @@ def annotations_of(addon: ClusterAddOn) -> dict[str, str]:
     return {names.CONFIG_SPEC_HASH: go_json(dict(hashes))} if addon.references else {}
 
 
-def written(
-    filled: Filled, parts: Parts, addon: ClusterAddOn, annotations: Obj, *, strict: bool
-) -> Write | None:
+def written(filled: Filled, parts: Parts, addon: ClusterAddOn, annotations: Obj) -> Write | None:
     """The write that makes the work what it is to be; None where it is."""
     spec: Obj = {"workload": {"manifests": filled.manifests}}
     for field, value in zip(("manifestConfigs", "deleteOption", "executor"), parts, strict=True):
         if value:
             spec[field] = value
     owner = {
-        "apiVersion": MANAGED_CLUSTER_ADDON.api_version if strict else _OTHER_VERSION,
+        "apiVersion": MANAGED_CLUSTER_ADDON.api_version,
         "kind": MANAGED_CLUSTER_ADDON.name,
         "name": addon.name,
         "uid": addon.uid,
