@@ -10,12 +10,12 @@ from rollout.fleet.fleet import Fleet
 from rollout.fleet.versions import Versions
 from rollout.model.kinds import (
     CLUSTER_SET_BINDING,
-    CONFIG_MAP,
-    CONTROLLER_REVISION,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Ref,
     ref_of,
 )
@@ -79,7 +79,7 @@ def around(world: World, number: int) -> None:
     for ref in (*refs, Ref(PLACEMENT, f"{space}/p")):
         world.hub.delete(ref)
     world.on(30)
-    for kind in (CONFIG_MAP, CONTROLLER_REVISION, PLACEMENT_DECISION):  # as the garbage collector
+    for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION, PLACEMENT_DECISION):  # as the garbage collector
         for obj in world.hub.list(kind, space).items:
             world.hub.delete(ref_of(kind, obj))
     world.hub.delete(binding)

@@ -50,6 +50,20 @@ _OF_STEPS: tuple[Mutant, ...] = (
         focus="operations",
     ),
     fault(
+        "S19",
+        "an empty group is passed",
+        (
+            STAGES,
+            "if str(ref) in selection.may_be_empty:",
+            "if has_group or ref.name in selection.named:",
+        ),
+    ),
+    fault(
+        "S19",
+        "every decision counts",
+        ("fleet.selections", "if self.quiet_until is None or not", "if True or not"),
+    ),
+    fault(
         "S16",
         "nobody is everybody",
         (

@@ -37,6 +37,18 @@ _OF_HOLDS: tuple[Mutant, ...] = (
     ),
 )
 
+_OF_WAIVERS: tuple[Mutant, ...] = (
+    fault(
+        "S20",
+        "a waiver is for ever",
+        (
+            "planning.record",
+            "mine = self.revision\n        return frozenset(",
+            "return frozenset(waivers)\n        return frozenset(",
+        ),
+    ),
+)
+
 _OF_GATES: tuple[Mutant, ...] = (
     fault(
         "S14",
@@ -190,4 +202,4 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
     )
 )
 
-OF_PEOPLE = (*_OF_HOLDS, *_OF_GATES, *_OF_ROLLBACKS)
+OF_PEOPLE = (*_OF_HOLDS, *_OF_WAIVERS, *_OF_GATES, *_OF_ROLLBACKS)

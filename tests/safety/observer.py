@@ -13,9 +13,9 @@ from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
-    CONFIG_MAP,
     MANIFEST_WORK,
     PLACEMENT_DECISION,
+    ROLLOUT_RECORD,
     Kind,
     Obj,
     Ref,
@@ -69,7 +69,7 @@ class Judge:
         self._outages: list[Span] = []
         self._brings = False  # what goes out just now brings something to a cluster
         self._pages: dict[Ref, Obj] = {}
-        for kind in (subject.carrier, CONFIG_MAP):
+        for kind in (subject.carrier, ROLLOUT_RECORD):
             self.hub.watch(kind, 0, self._saw)
 
     def blame(self, promise: str, message: str) -> None:
@@ -240,7 +240,7 @@ class Judge:
 
     def _saw(self, event: Event) -> None:
         """A change of the hub, by anybody."""
-        if event.ref.kind is CONFIG_MAP:
+        if event.ref.kind is ROLLOUT_RECORD:
             self._saw_page(event)
             return
         obj, cluster = event.obj, event.ref.namespace

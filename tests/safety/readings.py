@@ -82,6 +82,15 @@ class Readings:
         return self.quiet_until is not None
 
     @property
+    def may_be_half(self) -> bool:
+        """Whether that keeps everybody waiting: an earlier stage may be to come, or somebody leaves."""
+        terms = self.terms
+        if not self.is_unquiet or terms is None:
+            return False
+        is_ordered = terms.kind == "ProgressivePerGroup" or bool(terms.mandatory)
+        return bool(self.unnamed) or (is_ordered and terms.kind != "All")
+
+    @property
     def selected(self) -> set[str]:
         return {c for members in (self.groups or {}).values() for c in members}
 
