@@ -16,6 +16,7 @@ from rollout.model.kinds import (
     Ref,
     kind_by_resource,
 )
+from rollout.planning.policy import DEFAULT
 from rollout.planning.record import page_ref, record_id
 from tests import make
 from tests.addons import (
@@ -32,6 +33,9 @@ from tests.addons import (
     progressive,
     refer,
 )
+
+HOME = DEFAULT.namespace
+"""Where the records of add-ons lie: the controller's own namespace."""
 
 
 def canary(**notes: str) -> Rig:
@@ -123,11 +127,11 @@ def test_an_own_configuration_that_is_missing_fails_its_cluster_alone() -> None:
     assert rig.halted() == ("False", "CompleteWithFailures")
 
 
-def test_records_lie_in_the_placements_namespace_and_go_with_the_placement() -> None:
+def test_records_lie_in_the_controllers_namespace_and_go_with_the_placement() -> None:
     rig = canary()
 
     def records() -> list[Obj]:
-        found = rig.hub.list(ROLLOUT_RECORD, "default").items
+        found = rig.hub.list(ROLLOUT_RECORD, HOME).items
         return [o for o in found if names.RECORD_LABEL in (o["metadata"].get("labels") or {})]
 
     assert records()
@@ -145,13 +149,13 @@ def test_records_lie_in_the_placements_namespace_and_go_with_the_placement() -> 
 
 def test_a_record_that_an_earlier_addon_left_is_replaced_by_the_engine() -> None:
     """To create it under the same name is refused until it is collected, and nothing is told before."""
-    ref = page_ref("default", record_id(CMA, "default/p"), 0)
+    ref = page_ref(HOME, record_id(CMA, "default/p"), 0)
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME, "uid": "of-the-earlier"}
     left = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
+        "apiVersion": ROLLOUT_RECORD.api_version,
+        "kind": ROLLOUT_RECORD.name,
         "metadata": {
-            **make.meta(ref.name, "default"),
+            **make.meta(ref.name, HOME),
             "annotations": {names.OWNER: CMA.key, names.RECORD_PLACEMENT: "default/p"},
             "ownerReferences": [owner],
         },

@@ -218,14 +218,12 @@ def test_a_work_belongs_to_the_workload_that_its_annotation_or_label_names() -> 
     assert workload(d).clusters == ["a", "b"]
 
 
-def test_a_work_that_is_given_to_another_workload_leaves_the_first() -> None:
+def test_a_work_that_names_another_owner_stays_with_its_own() -> None:
     d = desk("a", extra=(make.work("a"),))
     d.edit({"metadata": {"labels": {names.WORK_OWNER_LABEL: "default.api"}}}, name_of(d, "a"))
 
-    assert workload(d).clusters == []
-    other = d.fleet.workload("default/api", d.clock.now())
-    assert other is not None
-    assert other.clusters == ["a"]
+    assert workload(d).clusters == ["a"]
+    assert d.fleet.workload("default/api", d.clock.now()) is None
 
 
 @pytest.mark.parametrize(

@@ -133,13 +133,19 @@ def test_an_object_of_unexpected_shape_is_read_as_it_is(text: bytes) -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        (path_of(ROLLOUT_RECORD), "/api/v1/configmaps"),
-        (path_of(ROLLOUT_RECORD, "ns", "a"), "/api/v1/namespaces/ns/configmaps/a"),
+        (path_of(ROLLOUT_RECORD), "/apis/rollout-engine.io/v1alpha1/rolloutrecords"),
+        (
+            path_of(ROLLOUT_RECORD, "ns", "a"),
+            "/apis/rollout-engine.io/v1alpha1/namespaces/ns/rolloutrecords/a",
+        ),
         (
             path_of(MANAGED_CLUSTER, None, "c1", "status"),
             "/apis/cluster.open-cluster-management.io/v1/managedclusters/c1/status",
         ),
-        (path_of(ROLLOUT_RECORD, "ns", "../x?y"), "/api/v1/namespaces/ns/configmaps/..%2Fx%3Fy"),
+        (
+            path_of(ROLLOUT_RECORD, "ns", "../x?y"),
+            "/apis/rollout-engine.io/v1alpha1/namespaces/ns/rolloutrecords/..%2Fx%3Fy",
+        ),
     ],
 )
 def test_paths_are_those_of_the_api(path: str, expected: str) -> None:

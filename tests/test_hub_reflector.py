@@ -44,7 +44,12 @@ def hub(facade: Facade, tmp_path: Path) -> Iterator[KubeHub]:
 
 def page(name: str, version: int, **fields: Any) -> Obj:
     meta = {"namespace": "ns", "name": name, "resourceVersion": str(version), "uid": f"uid-{name}"}
-    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, **fields}
+    return {
+        "apiVersion": ROLLOUT_RECORD.api_version,
+        "kind": ROLLOUT_RECORD.name,
+        "metadata": meta,
+        **fields,
+    }
 
 
 def added(name: str, version: int) -> bytes:
@@ -72,7 +77,8 @@ def test_a_watch_asks_for_bookmarks_an_end_and_only_what_is_ours(
     facade: Facade, hub: KubeHub
 ) -> None:
     facade.script("watch", stream(then="hang"))
-    _, end = listen(hub)
+    ear = Ear()
+    end = hub.watch(LEASE, 10, ear, ear.expired.set)
     eventually("it asks", lambda: facade.count("watch") == 1)
     end()
 
@@ -80,7 +86,7 @@ def test_a_watch_asks_for_bookmarks_an_end_and_only_what_is_ours(
     assert query["resourceVersion"] == "10"
     assert (query["watch"], query["allowWatchBookmarks"]) == ("true", "true")
     assert 300 <= int(query["timeoutSeconds"]) <= 600
-    assert query["labelSelector"] == RECORD_LABEL
+    assert query["labelSelector"] == "our/label"
 
 
 def test_lists_of_all_namespaces_show_only_what_is_ours_and_those_of_one_show_all(

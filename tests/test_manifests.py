@@ -172,7 +172,10 @@ def test_a_hub_that_has_ocms_definitions_gets_those_of_our_own_kinds_alone(
     found = {obj["metadata"]["name"] for obj in of_kind(standalone, "CustomResourceDefinition")}
     assert found == ours
     assert {obj["metadata"]["name"] for obj in of_kind(on_ocm, "CustomResourceDefinition")} == own
-    assert own == {"approvals.rollout-engine.io", "freezes.rollout-engine.io"}
+    assert own == {
+        f"{plural}.rollout-engine.io"
+        for plural in ("approvals", "freezes", "rolloutrecords", "rolloutrevisions")
+    }
 
 
 @pytest.mark.parametrize(("folder", "schedules"), [("standalone", True), ("on-ocm", False)])

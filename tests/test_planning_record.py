@@ -144,7 +144,7 @@ def test_a_page_can_be_read_by_a_person() -> None:
 def test_a_page_lies_beside_its_workload_and_goes_with_it() -> None:
     obj = page(3, {})
 
-    assert (obj["kind"], obj["metadata"]["namespace"]) == ("ConfigMap", "apps")
+    assert (obj["kind"], obj["metadata"]["namespace"]) == ("RolloutRecord", "apps")
     assert obj["metadata"]["name"] == f"rollout-record-{RID}-3"
     assert obj["metadata"]["labels"] == {names.RECORD_LABEL: RID}
     assert obj["metadata"]["annotations"] == {

@@ -27,11 +27,11 @@ def test_what_was_kept_is_read_back() -> None:
     assert found.template == make.template()
 
 
-def test_it_is_a_controller_revision_beside_its_owner() -> None:
+def test_it_is_a_rollout_revision_beside_its_owner() -> None:
     ref, obj = kept()
 
     assert (ref.kind, ref.namespace) == (ROLLOUT_REVISION, "default")
-    assert (obj["apiVersion"], obj["kind"]) == ("apps/v1", "ControllerRevision")
+    assert (obj["apiVersion"], obj["kind"]) == ("rollout-engine.io/v1alpha1", "RolloutRevision")
     (owner,) = obj["metadata"]["ownerReferences"]
     assert (owner["kind"], owner["name"], owner["uid"]) == ("ManifestWorkReplicaSet", "web", "u-1")
     assert owner["blockOwnerDeletion"] is False
@@ -64,9 +64,9 @@ def test_what_is_not_ours_is_no_revision(spoilt: Obj) -> None:
     assert read_revision({**obj, "metadata": {**obj["metadata"], **spoilt}}) is None
 
 
-@pytest.mark.parametrize("data", [None, "text", []])
-def test_a_revision_without_a_template_is_none(data: object) -> None:
-    assert read_revision({**kept()[1], "data": data}) is None
+@pytest.mark.parametrize("template", [None, "text", []])
+def test_a_revision_without_a_template_is_none(template: object) -> None:
+    assert read_revision({**kept()[1], "template": template}) is None
 
 
 def test_a_number_that_is_none_counts_as_the_oldest() -> None:

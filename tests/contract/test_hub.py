@@ -15,6 +15,7 @@ from rollout.hub.faults import FaultyHub, RandomFaults, Rates
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.kinds import (
+    LEASE,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     ROLLOUT_RECORD,
@@ -91,10 +92,11 @@ def test_a_new_object_gets_identity_version_generation_and_time(
     assert hub.get(WORK) == stored
 
 
-def test_a_kind_without_a_status_subresource_has_no_generation(hub: EmbeddedHub) -> None:
-    hub.create(MAP, {"data": {"a": "1"}})
+def test_a_kind_of_kubernetes_own_without_a_status_has_no_generation(hub: EmbeddedHub) -> None:
+    lease = Ref(LEASE, "ns/a")
+    hub.create(lease, {"spec": {"holderIdentity": "a"}})
 
-    assert "generation" not in hub.patch(MAP, {"data": {"a": "2"}})["metadata"]
+    assert "generation" not in hub.patch(lease, {"spec": {"holderIdentity": "b"}})["metadata"]
 
 
 def test_the_same_writes_give_the_same_uids_in_every_run_and_no_two_are_alike(make: Make) -> None:

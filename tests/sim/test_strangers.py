@@ -40,7 +40,7 @@ def test_a_template_of_theirs_is_never_restored() -> None:
     story.settle()
     assert story.versions()["c02"] == "1"
 
-    copied(story, ROLLOUT_REVISION, kept, revision=1, data=make.template("666"))
+    copied(story, ROLLOUT_REVISION, kept, revision=1, template=make.template("666"))
     story.hub.delete(ref_of(MANIFEST_WORK, story.works()["c02"]))
     story.on(5 * SEC)
 
@@ -53,7 +53,7 @@ def test_a_kept_template_that_was_altered_is_none() -> None:
     story.template(make.template("2"))
     story.settle()
 
-    story.hub.patch(ref_of(ROLLOUT_REVISION, kept), {"data": make.template("666")})
+    story.hub.patch(ref_of(ROLLOUT_REVISION, kept), {"template": make.template("666")})
     story.hub.delete(ref_of(MANIFEST_WORK, story.works()["c02"]))
     story.on(5 * SEC)
 
