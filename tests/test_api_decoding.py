@@ -9,7 +9,7 @@ from rollout.api import decode
 from rollout.api.cluster import decode_binding, decode_cluster, decode_cluster_set, decode_score
 from rollout.api.placement import decode_decision
 from rollout.model.cluster import Cluster, ClusterSetBinding, Taint
-from rollout.model.kinds import PLACEMENT_DECISION, ROLLOUT_RECORD, Obj
+from rollout.model.kinds import CONFIG_MAP, PLACEMENT_DECISION, Obj
 from rollout.model.placement import Decision
 
 T0 = datetime(2026, 11, 21, 8, tzinfo=UTC)
@@ -221,4 +221,4 @@ def test_pages_share_the_names_of_their_clusters_and_keep_no_status() -> None:
 
 def test_a_kind_without_a_model_value_is_refused_by_name() -> None:
     with pytest.raises(ValueError, match="decode ConfigMap: no model value"):
-        decode(ROLLOUT_RECORD, {})
+        decode(CONFIG_MAP, {})

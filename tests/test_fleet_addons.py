@@ -16,7 +16,6 @@ from rollout.model.kinds import (
     Ref,
     kind_by_resource,
 )
-from rollout.planning.policy import DEFAULT
 from rollout.planning.record import page_ref, record_id
 from tests import make
 from tests.addons import (
@@ -33,9 +32,6 @@ from tests.addons import (
     progressive,
     refer,
 )
-
-HOME = DEFAULT.namespace
-"""Where the records of add-ons lie: the controller's own namespace."""
 
 
 def canary(**notes: str) -> Rig:
@@ -131,7 +127,7 @@ def test_records_lie_in_the_controllers_namespace_and_go_with_the_placement() ->
     rig = canary()
 
     def records() -> list[Obj]:
-        found = rig.hub.list(ROLLOUT_RECORD, HOME).items
+        found = rig.hub.list(ROLLOUT_RECORD, "rollout-system").items
         return [o for o in found if names.RECORD_LABEL in (o["metadata"].get("labels") or {})]
 
     assert records()
@@ -149,13 +145,13 @@ def test_records_lie_in_the_controllers_namespace_and_go_with_the_placement() ->
 
 def test_a_record_that_an_earlier_addon_left_is_replaced_by_the_engine() -> None:
     """To create it under the same name is refused until it is collected, and nothing is told before."""
-    ref = page_ref(HOME, record_id(CMA, "default/p"), 0)
+    ref = page_ref("rollout-system", record_id(CMA, "default/p"), 0)
     owner = {"apiVersion": "apps/v1", "kind": "Deployment", "name": NAME, "uid": "of-the-earlier"}
     left = {
-        "apiVersion": ROLLOUT_RECORD.api_version,
-        "kind": ROLLOUT_RECORD.name,
+        "apiVersion": "rollout-engine.io/v1alpha1",
+        "kind": "RolloutRecord",
         "metadata": {
-            **make.meta(ref.name, HOME),
+            **make.meta(ref.name, ref.namespace),
             "annotations": {names.OWNER: CMA.key, names.RECORD_PLACEMENT: "default/p"},
             "ownerReferences": [owner],
         },
@@ -211,14 +207,14 @@ def test_an_addon_made_anew_behind_the_engines_back_begins_its_own_rollout() -> 
     rig.later(MIN)
 
     uid = rig.hub.get(CMA)["metadata"]["uid"]
-    page = rig.hub.get(page_ref("default", record_id(CMA, "default/p"), 0))
+    page = rig.hub.get(page_ref("rollout-system", record_id(CMA, "default/p"), 0))
     assert [owner["uid"] for owner in page["metadata"]["ownerReferences"]] == [uid]
     assert rig.installed() == ["c0", "c1"]
     assert rig.cluster("c0")["metadata"]["annotations"][names.INSTALLED_BY] == uid
     version = page["metadata"]["resourceVersion"]
     rig.later(60 * MIN)
     assert (
-        rig.hub.get(page_ref("default", record_id(CMA, "default/p"), 0))["metadata"][
+        rig.hub.get(page_ref("rollout-system", record_id(CMA, "default/p"), 0))["metadata"][
             "resourceVersion"
         ]
         == version

@@ -151,13 +151,25 @@ def test_a_placement_that_changed_in_nothing_that_selects_concerns_nobody() -> N
     assert heard.tell(decided_now, Change.MODIFIED, generation=2) == {WEB_STRING}
 
 
-def test_a_work_concerns_its_owner_whoever_else_it_names_later() -> None:
+def test_a_work_that_names_another_owner_still_concerns_its_own_alone() -> None:
     heard = Heard()
     heard.tell(make.workload())
 
     assert heard.tell(make.work("c1")) == {WEB_STRING}
     assert heard.tell(make.work("c1", "default.api"), Change.MODIFIED) == {WEB_STRING}
     assert heard.tell(make.work("c1", "default.api"), Change.DELETED) == {WEB_STRING}
+
+
+def test_a_work_of_an_owner_that_is_gone_concerns_whom_it_names_then() -> None:
+    heard = Heard()
+    heard.tell(make.workload())
+    heard.tell(make.work("c1"))
+    heard.tell(make.workload(), Change.DELETED)
+
+    assert heard.tell(make.work("c1", "default.api"), Change.MODIFIED) == {
+        WEB_STRING,
+        "ManifestWorkReplicaSet default/api",
+    }
 
 
 @pytest.mark.parametrize("owner", ["", "nodots"])
@@ -311,9 +323,7 @@ def deleted_when_done() -> tuple[Desk, list[Obj]]:
     for page in pages:
         meta = {k: v for k, v in page["metadata"].items() if k not in ("uid", "resourceVersion")}
         theirs = {**meta["ownerReferences"][0], "kind": "Deployment", "apiVersion": "apps/v1"}
-        left.append(
-            {**page, "kind": "RolloutRecord", "metadata": {**meta, "ownerReferences": [theirs]}}
-        )
+        left.append({**page, "metadata": {**meta, "ownerReferences": [theirs]}})
     return d, left
 
 

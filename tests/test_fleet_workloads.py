@@ -9,6 +9,7 @@ from rollout.fleet.workloads import Workload
 from rollout.model import names
 from rollout.model.intents import read_intents
 from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, PLACEMENT_DECISION, Obj, Ref, ref_of
+from rollout.planning.documents import work_name
 from tests import make
 from tests.sim.desk import SEC, WEB, Desk, decided, redecide
 
@@ -218,12 +219,33 @@ def test_a_work_belongs_to_the_workload_that_its_annotation_or_label_names() -> 
     assert workload(d).clusters == ["a", "b"]
 
 
-def test_a_work_that_names_another_owner_stays_with_its_own() -> None:
-    d = desk("a", extra=(make.work("a"),))
+def test_a_work_that_is_labelled_as_another_workloads_stays_with_its_own_and_is_put_right() -> None:
+    d = desk("a", extra=(make.work("a"),)).converge()
     d.edit({"metadata": {"labels": {names.WORK_OWNER_LABEL: "default.api"}}}, name_of(d, "a"))
 
     assert workload(d).clusters == ["a"]
     assert d.fleet.workload("default/api", d.clock.now()) is None
+    assert [note.reason for note in d.plan().notes] == ["WorkRepaired"]
+    d.converge()
+    (work,) = d.works().values()
+    assert work["metadata"]["labels"][names.WORK_OWNER_LABEL] == "default.web"
+
+
+def test_a_work_of_our_name_is_its_workloads_whatever_it_says_of_itself() -> None:
+    """Also where it was seen before its workload, and names another one that exists."""
+    lying = {names.OWNER: "default/api"}
+    mine = make.work("a", "default.api", annotations=lying)
+    mine["metadata"]["name"] = work_name("default/web")
+    other = make.workload("api")
+    d = Desk([*decided("a"), mine, other, make.workload()])
+
+    assert workload(d).clusters == ["a"]
+    api = d.fleet.workload("default/api", d.clock.now())
+    assert api is not None
+    assert api.clusters == []
+    d.converge()
+    (work,) = (w for w in d.works().values() if w["metadata"]["name"] == work_name("default/web"))
+    assert work["metadata"]["annotations"][names.OWNER] == "default/web"
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.faults import Delivery, Fault, FaultyHub, RandomFaults, Rates
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Event
-from rollout.model.kinds import ROLLOUT_RECORD, Kind, Obj, Ref
+from rollout.model.kinds import CONFIG_MAP, Kind, Obj, Ref
 
-A = Ref(ROLLOUT_RECORD, "ns/a")
+A = Ref(CONFIG_MAP, "ns/a")
 
 
 class Script:
@@ -55,7 +55,7 @@ def test_a_write_fails_before_it_is_done_or_is_done_and_seems_to_fail(
     inner.create(A, {"data": {"n": "0"}})
 
     for write in (
-        lambda: hub.create(Ref(ROLLOUT_RECORD, "ns/b"), {}),
+        lambda: hub.create(Ref(CONFIG_MAP, "ns/b"), {}),
         lambda: put(hub, 1),
         lambda: hub.patch_status(A, {"data": {"n": "2"}}),
         lambda: hub.replace(A, {"data": {"n": "3"}}),
@@ -64,7 +64,7 @@ def test_a_write_fails_before_it_is_done_or_is_done_and_seems_to_fail(
         with pytest.raises(error):
             write()
 
-    assert inner.list(ROLLOUT_RECORD).version == (6 if written else 1)
+    assert inner.list(CONFIG_MAP).version == (6 if written else 1)
 
 
 def test_a_lost_write_that_was_refused_says_why() -> None:
@@ -80,14 +80,14 @@ def test_a_read_is_throttled_or_unavailable(fault: Fault) -> None:
     with pytest.raises(error):
         hub.get(A)
     with pytest.raises(error):
-        hub.list(ROLLOUT_RECORD)
-    assert hub.list(ROLLOUT_RECORD).items == ()
+        hub.list(CONFIG_MAP)
+    assert hub.list(CONFIG_MAP).items == ()
 
 
 def test_a_repeated_event_comes_twice_and_a_rewound_watch_tells_the_last_ones_again() -> None:
     heard: list[int] = []
     hub = FaultyHub(memory(), Script(events=[None, Delivery.REPEAT, Delivery.REWIND]))
-    hub.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version))
+    hub.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version))
 
     hub.create(A, {})
     put(hub, 1)
@@ -100,7 +100,7 @@ def test_a_repeated_event_comes_twice_and_a_rewound_watch_tells_the_last_ones_ag
 def test_held_events_and_all_after_them_wait_for_release_in_order() -> None:
     heard: list[int] = []
     hub = FaultyHub(memory(), Script(events=[None, Delivery.HOLD]))
-    hub.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version))
+    hub.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version))
     hub.create(A, {})
     put(hub, 1)
     put(hub, 2)
@@ -120,7 +120,7 @@ def test_what_is_written_during_a_release_comes_after_what_was_held() -> None:
         if event.version == 1:
             put(hub, 9)
 
-    hub.watch(ROLLOUT_RECORD, 0, answer)
+    hub.watch(CONFIG_MAP, 0, answer)
     hub.create(A, {})
     put(hub, 1)
     hub.release()
@@ -134,11 +134,9 @@ def test_a_cut_watch_is_silent_until_release_says_that_it_has_expired() -> None:
 
     def again() -> None:
         heard.append(0)
-        hub.watch(
-            ROLLOUT_RECORD, hub.list(ROLLOUT_RECORD).version, lambda e: heard.append(e.version)
-        )
+        hub.watch(CONFIG_MAP, hub.list(CONFIG_MAP).version, lambda e: heard.append(e.version))
 
-    hub.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version), again)
+    hub.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version), again)
     hub.create(A, {})
     put(hub, 1)
     put(hub, 2)
@@ -154,7 +152,7 @@ def test_a_cut_watch_is_silent_until_release_says_that_it_has_expired() -> None:
 def test_a_watch_that_cannot_be_told_of_a_cut_is_held_instead() -> None:
     heard: list[int] = []
     hub = FaultyHub(memory(), Script(events=[Delivery.CUT]))
-    hub.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version))
+    hub.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version))
     hub.create(A, {})
     hub.release()
 
@@ -165,7 +163,7 @@ def test_an_ended_watch_hears_nothing_of_what_was_held_or_cut() -> None:
     heard: list[int] = []
     hub = FaultyHub(memory(), Script(events=[Delivery.HOLD, Delivery.CUT]))
     ends = [
-        hub.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version), lambda: heard.append(0))
+        hub.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version), lambda: heard.append(0))
         for _ in range(2)
     ]
     hub.create(A, {})
@@ -192,10 +190,10 @@ class Follower:
             self.known[event.ref.key] = {**event.obj, "gone": event.change.value == "DELETED"}
 
     def relist(self) -> None:
-        listing = self.inner.list(ROLLOUT_RECORD)
+        listing = self.inner.list(CONFIG_MAP)
         self.known.clear()
         self.known.update({f"ns/{o['metadata']['name']}": o for o in listing.items})
-        self.hub.watch(ROLLOUT_RECORD, listing.version, self.hear, self.relist)
+        self.hub.watch(CONFIG_MAP, listing.version, self.hear, self.relist)
 
     def live(self) -> list[Obj]:
         return [
@@ -206,7 +204,7 @@ class Follower:
 
 
 def write_at_random(hub: FaultyHub, random: Random, step: int) -> None:
-    ref = Ref(ROLLOUT_RECORD, f"ns/{random.choice('abcdef')}")
+    ref = Ref(CONFIG_MAP, f"ns/{random.choice('abcdef')}")
     match random.randrange(4):
         case 0:
             hub.delete(ref)
@@ -236,7 +234,7 @@ def test_under_random_faults_a_client_that_lists_again_ends_with_the_truth(seed:
         pass
 
     assert refused > 30
-    truth = inner.list(ROLLOUT_RECORD).items
+    truth = inner.list(CONFIG_MAP).items
     assert sorted(map(repr, client.live())) == sorted(map(repr, truth))
 
 

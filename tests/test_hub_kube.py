@@ -25,7 +25,7 @@ from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_answers import error_of
 from rollout.hub.kube_session import Session, Times
-from rollout.model.kinds import MANIFEST_WORK, ROLLOUT_RECORD, Ref
+from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, Ref
 from tests.kube.contract import WORK, work
 from tests.kube.facade import Act, Facade, cut, delay, facade, refusal, refuse, say, serving
 
@@ -238,15 +238,15 @@ def test_a_kind_that_is_not_served_says_what_to_install(facade: Facade, hub: Kub
 def test_a_closed_hub_answers_nothing_and_leaves_no_thread(facade: Facade, tmp_path: Path) -> None:
     before = threading.active_count()
     hub = KubeHub(Access(str(facade.kubeconfig(tmp_path))))
-    hub.watch(ROLLOUT_RECORD, 0, lambda event: None)
-    hub.list(ROLLOUT_RECORD)
+    hub.watch(CONFIG_MAP, 0, lambda event: None)
+    hub.list(CONFIG_MAP)
     hub.close()
     hub.close()
 
     assert threading.active_count() == before
     with pytest.raises(Unavailable):
         hub.get(WORK)
-    hub.watch(ROLLOUT_RECORD, 0, lambda event: None)()
+    hub.watch(CONFIG_MAP, 0, lambda event: None)()
 
 
 def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:

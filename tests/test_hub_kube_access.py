@@ -10,7 +10,7 @@ from rollout.errors import ConfigError
 from rollout.hub import kube_access
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
-from rollout.model.kinds import ROLLOUT_RECORD
+from rollout.model.kinds import CONFIG_MAP
 from tests.kube.contract import MAP
 from tests.kube.facade import Facade, facade, refuse, serving
 
@@ -19,7 +19,7 @@ __all__ = ["facade"]  # fixtures
 
 def test_a_token_goes_with_every_request(facade: Facade, tmp_path: Path) -> None:
     hub = KubeHub(Access(str(facade.kubeconfig(tmp_path, token="abc"))))
-    hub.list(ROLLOUT_RECORD)
+    hub.list(CONFIG_MAP)
     hub.create(MAP, {"data": {}})
     hub.close()
 
@@ -45,7 +45,7 @@ def test_a_token_that_ran_out_is_renewed_by_its_plugin_and_the_request_repeated(
     )
     path.write_text(path.read_text().replace("user: {}", f"user: {user}"))
     hub = KubeHub(Access(str(path)))
-    hub.list(ROLLOUT_RECORD)
+    hub.list(CONFIG_MAP)
     first = facade.asked[-1].headers["Authorization"]
     time.sleep(1.05)  # noqa: TID251  a plugin is not run twice in a second
     facade.script("create", refuse(401, "Unauthorized"))
@@ -127,7 +127,7 @@ def test_requests_go_through_a_proxy_that_the_kubeconfig_names(tmp_path: Path) -
         )
         path.write_text(text)
         hub = KubeHub(Access(str(path)))
-        assert hub.list(ROLLOUT_RECORD).items == ()
+        assert hub.list(CONFIG_MAP).items == ()
         hub.close()
 
         assert proxy.asked[-1].headers["Host"] == "hub.invalid"

@@ -7,13 +7,7 @@ import pytest
 from rollout.errors import Expired
 from rollout.hub.kube_answers import error_of
 from rollout.hub.kube_objects import Payloads, Reader, path_of
-from rollout.model.kinds import (
-    MANAGED_CLUSTER,
-    MANIFEST_WORK,
-    PLACEMENT_DECISION,
-    ROLLOUT_RECORD,
-    Obj,
-)
+from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANIFEST_WORK, PLACEMENT_DECISION, Obj
 
 
 def test_equal_payloads_are_one_object_and_bounded() -> None:
@@ -133,19 +127,13 @@ def test_an_object_of_unexpected_shape_is_read_as_it_is(text: bytes) -> None:
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        (path_of(ROLLOUT_RECORD), "/apis/rollout-engine.io/v1alpha1/rolloutrecords"),
-        (
-            path_of(ROLLOUT_RECORD, "ns", "a"),
-            "/apis/rollout-engine.io/v1alpha1/namespaces/ns/rolloutrecords/a",
-        ),
+        (path_of(CONFIG_MAP), "/api/v1/configmaps"),
+        (path_of(CONFIG_MAP, "ns", "a"), "/api/v1/namespaces/ns/configmaps/a"),
         (
             path_of(MANAGED_CLUSTER, None, "c1", "status"),
             "/apis/cluster.open-cluster-management.io/v1/managedclusters/c1/status",
         ),
-        (
-            path_of(ROLLOUT_RECORD, "ns", "../x?y"),
-            "/apis/rollout-engine.io/v1alpha1/namespaces/ns/rolloutrecords/..%2Fx%3Fy",
-        ),
+        (path_of(CONFIG_MAP, "ns", "../x?y"), "/api/v1/namespaces/ns/configmaps/..%2Fx%3Fy"),
     ],
 )
 def test_paths_are_those_of_the_api(path: str, expected: str) -> None:

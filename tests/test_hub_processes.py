@@ -14,9 +14,9 @@ import pytest
 from rollout.clock import VirtualClock
 from rollout.errors import Conflict, Expired, Gone, Unavailable
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
+from rollout.model.kinds import CONFIG_MAP, Obj, Ref
 
-A, B = Ref(ROLLOUT_RECORD, "ns/a"), Ref(ROLLOUT_RECORD, "ns/b")
+A, B = Ref(CONFIG_MAP, "ns/a"), Ref(CONFIG_MAP, "ns/b")
 ROOT = Path(__file__).parents[1]
 Open = Callable[..., SqliteHub]
 
@@ -71,7 +71,7 @@ def test_a_poll_tells_watchers_what_others_wrote_in_order_with_what_they_deleted
 ) -> None:
     heard: list[tuple[str, int]] = []
     one, two = start(), start()
-    one.watch(ROLLOUT_RECORD, 0, lambda e: heard.append((e.change.value, e.version)))
+    one.watch(CONFIG_MAP, 0, lambda e: heard.append((e.change.value, e.version)))
     two.create(A, {})
     put(two, A, 1)
     two.delete(A)
@@ -85,12 +85,12 @@ def test_a_poll_tells_watchers_what_others_wrote_in_order_with_what_they_deleted
 def test_what_others_wrote_is_told_before_what_was_written_after_it(start: Open) -> None:
     heard: list[int] = []
     one, two = start(), start()
-    one.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version))
+    one.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version))
     two.create(A, {})
     one.create(B, {})
     put(two, A, 1)
     one.get(A)
-    one.watch(ROLLOUT_RECORD, 3, lambda e: heard.append(100 + e.version))
+    one.watch(CONFIG_MAP, 3, lambda e: heard.append(100 + e.version))
     put(one, A, 2)
 
     assert heard == [1, 2, 3, 4, 104]
@@ -109,7 +109,7 @@ def test_owners_are_collected_whoever_wrote_the_dependent(start: Open) -> None:
 
     one.delete(A)
 
-    assert two.list(ROLLOUT_RECORD).items == ()
+    assert two.list(CONFIG_MAP).items == ()
 
 
 def test_one_that_slept_too_long_is_told_to_list_again(start: Open) -> None:
@@ -118,11 +118,11 @@ def test_one_that_slept_too_long_is_told_to_list_again(start: Open) -> None:
     busy.create(A, {})
 
     def expired() -> None:
-        listing = sleeper.list(ROLLOUT_RECORD)
+        listing = sleeper.list(CONFIG_MAP)
         told.append(listing.items[0]["data"])
-        sleeper.watch(ROLLOUT_RECORD, listing.version, lambda e: told.append(e.version))
+        sleeper.watch(CONFIG_MAP, listing.version, lambda e: told.append(e.version))
 
-    sleeper.watch(ROLLOUT_RECORD, 1, lambda e: told.append(e.version), expired)
+    sleeper.watch(CONFIG_MAP, 1, lambda e: told.append(e.version), expired)
     sleeper.poll()
     for n in range(50):
         put(busy, A, n)
@@ -132,7 +132,7 @@ def test_one_that_slept_too_long_is_told_to_list_again(start: Open) -> None:
     sleeper.poll()
     assert told == [{"n": "49"}, 52]
     with pytest.raises(Expired):
-        sleeper.watch(ROLLOUT_RECORD, 1, lambda e: None)
+        sleeper.watch(CONFIG_MAP, 1, lambda e: None)
 
 
 def test_an_open_batch_of_another_is_waited_for_and_then_unavailable(start: Open) -> None:
@@ -142,7 +142,7 @@ def test_an_open_batch_of_another_is_waited_for_and_then_unavailable(start: Open
         with pytest.raises(Unavailable):
             waiter.create(B, {})
         newcomer = start(patience=0.05)
-        unseen = waiter.list(ROLLOUT_RECORD).items, newcomer.list(ROLLOUT_RECORD).items
+        unseen = waiter.list(CONFIG_MAP).items, newcomer.list(CONFIG_MAP).items
 
     assert unseen == ((), ())
     assert waiter.create(B, {})["metadata"]["resourceVersion"] == "2"
@@ -152,7 +152,7 @@ def test_a_full_disk_undoes_the_write_and_the_hub_goes_on(start: Open) -> None:
     hub = start()
     heard: list[int] = []
     hub.create(A, {"data": {"n": "0"}})
-    hub.watch(ROLLOUT_RECORD, 1, lambda e: heard.append(e.version))
+    hub.watch(CONFIG_MAP, 1, lambda e: heard.append(e.version))
     hub._database._sql.execute("PRAGMA max_page_count = 20")
 
     with pytest.raises(Unavailable, match="full"):
@@ -167,7 +167,7 @@ def test_a_commit_that_succeeded_but_seemed_to_fail_is_found_in_the_file(
 ) -> None:
     hub = start()
     heard: list[int] = []
-    hub.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version))
+    hub.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version))
     commit = hub._database.commit
 
     def interrupted() -> None:
@@ -190,14 +190,14 @@ from datetime import UTC, datetime
 from rollout.clock import VirtualClock
 from rollout.errors import Conflict
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import ROLLOUT_RECORD, Ref
+from rollout.model.kinds import CONFIG_MAP, Ref
 hub = SqliteHub(sys.argv[1], VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))
 done = conflicts = 0
 while done < int(sys.argv[2]):
-    read = hub.get(Ref(ROLLOUT_RECORD, "ns/a"))
+    read = hub.get(Ref(CONFIG_MAP, "ns/a"))
     try:
         hub.patch(
-            Ref(ROLLOUT_RECORD, "ns/a"),
+            Ref(CONFIG_MAP, "ns/a"),
             {"data": {"n": str(int(read["data"]["n"]) + 1)}},
             int(read["metadata"]["resourceVersion"]),
         )
@@ -212,7 +212,7 @@ def test_several_processes_that_add_to_one_number_lose_no_update(path: Path, sta
     hub = start(runner=True)
     hub.create(A, {"data": {"n": "0"}})
     heard: list[int] = []
-    hub.watch(ROLLOUT_RECORD, 1, lambda e: heard.append(int(e.obj["data"]["n"])))
+    hub.watch(CONFIG_MAP, 1, lambda e: heard.append(int(e.obj["data"]["n"])))
     processes = [child(ADDER, path, 60) for _ in range(3)]
     while any(p.poll() is None for p in processes):
         hub.poll()

@@ -17,9 +17,9 @@ from rollout.clock import VirtualClock
 from rollout.errors import ConfigError, Invalid, Unavailable
 from rollout.hub.database import MIGRATIONS
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import KINDS, MANIFEST_WORK, ROLLOUT_RECORD, Kind, Obj, Ref
+from rollout.model.kinds import CONFIG_MAP, KINDS, MANIFEST_WORK, Kind, Obj, Ref
 
-A, B = Ref(ROLLOUT_RECORD, "ns/a"), Ref(ROLLOUT_RECORD, "ns/b")
+A, B = Ref(CONFIG_MAP, "ns/a"), Ref(CONFIG_MAP, "ns/b")
 ROOT = Path(__file__).parents[1]
 Open = Callable[..., SqliteHub]
 
@@ -68,7 +68,7 @@ def test_a_reopened_file_has_objects_state_history_and_goes_on_counting(start: O
 
     second = start(seed="ignored")
     heard: list[int] = []
-    second.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version))
+    second.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version))
     created = second.create(B, {})
 
     third = start(seed="other", create=True)
@@ -86,7 +86,7 @@ def test_a_run_that_is_interrupted_and_reopened_gives_the_same_uids(tmp_path: Pa
             if reopen:
                 hub.close()
                 hub = SqliteHub(tmp_path / name, clock)
-            uids.append(hub.create(Ref(ROLLOUT_RECORD, f"ns/{n}"), {})["metadata"]["uid"])
+            uids.append(hub.create(Ref(CONFIG_MAP, f"ns/{n}"), {})["metadata"]["uid"])
         hub.close()
         return uids
 
@@ -100,7 +100,7 @@ def test_an_object_that_is_no_json_is_refused_alone_and_leaves_nothing(start: Op
         with pytest.raises(Invalid):
             hub.create(B, {"data": object()})
 
-    assert [o["metadata"]["name"] for o in start().list(ROLLOUT_RECORD).items] == ["a"]
+    assert [o["metadata"]["name"] for o in start().list(CONFIG_MAP).items] == ["a"]
     assert put(hub, A, 1)["metadata"]["resourceVersion"] == "2"
 
 
@@ -129,9 +129,9 @@ from datetime import UTC, datetime
 from rollout.clock import VirtualClock
 from rollout.errors import AlreadyExists
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import ROLLOUT_RECORD, MANIFEST_WORK, Ref
+from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, Ref
 hub = SqliteHub(sys.argv[1], VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)), runner=True, history=64)
-one, two = Ref(ROLLOUT_RECORD, "ns/a"), Ref(MANIFEST_WORK, "ns/a")
+one, two = Ref(CONFIG_MAP, "ns/a"), Ref(MANIFEST_WORK, "ns/a")
 count = int(hub.get_state("count") or b"0")
 if not count:
     with hub.batch():

@@ -11,8 +11,7 @@ from rollout.model.placement import Placement, Predicate
 from rollout.model.selectors import EVERYTHING
 from rollout.placement import cel, cel_frame
 from rollout.placement.cel_frame import BUDGET
-from rollout.placement.filters import predicate
-from rollout.placement.framework import Code, Cycle
+from rollout.placement.framework import Cycle
 from rollout.placement.index import ClusterIndex, Pool
 from rollout.placement.scheduler import select
 
@@ -95,7 +94,7 @@ TRUE = (
     'quantity("1Gi") == quantity("1024Mi") && quantity("1500m").compareTo(quantity("1.5")) == 0',
     'quantity(managedCluster.status.allocatable.cpu).isGreaterThan(quantity("7"))',
     'quantity("4").add(quantity("500m")).sub(1).asApproximateFloat() == 3.5',
-    'quantity("4").isInteger() && quantity("4").asInteger() == 4 && quantity("-1").sign() == -1',
+    'quantity("4").isInteger() && quantity("4").asInteger() == 4 && sign(quantity("-1")) == -1',
     'isQuantity("1Ki") && !isQuantity("1K")',
     'semver("1.2.3-rc.1").isLessThan(semver("1.2.3")) && semver("1.10.0").minor() == 10',
     'semver("1.0.0-alpha.2").compareTo(semver("1.0.0-alpha.10")) == -1 && !isSemver("v1.2.3")',
@@ -209,10 +208,14 @@ HIGH = 'managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 80
 
 def test_scores_are_read_by_name() -> None:
     assert verdict(HIGH, scores=usage()) is True
-    assert cel.program(HIGH).score_names == {"usage"}
-    assert cel.program(
-        "managedCluster.scores(managedCluster.metadata.name).size() > 0"
-    ).score_names == {"*"}
+    assert cel.score_names(HIGH) == {"usage"}
+    for text in (
+        "managedCluster.scores(managedCluster.metadata.name).size() > 0",
+        "managedCluster.scores('a' + 'b').size() > 0",
+        r"managedCluster.scores('\x61').size() > 0",
+    ):
+        assert cel.score_names(text) == {"*"}
+    assert cel.score_names("managedCluster . scores ( 'a' ).size() > 0") == {"a"}
 
 
 def test_a_missing_score_is_no_verdict() -> None:
@@ -248,14 +251,14 @@ def nested(levels: int) -> str:
 
 
 def test_an_evaluation_is_bounded_in_steps_and_no_operator_hides_that() -> None:
-    assert cel.Judge(no_scores, T0).verdict(nested(4), ALPHA) == (True, 11_110)
+    assert cel.Judge(no_scores, T0).verdict(nested(4), ALPHA) == (True, 11_111)
     assert f"more than {BUDGET} steps" in str(verdict(f"{nested(7)} || true"))
 
 
 def test_a_loop_that_repeats_much_pays_for_it() -> None:
     little, much = (f"{TEN}.all(v, {' || '.join(['v > 0'] * n)})" for n in (1, 400))
 
-    assert cel.Judge(no_scores, T0).verdict(little, ALPHA) == (True, 10)
+    assert cel.Judge(no_scores, T0).verdict(little, ALPHA) == (True, 11)
     answer, steps = cel.Judge(no_scores, T0).verdict(much, ALPHA)
     assert answer is True
     assert 300 < steps < 600
@@ -291,22 +294,6 @@ def many(count: int) -> list[Cluster]:
         Cluster(f"c{i:03}", raw={"metadata": {"name": f"c{i:03}"}, "status": {"n": i}})
         for i in range(count)
     ]
-
-
-def test_a_pass_that_takes_too_much_fails_and_does_so_however_it_was_reached(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(predicate, "PASS_BUDGET", 2500)
-    cycle, clusters = Cycle(placement_with(nested(2)), T0), many(30)  # 110 steps each
-    at_once = select(cycle, Pool.of(clusters))
-    index = ClusterIndex()
-    for cluster in clusters:
-        index.put(cluster)
-        one_by_one = select(cycle, index.pool())
-
-    assert at_once.status.code is one_by_one.status.code is Code.ERROR
-    assert at_once.status.message == one_by_one.status.message
-    assert select(cycle, Pool.of(clusters[:22])).status.code is Code.SUCCESS
 
 
 def test_failing_evaluations_are_told_with_the_expression_and_the_first_cluster() -> None:

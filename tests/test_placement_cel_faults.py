@@ -1,6 +1,7 @@
 """No expression and no value of a cluster makes an evaluation raise, or run for long."""
 
 import math
+import re
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from time import perf_counter
@@ -194,14 +195,14 @@ def test_what_goes_down_into_a_large_value_pays_for_all_of_it(use: str) -> None:
 
     begun = perf_counter()
     often = f"{HUNDRED}.all(a, {HUNDRED}.all(b, {use}))"
-    assert "it takes more than" in str(verdict(often, LARGE))
+    assert re.search("it (takes|makes) more than", str(verdict(often, LARGE)))
     assert perf_counter() - begun < 5, "it took 7 to 14 s; it takes a tenth of one now"
 
 
 def test_values_that_can_be_told_apart_at_once_are_not_paid_for() -> None:
     for use in (f"{WHOLE}.metadata.annotations != {{}}", f"'a' in {WHOLE}.metadata || true"):
         answer, steps = cel.Judge(lambda _: {}, None).verdict(use, LARGE)
-        assert (answer, steps) == (True, 0)
+        assert (answer, steps) == (True, 1)
 
 
 def test_a_value_that_holds_itself_many_times_over_is_paid_for_on_the_way() -> None:
@@ -227,13 +228,13 @@ def test_a_costly_pattern_takes_steps_for_what_it_costs(name: str) -> None:
     found = verdict(f"{HUNDRED}.all(a, {HUNDRED}.all(b, {use}))")
 
     assert "it takes more than" in str(found)
-    assert perf_counter() - begun < 30, "it took from a minute to a quarter of an hour"
+    assert perf_counter() - begun < 5, "it took from a minute to a quarter of an hour"
 
 
-def test_a_usual_pattern_costs_nothing_beside_its_text() -> None:
+def test_a_usual_pattern_costs_next_to_nothing() -> None:
     use = "managedCluster.metadata.name.matches('^(odd|even)-?[0-9]*$')"
 
-    assert cel.Judge(lambda _: {}, None).verdict(use, ODD) == (True, 0)
+    assert cel.Judge(lambda _: {}, None).verdict(use, ODD) == (True, 4)
 
 
 @pytest.mark.parametrize("maker", ["split('')", "findAll('a')", "parseJSON()"])

@@ -4,10 +4,10 @@ import pytest
 
 from rollout.model import names
 from rollout.model.kinds import (
+    CONFIG_MAP,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
     PLACEMENT,
-    ROLLOUT_RECORD,
     Ref,
 )
 from tests import make
@@ -77,7 +77,7 @@ def test_an_addon_made_by_hand_gets_its_owner_once_and_keeps_others() -> None:
     mine = cluster_addon("c0")
     rig = Rig([*fleet("c0"), addon()])
     document = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": make.meta("x", "c0")}
-    uid = rig.hub.create(Ref(ROLLOUT_RECORD, "c0/x"), document)["metadata"]["uid"]
+    uid = rig.hub.create(Ref(CONFIG_MAP, "c0/x"), document)["metadata"]["uid"]
     other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": uid, "controller": True}
     mine["metadata"]["ownerReferences"] = [other]
     rig.add(mine)

@@ -82,6 +82,15 @@ def test_clusters_that_are_late_are_counted_as_late_and_not_as_failed() -> None:
     assert found.message() == going(0, late=2)
 
 
+def test_ocm_gives_a_cluster_without_an_addon_no_slot_that_another_can_have() -> None:
+    """Nothing can be installed at a."""
+    placed = installed_at("p", strategy=progressive(maxConcurrency=1))
+    documents = [config(), cluster_addon("c1"), addon(placements=[placed], annotations=OCM)]
+    found = Rig([*fleet("a", "c1"), *documents]).refuse("a").decide(["a", "c1"])
+    found.set_addon(addon("default", placements=[placed]))
+    assert found.take_touched() == ["c1"]
+
+
 @BOTH
 def test_a_cluster_that_is_selected_no_more_keeps_what_it_was_told(profile: dict[str, str]) -> None:
     """What somebody else installed is not removed; emptied, its manager would render it anew."""

@@ -5,6 +5,7 @@ import pytest
 from rollout.model.kinds import Obj
 from rollout.model.names import DECISION_ORDER, SEMANTICS
 from rollout.model.placement import Coordinate
+from rollout.placement import screening
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
 from rollout.placement.weights import BUILTINS
 from rollout.planning.placements import PlacementPlanner
@@ -157,6 +158,52 @@ def test_failing_expressions_are_in_the_condition() -> None:
         "Succeedconfigured",
         f"{passed}; {failed}, first on a: no such key: nothere",
     )
+
+
+TEN = "[1,2,3,4,5,6,7,8,9,10]"
+HEAVY = f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, a + b + c > 0)))"
+
+
+@pytest.mark.parametrize("profile", ["strict", "ocm"])
+def test_a_placement_whose_expressions_take_too_much_is_misconfigured_and_says_how_much(
+    profile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screening, "MOST_STEPS", 5_000)
+    world = simple("a", "b", "c")
+    asked = {"rollout-engine.io/semantics": profile}
+    world.placement({}, annotations=asked)
+    world.settle()
+    world.placement({"predicates": [predicate(None, HEAVY)]}, annotations=asked)
+    world.settle()
+
+    assert world.decided() == (["a", "b", "c"] if profile == "strict" else [])
+    status, reason, message = world.condition("PlacementMisconfigured")
+    assert (status, reason) == ("True", "Misconfigured")
+    assert "steps for 3 clusters, and at most 5000 are accepted" in message
+
+
+@pytest.mark.parametrize("profile", ["strict", "ocm"])
+def test_a_placement_with_too_many_expressions_is_misconfigured(profile: str) -> None:
+    world = simple("a")
+    spec = {"predicates": [predicate(None, f"managedCluster != {n}") for n in range(2_600)]}
+    world.placement(spec, annotations={"rollout-engine.io/semantics": profile})
+    world.settle()
+
+    status, _, message = world.condition("PlacementMisconfigured")
+    assert status == "True"
+    assert "at most 64 CEL expressions in all predicates, not 2600" in message
+
+
+@pytest.mark.parametrize("profile", ["strict", "ocm"])
+def test_a_placement_that_is_decided_in_slices_is_decided_as_at_once(profile: str) -> None:
+    world = simple("a", "b", "c")
+    world.planner = PlacementPlanner(slice_steps=1_000)
+    spec = {"predicates": [predicate(None, f"{HEAVY} && managedCluster.metadata.name != 'b'")]}
+    world.placement(spec, annotations={"rollout-engine.io/semantics": profile})
+
+    assert [world.plan().unfinished for _ in range(4)] == [True, True, True, False]
+    world.settle()
+    assert world.decided() == ["a", "c"]
 
 
 # Profile ocm.

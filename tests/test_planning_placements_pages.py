@@ -206,7 +206,7 @@ def test_sticky_pages_do_not_move_for_an_early_newcomer() -> None:
 
 # Scores.
 
-BY_NAME = {"prioritizerPolicy": {"mode": "Exact", "configurations": [
+BY_SCORE = {"sortBy": "Score", "prioritizerPolicy": {"mode": "Exact", "configurations": [
     {"scoreCoordinate": {"type": "AddOn", "addOn": {"resourceName": "usage", "scoreName": "cpu"}}, "weight": 1}
 ]}}  # fmt: skip
 
@@ -219,15 +219,27 @@ def scores(world: World, name: str = "p-decision-1") -> dict[str, int | None]:
 def test_decisions_carry_scores_and_a_zero_is_left_out() -> None:
     world = simple("a", "b")
     world.score("a", "usage", {"cpu": 7})
-    world.placement(BY_NAME)
+    world.placement(BY_SCORE)
     world.settle()
 
     assert scores(world) == {"a": 7, "b": None}
 
 
+@pytest.mark.parametrize("before", ["ClusterName", "Score"])
+def test_decisions_carry_no_scores_where_clusters_go_by_name(before: str) -> None:
+    """So a takeover rewrites none of OCM's pages; scores of another time are taken away."""
+    world = simple("a", "b")
+    world.score("a", "usage", {"cpu": 7})
+    for hours, order in enumerate((before, "ClusterName")):
+        world.placement({**BY_SCORE, "sortBy": order})
+        world.settle(now=T0 + hours * 3600 * SECOND)
+    assert scores(world) == {"a": None, "b": None}
+    assert ("lastScoreUpdateTime" in world.status()) is (before == "Score")
+
+
 def test_changed_scores_alone_are_written_at_most_once_per_limit() -> None:
     world = simple("a", "b")
-    world.placement({**BY_NAME, "scoreRateLimit": "30s"})
+    world.placement({**BY_SCORE, "scoreRateLimit": "30s"})
     world.settle()
     world.score("a", "usage", {"cpu": 7})
     early = world.plan(now=T0 + 30 * SECOND - TICK)
@@ -240,7 +252,7 @@ def test_changed_scores_alone_are_written_at_most_once_per_limit() -> None:
 
 def test_a_limit_beyond_the_end_of_time_waits_for_ever() -> None:
     world = simple("a", "b")
-    world.placement({**BY_NAME, "scoreRateLimit": "999999999h"})
+    world.placement({**BY_SCORE, "scoreRateLimit": "999999999h"})
     world.settle()
     world.score("a", "usage", {"cpu": 7})
     plan = world.plan()
@@ -250,7 +262,7 @@ def test_a_limit_beyond_the_end_of_time_waits_for_ever() -> None:
 
 def test_a_changed_selection_carries_the_latest_scores_at_once() -> None:
     world = simple("a", "b")
-    world.placement(BY_NAME)
+    world.placement(BY_SCORE)
     world.settle()
     world.score("a", "usage", {"cpu": 7})
     world.cluster("c")
@@ -263,7 +275,7 @@ def test_sort_by_score_orders_within_groups() -> None:
     world = simple("a", "b", "c")
     world.score("c", "usage", {"cpu": 9})
     world.score("a", "usage", {"cpu": -9})
-    world.placement({**BY_NAME, "sortBy": "Score"})
+    world.placement(BY_SCORE)
     world.settle()
 
     assert world.pages() == {"p-decision-1": ["c", "b", "a"]}
@@ -310,7 +322,7 @@ def test_the_score_text_is_cut_at_1000_characters() -> None:
 def test_an_expired_score_is_looked_at_right_after_its_end() -> None:
     world = simple("a", "b")
     world.score("b", "usage", {"cpu": 50}, until="2026-01-01T12:05:00Z")
-    world.placement({**BY_NAME, "numberOfClusters": 1})
+    world.placement({**BY_SCORE, "numberOfClusters": 1})
     world.settle()
     end = T0 + timedelta(minutes=5)
 

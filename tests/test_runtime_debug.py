@@ -8,6 +8,7 @@ import pytest
 from rollout.clock import VirtualClock
 from rollout.errors import Unavailable
 from rollout.model.kinds import PLACEMENT_DECISION, Obj, Ref
+from rollout.placement.screening import SLICE_STEPS
 from rollout.planning.placements import PlacementPlanner
 from rollout.runtime.debug import Debug
 from rollout.runtime.health import LARGEST_BODY, Request, Response
@@ -49,11 +50,11 @@ class Rig:
         self.process = self.world.start("p0")
         self.world.on(5)
         self.judge, self.clock = Judge(), VirtualClock(T0)
-        self.ready, self.busy = True, False
+        self.ready, self.busy, self.turns = True, False, 0
         self.debug = Debug(
             Reviews(self.judge, self.clock),  # type: ignore[arg-type]  # it only creates
             self.process.controller.engine.fleet,
-            PlacementPlanner(),
+            PlacementPlanner(slice_steps=SLICE_STEPS),
             self.clock,
             self._ask,
             lambda: self.ready,
@@ -62,6 +63,7 @@ class Rig:
     def _ask(self, job: Any, seconds: float) -> Any:
         if self.busy:
             raise TimeoutError
+        self.turns += 1
         return job()
 
     def get(self, path: str, token: str = "good", method: str = "GET") -> Response:
@@ -237,3 +239,30 @@ def test_nothing_is_answered_before_everything_is_read_or_while_the_engine_is_bu
     assert rig.get("default/p").status == 503
     rig.ready, rig.busy = True, True
     assert rig.get("default/p").status == 503
+
+
+def costly(count: int) -> Obj:
+    ten = "[1,2,3,4,5,6,7,8,9,10]"
+    texts = [f"{ten}.all(a, {ten}.all(b, {ten}.all(c, a + b + c != {n})))" for n in range(count)]
+    found = make.placement("new")
+    found["spec"]["predicates"] = [
+        {"requiredClusterSelector": {"celSelector": {"celExpressions": [text]}}} for text in texts
+    ]
+    return found
+
+
+def test_an_evaluation_that_takes_long_is_made_in_many_turns(rig: Rig) -> None:
+    answer = said(rig.post(costly(10)))
+
+    assert len(answer["selected"]) == 6
+    assert rig.turns > 10
+
+
+def test_an_evaluation_for_which_nobody_waits_any_longer_is_given_up(rig: Rig) -> None:
+    body = json.dumps(costly(60)).encode()
+    request = Request(
+        "POST", "/debug/placements/", {}, "Bearer good", body, len(body), lambda: rig.turns == 3
+    )
+
+    assert error(rig.debug(request))[0] == 503
+    assert rig.turns == 3

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
@@ -24,8 +25,9 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.plan import NOTHING, Plan
+from rollout.planning.plan import NOTHING, UNFINISHED, Plan
 from rollout.runtime.engine import LEISURE, Engine, Pace
+from rollout.runtime.messages import Ask, Woken
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 from tests import make
@@ -284,3 +286,40 @@ def test_placements_are_planned_before_workloads_that_read_them() -> None:
     engine.run_until_idle()
 
     assert together == ["default/p", *(f"default/{key}" for key in "vwxyz")]
+
+
+def test_a_plan_that_is_not_finished_goes_on_when_the_others_had_their_turn() -> None:
+    rig = Rig()
+    left = [UNFINISHED, UNFINISHED, NOTHING]
+    rig.script.answers[A.key] = lambda: left.pop(0)
+    rig.engine.inbox.put(Woken(A))
+    rig.engine.inbox.put(Woken(B))
+    rig.engine.run_until_idle()
+
+    assert rig.script.keys == ["a", "b", "a", "a"]
+    assert not rig.engine.waiting
+
+
+def test_news_are_taken_in_between_two_turns_of_a_plan_that_is_not_finished() -> None:
+    rig = Rig()
+    left = [UNFINISHED, UNFINISHED, NOTHING]
+    rig.script.answers[A.key] = lambda: left.pop(0)
+    rig.engine.inbox.put(Woken(A))
+    rig.engine.turn()
+    rig.engine.inbox.put(Woken(B))
+    rig.engine.run_until_idle()
+
+    assert rig.script.keys == ["a", "a", "b", "a"]
+
+
+def test_of_what_is_asked_for_one_thing_is_done_in_a_turn() -> None:
+    rig = Rig()
+    done: list[int] = []
+    for n in range(3):
+        rig.engine.inbox.put(Ask(partial(done.append, n)))
+    rig.engine.inbox.put(Woken(A))
+
+    assert rig.engine.turn()
+    assert (done, rig.script.keys) == ([0], ["a"])
+    rig.engine.run_until_idle()
+    assert done == [0, 1, 2]

@@ -9,11 +9,11 @@ from rollout.hub.base import Listing
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import (
+    CONFIG_MAP,
     KINDS,
     MANIFEST_WORK,
     PLACEMENT_DECISION,
     REPLICA_SET,
-    ROLLOUT_RECORD,
     Kind,
     Obj,
     Ref,
@@ -180,11 +180,10 @@ def test_the_last_finalizer_lets_the_object_go(hub: MemoryHub) -> None:
 
 def test_a_wave_is_one_batch_and_each_write_is_answered(hub: MemoryHub) -> None:
     told: list[int] = []
-    hub.watch(ROLLOUT_RECORD, 0, lambda event: told.append(event.version))
+    hub.watch(CONFIG_MAP, 0, lambda event: told.append(event.version))
     writes = [
         Create(
-            Ref(ROLLOUT_RECORD, f"default/{name}"),
-            {"metadata": {"namespace": "default", "name": name}},
+            Ref(CONFIG_MAP, f"default/{name}"), {"metadata": {"namespace": "default", "name": name}}
         )
         for name in ("a", "b", "a", "c")
     ]

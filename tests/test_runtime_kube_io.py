@@ -13,7 +13,7 @@ from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_session import Times
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import MANIFEST_WORK, PLACEMENT_DECISION, ROLLOUT_RECORD, Obj, Ref
+from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.names import PLACEMENT_LABEL, WORK_OWNER_LABEL
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
 from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
@@ -22,7 +22,7 @@ from tests.kube.contract import work
 from tests.kube.facade import Facade, cut, delay, refuse, serving
 
 DECISION = Ref(PLACEMENT_DECISION, "ns/p-decision-1")
-HELD = Ref(ROLLOUT_RECORD, "ns/held")
+HELD = Ref(CONFIG_MAP, "ns/held")
 QUICK = Times(connect=0.5, read=2, write=0.4, silence=2)
 Seed = dict[str, Obj]
 
@@ -144,14 +144,14 @@ CASES: dict[str, Callable[[dict[str, Obj]], Write]] = {
     "release too early": lambda seeded: release("ns.web", version(seeded["held"])),
     "release": lambda seeded: release("none", version(seeded["held"])),
     "release what has changed": lambda seeded: release("none", 1),
-    "release what is gone": lambda s: release("none", 1, ref=Ref(ROLLOUT_RECORD, "ns/none")),
+    "release what is gone": lambda s: release("none", 1, ref=Ref(CONFIG_MAP, "ns/none")),
 }
 
 
 def picture(hub: MemoryHub) -> list[Any]:
     """What a hub holds, without what differs from one to the other."""
     found: list[Any] = []
-    for kind in (MANIFEST_WORK, PLACEMENT_DECISION, ROLLOUT_RECORD):
+    for kind in (MANIFEST_WORK, PLACEMENT_DECISION, CONFIG_MAP):
         for obj in hub.list(kind).items:
             own = ("uid", "creationTimestamp")
             meta = {name: value for name, value in obj["metadata"].items() if name not in own}
@@ -372,7 +372,7 @@ def test_finalizers_that_wait_share_one_read_of_what_is_recent(
 ) -> None:
     """It is no older than what was written here, and no read of the whole store."""
     written = hub.create(ref(1), work(labels={WORK_OWNER_LABEL: "ns.w7"}))
-    held = {n: Ref(ROLLOUT_RECORD, f"ns/held-{n}") for n in range(60)}
+    held = {n: Ref(CONFIG_MAP, f"ns/held-{n}") for n in range(60)}
     made = {n: hub.create(r, {"metadata": {"finalizers": ["a.io/x"]}}) for n, r in held.items()}
     facade.script("list", *(delay(0.05) for _ in range(9)))
     desk = Desk()

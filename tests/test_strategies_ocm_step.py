@@ -44,6 +44,12 @@ def test_a_strategy_without_clusters_has_no_stage_to_wait_for() -> None:
     assert ocm_step(ALL, [], {}, None, NOW).stages == ()
 
 
+def test_who_carries_another_revision_comes_before_who_carries_nothing() -> None:
+    one: Obj = {"type": "Progressive", "progressive": {"maxConcurrency": 1}}
+    assert ocm_step(one, FLEET, {}, None, NOW).touch == ("a",)
+    assert ocm_step(one, FLEET, {}, None, NOW, ["c"]).touch == ("c",)
+
+
 def test_each_cluster_says_how_it_stands_and_until_when() -> None:
     reported = {"a": since(9, Status.PROGRESSING), "b": since(1, Status.PROGRESSING)}
     _, judged = ocm_decision(TWO, FLEET, reported, None, NOW)

@@ -22,6 +22,7 @@ from rollout.model.conditions import read_conditions
 from rollout.model.intents import read_intents
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
+    ADDON_TEMPLATE,
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER_ADDON,
     Obj,
@@ -249,4 +250,5 @@ _CONVERSIONS: dict[str, Callable[[Obj], Obj]] = {
     CLUSTER_MANAGEMENT_ADDON.name: _addon_from_beta,
     MANAGED_CLUSTER_ADDON.name: _cluster_addon_from_beta,
     ADDON_DEPLOYMENT_CONFIG.name: dict,
+    ADDON_TEMPLATE.name: dict,
 }

@@ -16,6 +16,8 @@ from rollout.model.kinds import (
     APPROVAL,
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
+    CONFIG_MAP,
+    CONTROLLER_REVISION,
     FREEZE,
     LEASE,
     MANAGED_CLUSTER,
@@ -105,6 +107,12 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         _ours("Progressing", _condition("Progressing", "reason")),
         _ours("Ready", _condition("Ready", "status")),
         Column("Age", AGE.path, Type.DATE, wide=True, declared=False),
+    ),
+    CONFIG_MAP.name: (Column("Data", ".data", Type.INTEGER, counted=True), AGE),
+    CONTROLLER_REVISION.name: (
+        Column("Controller", ".metadata.ownerReferences[*].name"),
+        Column("Revision", ".revision", Type.INTEGER),
+        AGE,
     ),
     ROLLOUT_RECORD.name: (
         Column("Workload", ".metadata.ownerReferences[*].name"),

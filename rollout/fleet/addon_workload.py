@@ -326,6 +326,7 @@ class AddOnWorkload(Membership[Share]):
             if known
             else self.open_rollout(placement.key, addon.uid, around, now, around.policy.namespace)
         )
+        live.carriers = self._installed
         before = known.reading if known else None
         reading = read_placement(placement.key, before, taken, around, now)
         total = reading.selection.total

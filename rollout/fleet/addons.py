@@ -20,6 +20,8 @@ from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Resource
 from rollout.model.approvals import Freeze
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
+    ADDON_DEPLOYMENT_CONFIG,
+    ADDON_TEMPLATE,
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
@@ -32,6 +34,9 @@ from rollout.model.kinds import (
 from rollout.model.spec_hash import spec_hash
 from rollout.planning.addons_configs import Known, read_addon_work
 from rollout.planning.policy import Policy
+
+SHARED = frozenset({ADDON_TEMPLATE, ADDON_DEPLOYMENT_CONFIG})
+"""Kinds that rendering wants too: they can be watched before anything here refers to them."""
 
 
 class Fleet(Surroundings, Protocol):
@@ -74,7 +79,7 @@ class AddOns:
             return self._on_cluster(event)
         if kind is CLUSTER_MANAGEMENT_ADDON:
             return self._on_addon(event)
-        if kind in self._wanted or kind in self._configs:
+        if kind in self._wanted or kind in self._configs or kind in SHARED:
             return self._on_config(event)
         return ()
 
@@ -164,7 +169,7 @@ class AddOns:
         self._configs.setdefault(kind, set()).discard(ref)
         if event.change is not Change.DELETED:
             self._configs[kind].add(ref)
-            found = _known(event.obj)
+            found = known_of(event.obj)
             if found is not None:
                 self.known[ref] = found
         if self.known.get(ref) == before:
@@ -296,7 +301,7 @@ def _says(progression: Obj, kind: str) -> str:
     return ""
 
 
-def _known(obj: Obj) -> Known | None:
+def known_of(obj: Obj) -> Known | None:
     """What there is to know of a configuration object; None where its content cannot be hashed."""
     try:
         return Known(spec_hash(obj), whole(obj["metadata"].get("generation")))

@@ -166,7 +166,7 @@ class ClusterStore:
         old = self.index.get(cluster.name)
         change = difference(old, cluster, raw=self._cel_users > 0)
         if change == NO_CHANGE:
-            self.index.refresh(cluster)
+            self.index.refresh(cluster, compared=self._cel_users > 0)
             return set()
         before = self.sets_of(old) if old is not None else set()
         self.index.put(cluster)
@@ -280,8 +280,6 @@ class ClusterStore:
             return
         interest = self._interests.pop(key)
         self._cel_users -= interest.raw
-        if not self._cel_users:
-            self.index.verdicts.clear()  # from here on nobody looks at whole objects
         for name in old.cluster_sets or (ANY_SET,):
             _drop(self._asking, (old.namespace, name), key)
         _drop(self._in_namespace, old.namespace, key)
@@ -341,6 +339,7 @@ class ClusterStore:
         self._scores.setdefault(new.name, {})[new.cluster] = new
         if old == new:
             return set()
+        self.index.rescored(new.cluster)
         self._edition += 1
         return self._refs_of_score(new.name, new.cluster)
 
@@ -348,6 +347,7 @@ class ClusterStore:
         cluster, _, name = key.rpartition("/")
         if self._scores.get(name, {}).pop(cluster, None) is None:
             return set()
+        self.index.rescored(cluster)
         self._edition += 1
         if not self._scores[name]:
             del self._scores[name]

@@ -91,7 +91,7 @@ def interest_of(placement: Placement, *, reads_everything: bool = False) -> Inte
     for constraint in placement.spread:
         (labels if constraint.key_type == "Label" else claims).add(constraint.topology_key)
     for text in texts:
-        scores |= cel.program(text).score_names
+        scores |= cel.score_names(text)
     resources = raw = reads_everything or bool(texts)
     for coordinate, weight in placement.weights:
         if weight and coordinate.type == "AddOn":

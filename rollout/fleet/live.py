@@ -4,7 +4,7 @@ One (workload, placementRef): `Standings` has what is known of its clusters. All
 outside, on the hub's clock.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -60,6 +60,7 @@ class LiveRollout(Standings):
         self.barred_in = ""  # another placement in which the present revision is taken back
         self._terms: Terms | None = None
         self.last = Step()  # the latest answer
+        self.carriers: Collection[str] | None = None  # clusters that carry anything; None: observed
         self._by_ocm: Mapping[str, Judgement] | None = (
             None  # who carries it, where OCM's rules decide
         )
@@ -298,10 +299,12 @@ class LiveRollout(Standings):
         assert self._terms is not None
         reported = reported_of(self.observations, self.revision)
         groups = self._terms.selection.groups
-        step, self._by_ocm = ocm_decision(strategy, groups, reported, hold, now)
+        there = self.observations if self.carriers is None else self.carriers
+        others = [c for c in sorted(there) if c not in reported]
+        step, self._by_ocm = ocm_decision(strategy, groups, reported, hold, now, others)
         if self.witness is not None:
             self.witness.decided_as_ocm(
-                self.workload, self.placement, strategy, groups, reported, hold, now, step
+                self.workload, self.placement, strategy, groups, reported, others, hold, now, step
             )
         return step
 

@@ -72,13 +72,15 @@ class Standings:
             else:
                 self.ledger.put(again, now)
             self._write(cluster)
-        before = known = self.ledger.standings.get(cluster)
-        if known is not None and known.revision != self.revision:
-            # What came of an older revision stays: later trouble there takes no slot again.
-            known = concluded(known, self.ledger.rollout.timing, now)
+        before = self.ledger.standings.get(cluster)
         # What was taken back is not taken over again: it is drift.
         wanted = "" if before is not None and self.head.gave(before) else self.revision
-        after = stand(cluster, known, seen, wanted, now, missed=self.is_blind())
+        missed = self.is_blind()
+        after = stand(cluster, before, seen, wanted, now, missed=missed)
+        if before is not None and after != before and before.revision != self.revision:
+            # What came of an older revision stays: later trouble there takes no slot again.
+            known = concluded(before, self.ledger.rollout.timing, now)
+            after = stand(cluster, known, seen, wanted, now, missed=missed)
         is_new = after is not None and (before is None or before.revision != after.revision)
         if is_new and seen is not None and not seen.is_brought:
             self._unbrought.begin(cluster, before)

@@ -1,6 +1,5 @@
 """What does one work add to the counts of its workload, and what does its template promise to report?"""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from rollout.model import names
@@ -9,13 +8,19 @@ from rollout.model.work import Work
 
 @dataclass(slots=True)
 class Counts:
-    """Clusters whose work carries the revision, and of these, whose conditions are True."""
+    """Clusters whose work carries the revision, and of these, whose conditions are True.
+
+    ``unstamped`` have a condition that does not count, since it does not say of which generation it is;
+    ``outdated`` one that is of another generation.
+    """
 
     updated: int = 0
     applied: int = 0
     available: int = 0
     progressing: int = 0
     degraded: int = 0
+    unstamped: int = 0
+    outdated: int = 0
 
     def shift(self, marks: tuple[bool, ...], by: int) -> None:
         self.updated += by * marks[0]
@@ -23,23 +28,25 @@ class Counts:
         self.available += by * marks[2]
         self.progressing += by * marks[3]
         self.degraded += by * marks[4]
+        self.unstamped += by * marks[5]
+        self.outdated += by * marks[6]
 
 
-NO_MARKS = (False,) * 5
+NO_MARKS = (False,) * 7
+_COUNTED = (names.APPLIED, names.AVAILABLE, names.PROGRESSING, names.DEGRADED)
 
 
-def marks_of(work: Work) -> tuple[bool, ...]:
-    current: Callable[[str], bool] = lambda kind: (  # noqa: E731  (bound to this one work)
-        (c := work.conditions.get(kind)) is not None
-        and c.is_true
-        and c.observed_generation == work.generation
-    )
+def marks_of(work: Work, *, as_ocm: bool) -> tuple[bool, ...]:
+    """What a work that carries the revision adds. ``as_ocm``: conditions of any generation count."""
+    told = [work.conditions.get(kind) for kind in _COUNTED]
+    seen = [c.observed_generation for c in told if c is not None]
+    if as_ocm:
+        return (True, *(c is not None and c.is_true for c in told), False, False)
     return (
         True,
-        current(names.APPLIED),
-        current(names.AVAILABLE),
-        current(names.PROGRESSING),
-        current(names.DEGRADED),
+        *(c is not None and c.is_true and c.observed_generation == work.generation for c in told),
+        None in seen,
+        any(generation not in (None, work.generation) for generation in seen),
     )
 
 

@@ -1,6 +1,6 @@
 """Who is told of every decision, with all that it was made from?"""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
@@ -24,7 +24,7 @@ class Witness(Protocol):
 
     def decided_as_ocm(self, workload: Ref, placement: str, strategy: Obj,
                        groups: tuple[Group, ...], reported: Mapping[str, Reported],
-                       hold: Hold | None, now: datetime, step: Step) -> None:  # fmt: skip
+                       others: Sequence[str], hold: Hold | None, now: datetime, step: Step) -> None:  # fmt: skip
         """``step`` is what `ocm_step` answers to the arguments before it."""
         ...
 

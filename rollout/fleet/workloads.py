@@ -207,7 +207,8 @@ class Workload(Membership[Share]):
         owner, work = self.members.get(cluster), self._chosen.get(cluster)
         if owner is None or work is None or self.replicaset is None:
             return
-        marks = marks_of(work) if work.content == self.replicaset.template.content else NO_MARKS
+        is_current = work.content == self.replicaset.template.content
+        marks = marks_of(work, as_ocm=self.is_ocm) if is_current else NO_MARKS
         self._marks[cluster] = (owner, marks)
         self.shares[owner].counts.shift(marks, 1)
 

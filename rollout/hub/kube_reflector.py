@@ -13,7 +13,7 @@ import random
 from collections.abc import AsyncIterator
 from enum import Enum
 
-from rollout.errors import Expired, Gone, HubError, NotServed, Throttled, Unavailable
+from rollout.errors import Expired, Gone, HubError, NotServed, Silent, Throttled, Unavailable
 from rollout.hub import kube_objects as wire
 from rollout.hub.base import Expire, Sink
 from rollout.hub.kube_answers import watch_error
@@ -87,7 +87,9 @@ class Reflector:
         if self._unreadable >= _MOST_UNREADABLE:
             log.warning("watch %s: cannot be read; listing again: %s", self.kind.plural, problem)
             return False
-        if problem is not None:
+        if isinstance(problem, Silent):
+            log.debug("%s; watching again from version %d", problem, self.version)
+        elif problem is not None:
             log.info("%s; watching again from version %d", problem, self.version)
         self.state = State.WAITING
         await asyncio.sleep(self._pause(problem))

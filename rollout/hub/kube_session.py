@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 import aiohttp
 from yarl import URL
 
-from rollout.errors import ConfigError, HubError, Unavailable
+from rollout.errors import ConfigError, HubError, Silent, Unavailable
 from rollout.hub.kube_access import Access, Credentials, credentials
 from rollout.hub.kube_answers import error_of
 from rollout.hub.kube_loop import Loop
@@ -260,6 +260,7 @@ class Session:
             total=None, sock_connect=self.times.connect, sock_read=self.times.silence
         )
         headers = await self._headers(None)
+        opened = False
         try:
             async with self._http.get(
                 self._url(path), headers=headers, timeout=timeout, **self._extra
@@ -269,7 +270,13 @@ class Session:
                         await self._credentials.renew(self.elapsed())
                     what = f"watch {_short(path)}"
                     raise error_of(what, response.status, await response.read(), response.headers)
+                opened = True
                 yield response.content.iter_any()
+        except TimeoutError as error:
+            if not opened:
+                raise Unavailable(f"watch {_short(path)}: {_said(error)}") from error
+            seconds = self.times.silence
+            raise Silent(f"watch {_short(path)}: nothing new for {seconds:g} s") from error
         except _BROKEN as error:
             raise Unavailable(f"watch {_short(path)}: {_said(error)}") from error
 

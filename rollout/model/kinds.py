@@ -65,6 +65,10 @@ MANIFEST_WORK = Kind("ManifestWork", "manifestworks", _WORK, "v1", True)
 REPLICA_SET = Kind(
     "ManifestWorkReplicaSet", "manifestworkreplicasets", _WORK, "v1alpha1", True, ("mwrs",)
 )
+CONFIG_MAP = Kind("ConfigMap", "configmaps", "", "v1", True, ("cm",), has_status=False)
+CONTROLLER_REVISION = Kind(
+    "ControllerRevision", "controllerrevisions", "apps", "v1", True, has_status=False
+)
 LEASE = Kind("Lease", "leases", "coordination.k8s.io", "v1", True, has_status=False)
 CLUSTER_MANAGEMENT_ADDON = Kind(
     "ClusterManagementAddOn", "clustermanagementaddons", _ADDON, "v1alpha1", False, ("cma", "cmas")
@@ -106,6 +110,8 @@ KINDS: dict[str, Kind] = {
         SCORE,
         MANIFEST_WORK,
         REPLICA_SET,
+        CONFIG_MAP,
+        CONTROLLER_REVISION,
         LEASE,
         CLUSTER_MANAGEMENT_ADDON,
         MANAGED_CLUSTER_ADDON,

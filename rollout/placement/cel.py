@@ -6,7 +6,7 @@ Source: OCM placement spec 2.6.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -16,7 +16,7 @@ from rollout.errors import ConfigError
 from rollout.model.cluster import Cluster, Score
 from rollout.model.wording import shortened
 from rollout.placement import cel_tree
-from rollout.placement.cel_eval import build
+from rollout.placement.cel_eval import build, price_of
 from rollout.placement.cel_frame import BUDGET, Frame, Run
 from rollout.placement.cel_functions import STANDARD, Function, table
 from rollout.placement.cel_kube import KUBERNETES
@@ -28,16 +28,23 @@ from rollout.placement.framework import just_after
 
 Scores = Callable[[str], Mapping[str, Score]]
 
-LONGEST = 16_384
+MOST_EXPRESSIONS = 64
+"""Expressions of one Placement, in all its predicates."""
+
+LONGEST = 4_096
 """Characters of an expression: more than this is refused before it is parsed."""
+
+LONGEST_TOGETHER = 16_384
+"""Characters of all expressions of one Placement: to compile them takes some tenths of a second."""
 
 LONGEST_FAILURE = 300
 """Characters of what is told of an evaluation that failed."""
 
-MOST_DOUBLING = 8
-"""The checker writes the operand of each of these macros twice: forty of them are 2**40 nodes."""
+_LONGEST_DOUBLED = 16 * LONGEST
+"""The checker writes the operand of these macros twice, so that each can make a tree twice as large."""
 
 _DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
+_SCORES_OF = re.compile(r"""\.\s*scores\s*\(\s*(?:'([^'"\\]+)'|"([^'"\\]+)")\s*\)""")
 
 CLUSTER = "map(string, dyn)"
 
@@ -53,27 +60,24 @@ _DECLARED = (*TEXT, *LISTS, *KUBERNETES, *REGEX_KUBERNETES, _SCORES)
 class Program:
     """A compiled expression, or why it cannot be compiled.
 
-    ``boolean`` is False where the expression can never be a bool. ``score_names`` are the
-    AddOnPlacementScores it reads; ``*`` where a name is computed.
+    ``boolean`` is False where the expression can never be a bool. ``price``: steps that each
+    evaluation takes at least.
     """
 
     problem: str | None
     run: Run | None = None
     boolean: bool = True
-    score_names: frozenset[str] = frozenset()
-
-    @property
-    def reads_scores(self) -> bool:
-        return bool(self.score_names)
+    price: int = 1
 
 
-@lru_cache(maxsize=2048)
+@lru_cache(maxsize=256)
 def program(text: str) -> Program:
     """Compile the expression, once."""
     if len(text) > LONGEST:
         return Program(f"an expression has at most {LONGEST} characters")
-    if len(_DOUBLING.findall(text)) > MOST_DOUBLING:
-        return Program(f"an expression has at most {MOST_DOUBLING} of optMap and optFlatMap")
+    doublings = len(_DOUBLING.findall(text))
+    if len(text) << min(doublings, LONGEST) > _LONGEST_DOUBLED:
+        return Program(f"{doublings} of optMap and optFlatMap are too many for its length")
     from rollout.placement.cel_checker import Checker  # noqa: PLC0415  (10 MB that few hubs need)
 
     checked = Checker.of(_DECLARED, CLUSTER).check(text)
@@ -81,39 +85,55 @@ def program(text: str) -> Program:
         return Program(checked.problem)
     try:
         root = cel_tree.read(checked.tree)
-        names = frozenset(_score_names(root))
         run = build(root, TABLE)
     except ConfigError as error:
         return Program(str(error))
     except RecursionError:
         return Program("it is nested too deeply")
-    return Program(None, run, checked.boolean, names)
+    return Program(None, run, checked.boolean, price_of(root))
 
 
-def _score_names(node: cel_tree.Node) -> set[str]:
-    found: set[str] = set()
-    if isinstance(node, cel_tree.Call) and node.function == "scores":
-        name = node.args[1]
-        found.add(name.value if isinstance(name, cel_tree.Const) else "*")
-    for child in cel_tree.children(node):
-        found |= _score_names(child)
-    return found
+def score_names(text: str) -> frozenset[str]:
+    """The AddOnPlacementScores that the expression may read; ``*`` where that is not plain to see.
+
+    It is asked as soon as somebody writes a Placement, so nothing is compiled for it.
+    """
+    named = _SCORES_OF.findall(text)
+    if len(named) < text.count("scores"):
+        return frozenset("*")
+    return frozenset(one or other for one, other in named)
+
+
+def too_many(texts: Sequence[str]) -> str | None:
+    """What is accepted of the expressions of a Placement, where these are more than that."""
+    if len(texts) > MOST_EXPRESSIONS:
+        return f"at most {MOST_EXPRESSIONS} CEL expressions in all predicates, not {len(texts)}"
+    length = sum(map(len, texts))
+    if length > LONGEST_TOGETHER:
+        return f"at most {LONGEST_TOGETHER} characters in all CEL expressions, not {length}"
+    return None
 
 
 class _ScoresAt:
-    """``<cluster>.scores(<name>)`` at one instant; remembers when its answer may change."""
+    """``<cluster>.scores(<name>)`` at one instant; remembers when its answer may change.
 
-    __slots__ = ("changes", "now", "scores")
+    ``own`` is the cluster that is judged; ``strays``: scores of another one were asked for.
+    """
+
+    __slots__ = ("changes", "now", "own", "scores", "strays")
 
     def __init__(self, scores: Scores, now: datetime | None) -> None:
         self.scores = scores
         self.now = now
         self.changes: set[datetime] = set()
+        self.own = ""
+        self.strays = False
 
     def __call__(self, cluster: Any, name: Any) -> list[Any]:
         if type(name) is not str or type(cluster) is not dict:
             raise no_overload("scores", cluster, name)
         who = (cluster.get("metadata") or {}).get("name")
+        self.strays = self.strays or who != self.own
         found = self.scores(name).get(who) if isinstance(who, str) else None
         if found is None:
             raise CelError(f"no AddOnPlacementScore {name} of cluster {who}")
@@ -129,7 +149,8 @@ class Judge:
     """Evaluates expressions for one pass over many clusters.
 
     ``now`` None: scores are used whether or not they expired, as OCM does. ``changes``: instants
-    after which a verdict may be another one.
+    after which a verdict may be another one. ``strays``: one rests on the scores of a cluster other
+    than the one that is judged.
     """
 
     def __init__(self, scores: Scores, now: datetime | None) -> None:
@@ -139,13 +160,22 @@ class Judge:
     def changes(self) -> set[datetime]:
         return self._scores.changes
 
+    @property
+    def strays(self) -> bool:
+        return self._scores.strays
+
     def verdict(self, text: str, cluster: Cluster) -> tuple[bool | str, int]:
         """Whether the expression is true, or in words why it is neither; and the steps taken."""
-        found = program(text)
+        return self.run(program(text), cluster)
+
+    def run(self, found: Program, cluster: Cluster) -> tuple[bool | str, int]:
+        """As `verdict`, of an expression that is compiled."""
         if found.run is None:
-            return found.problem or "it has not been compiled", 0
+            return found.problem or "it has not been compiled", 1
+        self._scores.own = cluster.name
         frame = Frame({"managedCluster": seen(cluster)}, self._scores)
         try:
+            frame.spend(found.price)
             value = found.run(frame)
         except Exception as error:  # noqa: BLE001  (one odd value may not stop a placement)
             value = shortened(_failure(error), LONGEST_FAILURE)

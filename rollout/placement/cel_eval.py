@@ -213,21 +213,23 @@ def _chosen(
 
         def run_one(frame: Frame) -> Any:
             value = pay(frame, only(frame))
+            frame.spend(1)
             found = overloads.get((value.__class__,)) or anything
             if found is None:
                 raise no_overload(name, value)
-            return found(value)
+            return frame.made(found(value))
 
         return run_one
 
     def run(frame: Frame) -> Any:
         values = [pay(frame, arg(frame)) for arg in args]
+        frame.spend(1)
         found = overloads.get(tuple([v.__class__ for v in values])) or anything
         if found is None:
             raise no_overload(name, *values)
         if is_search:
             frame.spend(price_of_search(*values))
-        return found(*values)
+        return frame.made(found(*values))
 
     return run
 
@@ -285,6 +287,11 @@ def _mapping(entries: Sequence[tuple[Run, Run, bool]]) -> Run:
 _KEYS = (bool, int, str, *(kind for kind, name in TYPES.items() if name == "uint"))
 
 
+def price_of(*nodes: tree.Node) -> int:
+    """The steps for going through these nodes once, the calls of functions not counted."""
+    return 1 + sum(map(_repeated, nodes)) // STEP_NODES
+
+
 def _repeated(node: tree.Node) -> int:
     """The nodes evaluated each time; what an inner loop repeats is paid for there."""
     if isinstance(node, tree.Comprehension):
@@ -296,7 +303,7 @@ def _comprehension(node: tree.Comprehension, table: Table) -> Run:
     over, start = build(node.over, table), build(node.start, table)
     condition, step = build(node.condition, table), build(node.step, table)
     result, variable, accumulator = build(node.result, table), node.variable, node.accumulator
-    price = 1 + (_repeated(node.condition) + _repeated(node.step)) // STEP_NODES
+    price = price_of(node.condition, node.step)
 
     def run(frame: Frame) -> Any:
         items = over(frame)

@@ -9,11 +9,15 @@ from typing import Any
 
 from rollout.placement.cel_values import Exhausted, Optional
 
-BUDGET = 25_000
-"""Steps that one evaluation may take: a few tenths of a second at most."""
+BUDGET = 15_000
+"""Steps that one expression may take for one cluster: some tens of milliseconds at most."""
+
+ROOM = 2_000_000
+"""Characters and elements that one evaluation may make: some tens of megabytes at most."""
 
 STEP_NODES = 32
-"""What a loop repeats costs a step, and another one for so many nodes of it."""
+"""An expression costs a step, and another one for so many nodes of it; so does each turn of a loop,
+and each call of a function costs one more."""
 
 STEP_LENGTH: Mapping[type, int] = {str: 2048, bytes: 2048, list: 32, dict: 32}
 """Whatever goes along a value takes a step for each so many elements of a longer one."""
@@ -29,13 +33,14 @@ ScoresOf = Callable[[Any, Any], list[Any]]
 
 
 class Frame:
-    """What an evaluation reads and keeps: its variables, the steps left, the scores."""
+    """What an evaluation reads and keeps: its variables, the steps and the room left, the scores."""
 
-    __slots__ = ("left", "scores", "variables")
+    __slots__ = ("left", "room", "scores", "variables")
 
     def __init__(self, variables: dict[str, Any], scores: ScoresOf) -> None:
         self.variables = variables
         self.left = BUDGET
+        self.room = ROOM
         self.scores = scores
 
     def spend(self, steps: int) -> None:
@@ -48,6 +53,18 @@ class Frame:
         length = STEP_LENGTH.get(value.__class__)
         if length is not None and len(value) > length:
             self.spend(len(value) // length)
+        return value
+
+    def made(self, value: Any) -> Any:
+        """The value, which a function has just made: it takes room, and steps if it is long."""
+        length = STEP_LENGTH.get(value.__class__)
+        if length is not None:
+            size = len(value)
+            self.room -= size
+            if self.room < 0:
+                raise Exhausted(f"it makes more than {ROOM} characters and elements")
+            if size > length:
+                self.spend(size // length)
         return value
 
     def paid_deep(self, value: Any) -> Any:

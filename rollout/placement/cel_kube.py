@@ -259,7 +259,7 @@ KUBERNETES = (
     Function(
         "isQuantity", ("string",), "bool", lambda s: parse_quantity(s) is not None, member=False
     ),
-    _member("sign", Q, "int", lambda q: q.sign),
+    Function("sign", (Q,), "int", lambda q: q.sign, member=False),
     Function("isGreaterThan", (Q, Q), "bool", lambda a, b: a.compare(b) > 0),
     Function("isLessThan", (Q, Q), "bool", lambda a, b: a.compare(b) < 0),
     Function("compareTo", (Q, Q), "int", Quantity.compare),

@@ -12,27 +12,44 @@ import re2
 from rollout.placement.cel_functions import Function
 from rollout.placement.cel_values import CelError, shown
 
-_MEMORY = 1 << 20
-"""Bytes that a compiled pattern may take: compiling it is a matter of milliseconds then."""
+_MEMORY = 1 << 17
+"""Bytes that a compiled pattern may take: compiling it is a matter of a millisecond then."""
 
 _STEP_WORK = 2048
 """So many instructions, each over one character, are a step."""
 
-_NEW_PATTERN = 50
+_SEARCH = 2
+"""Steps for beginning a search."""
+
+_STEP_PROGRAM = 16
+"""So many instructions of a pattern are a step of a search: it may have to be compiled again."""
+
+_NO_PATTERN = 250
+"""Steps for a pattern that cannot be compiled."""
+
+_NEW_PATTERN = 500
 """Steps for a pattern that the expression makes: it may have to be compiled each time."""
 
 _STEP_PATTERN = 4
 
 
 @lru_cache(maxsize=1024)
-def _regex(pattern: str) -> Any:
+def _compiled(pattern: str) -> Any:
+    """The pattern, or in words why it is none: that too takes time to find out."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MEMORY
     try:
         return re2.compile(pattern, options=options)
     except re2.error as error:
-        raise CelError(f"invalid regular expression {shown(pattern)}: {error}") from None
+        return f"invalid regular expression {shown(pattern)}: {error}"
+
+
+def _regex(pattern: str) -> Any:
+    found = _compiled(pattern)
+    if isinstance(found, str):
+        raise CelError(found)
+    return found
 
 
 def price_of_pattern(pattern: Any) -> int:
@@ -44,7 +61,11 @@ def price_of_search(text: Any, pattern: Any, *_: Any) -> int:
     """The steps for going through the text once."""
     if type(text) is not str or type(pattern) is not str:
         return 0
-    return int(len(text) * _regex(pattern).programsize // _STEP_WORK)
+    found = _compiled(pattern)
+    if isinstance(found, str):
+        return _NO_PATTERN
+    size = int(found.programsize)
+    return _SEARCH + size // _STEP_PROGRAM + len(text) * size // _STEP_WORK
 
 
 def _find(text: str, pattern: str) -> str:

@@ -9,11 +9,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from rollout.model.cluster import Cluster, Score
 from rollout.model.placement import Placement
 from rollout.placement.index import Pool
+
+if TYPE_CHECKING:
+    from rollout.placement.screening import Screening
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 MIN_SCORE = -100
@@ -63,6 +66,8 @@ class Cycle:
         previous: clusters in this placement's decisions now.
         counts: decisions naming a cluster, over all *other* placements of the hub.
         scores: by the name of an AddOnPlacementScore, the scores of each cluster that has it.
+        screening: what is known of the placement's CEL expressions already. It saves work and says
+            how much may be done at once; it never alters an answer.
     """
 
     placement: Placement
@@ -70,6 +75,7 @@ class Cycle:
     previous: frozenset[str] = frozenset()
     counts: Mapping[str, int] = field(default_factory=dict)
     scores: Callable[[str], Mapping[str, Score]] = no_scores
+    screening: "Screening | None" = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ twin of every answer is a loop over `Cluster` values; the tests hold the two tog
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from typing import overload
@@ -17,7 +16,6 @@ from rollout.placement.quantity import as_float
 
 RESOURCES = ("cpu", "memory")
 _DERIVED_KEPT = 32
-_EXPRESSIONS_KEPT = 1024
 _TO_FLAGS = bytes.maketrans(b"01", b"\x00\x01")
 
 
@@ -106,37 +104,6 @@ class Facts:
         return all_bits
 
 
-@dataclass(slots=True)
-class Verdicts:
-    """What one expression said of clusters, as bits, until they change; and what that took.
-
-    ``steps`` are by slot, where they are not 0; so are ``failures``, the words of an error.
-    """
-
-    judged: int = 0
-    true: int = 0
-    steps: dict[int, int] = field(default_factory=dict)
-    failures: dict[int, str] = field(default_factory=dict)
-
-    def add(self, slot: int, verdict: bool | str, steps: int) -> None:
-        bit = 1 << slot
-        self.judged |= bit
-        if isinstance(verdict, str):
-            self.failures[slot] = verdict
-        elif verdict:
-            self.true |= bit
-        if steps:
-            self.steps[slot] = steps
-
-    def forget(self, slot: int) -> None:
-        bit = 1 << slot
-        if self.judged & bit:
-            self.judged &= ~bit
-            self.true &= ~bit
-            self.steps.pop(slot, None)
-            self.failures.pop(slot, None)
-
-
 class ClusterIndex:
     """Clusters by slot, with everything that scheduling asks of many of them at once.
 
@@ -152,7 +119,10 @@ class ClusterIndex:
         self.deleting = 0
         self.taints: dict[tuple[Taint, ...], int] = {}
         self.resources: dict[str, list[float | None]] = {name: [] for name in RESOURCES}
-        self.verdicts: dict[str, Verdicts] = {}  # by the text of a CEL expression
+        self.edition = 0  # of everything that an expression can read
+        self.edits: list[int] = []  # by slot: the edition that changed the cluster last
+        self.score_edition = 0
+        self.score_edits: dict[int, int] = {}  # likewise, of its scores
         self._slots: dict[str, int] = {}
         self._clusters: list[Cluster | None] = []
         self._names: list[str] = []
@@ -190,11 +160,25 @@ class ClusterIndex:
         self._retaint(bit, old.taints if old else (), cluster.taints)
         for name, column in self.resources.items():
             column[slot] = resource_of(cluster, name)
-        self._forget_verdicts(slot)
+        self._edited(slot)
 
-    def refresh(self, cluster: Cluster) -> None:
-        """Keep the newer value of a known cluster that differs in nothing the index knows of."""
-        self._clusters[self._slots[cluster.name]] = cluster
+    def refresh(self, cluster: Cluster, *, compared: bool = False) -> None:
+        """Keep the newer value of a known cluster that differs in nothing the index knows of.
+
+        ``compared``: nor in anything that an expression could read.
+        """
+        slot = self._slots[cluster.name]
+        self._clusters[slot] = cluster
+        if not compared:
+            self._edited(slot)
+
+    def rescored(self, name: str) -> None:
+        """A score of the cluster has changed, come or gone."""
+        self.edition += 1
+        self.score_edition = self.edition
+        slot = self._slots.get(name)
+        if slot is not None:
+            self.score_edits[slot] = self.edition
 
     def remove(self, name: str) -> None:
         """Forget the cluster, if it is known."""
@@ -212,7 +196,7 @@ class ClusterIndex:
         self.labels.replace(slot, old.labels, {})
         self.claims.replace(slot, old.claims, {})
         self._retaint(bit, old.taints, ())
-        self._forget_verdicts(slot)
+        self._edited(slot)
 
     def members(self, selector: Selector) -> int:
         """All clusters whose labels match, terminating ones included."""
@@ -264,11 +248,16 @@ class ClusterIndex:
             slot = len(self._clusters)
             self.in_name_order = self.in_name_order and (not slot or name > self._names[-1])
             self._clusters.append(None)
+            self.edits.append(0)
             self._names.append(name)
             for column in self.resources.values():
                 column.append(None)
         self._slots[name] = slot
         return slot
+
+    def _edited(self, slot: int) -> None:
+        self.edition += 1
+        self.edits[slot] = self.edition
 
     def _retaint(self, bit: int, old: tuple[Taint, ...], new: tuple[Taint, ...]) -> None:
         if old == new:
@@ -279,19 +268,6 @@ class ClusterIndex:
                 del self.taints[old]
         if new:
             self.taints[new] = self.taints.get(new, 0) | bit
-
-    def verdicts_of(self, text: str) -> Verdicts:
-        """What is known of an expression, to be read and added to."""
-        known = self.verdicts.get(text)
-        if known is None:
-            if len(self.verdicts) >= _EXPRESSIONS_KEPT:
-                self.verdicts.clear()
-            known = self.verdicts[text] = Verdicts()
-        return known
-
-    def _forget_verdicts(self, slot: int) -> None:
-        for known in self.verdicts.values():
-            known.forget(slot)
 
 
 def resource_of(cluster: Cluster, name: str) -> float | None:

@@ -32,7 +32,7 @@ def select(cycle: Cycle, pool: Pool, order: Sequence[Cluster] | None = None) -> 
     stages: list[Stage] = []
     left = list(pool if order is None else order)
     try:
-        left = ocm_filters.predicated(spec, cycle, left)
+        left = ocm_filters.predicated(spec, cycle, left, pool)
         stages.append(_stage("Predicate", pool, left))
         left = ocm_filters.tolerated(spec, cycle, left)
         stages.append(_stage("Predicate,TaintToleration", pool, left))

@@ -4,7 +4,7 @@ Nothing is validated while there is nothing to filter, and the first mistake end
 Source: OCM placement spec 2.6, 2.7, 2.11.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -14,9 +14,11 @@ from rollout.model.kinds import Obj
 from rollout.model.problems import joined
 from rollout.model.selectors import OPERATORS, Selector, parse_selector
 from rollout.placement import cel
+from rollout.placement.filters.predicate import parts_of
 from rollout.placement.filters.taints import IF_NEW, PREFER
 from rollout.placement.framework import Cycle
-from rollout.placement.index import ClusterIndex
+from rollout.placement.index import ClusterIndex, Pool
+from rollout.placement.screening import Screening, TooMuch
 
 _YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
 _INT64 = 2**63
@@ -45,34 +47,48 @@ class _Predicate:
     claims: Selector
     expressions: tuple[str, ...]
 
-    def matches(self, judge: cel.Judge, cluster: Cluster) -> bool:
-        return (
-            self.labels.matches(cluster.labels)
-            and self.claims.matches(cluster.claims)
-            and all(judge.verdict(text, cluster)[0] is True for text in self.expressions)
-        )
 
+def predicated(spec: Obj, cycle: Cycle, clusters: Sequence[Cluster], pool: Pool) -> list[Cluster]:
+    """Those of the pool's clusters that any predicate matches, in their order.
 
-def predicated(spec: Obj, cycle: Cycle, clusters: Sequence[Cluster]) -> list[Cluster]:
-    """Those that any predicate matches. Raises: Misconfigured."""
+    Difference: what all expressions may take is bounded, as in profile ``strict``.
+    Raises: Misconfigured; Unfinished.
+    """
     listed = items(spec.get("predicates"))
     if not listed or not clusters:
         return list(clusters)
-    compiled = [_compile(mapping(item.get("requiredClusterSelector"))) for item in listed]
-    judge = cel.Judge(cycle.scores, None)
-    return [c for c in clusters if any(p.matches(judge, c) for p in compiled)]
+    screening = cycle.screening or Screening()
+    selectors = [mapping(item.get("requiredClusterSelector")) for item in listed]
+    limit = cel.too_many([text for each in selectors for text in _expressions(each)])
+    if limit is not None:
+        raise Misconfigured("Predicate", f"it has {limit}")
+    compiled = [_compile(each, screening.program) for each in selectors]
+    parts = parts_of(((p.labels, p.claims, p.expressions) for p in compiled), pool)
+    try:
+        bits, _ = screening.matching(pool, parts, cycle.scores, None)
+    except TooMuch as trouble:
+        raise Misconfigured("Predicate", str(trouble)) from trouble
+    matched = frozenset(pool.narrow(bits).names)
+    return [c for c in clusters if c.name in matched]
 
 
-def _compile(selector: Obj) -> _Predicate:
+def _expressions(selector: Obj) -> tuple[str, ...]:
+    texts = tuple(mapping(selector.get("celSelector")).get("celExpressions") or ())
+    if not all(isinstance(text, str) for text in texts):
+        raise Misconfigured("Predicate", "celExpressions are not all strings.")
+    return texts
+
+
+def _compile(selector: Obj, program: Callable[[str], cel.Program]) -> _Predicate:
     labels = _selector(selector.get("labelSelector"))
     claims = mapping(selector.get("claimSelector"))
     only = {"matchExpressions": claims.get("matchExpressions")}
-    expressions = mapping(selector.get("celSelector")).get("celExpressions") or ()
+    expressions = _expressions(selector)
     for text in expressions:
-        problem = cel.program(text).problem
+        problem = program(text).problem
         if problem is not None:
             raise Misconfigured("Predicate", f"compilation failed: {problem}")
-    return _Predicate(labels, _selector(only), tuple(expressions))
+    return _Predicate(labels, _selector(only), expressions)
 
 
 def _selector(raw: object) -> Selector:

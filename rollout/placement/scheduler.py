@@ -6,7 +6,7 @@ plugin that only has the plain method is asked cluster by cluster.
 Source: OCM placement spec 2.6 to 2.11 and the differences listed in `docs/semantics.md`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from heapq import nlargest
@@ -19,7 +19,6 @@ from rollout.model.placement import Placement
 from rollout.model.problems import Problem
 from rollout.placement import cel, prioritizers, spread, weights
 from rollout.placement.filters import Predicates, TaintToleration
-from rollout.placement.filters.predicate import TooMuch
 from rollout.placement.framework import (
     MAX_SCORE,
     MIN_SCORE,
@@ -39,6 +38,7 @@ from rollout.placement.framework import (
 )
 from rollout.placement.index import Pool, bits_of
 from rollout.placement.prioritizers import prefer
+from rollout.placement.screening import TooMuch
 
 DEFAULT_FILTERS: tuple[Filter, ...] = (Predicates(), TaintToleration())
 
@@ -54,8 +54,15 @@ class Plugins:
 DEFAULT_PLUGINS = Plugins()
 
 
-def check(placement: Placement, plugins: Plugins = DEFAULT_PLUGINS) -> tuple[Problem, ...]:
-    """Everything that is wrong with the spec, or asked for by annotation, clusters or not."""
+def check(
+    placement: Placement,
+    plugins: Plugins = DEFAULT_PLUGINS,
+    program: Callable[[str], cel.Program] = cel.program,
+) -> tuple[Problem, ...]:
+    """Everything that is wrong with the spec, or asked for by annotation, clusters or not.
+
+    ``program`` compiles expressions. Raises: what it raises.
+    """
     found = {problem.path: problem for problem in placement.problems}
     extra: list[Problem] = list(placement_problems(placement.annotations))
     if len(placement.name) > 63:
@@ -63,14 +70,7 @@ def check(placement: Placement, plugins: Plugins = DEFAULT_PLUGINS) -> tuple[Pro
         extra.append(Problem("metadata.name", placement.name, accepted))
     if placement.number is not None and placement.number < 0:
         extra.append(Problem("spec.numberOfClusters", placement.number, "0 or more"))
-    for i, predicate in enumerate(placement.predicates):
-        for j, text in enumerate(predicate.cel):
-            at = f"spec.predicates[{i}].requiredClusterSelector.celSelector.celExpressions[{j}]"
-            found_program = cel.program(text)
-            if found_program.problem is not None:
-                extra.append(Problem(at, text, found_program.problem))
-            elif not found_program.boolean:
-                extra.append(Problem(at, text, "an expression that is true or false"))
+    extra += _wrong_expressions(placement, program)
     for i, toleration in enumerate(placement.tolerations):
         at = f"spec.tolerations[{i}]"
         if not toleration.key and toleration.operator != "Exists":
@@ -82,16 +82,34 @@ def check(placement: Placement, plugins: Plugins = DEFAULT_PLUGINS) -> tuple[Pro
     return (*placement.problems, *(p for p in extra if p.path not in found))
 
 
+def _wrong_expressions(
+    placement: Placement, program: Callable[[str], cel.Program]
+) -> Iterator[Problem]:
+    limit = cel.too_many([text for predicate in placement.predicates for text in predicate.cel])
+    if limit is not None:
+        yield Problem("spec.predicates", len(placement.predicates), limit)
+        return
+    for i, predicate in enumerate(placement.predicates):
+        for j, text in enumerate(predicate.cel):
+            at = f"spec.predicates[{i}].requiredClusterSelector.celSelector.celExpressions[{j}]"
+            found = program(text)
+            if found.problem is not None:
+                yield Problem(at, text, found.problem)
+            elif not found.boolean:
+                yield Problem(at, text, "an expression that is true or false")
+
+
 def select(cycle: Cycle, pool: Pool, plugins: Plugins = DEFAULT_PLUGINS) -> Selection:
     """Choose from the pool. The spec is right: `check` found nothing.
 
-    Raises: PluginError where a plugin breaks its contract.
+    Raises: PluginError where a plugin breaks its contract; Unfinished where the cycle's screening
+    is given too few steps for all of it.
     Cost: O(n) per prioritizer plus O(n log n) for the order, in feasible clusters.
     """
     try:
         stages, admissions = _filter(cycle, pool, plugins.filters)
     except TooMuch as trouble:
-        return Selection(Status(Code.ERROR, "Predicate", (str(trouble),)))
+        return Selection(Status(Code.MISCONFIGURED, "Predicate", (str(trouble),)))
     feasible = stages[-1].left if stages else pool
     rankings, columns = _rank(cycle, feasible, plugins)
     totals = _totals(len(feasible), rankings)

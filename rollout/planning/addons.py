@@ -22,7 +22,7 @@ from rollout.planning.addons_configs import (
 from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
 from rollout.planning.addons_status import ShareReport, halted, status_of
 from rollout.planning.addons_views import Share, Told, View, Workload
-from rollout.planning.notes import repair_notes
+from rollout.planning.notes import STARTED, repair_notes
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import NONE
@@ -231,7 +231,9 @@ class _Pass(Pass):
                 for condition in progression.get("conditions") or []:
                     if (condition.get("type"), condition.get("reason")) == (now.type, now.reason):
                         return []
-        reason = {"RollingOut": "RolloutStarted", "MaxFailuresExceeded": "BudgetExhausted"}
+        if self.is_retry and now.reason == "RollingOut":
+            return []  # told when the record was refused for the first time
+        reason = {"RollingOut": STARTED, "MaxFailuresExceeded": "BudgetExhausted"}
         stopped = now.status == "True"
         word = reason.get(now.reason, "RolloutHeld" if stopped else "RolloutCompleted")
         text = f"placement {key}: {now.message or now.reason}"

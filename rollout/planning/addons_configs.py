@@ -233,6 +233,8 @@ def read_health(addon: ClusterAddOn, *, gate: bool) -> Report:
         return _gated(addon) if gate else Report(Health.SUCCEEDED, token=_token(addon))
     if reason in ("Failed", "ConfigurationUnsupported"):
         return Report(Health.FAILED, reason)
+    if _is_unrenderable(addon):
+        return Report(Health.FAILED, "RenderFailed")
     if reason != "Progressing" or message in (MISMATCH, NO_WORKS):
         return Report(Health.SILENT)
     applied = addon.conditions.get(names.MANIFEST_APPLIED)
@@ -241,6 +243,14 @@ def read_health(addon: ClusterAddOn, *, gate: bool) -> Report:
     if degraded is not None and degraded.is_true:
         return Report(Health.FAILED, "Degraded")
     return Report(Health.PROGRESSING)
+
+
+def _is_unrenderable(addon: ClusterAddOn) -> bool:
+    """Whether it is made of a template that cannot be rendered as it is to be now (row T22)."""
+    rendered = addon.conditions.get(names.RENDERED)
+    if rendered is None or rendered.status != "False":
+        return False
+    return rendered.message.startswith(f"{content_of(in_order(addon.desired))}: ")
 
 
 def _gated(addon: ClusterAddOn) -> Report:

@@ -212,7 +212,9 @@ class _Pages:
         names = {page.name for page in self.wanted}
         self.redundant = [d for d in own if d.name not in names]
         self.chosen = frozenset(outcome.selection.chosen)
-        self.scores = outcome.selection.total_by_cluster() if self.strict else {}
+        # Told of only where somebody asks for them: OCM writes none, and pages change with each score.
+        self.by_score = self.strict and placement.sort_by == "Score"
+        self.scores = outcome.selection.total_by_cluster() if self.by_score else {}
         self.changed = [p for p in self.wanted if p.clusters != self._clusters(p)]
         self.scores_due: datetime | None = None
         self.scores_written = False
@@ -235,7 +237,7 @@ class _Pages:
         limit = timedelta(seconds=self.placement.score_rate_limit_seconds)
         status = self.placement.raw.get("status") or {}
         last = parse_instant(status.get("lastScoreUpdateTime"))
-        if last is None and self.changed:
+        if last is None and self.changed and self.by_score:
             self.scores_written = True
         due = now if last is None else later(last, limit)
         if found and now < due:

@@ -11,12 +11,13 @@ from rollout.model.replicaset import ReplicaSet
 from rollout.planning.plan import Note, PatchStatus
 from rollout.strategies.base import Step, Verdict
 
+STARTED = "RolloutStarted"
 _ENDS = {
     "Complete": ("RolloutCompleted", False),
     "CompleteWithFailures": ("RolloutCompleted", True),
     "MaxFailuresExceeded": ("BudgetExhausted", True),
     "Paused": ("RolloutPaused", False),
-    "RollingOut": ("RolloutStarted", False),
+    "RollingOut": (STARTED, False),
     "RemovalBrake": ("RemovalsHeld", True),
     "Frozen": ("RolloutFrozen", True),
     "ApprovalNeeded": ("ApprovalNeeded", False),
@@ -29,9 +30,17 @@ _ENDS = {
 
 
 def rollout_notes(
-    ref: Ref, replicaset: ReplicaSet, steps: Mapping[str, Step], status: PatchStatus | None
+    ref: Ref,
+    replicaset: ReplicaSet,
+    steps: Mapping[str, Step],
+    status: PatchStatus | None,
+    *,
+    is_retry: bool = False,
 ) -> tuple[Note, ...]:
-    """Notes on the gates and verdicts of these steps, and on a change of the whole."""
+    """Notes on the gates and verdicts of these steps, and on a change of the whole.
+
+    ``is_retry``: the record was refused and is tried again; that it began was told the first time.
+    """
     found: list[Note] = []
     for placement, step in steps.items():
         titles = {stage.key: stage.title for stage in step.stages}
@@ -56,7 +65,7 @@ def rollout_notes(
                 )
             )
     turn = _turn(replicaset, status)
-    if turn is not None:
+    if turn is not None and not (is_retry and turn[0] == STARTED):
         reason, message, warning = turn
         found.append(Note(ref, reason, message, warning))
     return tuple(found)

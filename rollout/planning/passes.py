@@ -31,6 +31,7 @@ class Pass:
         self.now = now
         self.rechecks: list[datetime] = []
         self.is_unwritten = False  # the record is refused, and not to be tried yet
+        self.is_retry = False  # the record was refused, and is tried again now
 
     def recheck(self, at: datetime | None) -> None:
         """Look again then; what is past needs no look."""
@@ -44,6 +45,7 @@ class Pass:
         if freeze is not None:
             self.recheck(freeze.until)
         self.is_unwritten = unwritten is not None and unwritten.retry_at > self.now
+        self.is_retry = unwritten is not None and not self.is_unwritten
         if unwritten is None or not self.is_unwritten:
             return workload_hold(problems, intents, freeze)
         self.recheck(unwritten.retry_at)

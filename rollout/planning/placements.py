@@ -25,9 +25,11 @@ from rollout.placement.explain import Explained, explain
 from rollout.placement.framework import Code, Cycle, Selection, Status
 from rollout.placement.grouping import Grouping, Profile, group, paginate, split
 from rollout.placement.index import Pool
+from rollout.placement.ocm_filters import mapping
 from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins, check, select
+from rollout.placement.screening import Screening, Unfinished
 from rollout.planning.decisions import Outcome, writes
-from rollout.planning.plan import NOTHING, Plan
+from rollout.planning.plan import NOTHING, UNFINISHED, Plan
 
 
 class View(Protocol):
@@ -100,16 +102,30 @@ class PlacementPlanner:
     """Plans one Placement. The same view and instant give the same plan.
 
     What it remembers saves work and never alters an answer: that a placement was settled, as long
-    as the view's stamp is the same, and the inputs derived from decisions that are the same objects.
+    as the view's stamp is the same, the inputs derived from decisions that are the same objects, and
+    what expressions said of clusters.
     """
 
     kind = PLACEMENT
 
-    def __init__(self, plugins: Plugins = DEFAULT_PLUGINS, profile: Profile = "strict") -> None:
-        """``profile`` decides where the Placement does not say."""
+    def __init__(
+        self,
+        plugins: Plugins = DEFAULT_PLUGINS,
+        profile: Profile = "strict",
+        *,
+        slice_steps: int | None = None,
+    ) -> None:
+        """
+        Args:
+            profile: decides where the Placement does not say.
+            slice_steps: so many steps of CEL in one turn, then the plan is `UNFINISHED`; None: a
+                plan is always finished.
+        """
         self.plugins, self.profile = plugins, profile
+        self._slice_steps = slice_steps
         self._settled: dict[str, _Settled] = {}
         self._loads: dict[str, Load] = {}
+        self._screenings: dict[str, tuple[object, Screening]] = {}  # with what they are of
 
     def plan(self, key: str, view: View, now: datetime) -> Plan:
         """The writes that bring decisions and status up to date; nothing where they are."""
@@ -117,7 +133,10 @@ class PlacementPlanner:
         settled = self._settled.get(key)
         if settled is not None and settled.holds(stamp, now):
             return settled.plan
-        plan = self._plan(key, view, now)
+        try:
+            plan = self._plan(key, view, now)
+        except Unfinished:
+            return UNFINISHED
         if plan.writes or plan.notes or view.placement(key) is None:
             self._settled.pop(key, None)
         else:
@@ -126,26 +145,49 @@ class PlacementPlanner:
 
     def _plan(self, key: str, view: View, now: datetime) -> Plan:
         placement = view.placement(key)
+        screening = self._screening(key, placement)
         if placement is None or placement.deleting:
             return NOTHING
         if placement.annotations.get(SCHEDULING_DISABLED) == "true":
             return NOTHING
         own = owned(placement, view.decisions(key))
-        outcome = self.evaluate(placement, own, view, now)
+        outcome = self.evaluate(placement, own, view, now, screening)
         if outcome is None:
             return NOTHING
         return writes(placement, outcome, own, view.decision, now)
 
+    def _screening(self, key: str, placement: Placement | None) -> Screening | None:
+        """What is known of the placement's expressions, and how far the next slice goes."""
+        predicates = mapping(placement.raw.get("spec")).get("predicates") if placement else None
+        if placement is None or not predicates:
+            self._screenings.pop(key, None)
+            return None
+        asked = profile_of(placement, self.profile), predicates
+        known = self._screenings.get(key)
+        if known is None or known[0] != asked:
+            known = self._screenings[key] = asked, Screening()
+        known[1].begin(self._slice_steps)
+        return known[1]
+
     def evaluate(
-        self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
+        self,
+        placement: Placement,
+        own: Sequence[Decision],
+        view: View,
+        now: datetime,
+        screening: Screening | None = None,
     ) -> Outcome | None:
         """Select and group, without a thought to writing; None where OCM's pass would end early.
 
         Also the way to explain a decision, or to try a Placement that is not stored.
+
+        Args:
+            screening: of the placement's expressions. Raises: Unfinished where it is not given
+                steps enough; asked again with the same one, the evaluation goes on.
         """
         if profile_of(placement, self.profile) == "ocm":
-            return self._as_ocm(placement, own, view, now)
-        return self._strictly(placement, own, view, now)
+            return self._as_ocm(placement, own, view, now, screening)
+        return self._strictly(placement, own, view, now, screening or Screening())
 
     def explain(self, key: str, view: View, now: datetime) -> tuple[Selection, list[Explained]]:
         """Why each candidate is selected or not; nothing where the Placement is unknown."""
@@ -162,9 +204,14 @@ class PlacementPlanner:
         return outcome.selection, found
 
     def _strictly(
-        self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
+        self,
+        placement: Placement,
+        own: Sequence[Decision],
+        view: View,
+        now: datetime,
+        screening: Screening,
     ) -> Outcome:
-        problems = check(placement, self.plugins)
+        problems = check(placement, self.plugins, screening.program)
         previous = clusters_of(own)
         candidates = find_candidates(placement, view, previous)
         if problems:
@@ -178,7 +225,7 @@ class PlacementPlanner:
                 None,
                 status,
             )
-        cycle = self._cycle(placement, own, view, now)
+        cycle = self._cycle(placement, own, view, now, screening)
         try:
             selection = select(cycle, candidates.pool, self.plugins)
         except PluginError as fault:
@@ -186,7 +233,12 @@ class PlacementPlanner:
         return _outcome("strict", placement, candidates, selection, own)
 
     def _as_ocm(
-        self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
+        self,
+        placement: Placement,
+        own: Sequence[Decision],
+        view: View,
+        now: datetime,
+        screening: Screening | None,
     ) -> Outcome | None:
         candidates = find_candidates(placement, view, frozenset())
         if candidates.broken:
@@ -194,13 +246,19 @@ class PlacementPlanner:
         spec = ocm.defaulted(placement.raw.get("spec") or {})
         placement = replace(placement, raw={**placement.raw, "spec": spec})
         try:
-            selection = ocm.select(self._cycle(placement, own, view, now), candidates.pool)
+            cycle = self._cycle(placement, own, view, now, screening)
+            selection = ocm.select(cycle, candidates.pool)
         except ConfigError:
             return None  # OCM's pass panics
         return _outcome("ocm", placement, candidates, selection, own)
 
     def _cycle(
-        self, placement: Placement, own: Sequence[Decision], view: View, now: datetime
+        self,
+        placement: Placement,
+        own: Sequence[Decision],
+        view: View,
+        now: datetime,
+        screening: Screening | None = None,
     ) -> Cycle:
         hub = view.decision_counts()
         load = self._loads.pop(placement.key, None)
@@ -209,7 +267,7 @@ class PlacementPlanner:
         self._loads[placement.key] = load  # now the youngest
         if len(self._loads) > LOADS_KEPT:
             del self._loads[next(iter(self._loads))]
-        return Cycle(placement, now, load.previous, load.counts, view.scores)
+        return Cycle(placement, now, load.previous, load.counts, view.scores, screening)
 
 
 def profile_of(placement: Placement, default: Profile = "strict") -> Profile:

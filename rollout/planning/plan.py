@@ -158,6 +158,8 @@ class Plan:
     ``pressing``: clusters wait for others, so that news can let more be done at once; or the end is
     near, and people wait for it.
     ``status_due_at``: a status is held back until then, since the last one is too young.
+    ``unfinished``: deciding takes longer than one turn; there is nothing else in the plan, and the
+    object is to be planned again when all others that wait had theirs.
     """
 
     waves: tuple[tuple[Write, ...], ...] = ()
@@ -166,6 +168,7 @@ class Plan:
     braked: Hold | None = None
     pressing: bool = False
     status_due_at: datetime | None = None
+    unfinished: bool = False
 
     @property
     def writes(self) -> tuple[Write, ...]:
@@ -173,6 +176,7 @@ class Plan:
 
 
 NOTHING = Plan()
+UNFINISHED = Plan(unfinished=True)
 
 
 class Planner(Protocol[V_contra]):

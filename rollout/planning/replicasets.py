@@ -84,7 +84,7 @@ class _Pass(Pass):
             ShareReport(share, steps[name], sum(1 for t in steps[name].touch))
             for name, share in workload.shares.items()
         ]
-        status = self._due(status_of(replicaset, reports, hold, gone.hold, now))
+        status = self._due(self._status(reports, hold, gone.hold))
         finalizer = self._finalizer()
         if finalizer and status is not None:
             status = replace(status, version=None)  # the finalizer's write makes it another one
@@ -102,7 +102,7 @@ class _Pass(Pass):
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             min(self.rechecks, default=None),
-            rollout_notes(workload.ref, replicaset, steps, status)
+            rollout_notes(workload.ref, replicaset, steps, status, is_retry=self.is_retry)
             + repair_notes(workload.ref, [s.live.book.edited for s in workload.shares.values()])
             + tuple(self.notes),
             gone.hold,
@@ -110,6 +110,12 @@ class _Pass(Pass):
             or any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
             self.status_due_at,
         )
+
+    def _status(
+        self, reports: Sequence[ShareReport], hold: Hold | None, brake: Hold | None
+    ) -> PatchStatus | None:
+        as_ocm = self.workload.is_ocm
+        return status_of(self.replicaset, reports, hold, brake, self.now, as_ocm=as_ocm)
 
     def _works(self, steps: Mapping[str, Step]) -> list[Write]:
         """The works that are written now."""

@@ -75,8 +75,13 @@ def status_of(
     hold: Hold | None,
     brake: Hold | None,
     now: datetime,
+    *,
+    as_ocm: bool = False,
 ) -> PatchStatus | None:
-    """The status to write, or None where the object says it all already."""
+    """The status to write, or None where the object says it all already.
+
+    ``as_ocm``: numbers that OCM does not write stay as it leaves them.
+    """
     verdict = judge_workload(replicaset, reports, hold, brake)
     old: Obj = replicaset.raw.get("status") or {}
     verified = _verified(reports, hold)
@@ -95,6 +100,9 @@ def status_of(
         "placementSummary": [_placement_summary(r) for r in reports if r.is_evaluated],
         "summary": _summary(reports),
     }
+    if as_ocm:
+        for summary in (status["summary"], *(p["summary"] for p in status["placementSummary"])):
+            summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
     revisions = _revisions(replicaset, old, verdict)
     told = any(key in old for key in revisions)  # OCM's definition has no room for them
     if all(old.get(key) == value for key, value in status.items()) and (
@@ -173,7 +181,22 @@ def _under_way(reports: Sequence[ShareReport]) -> Verdict | None:
     if not waits:
         return None
     unheard = missing_news(reports[0].share.live.ledger.rollout.timing)
-    return Verdict("RollingOut", "; ".join([*waits, unheard] if unheard else waits))
+    notes = [*_uncounted(reports), *([unheard] if unheard else [])]
+    return Verdict("RollingOut", "; ".join([*waits, *notes]))
+
+
+def _uncounted(reports: Sequence[ShareReport], *, outdated: bool = False) -> list[str]:
+    """What agents say and does not count (row 10); of an older generation there is much in passing."""
+    unstamped = sum(report.share.counts.unstamped for report in reports)
+    old = sum(report.share.counts.outdated for report in reports) if outdated else 0
+    found = []
+    if unstamped:
+        found.append(
+            f"{unstamped} works have conditions without observedGeneration, which do not count"
+        )
+    if old:
+        found.append(f"{old} works have conditions of another generation, which do not count")
+    return found
 
 
 def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> Verdict:
@@ -241,6 +264,9 @@ _SUMMARY = (
 )
 
 
+_NOT_OF_OCM = ("desiredTotal", "updated")
+
+
 def _share_summary(report: ShareReport) -> dict[str, int]:
     counts = report.share.counts
     return {
@@ -305,6 +331,7 @@ def _applied(reports: Sequence[ShareReport], verified: Condition) -> Condition:
         f"{summary['applied']} applied and {summary['available']} available of {summary['total']} "
         f"works, {summary['progressing']} progressing, {summary['degraded']} degraded"
     )
+    text = "; ".join([text, *_uncounted(reports, outdated=True)])
     healthy = summary["applied"] == summary["available"] == summary["total"]
     if healthy and not summary["progressing"] and not summary["degraded"]:
         return Condition(names.MANIFESTWORK_APPLIED, "True", "AsExpected", text)

@@ -89,13 +89,19 @@ class Live(Protocol):
 
 
 class Counted(Protocol):
-    """Clusters whose work carries the revision, and of these, whose conditions are True."""
+    """Clusters whose work carries the revision, and of these, whose conditions are True.
+
+    ``unstamped`` and ``outdated`` have conditions that do not count: they do not say of which
+    generation they are, or are of another one.
+    """
 
     updated: int
     applied: int
     available: int
     progressing: int
     degraded: int
+    unstamped: int
+    outdated: int
 
 
 class Share(Protocol):
@@ -134,6 +140,11 @@ class Workload(Protocol):
     told_at: datetime | None
     """When its status was last written by this process."""
     removed: dict[str, datetime]
+
+    @property
+    def is_ocm(self) -> bool:
+        """Whether profile ``ocm`` decides for it."""
+        ...
 
     @property
     def unwritten(self) -> Rejection | None:

@@ -23,6 +23,7 @@ from rollout.model.kinds import (
     key_of,
 )
 from rollout.model.names import PROFILE_LABEL
+from rollout.placement.screening import SLICE_STEPS
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
 from rollout.planning.policy import Policy
@@ -184,7 +185,8 @@ def _planners(
     )
     placing = found[PLACEMENT]
     assert isinstance(placing, PlacementPlanner), "placements are planned by their planner"
-    placing = PlacementPlanner(measured_plugins(placing.plugins, metrics, clock), settings.profile)
+    measured = measured_plugins(placing.plugins, metrics, clock)
+    placing = PlacementPlanner(measured, settings.profile, slice_steps=SLICE_STEPS)
     if settings.schedule_placements:
         found[PLACEMENT] = placing
     else:

@@ -9,6 +9,7 @@ Source: OCM placement spec 5.1, weakness W39.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
 from rollout.api import decode
@@ -21,6 +22,7 @@ from rollout.model.kinds import PLACEMENT, Obj
 from rollout.model.placement import Decision, Placement
 from rollout.model.problems import joined
 from rollout.placement.explain import debug_json
+from rollout.placement.screening import SLICE_STEPS, Screening, Unfinished
 from rollout.planning.decisions import misconfigured, satisfied
 from rollout.planning.placements import PlacementPlanner, owned
 from rollout.runtime.health import LARGEST_BODY, Request, Response, in_json
@@ -30,6 +32,9 @@ PREFIX = "/debug/placements/"
 VERBS = {"GET": "get", "POST": "create"}
 """Of a request, the verb on placements that it takes."""
 ASK_SECONDS = 5.0
+"""To wait for one turn of the engine."""
+EVALUATION = timedelta(seconds=20)
+"""To wait for a whole evaluation."""
 NO_USER = "user information not found in request context"
 
 T = TypeVar("T")
@@ -87,10 +92,20 @@ class Debug:
         self._permit(user, request, namespace)
         if not self._ready():
             raise Refusal(503, "not everything is read yet, or another replica leads; try again")
-        try:
-            return self._ask(lambda: self._evaluated(f"{namespace}/{name}", obj), ASK_SECONDS)
-        except TimeoutError:
-            raise Refusal(503, "the engine is busy; try again") from None
+        return self._in_slices(request, f"{namespace}/{name}", obj)
+
+    def _in_slices(self, request: Request, key: str, obj: Obj | None) -> Obj:
+        """Evaluate a little at a time, as long as somebody waits for it."""
+        screening, end = Screening(), self._clock.now() + EVALUATION
+        while not request.gone() and self._clock.now() < end:
+            screening.begin(SLICE_STEPS)
+            try:
+                return self._ask(lambda: self._evaluated(key, obj, screening), ASK_SECONDS)
+            except Unfinished:
+                continue
+            except TimeoutError:
+                break
+        raise Refusal(503, "the engine is busy; try again")
 
     # -- may they? -----------------------------------------------------------------------------
 
@@ -130,7 +145,7 @@ class Debug:
 
     # -- on the engine's thread ----------------------------------------------------------------
 
-    def _evaluated(self, key: str, obj: Obj | None) -> Obj:
+    def _evaluated(self, key: str, obj: Obj | None, screening: Screening) -> Obj:
         store = self._fleet.clusters
         own: Sequence[Decision] = ()
         if obj is None:
@@ -142,7 +157,7 @@ class Debug:
             decoded = decode(PLACEMENT, obj)
             assert isinstance(decoded, Placement), "a Placement decodes to a Placement"
             placement = decoded
-        outcome = self._planner.evaluate(placement, own, store, self._clock.now())
+        outcome = self._planner.evaluate(placement, own, store, self._clock.now(), screening)
         if outcome is None:
             raise Refusal(500, "OCM's own evaluation would end early: a set cannot be read")
         found = debug_json(placement, replace(outcome.selection, status=outcome.status))

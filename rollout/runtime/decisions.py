@@ -10,7 +10,7 @@ and each file can be read by itself. No manifest is in it, so no Secret either.
 
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -53,6 +53,7 @@ class Line:
     groups: tuple[Group, ...] | None = None
     reported: Mapping[str, Reported] | None = None
     hold: Hold | None = None
+    others: tuple[str, ...] = ()
 
 
 Key = tuple[str, str]
@@ -90,6 +91,7 @@ class DecisionLog:
         strategy: Obj,
         groups: tuple[Group, ...],
         reported: Mapping[str, Reported],
+        others: Sequence[str],
         hold: Hold | None,
         now: datetime,
         step: Step,
@@ -106,6 +108,7 @@ class DecisionLog:
                 strategy=strategy,
                 groups=groups,
                 reported=reported,
+                others=tuple(others),
                 hold=hold,
                 step=step,
             )

@@ -103,6 +103,7 @@ class Engine:
         self._gathering: dict[Ref, datetime] = {}  # until when
         self._heard: dict[Ref, tuple[datetime, datetime]] = {}  # first and last, where quiet is due
         self._first: Message | None = None  # taken out of the inbox by `wait`
+        self._asked: list[Callable[[], None]] = []
         self._watches = Watches(
             hub, self.fleet, self.timers, self.inbox.put, self._see, self._want, seed
         )
@@ -182,13 +183,16 @@ class Engine:
     # -- the loop ------------------------------------------------------------------------------
 
     def turn(self) -> bool:
-        """Take in all messages, then plan one key. Returns False where there was nothing to do."""
+        """Take in all messages, do one thing that was asked, plan one key. False: nothing to do."""
         now = self.clock.now()
         busy = False
         while (message := self._next_message()) is not None:
             busy = True
             self._take(message, now)
         busy = self._watches.follow(now) or busy
+        if self._asked:
+            busy = True
+            self._asked.pop(0)()
         ref = self._queue.get()
         if ref is None:
             return busy
@@ -215,13 +219,11 @@ class Engine:
             pass
 
     def _next_message(self) -> Message | None:
-        first, self._first = self._first, None
-        if first is not None:
-            return first
-        try:
-            return self.inbox.get_nowait()
-        except queue.Empty:
-            return None
+        if self._first is None:
+            with contextlib.suppress(queue.Empty):
+                self._first = self.inbox.get_nowait()
+        found, self._first = self._first, None
+        return found
 
     def _take(self, message: Message, now: datetime) -> None:
         match message:
@@ -234,7 +236,7 @@ class Engine:
             case Broken(kind):
                 self._watches.again(kind, now)
             case Ask(job):
-                job()
+                self._asked.append(job)
 
     def _plan(self, ref: Ref, now: datetime) -> None:
         self._last_pass[ref] = now
@@ -254,6 +256,9 @@ class Engine:
             wait = self._queue.backoff(ref)
             self.timers.arm(("retry", ref), self._queue.retry_at(ref, wait, now))
             return
+        if plan.unfinished:
+            self._queue.back(ref)
+            return
         for note in plan.notes:
             self._tell(note, now)
         if plan.pressing and self._pace.hurry is not None:
@@ -267,13 +272,8 @@ class Engine:
         self._next_wave(Flight(ref, plan), now)
 
     def _tell(self, note: Note, now: datetime) -> None:
-        log.log(
-            logging.WARNING if note.warning else logging.INFO,
-            "%s: %s: %s",
-            note.ref,
-            note.reason,
-            note.message,
-        )
+        level = logging.WARNING if note.warning else logging.INFO
+        log.log(level, "%s: %s: %s", note.ref, note.reason, note.message)
         if self._notes is not None:
             self._notes(note, now)
 

@@ -30,7 +30,11 @@ TEXT = "text/plain; charset=utf-8"
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What was asked. ``length`` is the body's length as announced, None where it was not."""
+    """What was asked.
+
+    ``length`` is the body's length as announced, None where it was not. ``gone``: whether whoever
+    asked waits no longer.
+    """
 
     method: str
     path: str
@@ -38,6 +42,7 @@ class Request:
     authorization: str = ""
     body: bytes = b""
     length: int | None = 0
+    gone: Callable[[], bool] = lambda: False
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class MeasuredPlanner:
 
     def __init__(self, inner: Planner[Any], metrics: Metrics, clock: Clock, news: News) -> None:
         self._inner, self._metrics, self._clock, self._news = inner, metrics, clock, news
+        self._spent: dict[str, float] = {}  # seconds, on plans that are not finished
 
     @property
     def kind(self) -> Kind:
@@ -87,7 +88,12 @@ class MeasuredPlanner:
             self._metrics.plan_failures.labels(kind.name).inc()
             raise
         ended = self._clock.now()
-        took = (ended - began).total_seconds()
+        took = self._spent.pop(key, 0.0) + (ended - began).total_seconds()
+        if plan.unfinished:
+            self._spent[key] = took
+            if heard is not None:
+                self._news.setdefault(Ref(kind, key), heard)
+            return plan
         self._metrics.plan.labels(kind.name).observe(took)
         if kind is PLACEMENT:
             self._metrics.scheduling.labels(SCHEDULING).observe(took)

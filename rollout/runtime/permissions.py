@@ -92,10 +92,19 @@ ADDONS = (
         "installing; owners and mirrored annotations",
     ),
     Permission(
-        ADDON, "managedclusteraddons/status", ("patch",), "which configurations a cluster gets"
+        ADDON,
+        "managedclusteraddons/status",
+        ("patch",),
+        "which configurations a cluster gets, and how those that are made of templates stand",
+    ),
+    Permission(
+        ADDON,
+        "managedclusteraddons/finalizers",
+        ("update",),
+        "works of templates are owned by their add-on, and hold up its deletion",
     ),
     Permission(ADDON, "addondeploymentconfigs", READ, "configurations of add-ons"),
-    Permission(ADDON, "addontemplates", READ, "configurations of add-ons"),
+    Permission(ADDON, "addontemplates", READ, "what add-ons are made of"),
 )
 HEALTH = (
     Permission("coordination.k8s.io", "leases", READ, "which clusters are silent"),

@@ -6,6 +6,7 @@ The one list of planners and trackers, for every process that runs an engine or 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rollout.fleet.addon_templates import AddOnTemplates
 from rollout.fleet.addons import AddOns
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Tracker
@@ -14,11 +15,13 @@ from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     MANAGED_CLUSTER,
+    MANAGED_CLUSTER_ADDON,
     PLACEMENT,
     REPLICA_SET,
     Kind,
 )
 from rollout.placement.grouping import Profile
+from rollout.planning.addon_templates import AddOnTemplatePlanner
 from rollout.planning.addons import AddOnPlanner
 from rollout.planning.clustersets import BindingPlanner, ClusterSetPlanner
 from rollout.planning.health import HealthPlanner
@@ -38,6 +41,7 @@ def planners(
     watches_health: bool = False,
     profile: Profile = "strict",
     rolls_addons: bool = False,
+    slice_steps: int | None = None,
 ) -> dict[Kind, Planner[Any]]:
     """The planners, in the order in which their keys are best planned.
 
@@ -47,7 +51,9 @@ def planners(
             ``global``; off where OCM's registration controller does.
         watches_health: turn silent leases into conditions and taints; off where OCM's registration
             controller does, and where nobody writes leases.
-        rolls_addons: install add-ons and roll their configurations out; the fleet must track them.
+        rolls_addons: install add-ons, roll their configurations out, and render those that are made of
+            AddOnTemplates; the fleet must track them.
+        slice_steps: so many steps of CEL in one turn of the engine; None: a plan is made at once.
 
     Raises: PluginError for a filter that is not installed.
     """
@@ -57,13 +63,14 @@ def planners(
     if keeps_sets:
         found[CLUSTER_SET] = ClusterSetPlanner()
         found[CLUSTER_SET_BINDING] = BindingPlanner()
-    found[PLACEMENT] = PlacementPlanner(plugins(filters), profile)
+    found[PLACEMENT] = PlacementPlanner(plugins(filters), profile, slice_steps=slice_steps)
     found[REPLICA_SET] = ReplicaSetPlanner()
     if rolls_addons:
         found[CLUSTER_MANAGEMENT_ADDON] = AddOnPlanner()
+        found[MANAGED_CLUSTER_ADDON] = AddOnTemplatePlanner()
     return found
 
 
 def trackers(*, rolls_addons: bool = False) -> tuple[Callable[[Fleet], Tracker], ...]:
     """What the fleet needs besides itself for `planners` of the same arguments."""
-    return (AddOns,) if rolls_addons else ()
+    return (AddOns, AddOnTemplates) if rolls_addons else ()

@@ -89,4 +89,5 @@ def _answer(rollout: Rollout, line: Line) -> Step | Retreat:
 
 def _as_ocm(line: Line) -> Step:
     reported = line.reported or {}
-    return ocm_step(line.strategy or {}, line.groups or (), reported, line.hold, line.at)
+    strategy, groups = line.strategy or {}, line.groups or ()
+    return ocm_step(strategy, groups, reported, line.hold, line.at, line.others)

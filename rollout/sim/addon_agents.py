@@ -18,6 +18,7 @@ from rollout.errors import Conflict, Gone, HubError
 from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, Config
+from rollout.model.addon_template import TEMPLATES
 from rollout.model.conditions import Condition, merge, read_conditions
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
@@ -143,8 +144,10 @@ class AddOnManager:
         addon = self._addons.get(cluster.name) if cluster else None
         if cluster is None or addon is None or cluster.deleting:
             return
-        self._deploy(cluster)
-        self._report(addon, cluster)
+        is_ours = any(ref.resource == TEMPLATES for ref in cluster.references)
+        if not is_ours:
+            self._deploy(cluster)
+        self._report(addon, cluster, [] if is_ours else _conditions(self._work_of(cluster)))
 
     def _deploy(self, cluster: ClusterAddOn) -> None:
         """Render, where the configurations are settled and the work is of others."""
@@ -166,11 +169,13 @@ class AddOnManager:
             stored = self._hub.patch(ref, changes)
         self._works[ref.key] = stored
 
-    def _report(self, addon: AddOn, cluster: ClusterAddOn) -> None:
+    def _work_of(self, cluster: ClusterAddOn) -> Obj | None:
+        return self._works.get(work_ref(cluster).key)
+
+    def _report(self, addon: AddOn, cluster: ClusterAddOn, health: list[Condition]) -> None:
         """Registration, what is supported, and how the work does; nothing where it is all said."""
-        work = self._works.get(work_ref(cluster).key)
         said = listed(mapping(cluster.raw.get("status")).get("conditions"))
-        conditions = merge(said, [REGISTERED, *_conditions(work)], self._clock.now())
+        conditions = merge(said, [REGISTERED, *health], self._clock.now())
         changes: Obj = {} if conditions == said else {"conditions": conditions}
         if cluster.supported != addon.supported:
             changes["supportedConfigs"] = [

@@ -17,6 +17,7 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.states import AGENTS, ALIVE, CLOCK, PROFILE, STARTED, profile_of
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.placement.grouping import Profile
+from rollout.placement.screening import SLICE_STEPS
 from rollout.planning.plan import Note
 from rollout.planning.policy import Policy
 from rollout.runtime.engine import Engine, Pace
@@ -90,7 +91,7 @@ class LocalRun:
             hub,
             clock,
             self._drive.timers,
-            planners(profile=profile, rolls_addons=True),
+            planners(profile=profile, rolls_addons=True, slice_steps=SLICE_STEPS),
             Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True)),
             pace=Pace(dict.fromkeys(WORKLOADS, gather), strict=mode.speed is None),
             notes=self._note,

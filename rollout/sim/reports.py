@@ -77,8 +77,11 @@ def said(report: Report, template: Template) -> tuple[Said, ...]:
 
 
 def trouble(template: Template) -> Report:
-    """How a work that was well says that it is not."""
-    if DEGRADED in template.conditions:
+    """How a work that was well says that it is not.
+
+    Where the status of its workloads is asked for they are there, and none of them is ready.
+    """
+    if DEGRADED in template.conditions or template.asked:
         return Report.DEGRADED
     return Report.APPLYING if PROGRESSING in template.conditions else Report.UNAVAILABLE
 
@@ -147,7 +150,7 @@ class Statuses:
     In a fleet that is most of them: the work is saved, and so is the memory of equal lists. Bounded.
 
     Args:
-        with_manifests: tell ``resourceStatus`` as well.
+        with_manifests: tell ``resourceStatus`` as well; where a work asks for it, it is told anyway.
     """
 
     _MOST = 16_384
@@ -167,7 +170,8 @@ class Statuses:
         if known is not None:
             return known[0]
         status: Obj = {"conditions": conditions(said, report, template, generation, now)}
-        if self._with_manifests and report is not Report.DELETING:
+        tells = self._with_manifests or template.asked
+        if tells and report is not Report.DELETING:
             told = manifest_status(entries, report, template, generation, now)
             status["resourceStatus"] = {"manifests": told}
         if len(self._known) >= self._MOST:
@@ -198,13 +202,38 @@ def manifest_status(
     """
     before = [mapping(entry) for entry in old] if isinstance(old, list) else []
     by_meta = {_identity(mapping(e.get("resourceMeta"))): e for e in before}
-    return [
-        {
-            "resourceMeta": meta,
-            "conditions": _entry(by_meta.get(_identity(meta), {}), report, generation, now),
-        }
-        for meta in template.metas
-    ]
+    found: list[Obj] = []
+    for meta in template.metas:
+        past = by_meta.get(_identity(meta), {})
+        entry = {"resourceMeta": meta, "conditions": _entry(past, report, generation, now)}
+        asked = template.asked.get(meta["ordinal"])
+        feedback = _feedback(*asked, report) if asked else None
+        feedback = feedback or past.get("statusFeedback")
+        found.append({**entry, "statusFeedback": feedback} if feedback else entry)
+    return found
+
+
+def _feedback(kind: str, replicas: int, report: Report) -> Obj | None:
+    """The well-known status of a workload; None where there is nothing new to tell."""
+    if report not in (Report.READY, Report.DEGRADED):
+        return None
+    is_well = report is Report.READY
+    if kind == "Job":
+        value = {"type": "String", "string": "True" if is_well else "False"}
+        return {"values": [{"name": "JobComplete", "fieldValue": value}]}
+    words = {
+        "Deployment": ("Replicas", "ReadyReplicas"),
+        "DaemonSet": ("DesiredNumberScheduled", "NumberReady"),
+    }.get(kind)
+    if words is None:
+        return None
+    counts = (replicas, replicas if is_well else 0)
+    return {
+        "values": [
+            {"name": name, "fieldValue": {"type": "Integer", "integer": count}}
+            for name, count in zip(words, counts, strict=True)
+        ]
+    }
 
 
 def _identity(meta: Obj) -> tuple[tuple[str, object], ...]:

@@ -1,7 +1,7 @@
 """What is in this work, as far as its agent and the scenario care?
 
-Which conditions its rules define (an agent writes no others but Applied and Available), the
-identity of each manifest, and whether a scenario's selector matches. Source: OCM work agent spec
+Which conditions its rules define (an agent writes no others but Applied and Available), whose status
+is asked for, the identity of each manifest, and whether a scenario's selector matches. Source: OCM work agent spec
 3.2, 4.2 and 4.3.
 """
 
@@ -36,13 +36,14 @@ class RuleFacts:
 class Template:
     """One ManifestWork spec, read once and shared by all works that carry it."""
 
-    __slots__ = ("_matches", "conditions", "metas", "rules", "spec")
+    __slots__ = ("_matches", "asked", "conditions", "metas", "rules", "spec")
 
     def __init__(self, spec: Obj) -> None:
         self.spec = spec
         manifests = [mapping(m) for m in listed(mapping(spec.get("workload")).get("manifests"))]
         self.metas = tuple(_meta(ordinal, m) for ordinal, m in enumerate(manifests))
         self.rules = _rules(listed(spec.get("manifestConfigs")), self.metas)
+        self.asked = _asked(listed(spec.get("manifestConfigs")), self.metas, manifests)
         self.conditions = frozenset(rule.condition for rule in self.rules)
         self._matches: dict[int, bool] = {}
 
@@ -111,6 +112,22 @@ def _rules(configs: list[Any], metas: tuple[Obj, ...]) -> tuple[RuleFacts, ...]:
                         found.setdefault(condition, []).append(text(rule.get("message")))
                 break
     return tuple(RuleFacts(c, len(m), m[0]) for c, m in sorted(found.items()))
+
+
+def _asked(
+    configs: list[Any], metas: tuple[Obj, ...], manifests: list[Obj]
+) -> dict[int, tuple[str, int]]:
+    """Kind and replicas of the manifests whose well-known status is asked for, by ordinal."""
+    found: dict[int, tuple[str, int]] = {}
+    for meta, manifest in zip(metas, manifests, strict=True):
+        for config in map(mapping, configs):
+            rules = [mapping(rule) for rule in listed(config.get("feedbackRules"))]
+            is_asked = any(rule.get("type") == "WellKnownStatus" for rule in rules)
+            if is_asked and _identifies(mapping(config.get("resourceIdentifier")), meta):
+                replicas = mapping(manifest.get("spec")).get("replicas")
+                count = replicas if type(replicas) is int else 1
+                found[meta["ordinal"]] = (meta["kind"], count)
+    return found
 
 
 def _identifies(identifier: Obj, meta: Obj) -> bool:

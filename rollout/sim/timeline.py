@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from rollout.model.kinds import Obj
-from rollout.model.names import APPLIED, COMPLETE, DEGRADED
+from rollout.model.names import APPLIED, COMPLETE
 from rollout.sim.chance import Draws, span
 from rollout.sim.reports import Report, holds, trouble
 from rollout.sim.scenario import Alternative, Behaviour, Delay, Flaws, Outcome
@@ -82,7 +82,7 @@ def timeline(
         case Outcome.SUCCESS:
             steps.append(Step(ready_at, Report.READY))
             return _once_each([*steps, *_flaps(behaviour, template, ready_at)])
-        case Outcome.FAIL if DEGRADED in template.conditions:
+        case Outcome.FAIL if trouble(template) is Report.DEGRADED:
             bad_at = ready_at
             steps.append(Step(ready_at, Report.DEGRADED))
         case Outcome.FAIL | Outcome.FAIL_APPLY:

@@ -4,7 +4,7 @@ The decision is `rollout.strategies.ocm`; here is only the translation, so that 
 displays need not know which profile decided.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from rollout.model.placement import Group
@@ -22,9 +22,15 @@ def ocm_step(
     reported: Mapping[str, Reported],
     hold: Hold | None,
     now: datetime,
+    others: Collection[str] = (),
 ) -> Step:
-    """Decide as OCM does. ``reported`` has exactly the clusters that carry the revision."""
-    return ocm_decision(strategy, groups, reported, hold, now)[0]
+    """Decide as OCM does.
+
+    Args:
+        reported: exactly the clusters that carry the revision.
+        others: those that carry another one. They come before clusters that carry nothing yet.
+    """
+    return ocm_decision(strategy, groups, reported, hold, now, others)[0]
 
 
 def ocm_decision(
@@ -33,10 +39,12 @@ def ocm_decision(
     reported: Mapping[str, Reported],
     hold: Hold | None,
     now: datetime,
+    others: Collection[str] = (),
 ) -> tuple[Step, dict[str, Judgement]]:
     """As `ocm_step`, and how each cluster that carries the revision stands by OCM's rules."""
     total = len({cluster for group in groups for cluster in group.clusters})
-    existing = [Record(cluster, *reported[cluster]) for cluster in sorted(reported)]
+    known = {**dict.fromkeys(others, (Status.TO_APPLY, None)), **reported}
+    existing = [Record(cluster, *known[cluster]) for cluster in sorted(known)]
     answer = decide(strategy, groups, existing, now)
     judged = _judged(reported, answer)
     if answer.error is not None:

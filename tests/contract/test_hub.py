@@ -15,10 +15,9 @@ from rollout.hub.faults import FaultyHub, RandomFaults, Rates
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.kinds import (
-    LEASE,
+    CONFIG_MAP,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
-    ROLLOUT_RECORD,
     Kind,
     Obj,
     Ref,
@@ -26,7 +25,7 @@ from rollout.model.kinds import (
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 WORK = Ref(MANIFEST_WORK, "c1/web")
-MAP = Ref(ROLLOUT_RECORD, "default/page")
+MAP = Ref(CONFIG_MAP, "default/page")
 FINALIZER = "example.io/cleanup"
 Make = Callable[..., EmbeddedHub]
 
@@ -92,11 +91,10 @@ def test_a_new_object_gets_identity_version_generation_and_time(
     assert hub.get(WORK) == stored
 
 
-def test_a_kind_of_kubernetes_own_without_a_status_has_no_generation(hub: EmbeddedHub) -> None:
-    lease = Ref(LEASE, "ns/a")
-    hub.create(lease, {"spec": {"holderIdentity": "a"}})
+def test_a_kind_without_a_status_subresource_has_no_generation(hub: EmbeddedHub) -> None:
+    hub.create(MAP, {"data": {"a": "1"}})
 
-    assert "generation" not in hub.patch(lease, {"spec": {"holderIdentity": "b"}})["metadata"]
+    assert "generation" not in hub.patch(MAP, {"data": {"a": "2"}})["metadata"]
 
 
 def test_the_same_writes_give_the_same_uids_in_every_run_and_no_two_are_alike(make: Make) -> None:
@@ -366,7 +364,7 @@ def test_admission_defaults_and_refuses_what_is_to_be_stored(make: Make) -> None
     assert hub.patch(WORK, {"spec": {"defaulted": None}}) == stored
 
 
-@pytest.mark.parametrize("kind", [MANIFEST_WORK, ROLLOUT_RECORD])
+@pytest.mark.parametrize("kind", [MANIFEST_WORK, CONFIG_MAP])
 def test_admission_sees_the_new_object_and_the_old_one(make: Make, kind: Kind) -> None:
     seen: list[tuple[str, Any, Any]] = []
 

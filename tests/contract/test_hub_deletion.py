@@ -16,17 +16,17 @@ from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.kinds import (
     CLUSTER_SET,
+    CONFIG_MAP,
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
-    ROLLOUT_RECORD,
     Obj,
     Ref,
 )
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 WORK = Ref(MANIFEST_WORK, "c1/web")
-MAP = Ref(ROLLOUT_RECORD, "default/page")
+MAP = Ref(CONFIG_MAP, "default/page")
 FINALIZER = "example.io/cleanup"
 Make = Callable[..., EmbeddedHub]
 

@@ -17,9 +17,9 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.events import Change, Event
-from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, ROLLOUT_RECORD, Kind, Obj, Ref
+from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT, Kind, Obj, Ref
 
-KINDS_USED = (MANIFEST_WORK, PLACEMENT, ROLLOUT_RECORD)
+KINDS_USED = (MANIFEST_WORK, PLACEMENT, CONFIG_MAP)
 REFS = [Ref(kind, key) for kind in KINDS_USED for key in ("ns1/a", "ns1/b")]
 VALUES = st.sampled_from([0, 1, True, False, "x", [1], [True], {"y": 1}, {"y": {"z": 0}}])
 SPECS = st.dictionaries(st.sampled_from(["p", "q"]), VALUES, max_size=2)

@@ -12,10 +12,10 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.events import Event
-from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, ROLLOUT_RECORD, Obj, Ref
+from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT, Obj, Ref
 
 Make = Callable[[int], EmbeddedHub]
-A, B = Ref(ROLLOUT_RECORD, "ns/a"), Ref(ROLLOUT_RECORD, "ns/b")
+A, B = Ref(CONFIG_MAP, "ns/a"), Ref(CONFIG_MAP, "ns/b")
 
 
 @pytest.fixture(params=["memory", "sqlite"])
@@ -67,7 +67,7 @@ def test_a_watch_tells_the_past_and_then_each_write_once(hub: EmbeddedHub) -> No
     put(hub, A, 1)
     hub.create(Ref(PLACEMENT, "ns/p"), {})
 
-    hub.watch(ROLLOUT_RECORD, 1, heard.append)
+    hub.watch(CONFIG_MAP, 1, heard.append)
     past = [short(e) for e in heard]
     hub.create(B, {})
     put(hub, B, 1)
@@ -84,7 +84,7 @@ def test_a_watch_tells_the_past_and_then_each_write_once(hub: EmbeddedHub) -> No
 
 def test_an_event_carries_the_object_as_stored_at_its_version(hub: EmbeddedHub) -> None:
     heard: list[Event] = []
-    hub.watch(ROLLOUT_RECORD, 0, heard.append)
+    hub.watch(CONFIG_MAP, 0, heard.append)
 
     stored = [hub.create(A, {"data": {"n": "0"}}), put(hub, A, 1)]
     hub.delete(A)
@@ -97,7 +97,7 @@ def test_an_event_carries_the_object_as_stored_at_its_version(hub: EmbeddedHub) 
 
 def test_a_watch_that_was_ended_hears_nothing_more(hub: EmbeddedHub) -> None:
     heard: list[Event] = []
-    end = hub.watch(ROLLOUT_RECORD, 0, heard.append)
+    end = hub.watch(CONFIG_MAP, 0, heard.append)
     hub.create(A, {})
 
     end()
@@ -110,7 +110,7 @@ def test_a_watch_that_was_ended_hears_nothing_more(hub: EmbeddedHub) -> None:
 def test_the_removal_of_the_last_finalizer_is_told_as_the_deletion(hub: EmbeddedHub) -> None:
     heard: list[Event] = []
     hub.create(A, {"metadata": {"finalizers": ["x.io/y"]}})
-    hub.watch(ROLLOUT_RECORD, 1, heard.append)
+    hub.watch(CONFIG_MAP, 1, heard.append)
 
     hub.delete(A)
     hub.delete(A)
@@ -130,7 +130,7 @@ def test_collected_dependents_are_told_after_their_owner(hub: EmbeddedHub) -> No
         "uid": owner["metadata"]["uid"],
     }
     hub.create(B, {"metadata": {"ownerReferences": [reference]}})
-    hub.watch(ROLLOUT_RECORD, 2, heard.append)
+    hub.watch(CONFIG_MAP, 2, heard.append)
 
     hub.delete(A)
 
@@ -147,8 +147,8 @@ def test_a_watcher_that_writes_does_not_reorder_what_others_hear(hub: EmbeddedHu
             put(hub, A, event.version)
             assert hub.get(A)["data"] == {"n": str(event.version)}
 
-    hub.watch(ROLLOUT_RECORD, 0, answer)
-    hub.watch(ROLLOUT_RECORD, 0, lambda e: last.append(e.version))
+    hub.watch(CONFIG_MAP, 0, answer)
+    hub.watch(CONFIG_MAP, 0, lambda e: last.append(e.version))
     hub.create(A, {})
 
     assert first == last == [1, 2, 3, 4, 5]
@@ -163,7 +163,7 @@ def test_a_watcher_that_writes_while_it_is_told_the_past_hears_of_it(hub: Embedd
         if event.version < 3:
             put(hub, A, event.version)
 
-    hub.watch(ROLLOUT_RECORD, 0, answer)
+    hub.watch(CONFIG_MAP, 0, answer)
 
     assert heard == [1, 2, 3]
 
@@ -177,11 +177,11 @@ def test_a_watch_begun_or_ended_inside_a_callback_misses_and_repeats_nothing(
     def outer(event: Event) -> None:
         if event.version == 1:
             put(hub, A, 1)
-            ends.append(hub.watch(ROLLOUT_RECORD, 0, lambda e: inner.append(e.version)))
+            ends.append(hub.watch(CONFIG_MAP, 0, lambda e: inner.append(e.version)))
         if event.version == 3:
             ends[0]()
 
-    hub.watch(ROLLOUT_RECORD, 0, outer)
+    hub.watch(CONFIG_MAP, 0, outer)
     hub.create(A, {})
     put(hub, A, 2)
     put(hub, A, 3)
@@ -198,8 +198,8 @@ def test_a_callback_that_raises_does_not_undo_the_write_nor_silence_others(
         if event.version == 1:
             raise RuntimeError("a fault of the watcher")
 
-    hub.watch(ROLLOUT_RECORD, 0, broken)
-    hub.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version))
+    hub.watch(CONFIG_MAP, 0, broken)
+    hub.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version))
 
     with pytest.raises(RuntimeError):
         hub.create(A, {})
@@ -217,8 +217,8 @@ def test_history_is_bounded_and_too_old_a_watch_has_expired(make: Make) -> None:
 
     for since in (0, 30):
         with pytest.raises(Expired):
-            hub.watch(ROLLOUT_RECORD, since, lambda e: heard.append(e.version))
-    hub.watch(ROLLOUT_RECORD, 61 - 16, lambda e: heard.append(e.version))
+            hub.watch(CONFIG_MAP, since, lambda e: heard.append(e.version))
+    hub.watch(CONFIG_MAP, 61 - 16, lambda e: heard.append(e.version))
 
     assert heard == list(range(61 - 16 + 1, 62))
 
@@ -227,7 +227,7 @@ def test_a_version_that_is_not_there_yet_has_expired(hub: EmbeddedHub) -> None:
     hub.create(A, {})
 
     with pytest.raises(Expired):
-        hub.watch(ROLLOUT_RECORD, 2, lambda e: None)
+        hub.watch(CONFIG_MAP, 2, lambda e: None)
 
 
 # Batches
@@ -235,14 +235,14 @@ def test_a_version_that_is_not_there_yet_has_expired(hub: EmbeddedHub) -> None:
 
 def test_a_batch_is_read_inside_and_told_outside_when_it_ends(hub: EmbeddedHub) -> None:
     heard: list[int] = []
-    hub.watch(ROLLOUT_RECORD, 0, lambda e: heard.append(e.version))
+    hub.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version))
 
     with hub.batch():
         hub.create(A, {})
         put(hub, A, 1)
         with hub.batch():
             put(hub, A, 2)
-        during = list(heard), hub.get(A)["data"], hub.list(ROLLOUT_RECORD).version
+        during = list(heard), hub.get(A)["data"], hub.list(CONFIG_MAP).version
 
     assert during == ([], {"n": "2"}, 3)
     assert heard == [1, 2, 3]
@@ -252,9 +252,7 @@ def test_a_watch_begun_inside_a_batch_hears_what_follows_its_version(hub: Embedd
     heard: list[int] = []
     with hub.batch():
         hub.create(A, {})
-        hub.watch(
-            ROLLOUT_RECORD, hub.list(ROLLOUT_RECORD).version, lambda e: heard.append(e.version)
-        )
+        hub.watch(CONFIG_MAP, hub.list(CONFIG_MAP).version, lambda e: heard.append(e.version))
         put(hub, A, 1)
     put(hub, A, 2)
 
@@ -267,7 +265,7 @@ def test_an_exception_undoes_the_whole_batch_and_a_caught_one_only_its_write(
     heard: list[int] = []
     hub.create(A, {"data": {"n": "0"}})
     hub.put_state("clock", b"before")
-    hub.watch(ROLLOUT_RECORD, 1, lambda e: heard.append(e.version))
+    hub.watch(CONFIG_MAP, 1, lambda e: heard.append(e.version))
 
     def writes() -> None:
         put(hub, A, 1)
@@ -276,7 +274,7 @@ def test_an_exception_undoes_the_whole_batch_and_a_caught_one_only_its_write(
         hub.put_state("clock", b"after")
 
     fail_after(hub, writes)
-    undone = hub.get(A)["data"], [o["metadata"]["name"] for o in hub.list(ROLLOUT_RECORD).items]
+    undone = hub.get(A)["data"], [o["metadata"]["name"] for o in hub.list(CONFIG_MAP).items]
 
     with hub.batch():
         put(hub, A, 2)
@@ -308,7 +306,7 @@ def test_an_undone_batch_leaves_owners_and_namespaces_as_they_were(hub: Embedded
     fail_after(hub, writes)
     hub.delete(A)
 
-    assert hub.list(ROLLOUT_RECORD, "ns").items == ()
+    assert hub.list(CONFIG_MAP, "ns").items == ()
     assert hub.list(MANIFEST_WORK, "other").items == ()
 
 
@@ -317,5 +315,5 @@ def test_state_is_kept_by_key_and_is_no_object(hub: EmbeddedHub) -> None:
     hub.put_state("random", b"\x01")
 
     assert (hub.get_state("random"), hub.get_state("clock")) == (b"\x01", None)
-    assert hub.list(ROLLOUT_RECORD).version == 0
+    assert hub.list(CONFIG_MAP).version == 0
     assert hub.poll() == 0

@@ -13,18 +13,18 @@ from rollout.hub import kube_calls
 from rollout.hub.base import Hub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
+    CONFIG_MAP,
+    CONTROLLER_REVISION,
     LEASE,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
-    ROLLOUT_RECORD,
-    ROLLOUT_REVISION,
     Obj,
     Ref,
 )
 from tests.kube.setting import eventually
 
 WORK = Ref(MANIFEST_WORK, "c1/web")
-MAP = Ref(ROLLOUT_RECORD, "default/page")
+MAP = Ref(CONFIG_MAP, "default/page")
 FINALIZER = "example.io/cleanup"
 
 
@@ -117,7 +117,7 @@ class HubContract:
 
     def test_kinds_without_a_spec_keep_all_their_fields(self, hub: Hub) -> None:
         revision, lease = (
-            Ref(ROLLOUT_REVISION, "default/r"),
+            Ref(CONTROLLER_REVISION, "default/r"),
             Ref(LEASE, "default/l"),
         )
         hub.create(MAP, {"data": {"a": "1"}})
@@ -130,7 +130,7 @@ class HubContract:
             3,
         )
         assert hub.get(lease)["spec"]["holderIdentity"] == "me"
-        listed = hub.list(ROLLOUT_RECORD, "default", {}).items
+        listed = hub.list(CONFIG_MAP, "default", {}).items
         assert hub.get(MAP) in listed
 
     # Patch
@@ -307,7 +307,7 @@ class HubContract:
         works, maps = Ear(), Ear()
         ends = [
             hub.watch(kind, hub.list(kind).version, ear)
-            for kind, ear in ((MANIFEST_WORK, works), (ROLLOUT_RECORD, maps))
+            for kind, ear in ((MANIFEST_WORK, works), (CONFIG_MAP, maps))
         ]
         hub.create(MAP, {"data": {}})
         hub.create(WORK, work())

@@ -105,6 +105,15 @@ def test_a_record_that_the_server_refuses_holds_the_rollout_and_says_so(kind: Ki
     assert s.reason == "Complete"
 
 
+def test_a_record_that_is_refused_again_and_again_begins_no_rollout_twice() -> None:
+    s, hub = on_full(ROLLOUT_REVISION, Denied("the namespace is being terminated"))
+    s.to(10 * MIN)
+    assert [note.reason for note in s.notes].count("RolloutStarted") == 1
+    hub.is_full = False
+    s.end()
+    assert [note.reason for note in s.notes].count("RolloutStarted") == 1
+
+
 def test_a_cluster_without_a_namespace_fails_and_lets_the_others_go_on() -> None:
     s, hub = on_full(MANIFEST_WORK, Gone('namespaces "c00" not found'))
     s.to(10 * MIN)

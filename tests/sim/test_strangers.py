@@ -1,7 +1,6 @@
-"""What can somebody do who may write nothing but objects of a namespace of their own? Nothing.
+"""What do record pages and kept revisions say that lie in another namespace? Nothing.
 
-Record pages and kept revisions are watched in all namespaces by their labels. One that bears the name
-and the words of ours somewhere else says nothing, and is in nobody's way.
+One that bears the name and the words of ours somewhere else is not believed, and is in nobody's way.
 """
 
 import json

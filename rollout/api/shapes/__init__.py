@@ -5,6 +5,7 @@ from rollout.api.shapes.addon import (
     ClusterManagementAddOn,
     ManagedClusterAddOn,
 )
+from rollout.api.shapes.addon_template import AddOnTemplate
 from rollout.api.shapes.base import Resource, Shape
 from rollout.api.shapes.cluster import (
     AddOnPlacementScore,
@@ -32,6 +33,7 @@ SHAPES: dict[str, type[Resource]] = {
         ClusterManagementAddOn,
         ManagedClusterAddOn,
         AddOnDeploymentConfig,
+        AddOnTemplate,
         Approval,
         Freeze,
         RolloutRecord,
@@ -44,6 +46,7 @@ __all__ = [
     "SHAPES",
     "AddOnDeploymentConfig",
     "AddOnPlacementScore",
+    "AddOnTemplate",
     "Approval",
     "ClusterManagementAddOn",
     "Freeze",

@@ -5,36 +5,18 @@ No predicate at all matches everything. Source: OCM placement spec 2.6. Differen
 as plain strings, and an expression that fails on a cluster is told to a person.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+from operator import or_
 
 from rollout.model.cluster import Cluster
 from rollout.model.placement import Predicate
-from rollout.model.wording import shortened
+from rollout.model.selectors import Selector
 from rollout.placement import cel
 from rollout.placement.framework import Admission, Cycle, Rejection
-from rollout.placement.index import Pool, Verdicts, slots_of
-
-_LONGEST_SHOWN = 1000
-"""Characters of an expression that is told of."""
-
-
-@dataclass(slots=True)
-class _Trouble:
-    """Expressions that failed: how often, and on which cluster first (by name)."""
-
-    found: dict[str, tuple[int, str, str]] = field(default_factory=dict)
-
-    def add(self, text: str, cluster: str, error: str) -> None:
-        count, first, words = self.found.get(text, (0, cluster, error))
-        if cluster < first:
-            first, words = cluster, error
-        self.found[text] = (count + 1, first, words)
-
-    def remarks(self) -> tuple[str, ...]:
-        return tuple(
-            f"CEL expression {shortened(text, _LONGEST_SHOWN)!r} failed on {count} clusters, first on {first}: {words}"
-            for text, (count, first, words) in sorted(self.found.items())
-        )
+from rollout.placement.index import Pool
+from rollout.placement.screening import Part, Screening
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +37,28 @@ class Predicates:
         predicates = cycle.placement.predicates
         if not predicates:
             return Admission(pool.bits)
-        index, trouble, matched = pool.source, _Trouble(), 0
-        judge = cel.Judge(cycle.scores, cycle.now)
-        for predicate in predicates:
-            left = index.labels.matching(predicate.labels, pool.bits)
-            left = index.claims.matching(predicate.claims, left)
-            for text in predicate.cel:
-                left = _holding(text, left, judge, pool, trouble)
-            matched |= left
-        return Admission(matched, min(judge.changes, default=None), trouble.remarks())
+        parts = parts_of(((p.labels, p.claims, p.cel) for p in predicates), pool)
+        if not any(texts for _, texts in parts):
+            return Admission(union(bits for bits, _ in parts))
+        screening = cycle.screening or Screening()
+        matched, changes_at = screening.matching(pool, parts, cycle.scores, cycle.now)
+        return Admission(matched, changes_at, screening.remarks(pool, cycle.scores))
+
+
+def parts_of(
+    predicates: Iterable[tuple[Selector, Selector, tuple[str, ...]]], pool: Pool
+) -> list[Part]:
+    """What is left to the expressions of each predicate: selectors of labels and claims, and texts."""
+    index = pool.source
+    return [
+        (index.claims.matching(claims, index.labels.matching(labels, pool.bits)), texts)
+        for labels, claims, texts in predicates
+    ]
+
+
+def union(several: Iterable[int]) -> int:
+    """The bits that are set in any of them."""
+    return reduce(or_, several, 0)
 
 
 def _refusal(predicate: Predicate, cycle: Cycle, cluster: Cluster) -> str:
@@ -86,41 +81,3 @@ def _refusal(predicate: Predicate, cycle: Cycle, cluster: Cluster) -> str:
 def _said(key: str, have: object) -> str:
     value = have.get(key) if isinstance(have, dict) else None
     return f"{key} is absent" if value is None else f"{key} is {value!r}"
-
-
-PASS_BUDGET = 1_000_000
-"""Loop steps that one expression may take over all clusters of one pass: some seconds at most."""
-
-
-class TooMuch(Exception):  # ends an evaluation; the scheduler makes a status of it
-    """An expression took more than `PASS_BUDGET`: one placement must not hold up the others."""
-
-
-def _holding(text: str, bits: int, judge: cel.Judge, pool: Pool, trouble: _Trouble) -> int:
-    """The clusters of ``bits`` on which the expression is true. Raises: TooMuch.
-
-    Verdicts are kept in the index until a cluster changes, except where they depend on scores. What
-    they took is kept with them, so that a pass fails or not whatever was kept.
-    """
-    index = pool.source
-    known = Verdicts() if cel.program(text).reads_scores else index.verdicts_of(text)
-    spent = 0
-    if known.steps:
-        spent = sum(steps for slot, steps in known.steps.items() if bits >> slot & 1)
-    for slot in slots_of(bits & ~known.judged):
-        _affordable(text, spent)
-        verdict, steps = judge.verdict(text, index.cluster_at(slot))
-        known.add(slot, verdict, steps)
-        spent += steps
-    _affordable(text, spent)
-    for slot, words in known.failures.items():
-        if bits >> slot & 1:
-            trouble.add(text, index.cluster_at(slot).name, words)
-    return bits & known.true
-
-
-def _affordable(text: str, spent: int) -> None:
-    if spent > PASS_BUDGET:
-        raise TooMuch(
-            f"CEL expression {shortened(text, 80)!r} takes more than {PASS_BUDGET} steps in one pass"
-        )

@@ -1,6 +1,6 @@
 """Which containers does a containerID mean? The one module of templates that asks RE2.
 
-Source: OCM add-on template spec 2.9, weakness T-24.
+Source: OCM add-on template spec 2.9, semantics row T24.
 """
 
 from collections.abc import Iterable

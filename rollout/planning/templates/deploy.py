@@ -198,7 +198,7 @@ class _Pass:
             self._say_available(found)
 
     def _say_rendered(self, error: str) -> None:
-        """Which revision this is about: a failure counts for no other (T-22)."""
+        """Which revision this is about: a failure counts for no other (row T22)."""
         revision = content_of(in_order(self.addon.desired))
         reason = "RenderFailed" if error else "Rendered"
         text = f"{revision}: {error}" if error else revision
@@ -255,7 +255,7 @@ class _Pass:
         self._applied([each.before for each in filled])
 
     def _applied(self, works: Sequence[AgentWork | None]) -> None:
-        """What the works say of having been applied: the last one in ``ocm``, else the worst (T-11)."""
+        """What the works say of having been applied: the last one in ``ocm``, else the worst (row T11)."""
         said = [work.conditions.get(names.APPLIED) if work is not None else None for work in works]
         if self.subject.strict:
             said = sorted(said, key=_how_bad)[-1:]
@@ -297,7 +297,7 @@ class _Pass:
 
     @property
     def _is_released(self) -> bool:
-        """Whether a person has asked to let the add-on go without its hooks (T-18)."""
+        """Whether a person has asked to let the add-on go without its hooks (row T18)."""
         return self.subject.strict and self.addon.annotations.get(names.SKIP_PRE_DELETE) == "true"
 
     # -- health --------------------------------------------------------------------------------

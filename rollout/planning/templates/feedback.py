@@ -1,6 +1,6 @@
 """What are agents asked to tell of an add-on's objects, and how do they update them?
 
-Source: OCM add-on template spec 4.4, weaknesses T-4, T-5.
+Source: OCM add-on template spec 4.4, semantics rows T4, T5.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
 """Is an add-on's agent well? Judged from what the agents of its works tell.
 
-Source: OCM add-on template spec 4.7, weaknesses T-1, T-19, T-20.
+Source: OCM add-on template spec 4.7, semantics rows T1, T19, T20.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,6 +1,6 @@
 """What runs on a cluster before an add-on goes? Jobs and Pods that the template marks.
 
-Source: OCM add-on template spec 4.5, weakness T-18.
+Source: OCM add-on template spec 4.5, semantics row T18.
 """
 
 from collections.abc import Sequence

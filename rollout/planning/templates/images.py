@@ -1,6 +1,6 @@
 """Where is an image pulled from? Registries and their mirrors.
 
-Source: OCM add-on template spec 2.6, weakness T-9.
+Source: OCM add-on template spec 2.6, semantics row T9.
 """
 
 from collections.abc import Iterable

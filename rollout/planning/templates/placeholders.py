@@ -1,6 +1,6 @@
 """What becomes of ``{{NAME}}`` in a manifest? In its text as OCM does, or in its strings.
 
-Source: OCM add-on template spec 2.1, weaknesses T-1, T-2, T-23.
+Source: OCM add-on template spec 2.1, semantics rows T1, T2, T23.
 """
 
 import json

@@ -1,7 +1,7 @@
 """What do the pods of an add-on's agent get besides what the template says?
 
 Environment, secrets of registrations, node placement, mirrored images, proxy and resources, in this
-order. Source: OCM add-on template spec 2.4-2.9, weaknesses T-7, T-8, T-24, A-20.
+order. Source: OCM add-on template spec 2.4-2.9, semantics rows T7, T8, T24.
 """
 
 from collections.abc import Iterator

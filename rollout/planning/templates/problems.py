@@ -9,4 +9,4 @@ class Unrenderable(Exception):
 
 
 class Fatal(Unrenderable):
-    """In profile ``ocm``: the reference ends here without writing anything down (weakness T-1)."""
+    """In profile ``ocm``: the reference ends here without writing anything down (semantics row T1)."""

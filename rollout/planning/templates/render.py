@@ -2,7 +2,7 @@
 
 Manifests in their order, with placeholders replaced, pods decorated and the namespace set; last the
 proxy's certificates. Any fault ends the rendering. Source: OCM add-on template spec 2, weaknesses
-T-5 to T-10, T-21.
+T5 to T10, T21.
 """
 
 import base64
@@ -154,7 +154,7 @@ def move(obj: Obj, namespace: str) -> None:
 
 
 def _refuse_collisions(objects: list[Obj]) -> None:
-    """Objects that became one by being moved, or were one all along (T-6)."""
+    """Objects that became one by being moved, or were one all along (row T6)."""
     seen: dict[tuple[str, str, str, str], int] = {}
     for index, obj in enumerate(objects):
         identity = (group_of(obj), str(obj.get("kind")), *name_of(obj))

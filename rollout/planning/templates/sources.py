@@ -1,6 +1,6 @@
 """Which template and which configurations does a cluster's add-on use, and what do they come to?
 
-Source: OCM add-on template spec 1.1, weakness T-25.
+Source: OCM add-on template spec 1.1, semantics row T25.
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """Does a workload have the form that Kubernetes wants? What cannot be read is not decorated.
 
 The shapes hold the types of the fields that agents commonly set; what they do not name is not
-checked. Source: Kubernetes' apps/v1 API; OCM add-on template spec 2.3, weakness T-21.
+checked. Source: Kubernetes' apps/v1 API; OCM add-on template spec 2.3, semantics row T21.
 """
 
 from collections.abc import Iterator

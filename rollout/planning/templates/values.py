@@ -1,7 +1,7 @@
 """What is filled into a template for one cluster? Variables, namespace, registries, proxy and the rest.
 
 A later source replaces an earlier one: defaults, the cluster's registries, the configuration, and what
-is built in. Source: OCM add-on template spec 1.2-1.4, weaknesses T-3, T-25.
+is built in. Source: OCM add-on template spec 1.2-1.4, semantics rows T3, T25.
 """
 
 import json
@@ -51,7 +51,7 @@ class Values:
 
 
 def merged(configs: Iterable[DeploymentConfig]) -> DeploymentConfig | None:
-    """Several configurations as one: a later one replaces what it sets (weakness T-25)."""
+    """Several configurations as one: a later one replaces what it sets (semantics row T25)."""
     whole: DeploymentConfig | None = None
     for config in configs:
         whole = config if whole is None else _over(whole, config)

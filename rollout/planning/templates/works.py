@@ -1,7 +1,7 @@
 """Which ManifestWorks carry an add-on's objects, and what else is in them?
 
 Objects stay in the work that they are in; new ones go where there is room. Source: OCM add-on
-template spec 4.2, 4.3, weaknesses T-12 to T-14, T-17.
+template spec 4.2, 4.3, semantics rows T12 to T14, T17.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -129,7 +129,7 @@ def _piled(objects: list[tuple[Obj, int]], *, keeps_empty: bool) -> list[list[Ob
 
 
 def _numbers(addon: str, taken: Collection[str], first: int, count: int) -> list[str]:
-    """So many names of new works. In ``ocm`` they count on from the number of works (T-13)."""
+    """So many names of new works. In ``ocm`` they count on from the number of works (row T13)."""
     found: list[str] = []
     number = first
     while len(found) < count:

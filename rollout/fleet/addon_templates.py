@@ -1,0 +1,298 @@
+"""What do we know of the add-ons that are made of AddOnTemplates, cluster by cluster?
+
+Follows their ManagedClusterAddOns, the works of these, templates and configurations with the hashes of
+what they are now, and what clusters say of image registries. Whoever plans a ManagedClusterAddOn reads
+it here.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from rollout.api import decode
+from rollout.api.addon_template import (
+    decode_agent_work,
+    decode_deployment_config,
+    decode_template,
+)
+from rollout.api.fields import listed, mapping, strings
+from rollout.fleet.addons import Fleet, known_of
+from rollout.model import names
+from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Resource
+from rollout.model.addon_template import (
+    DEPLOYMENT_CONFIGS,
+    TEMPLATES,
+    AddOnTemplate,
+    DeploymentConfig,
+)
+from rollout.model.approvals import Freeze
+from rollout.model.conditions import read_conditions
+from rollout.model.events import Change, Event
+from rollout.model.kinds import (
+    ADDON_DEPLOYMENT_CONFIG,
+    ADDON_TEMPLATE,
+    CLUSTER_MANAGEMENT_ADDON,
+    FREEZE,
+    MANAGED_CLUSTER,
+    MANAGED_CLUSTER_ADDON,
+    MANIFEST_WORK,
+    Kind,
+    Obj,
+    Ref,
+)
+from rollout.planning.templates.deploy import Subject
+
+_RESOURCES: dict[Kind, Resource] = {
+    ADDON_TEMPLATE: TEMPLATES,
+    ADDON_DEPLOYMENT_CONFIG: DEPLOYMENT_CONFIGS,
+}
+
+
+class _Cluster(NamedTuple):
+    """What counts of a ManagedCluster."""
+
+    registries: str
+    deleting: bool
+    is_silent: bool
+
+
+class _Kept(NamedTuple):
+    """A template or configuration as it is now; ``spec_hash`` "" where it cannot be hashed."""
+
+    spec_hash: str
+    content: AddOnTemplate | DeploymentConfig
+
+
+class AddOnTemplates:
+    """All add-ons that are made of templates. Implements `rollout.fleet.tracker.Tracker`."""
+
+    planned = (MANAGED_CLUSTER_ADDON,)
+    kinds = (CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
+
+    def __init__(self, fleet: Fleet) -> None:
+        self._fleet = fleet
+        self._profile = fleet.policy.profile
+        self._addons: dict[str, AddOn] = {}
+        self._installed: dict[str, ClusterAddOn] = {}  # those made of a template, by key
+        self._clusters: dict[str, _Cluster] = {}
+        self._works: dict[str, dict[str, Obj]] = {}  # key of a ManagedClusterAddOn -> key -> work
+        self._homes: dict[str, str] = {}  # key of a work -> key of its ManagedClusterAddOn
+        self._kept: dict[ConfigRef, _Kept] = {}
+        self._missed: set[Kind] = set()
+        self._wanted: frozenset[Kind] = frozenset(self.kinds)
+
+    # -- what happened -------------------------------------------------------------------------
+
+    def take(self, event: Event, now: datetime) -> Iterable[Ref]:
+        """Take in an event; the ManagedClusterAddOns that are planned anew for it."""
+        kind = event.ref.kind
+        if kind is MANAGED_CLUSTER_ADDON:
+            return self._on_installed(event)
+        if kind is MANIFEST_WORK:
+            return self._on_work(event)
+        if kind is MANAGED_CLUSTER:
+            return self._on_cluster(event)
+        if kind is CLUSTER_MANAGEMENT_ADDON:
+            return self._on_addon(event)
+        if kind in _RESOURCES:
+            return self._on_content(event)
+        return self._refs(self._installed) if kind is FREEZE else ()
+
+    @staticmethod
+    def _refs(keys: Iterable[str]) -> list[Ref]:
+        return [Ref(MANAGED_CLUSTER_ADDON, key) for key in keys]
+
+    def _on_installed(self, event: Event) -> Iterable[Ref]:
+        key = event.ref.key
+        before = self._installed.pop(key, None)
+        if event.change is not Change.DELETED and _is_templated(event.obj):
+            found = decode(MANAGED_CLUSTER_ADDON, event.obj, before)
+            assert isinstance(found, ClusterAddOn)
+            self._installed[key] = found
+        after = self._installed.get(key)
+        if before is None and after is None:
+            return ()
+        wanted = self.kinds + (tuple(_RESOURCES) if self._installed else ())
+        if len(wanted) != len(self._wanted):
+            self._wanted = frozenset(wanted)
+        return (event.ref,)
+
+    def _on_work(self, event: Event) -> Iterable[Ref]:
+        key = event.ref.key
+        labels = strings(event.obj["metadata"].get("labels"))
+        name = labels.get(names.ADDON_NAME_LABEL, "")
+        home = f"{event.ref.namespace}/{name}" if name else ""
+        if names.ADDON_NAMESPACE_LABEL in labels or event.change is Change.DELETED:
+            home = ""
+        before = self._homes.pop(key, "")
+        if before:
+            self._works[before].pop(key, None)
+            if not self._works[before]:
+                del self._works[before]
+        if home:
+            self._homes[key] = home
+            self._works.setdefault(home, {})[key] = event.obj
+        return self._refs(each for each in {before, home} if each in self._installed)
+
+    def _on_cluster(self, event: Event) -> Iterable[Ref]:
+        cluster = event.ref.key
+        before = self._clusters.pop(cluster, None)
+        if event.change is not Change.DELETED:
+            self._clusters[cluster] = _cluster_of(event.obj)
+        if self._clusters.get(cluster) == before:
+            return ()
+        return self._refs(key for key, a in self._installed.items() if a.cluster == cluster)
+
+    def _on_addon(self, event: Event) -> Iterable[Ref]:
+        name = event.ref.key
+        before = self._addons.pop(name, None)
+        if event.change is not Change.DELETED:
+            found = decode(CLUSTER_MANAGEMENT_ADDON, event.obj, before)
+            assert isinstance(found, AddOn)
+            self._addons[name] = found
+        after = self._addons.get(name)
+        if before is not None and after is not None and _asks(before) == _asks(after):
+            return ()
+        return self._refs(key for key, a in self._installed.items() if a.name == name)
+
+    def _on_content(self, event: Event) -> Iterable[Ref]:
+        ref = ConfigRef(_RESOURCES[event.ref.kind], event.ref.namespace, event.ref.name)
+        before = self._kept.pop(ref, None)
+        if event.change is not Change.DELETED:
+            is_template = event.ref.kind is ADDON_TEMPLATE
+            found = (decode_template if is_template else decode_deployment_config)(event.obj)
+            known = known_of(event.obj)
+            self._kept[ref] = _Kept(known.spec_hash if known else "", found)
+        after = self._kept.get(ref)
+        if before is not None and after is not None and before.spec_hash == after.spec_hash:
+            return ()
+        return self._refs(
+            key
+            for key, addon in self._installed.items()
+            if any(desired.ref == ref for desired in addon.desired)
+        )
+
+    # -- what the planner reads ----------------------------------------------------------------
+
+    def subject(self, key: str, now: datetime) -> Subject | None:
+        """A ManagedClusterAddOn as its pass looks at it; None where there is nothing to do."""
+        addon = self._installed.get(key)
+        cluster = self._clusters.get(addon.cluster) if addon is not None else None
+        if addon is None or cluster is None:
+            return None
+        whole = self._addons.get(addon.name)
+        if whole is not None and not whole.is_managed:
+            return None
+        return Subject(
+            addon=addon,
+            works=[decode_agent_work(work) for _, work in sorted(self._of(key))],
+            sources=self,
+            strict=((whole.intents.profile if whole else "") or self._profile) != "ocm",
+            default_template=self._default(whole),
+            cluster_deleting=cluster.deleting,
+            cluster_is_silent=cluster.is_silent,
+            is_held=self._is_held(addon, whole, now),
+            is_current=self._is_current(addon),
+        )
+
+    def _of(self, key: str) -> Iterator[tuple[str, Obj]]:
+        yield from self._works.get(key, {}).items()
+
+    def _default(self, whole: AddOn | None) -> AddOnTemplate | None:
+        refs = whole.defaults if whole is not None else ()
+        name = next((ref.name for ref in refs if ref.resource == TEMPLATES), "")
+        return self.template(name) if name else None
+
+    def _is_held(self, addon: ClusterAddOn, whole: AddOn | None, now: datetime) -> bool:
+        if self._fleet.freeze(now) is not None:
+            return True
+        return whole is not None and (whole.intents.paused or addon.cluster in whole.intents.held)
+
+    def _is_current(self, addon: ClusterAddOn) -> bool:
+        """Whether everything that it refers to can be read, and is of the revision that it names."""
+        if self._missed:
+            return False
+        return all(
+            kept.spec_hash == desired.spec_hash
+            for desired in addon.desired
+            if (kept := self._kept.get(desired.ref)) is not None
+        )
+
+    def freeze(self, now: datetime) -> Freeze | None:
+        return self._fleet.freeze(now)
+
+    def template(self, name: str) -> AddOnTemplate | None:
+        kept = self._kept.get(ConfigRef(TEMPLATES, "", name))
+        return kept.content if kept and isinstance(kept.content, AddOnTemplate) else None
+
+    def deployment_config(self, ref: ConfigRef) -> DeploymentConfig | None:
+        kept = self._kept.get(ref)
+        return kept.content if kept and isinstance(kept.content, DeploymentConfig) else None
+
+    def registries(self, cluster: str) -> str:
+        known = self._clusters.get(cluster)
+        return known.registries if known else ""
+
+    # -- what the fleet asks -------------------------------------------------------------------
+
+    def wanted_kinds(self) -> frozenset[Kind]:
+        return self._wanted
+
+    def missed(self, kind: Kind, why: str) -> Iterable[Ref]:
+        if kind not in _RESOURCES:
+            return ()
+        (self._missed.add if why else self._missed.discard)(kind)
+        return self._refs(self._installed)
+
+    def forget(self, kind: Kind) -> None:
+        self._missed.discard(kind)
+        resource = _RESOURCES.get(kind)
+        self._kept = {ref: kept for ref, kept in self._kept.items() if ref.resource != resource}
+
+    def follow(self, placement: str) -> Iterable[Ref]:
+        return ()
+
+    def live(self, workload: str, placement: str) -> None:
+        return None
+
+    def removed(self, workload: Ref, cluster: str, window: timedelta, now: datetime) -> None:
+        return None
+
+    def restate(self) -> None:
+        return None
+
+    def workloads(self) -> list[Ref]:
+        """None: what is rolled out is the add-on as a whole."""
+        return []
+
+    def peek(self, key: str) -> None:
+        return None
+
+    def is_done(self, workload: Ref) -> bool:
+        return True
+
+
+def _is_templated(obj: Obj) -> bool:
+    """Whether the status of a ManagedClusterAddOn names a template."""
+    references = listed(mapping(obj.get("status")).get("configReferences"))
+    return any(
+        mapping(item).get("resource") == TEMPLATES.resource
+        and mapping(item).get("group") == TEMPLATES.group
+        for item in references
+    )
+
+
+def _cluster_of(obj: Obj) -> _Cluster:
+    meta = obj["metadata"]
+    said = read_conditions(mapping(obj.get("status")).get("conditions"))
+    available = said.get(names.CLUSTER_AVAILABLE)
+    return _Cluster(
+        strings(meta.get("annotations")).get(names.IMAGE_REGISTRIES, ""),
+        meta.get("deletionTimestamp") is not None,
+        available is not None and available.status == "Unknown",
+    )
+
+
+def _asks(addon: AddOn) -> tuple[object, ...]:
+    """The parts of an add-on that its works depend on."""
+    return addon.defaults, addon.intents, addon.is_managed

@@ -1,0 +1,241 @@
+"""Which clusters do the CEL expressions of one Placement match, as far as that is known by now?
+
+What was found out is kept until the cluster, or a score it rests on, changes. The work can be cut into
+slices: when the steps of a slice are used up, `Unfinished` is raised, and whoever asks again goes on
+from there. How much one Placement may take is bounded, and told the same however it was reached.
+"""
+
+from array import array
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from rollout.model.cluster import Score
+from rollout.model.wording import shortened
+from rollout.placement import cel
+from rollout.placement.index import ClusterIndex, Pool, bits_of
+
+MOST_STEPS = 5_000_000
+"""Steps that all expressions of one Placement may take over all its candidates. See ADR 0021."""
+
+SLICE_STEPS = 5_000
+"""Steps of a slice: some ten milliseconds, and as much again for the last expression of it."""
+
+_STEPS_PER_CHARACTER = 8
+"""To compile an expression takes as long as so many steps for each character of it."""
+
+_LONGEST_SHOWN = 1000
+"""Characters of an expression that is told of."""
+
+UNKNOWN, FALSE, TRUE = 0, 1, 2
+
+Part = tuple[int, tuple[str, ...]]
+"""A predicate: the clusters that its selectors match, as bits, and the expressions to be asked of them."""
+
+
+class Unfinished(Exception):  # ends a slice, not the evaluation
+    """The slice is used up. Nothing is wrong: ask again."""
+
+
+class TooMuch(Exception):  # ends an evaluation; the scheduler makes a status of it
+    """All expressions together take more than `MOST_STEPS`."""
+
+
+@dataclass(slots=True)
+class _Begun:
+    """A cluster that is being judged: verdict and steps of each expression asked so far."""
+
+    slot: int
+    judge: cel.Judge
+    verdicts: dict[str, tuple[bool | str, int]] = field(default_factory=dict)
+
+
+class Screening:
+    """See the module. For the expressions of one Placement, and for one index of clusters."""
+
+    def __init__(self) -> None:
+        self._left: int | None = None
+        self._programs: dict[str, cel.Program] = {}
+        self._source: ClusterIndex | None = None
+        self._now: datetime | None = None
+        self._clear()
+
+    def _clear(self) -> None:
+        self._edition = self._score_edition = 0
+        self._state, self._steps = bytearray(), array("I")
+        self._failed: dict[str, int] = {}  # clusters by expression, as bits
+        self._words: dict[str, tuple[int, str]] = {}  # of one failure each: whose, and which
+        self._until: dict[int, datetime] = {}  # verdicts that time alone changes
+        self._strays: set[int] = set()  # verdicts that rest on the scores of other clusters
+        self._begun: _Begun | None = None
+
+    def begin(self, steps: int | None) -> None:
+        """A new slice of so many steps; None: no matter how many."""
+        self._left = steps
+
+    def program(self, text: str) -> cel.Program:
+        """The compiled expression. Raises: Unfinished."""
+        found = self._programs.get(text)
+        if found is None:
+            self._afford()
+            found = self._programs[text] = cel.program(text)
+            self._pay(len(text) * _STEPS_PER_CHARACTER)
+        return found
+
+    def matching(
+        self, pool: Pool, parts: Sequence[Part], scores: cel.Scores, now: datetime | None
+    ) -> tuple[int, datetime | None]:
+        """The clusters that any part matches, as bits, and when that changes by itself.
+
+        Args:
+            now: None where scores never expire.
+        Raises: TooMuch; Unfinished.
+        """
+        self._catch_up(pool.source, now)
+        matched, asked = 0, 0
+        for bits, texts in parts:
+            if texts:
+                asked |= bits
+            else:
+                matched |= bits
+        wanted = pool.narrow(asked).slots
+        self._judge_all(wanted, parts, pool.source, scores)
+        state = self._state
+        matched |= bits_of((s for s in wanted if state[s] == TRUE), len(state))
+        changes = (self._until[s] for s in wanted if s in self._until) if self._until else ()
+        return matched, min(changes, default=None)
+
+    def remarks(self, pool: Pool, scores: cel.Scores) -> tuple[str, ...]:
+        """Which expressions failed: how often, and on which cluster first, by name. After `matching`.
+
+        Raises: Unfinished.
+        """
+        found = []
+        for text, bits in sorted(self._failed.items()):
+            failed = pool.narrow(bits)
+            if failed.bits:
+                first, said = failed.slots[0], shortened(text, _LONGEST_SHOWN)
+                words = self._words_of(text, first, pool.source, scores)
+                on = f"{len(failed)} clusters, first on {pool.source.names[first]}"
+                found.append(f"CEL expression {said!r} failed on {on}: {words}")
+        return tuple(found)
+
+    def _words_of(self, text: str, slot: int, source: ClusterIndex, scores: cel.Scores) -> str:
+        """Why it failed there. The words of all failures together could fill the memory."""
+        known = self._words.get(text)
+        if known is None or known[0] != slot:
+            self._afford()
+            judge = cel.Judge(scores, self._now)
+            verdict, steps = judge.run(self.program(text), source.cluster_at(slot))
+            known = self._words[text] = slot, str(verdict)
+            self._pay(steps)
+        return known[1]
+
+    # -- what is still known -------------------------------------------------------------------
+
+    def _catch_up(self, source: ClusterIndex, now: datetime | None) -> None:
+        """Forget what rests on anything that has changed."""
+        went_back = self._now is not None and (now is None or now < self._now)
+        if source is not self._source or went_back:
+            self._clear()
+        self._source, self._now = source, now
+        new = len(source.edits) - len(self._state)
+        self._state.extend(bytes(new))
+        self._steps.extend([0] * new)
+        if source.edition != self._edition:
+            stale = [s for s, at in enumerate(source.edits) if at > self._edition]
+            if source.score_edition > self._score_edition and any(
+                map(_reads_scores, self._programs)
+            ):
+                since, self._score_edition = self._score_edition, source.score_edition
+                stale += [s for s, at in source.score_edits.items() if at > since]
+                stale += self._strays
+            self._edition = source.edition
+            self._forget(stale)
+        if now is not None and self._until:
+            self._forget([slot for slot, until in self._until.items() if until <= now])
+
+    def _forget(self, slots: Sequence[int]) -> None:
+        if not slots:
+            return
+        gone = bits_of(slots, len(self._state))
+        for slot in slots:
+            self._state[slot] = UNKNOWN
+            self._steps[slot] = 0
+            self._until.pop(slot, None)
+            self._strays.discard(slot)
+        for text in list(self._failed):
+            self._failed[text] &= ~gone
+            if not self._failed[text]:
+                del self._failed[text]
+        self._words = {t: known for t, known in self._words.items() if not gone >> known[0] & 1}
+        if self._begun is not None and gone >> self._begun.slot & 1:
+            self._begun = None
+
+    # -- finding out ---------------------------------------------------------------------------
+
+    def _judge_all(
+        self,
+        wanted: Sequence[int],
+        parts: Sequence[Part],
+        source: ClusterIndex,
+        scores: Callable[[str], Mapping[str, Score]],
+    ) -> None:
+        """In the order of names, up to the cluster with which it is too much."""
+        state, steps, spent = self._state, self._steps, 0
+        for place, slot in enumerate(wanted, 1):
+            if not state[slot]:
+                self._judge(slot, parts, source, scores)
+            spent += steps[slot]
+            if spent > MOST_STEPS:
+                raise TooMuch(
+                    f"its CEL expressions take about {spent * len(wanted) // place} steps for"
+                    f" {len(wanted)} clusters, and at most {MOST_STEPS} are accepted: write fewer"
+                    " or simpler expressions, or let labelSelector or claimSelector leave fewer"
+                    " clusters to them"
+                )
+
+    def _judge(
+        self, slot: int, parts: Sequence[Part], source: ClusterIndex, scores: cel.Scores
+    ) -> None:
+        """Whether any part matches the cluster. Each expression is asked once, and paid for once."""
+        begun = self._begun
+        if begun is None or begun.slot != slot:
+            begun = self._begun = _Begun(slot, cel.Judge(scores, self._now))
+        matched = False
+        for bits, texts in parts:
+            if not texts or not bits >> slot & 1:
+                continue
+            for text in texts:
+                known = begun.verdicts.get(text)
+                if known is None:
+                    self._afford()
+                    known = begun.judge.run(self.program(text), source.cluster_at(slot))
+                    begun.verdicts[text] = known
+                    self._pay(known[1])
+                if known[0] is not True:
+                    break
+            else:
+                matched = True
+        self._state[slot] = TRUE if matched else FALSE
+        self._steps[slot] = sum(steps for _, steps in begun.verdicts.values())
+        for text, (verdict, _) in begun.verdicts.items():
+            if isinstance(verdict, str):
+                self._failed[text] = self._failed.get(text, 0) | 1 << slot
+        if begun.judge.changes:
+            self._until[slot] = min(begun.judge.changes)
+        if begun.judge.strays:
+            self._strays.add(slot)
+        self._begun = None
+
+    def _afford(self) -> None:
+        if self._left is not None and self._left <= 0:
+            raise Unfinished
+
+    def _pay(self, steps: int) -> None:
+        if self._left is not None:
+            self._left -= steps
+
+
+def _reads_scores(text: str) -> bool:
+    return bool(cel.score_names(text))
