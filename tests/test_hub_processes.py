@@ -99,12 +99,7 @@ def test_what_others_wrote_is_told_before_what_was_written_after_it(start: Open)
 def test_owners_are_collected_whoever_wrote_the_dependent(start: Open) -> None:
     one, two = start(), start()
     uid = one.create(A, {})["metadata"]["uid"]
-    owner = {
-        "apiVersion": ROLLOUT_RECORD.api_version,
-        "kind": ROLLOUT_RECORD.name,
-        "name": "a",
-        "uid": uid,
-    }
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": uid}
     two.create(B, {"metadata": {"ownerReferences": [owner]}})
 
     one.delete(A)

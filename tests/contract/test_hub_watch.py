@@ -124,8 +124,8 @@ def test_collected_dependents_are_told_after_their_owner(hub: EmbeddedHub) -> No
     heard: list[Event] = []
     owner = hub.create(A, {})
     reference = {
-        "apiVersion": ROLLOUT_RECORD.api_version,
-        "kind": ROLLOUT_RECORD.name,
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
         "name": "a",
         "uid": owner["metadata"]["uid"],
     }
@@ -290,12 +290,7 @@ def test_an_exception_undoes_the_whole_batch_and_a_caught_one_only_its_write(
 
 def test_an_undone_batch_leaves_owners_and_namespaces_as_they_were(hub: EmbeddedHub) -> None:
     owner = hub.create(A, {})["metadata"]["uid"]
-    reference = {
-        "apiVersion": ROLLOUT_RECORD.api_version,
-        "kind": ROLLOUT_RECORD.name,
-        "name": "a",
-        "uid": owner,
-    }
+    reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "a", "uid": owner}
     hub.create(B, {"metadata": {"ownerReferences": [reference]}})
 
     def writes() -> None:

@@ -115,20 +115,17 @@ class HubContract:
         with pytest.raises(Gone):
             hub.get(ref)
 
-    def test_kinds_without_a_spec_keep_all_their_fields(self, hub: Hub) -> None:
+    def test_kinds_that_are_no_custom_resources_keep_all_their_fields(self, hub: Hub) -> None:
         revision, lease = (
             Ref(CONTROLLER_REVISION, "default/r"),
             Ref(LEASE, "default/l"),
         )
         hub.create(MAP, {"data": {"a": "1"}})
-        hub.create(revision, {"template": {"spec": {"x": 1}}, "revision": 3})
+        hub.create(revision, {"data": {"spec": {"x": 1}}, "revision": 3})
         hub.create(lease, {"spec": {"holderIdentity": "me", "leaseDurationSeconds": 15}})
 
         assert hub.get(MAP)["data"] == {"a": "1"}
-        assert (hub.get(revision)["template"], hub.get(revision)["revision"]) == (
-            {"spec": {"x": 1}},
-            3,
-        )
+        assert (hub.get(revision)["data"], hub.get(revision)["revision"]) == ({"spec": {"x": 1}}, 3)
         assert hub.get(lease)["spec"]["holderIdentity"] == "me"
         listed = hub.list(CONFIG_MAP, "default", {}).items
         assert hub.get(MAP) in listed

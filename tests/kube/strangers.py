@@ -229,10 +229,17 @@ class Lead:
         return self
 
     def restart(self) -> None:
-        """End it in good order: the next one need not wait for the lease."""
+        """Another one in its place."""
+        self.end()
+        self.follow()
+
+    def end(self) -> None:
+        """In good order: the next one need not wait for the lease."""
         self.process.process.terminate()
         self.process.ended()
         self.process.stop()
+
+    def follow(self) -> None:
         self.count += 1
         self.start()
 

@@ -6,6 +6,8 @@ canaries stay the only ones that are touched.
 """
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -21,15 +23,16 @@ from rollout.model.kinds import (
     ROLLOUT_REVISION,
     Obj,
     Ref,
+    ref_of,
 )
 from rollout.planning.documents import work_name
-from rollout.planning.record import CLUSTERS, HEAD, page_object, page_ref, record_id
+from rollout.planning.record import CLUSTERS, HEAD, owned_by, page_object, page_ref, record_id
 from rollout.planning.revisions import revision_ref
 from rollout.runtime.events import EVENT
 from tests import make
 from tests.kube.cluster import Cluster
 from tests.kube.processes import ACCOUNT, QUICK, FieldAgents, install, kubeconfig_of
-from tests.kube.setting import ROLE_BINDING, eventually, put, wipe
+from tests.kube.setting import ROLE_BINDING, ROOT, eventually, put, wipe
 from tests.kube.strangers import (
     ADMIN,
     CAREFUL,
@@ -397,3 +400,26 @@ def test_edit_and_admin_reach_no_record_and_no_revision(
         for verb in ("get", "list", "watch", "create", "update", "patch", "delete"):
             asked = f"{resource}.rollout-engine.io"
             assert not may(kube, user, verb, asked, "default"), (verb, resource)
+
+
+def test_what_the_first_edition_kept_is_taken_over_by_an_admin_and_nothing_moves(
+    server: Cluster, tenant: Guarded, lead: Lead
+) -> None:
+    tenant.begin()
+    uid = tenant.hub.get(tenant.web)["metadata"]["uid"]
+    lead.end()
+    for page in tenant.hub.list(ROLLOUT_RECORD, tenant.name).items:
+        tenant.hub.delete(ref_of(ROLLOUT_RECORD, page))
+    for page in forged(tenant, TEMPLATE):
+        page["metadata"]["ownerReferences"] = [owned_by(tenant.web, uid)]
+        write(tenant.hub, CONFIG_MAP, page)
+    command = [sys.executable, "-m", "rollout", "migrate", "--kubeconfig", str(server.kubeconfig)]
+
+    told = json.loads(subprocess.check_output([*command, "-o", "json"], cwd=ROOT))
+
+    mine = next(step for step in told["steps"] if step["workload"] == tenant.web.key)
+    assert (told["failed"], len(mine["deleted"]), mine["error"]) == (0, 2, "")
+    assert any("gates are asked again" in said for said in mine["notBelieved"])
+    assert tenant.hub.list(ROLLOUT_RECORD, tenant.name).items
+    lead.follow()
+    nothing_moves(tenant)
