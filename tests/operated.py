@@ -10,7 +10,7 @@ from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.intents import read_asked
-from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.model.kinds import MANAGED_CLUSTER, REPLICA_SET, Ref
 from rollout.operate import Who
 from tests import make
 from tests.addons import CMA, Rig, addon, config, fleet, installed_at, refer
@@ -26,8 +26,10 @@ BOTH = pytest.mark.parametrize("ref", [WEB, CMA], ids=["a replica set", "an add-
 
 
 def hub_with(notes: Mapping[str, str] | None = None) -> MemoryHub:
-    """A replica set and an add-on, on a hub that checks what is written. Nothing rolls out."""
+    """A replica set, an add-on and clusters, on a hub that checks what is written. Nothing rolls out."""
     hub = MemoryHub(VirtualClock(NOON), admit=admit)
+    for name in (f"c{n}" for n in range(10)):
+        hub.create(Ref(MANAGED_CLUSTER, name), make.cluster(name))
     hub.create(WEB, make.workload(annotations=dict(notes or {})))
     hub.create(CMA, addon(annotations=notes))
     return hub

@@ -65,9 +65,9 @@ def told(story: Story, fact: str) -> list[str]:
 def test_everything_that_is_asked_now_is_told_with_who_asked_it() -> None:
     story = rolled_out()
     hub = story.hub
-    operate.hold(hub, WEB, ["c1", "c2"], who(story, "ann", "rack"))
-    operate.hold(hub, WEB, ["c3"], who(story, "ben"))
-    operate.skip(hub, WEB, ["c4"], who(story, "ann"))
+    operate.hold(hub, WEB, ["c01", "c02"], who(story, "ann", "rack"))
+    operate.hold(hub, WEB, ["c03"], who(story, "ben"))
+    operate.skip(hub, WEB, ["c04"], who(story, "ann"))
     operate.abort(hub, WEB, who(story, "cat"))
     operate.pause(hub, WEB, who(story, "dan", "lunch"))
     operate.freeze(hub, who(story, "eve", "incident 7"))
@@ -79,9 +79,9 @@ def test_everything_that_is_asked_now_is_told_with_who_asked_it() -> None:
         "the hub frozen by eve (as they say): incident 7",
         f"paused by dan (as they say) {at}: lunch",
         f"aborted {revision} by cat (as they say) {at}",
-        f"skipped c4 by ann (as they say) {at}",
-        f"held c1, c2 by ann (as they say) {at}: rack",
-        f"held c3 by ben (as they say) {at}",
+        f"skipped c04 by ann (as they say) {at}",
+        f"held c01, c02 by ann (as they say) {at}: rack",
+        f"held c03 by ben (as they say) {at}",
     ]
 
 

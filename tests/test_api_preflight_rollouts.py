@@ -151,3 +151,55 @@ def test_a_member_of_another_type_is_ignored_and_a_warning() -> None:
 @pytest.mark.parametrize(("length", "found"), [(58, []), (59, [("info", "metadata.name")])])
 def test_a_long_owner_label_is_worth_knowing(length: int, found: list[tuple[str, str]]) -> None:
     assert told(*SURROUNDINGS, placement(), workload(name="x" * length)) == found
+
+
+GROUPED: Obj = {
+    "decisionStrategy": {
+        "groupStrategy": {
+            "decisionGroups": [
+                {
+                    "groupName": "canary",
+                    "groupClusterSelector": {"labelSelector": {"matchLabels": {"ring": "canary"}}},
+                }
+            ]
+        }
+    }
+}
+CANARY_FIRST = ref(mandatoryDecisionGroups=[{"groupName": "canary"}])
+
+
+def test_a_mandatory_group_that_no_cluster_of_the_files_can_be_in_is_a_warning() -> None:
+    found = rolled(CANARY_FIRST, spec=GROUPED)
+
+    assert (found.severity, found.path) == (
+        Severity.WARNING,
+        f"{PROGRESSIVE}.mandatoryDecisionGroups[0].groupName",
+    )
+    assert "no cluster of these files can be in decision group 'canary'" in found.message
+    assert "rollout-engine.io/allow-empty-groups: canary" in found.remedy
+
+
+def test_of_a_group_that_may_be_empty_or_whose_clusters_are_not_in_the_files_nothing_is_said() -> (
+    None
+):
+    allowed = {"rollout-engine.io/allow-empty-groups": "canary"}
+    files = [*SURROUNDINGS, placement(**GROUPED)]
+    elsewhere = [obj for obj in files if obj["kind"] != "ManagedCluster"]
+
+    assert findings(*files, workload(refs=[CANARY_FIRST], annotations=allowed)) == []
+    told_of = [f.message for f in findings(*elsewhere, workload(refs=[CANARY_FIRST]))]
+    assert not [message for message in told_of if "decision group" in message]
+
+
+@pytest.mark.parametrize("name", ["skip", "hold"])
+def test_names_that_no_cluster_of_the_files_has_are_a_warning(name: str) -> None:
+    key = f"rollout-engine.io/{name}"
+    value = "c1@0123456789ab,c77,c78" if name == "skip" else "c1,c77,c78"
+
+    found = the_one(*SURROUNDINGS, placement(), workload(annotations={key: value}))
+
+    assert (found.severity, found.path) == (Severity.WARNING, f"metadata.annotations[{key}]")
+    assert found.message == "no cluster of these files is called c77, c78"
+    elsewhere = [obj for obj in SURROUNDINGS if obj["kind"] != "ManagedCluster"]
+    alone = findings(*elsewhere, placement(), workload(annotations={key: value}))
+    assert not [f.message for f in alone if "is called" in f.message]

@@ -2,6 +2,7 @@
 
 import getpass
 import json
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -93,7 +94,8 @@ def test_each_verb_says_in_a_line_what_it_did_and_that_a_second_time_changes_not
     assert web("abort") == f"{MWRS} aborted: revision {REVISION} goes to no further cluster"
     assert web("abort") == f"{MWRS} unchanged: aborted already {by_ann}"
     assert web("retry") == f"{MWRS} retried: what failed gets another attempt"
-    assert web("skip", "c3", "c2") == f"{MWRS} skipped: c2, c3"
+    of = f"(for revision {REVISION}; a later one asks for them again)"
+    assert web("skip", "c3", "c2") == f"{MWRS} skipped: c2, c3 {of}"
     assert web("skip", "c2") == f"{MWRS} unchanged: skipped already: c2"
     assert web("skip", "--remove", "c2") == f"{MWRS} no longer skipped: c2"
     assert web("skip", "--remove") == f"{MWRS} no longer skipped: c3"
@@ -145,13 +147,14 @@ def test_addons_are_operated_like_other_workloads(words: str, addon_state: Path)
     assert addon("resume") == f"{CMA} resumed"
     assert addon("abort").startswith(f"{CMA} aborted: revision ")
     assert addon("retry") == f"{CMA} retried: what failed gets another attempt"
-    assert addon("skip", "aws-prod-01") == f"{CMA} skipped: aws-prod-01"
+    assert addon("skip", "aws-prod-01").startswith(f"{CMA} skipped: aws-prod-01 (for revision ")
     assert addon("hold", "aws-prod-02") == f"{CMA} held: aws-prod-02"
     assert addon("release") == f"{CMA} released: aws-prod-02"
     assert addon("reject").startswith("approval.rollout-engine.io/helloworld-")
     assert "earlier configurations are kept nowhere" in addon("undo", code=1)
     assert "asks for no approval" in addon("approve", code=1)
-    assert notes(addon_state, "cma", "helloworld")[names.SKIP] == "aws-prod-01"
+    skipped = notes(addon_state, "cma", "helloworld")[names.SKIP]
+    assert re.fullmatch("aws-prod-01@[0-9a-f]{16}", skipped)
 
 
 def test_json_tells_what_was_written_and_whether_it_changed_anything(state: Path) -> None:
@@ -235,14 +238,17 @@ def test_what_cannot_be_done_changes_nothing_and_says_what_to_do(
     assert stored(state, "approvals")["items"] == []
 
 
-def test_clusters_that_nobody_knows_are_warned_of_and_taken_all_the_same(state: Path) -> None:
-    """One that joins tomorrow may be skipped today."""
-    found = run("skip", "mwrs", "web", "c1", "c77", state=state)
+@pytest.mark.parametrize("verb", ["skip", "hold"])
+def test_clusters_that_nobody_knows_are_refused_unless_forced(verb: str, state: Path) -> None:
+    """One that joins tomorrow may be skipped today, by who says so."""
+    refused = said(verb, "mwrs", "web", "c1", "c77", "c78", state=state, code=1)
 
-    assert found.exit_code == 0
-    assert found.stderr == "warning: there is no managed cluster 'c77' (any more)\n"
-    assert notes(state) == {names.SKIP: "c1,c77"}
-    assert run("skip", "mwrs", "web", "c77", "--remove", state=state).stderr == ""
+    assert f"no cluster is called c77, c78; correct the name, or use --force to {verb}" in refused
+    assert notes(state) == {}
+    forced = said(verb, "mwrs", "web", "c77", "--force", state=state)
+    assert f"{'skipped' if verb == 'skip' else 'held'}: c77" in forced
+    back = ("skip", "--remove") if verb == "skip" else ("release",)
+    assert said(back[0], "mwrs", "web", "c77", *back[1:], state=state).endswith(": c77")
 
 
 def test_without_a_hub_a_verb_says_how_to_name_one() -> None:

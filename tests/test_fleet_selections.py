@@ -7,7 +7,7 @@ import pytest
 from freezegun import freeze_time
 
 from rollout.clock import SystemClock
-from rollout.fleet.selections import Reading, read_selection
+from rollout.fleet.selections import UNTOLD, Reading, read_selection
 from rollout.model import names
 from rollout.model.placement import Decision, Group, NamedGroup, Placement
 from rollout.model.selectors import Selector
@@ -43,7 +43,7 @@ def read(
     policy: Policy = OTHERS,
     now: datetime = T0 + MIN,
 ) -> Reading:
-    return read_selection(KEY, found, decisions, changed_at, before, policy, now)
+    return read_selection(KEY, found, decisions, changed_at, Reading(before), policy, now)
 
 
 CANARY, REST = page(1, 0, "canary", "ab"), page(2, 1, "", "cd")
@@ -211,3 +211,32 @@ def test_a_placement_of_ours_that_is_not_decided_yet_deselects_nobody() -> None:
     assert reading.selection == BEFORE
     assert reading.hold is not None
     assert reading.hold.reason == "NotDecided"
+
+
+OURS = Policy()
+HALF = [page(1, 0, "", "abc")]
+
+
+def torn(before: Reading, now: datetime, policy: Policy = OURS) -> Reading:
+    told = ((0, "", 2, ("global-1",)),)
+    return read_selection(KEY, placement(told), HALF, T0, before, policy, now)
+
+
+def test_decisions_that_this_engine_is_writing_are_held_at_once_and_told_after_five_seconds() -> (
+    None
+):
+    first = torn(Reading(BEFORE), T0)
+    later = torn(first, T0 + UNTOLD)
+
+    assert (first.hold and first.hold.reason, first.selection) == ("TornDecisions", BEFORE)
+    assert first.untold_until == later.untold_until == T0 + UNTOLD
+
+
+def test_half_written_decisions_of_others_are_told_at_once() -> None:
+    assert torn(Reading(BEFORE), T0, OTHERS).untold_until is None
+
+
+def test_decisions_that_are_torn_again_may_be_told_later_again() -> None:
+    agreed = Reading(BEFORE)
+
+    assert torn(agreed, T0 + MIN).untold_until == T0 + MIN + UNTOLD

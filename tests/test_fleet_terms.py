@@ -1,10 +1,10 @@
-"""What is remembered of the times in which the hub was out of touch."""
+"""What terms remember: times in which the hub was out of touch, and waivers."""
 
 from datetime import timedelta
 
-from rollout.fleet.terms import OUTAGES_KEPT, relevant_outages
+from rollout.fleet.terms import OUTAGES_KEPT, relevant_outages, reselected
 from rollout.planning.record import Head
-from rollout.strategies.base import Standing
+from rollout.strategies.base import Selection, Standing
 from tests.fleets import T0
 
 SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
@@ -30,3 +30,13 @@ def test_outages_before_the_first_touch_in_flight_are_forgotten() -> None:
     past, present = (T0 - 2 * MIN, T0 - MIN), (T0 + MIN, T0 + 2 * MIN)
     assert relevant_outages(Head(outages=(past,)), [present], IN_FLIGHT, LATER) == (present,)
     assert relevant_outages(Head(outages=(past, present)), [], [], LATER) == ()
+
+
+def test_after_a_restart_waivers_are_kept_until_it_is_known_again_what_is_asked_for() -> None:
+    head = Head("r2", waived={"a": "r1", "b": "r2"})
+
+    terms = reselected(None, head, Selection(), known=True)
+
+    assert terms is not None
+    assert head.waiving(terms.intents.waivers) == head
+    assert head.skipped(terms.intents.waivers) == {"b"}

@@ -218,11 +218,14 @@ def test_clusters_are_put_on_a_list_and_taken_off_it(
 ) -> None:
     hub = hub_with({annotation: "c9"})
     name = annotation.rpartition("/")[2]
+    present = revisions(hub, ref, hub.get(ref)) if name == "skip" else frozenset()
+    only = "".join(f" (for revision {r}; a later one asks for them again)" for r in present)
+    at = "".join(f"@{revision}" for revision in present)
 
-    assert verb(hub, ref, ["c2", "c1"], ANN).message == f"{on}: c1, c2"
-    assert verb(hub, ref, ["c1", "c3"], BEN).message == f"{on}: c3"
+    assert verb(hub, ref, ["c2", "c1"], ANN).message == f"{on}: c1, c2{only}"
+    assert verb(hub, ref, ["c1", "c3"], BEN).message == f"{on}: c3{only}"
     assert verb(hub, ref, ["c1"], BEN) == Told(ref, False, f"{on} already: c1")
-    assert notes(hub, ref) == {annotation: "c1,c2,c3,c9"}
+    assert notes(hub, ref) == {annotation: f"c1{at},c2{at},c3{at},c9"}
     assert asked(hub, ref) == {
         f"{name}/c1": "ann lunch",
         f"{name}/c2": "ann lunch",
@@ -231,11 +234,33 @@ def test_clusters_are_put_on_a_list_and_taken_off_it(
 
     assert back(hub, ref, ["c1", "c8"], ANN).message == f"{off}: c1"
     assert back(hub, ref, ["c8"], ANN) == Told(ref, False, f"not {on}: c8")
-    assert notes(hub, ref) == {annotation: "c2,c3,c9"}
+    assert notes(hub, ref) == {annotation: f"c2{at},c3{at},c9"}
     assert back(hub, ref, [], ANN).message == f"{off}: c2, c3, c9"
     assert back(hub, ref, [], ANN) == Told(ref, False, f"none is {on}")
     assert notes(hub, ref) == {}
     assert set(asked(hub, ref)) == {"unskip" if name == "skip" else "release"}
+
+
+@BOTH
+@pytest.mark.parametrize("verb", [operate.skip, operate.hold])
+def test_names_that_no_cluster_has_are_refused_unless_forced(
+    verb: Callable[..., Told], ref: Ref
+) -> None:
+    hub = hub_with()
+
+    with pytest.raises(ConfigError, match="no cluster is called c77, d1; correct the name"):
+        verb(hub, ref, ["c77", "c1", "d1"], ANN)
+    assert notes(hub, ref) == {}
+    assert verb(hub, ref, ["c77"], ANN, force=True).changed
+
+
+def test_a_cluster_skipped_again_is_skipped_for_the_present_revision_alone() -> None:
+    hub = hub_with({names.SKIP: "c1@0123456789ab,c2@0123456789ab"})
+
+    operate.skip(hub, WEB, ["c1"], ANN)
+
+    (present,) = revisions(hub, WEB, hub.get(WEB))
+    assert notes(hub) == {names.SKIP: f"c1@{present},c2@0123456789ab"}
 
 
 @pytest.mark.parametrize("verb", [operate.skip, operate.hold])
@@ -257,9 +282,9 @@ VERBS: dict[str, Verb] = {
     "abort": operate.abort,
     "retry": operate.retry,
     "undo": operate.undo,
-    "skip": lambda hub, ref, who: operate.skip(hub, ref, ["c0"], who),
+    "skip": lambda hub, ref, who: operate.skip(hub, ref, ["c0"], who, force=True),
     "unskip": lambda hub, ref, who: operate.unskip(hub, ref, ["c1"], who),
-    "hold": lambda hub, ref, who: operate.hold(hub, ref, ["c0"], who),
+    "hold": lambda hub, ref, who: operate.hold(hub, ref, ["c0"], who, force=True),
     "release": lambda hub, ref, who: operate.release(hub, ref, ["c2"], who),
 }
 

@@ -136,7 +136,7 @@ def test_when_the_late_ones_recover_the_rollout_goes_on_to_its_end() -> None:
 def grouped() -> Rig:
     """Row 9: one decision group after the other, well for three seconds, the object edited."""
     rig = replaced().works_do(["c0", "c1"])
-    rig.works_do(["c2", "c3"])
+    rig.works_do(["c2", "c3"]).later(10 * SEC)  # the decisions, which others write, are still
     strategy = {"type": "ProgressivePerGroup", "progressivePerGroup": {"minSuccessTime": "3s"}}
     placed = installed_at("p", refer("update"), strategy=strategy)
     rig.set_addon(addon("default", placements=[placed])).take_touched()

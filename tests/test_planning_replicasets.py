@@ -9,6 +9,7 @@ from rollout.model import names
 from rollout.model.content import content_hash
 from rollout.model.kinds import (
     MANIFEST_WORK,
+    PLACEMENT_DECISION,
     REPLICA_SET,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
@@ -38,7 +39,7 @@ def test_the_first_plan_is_finalizer_then_memory_then_works_then_status() -> Non
 def test_works_are_added_before_others_are_removed() -> None:
     d = desk("c1").converge()
     redecide(d, "c2")
-    assert verbs(d.plan()) == [("Create", "c2")]
+    assert verbs(d.plan()) == []  # row 15: while c1 may still be named again nothing is touched
 
     d.later(10 * SEC)
     waves = [[(type(w).__name__, w.ref.namespace) for w in wave] for wave in d.plan().waves]
@@ -106,6 +107,26 @@ def test_a_deleted_workload_deletes_its_works_and_then_lets_go(cascade: str) -> 
     assert release.deleting_is_gone == (cascade == "Background")
     assert release.label == (names.WORK_OWNER_LABEL, "default.web")
     assert release.kind is MANIFEST_WORK
+
+
+def test_decisions_that_we_are_writing_hold_the_workload_and_are_told_only_if_they_stay() -> None:
+    """One process decides both, so what is torn for a moment is no news for anybody; but nothing is
+    touched or removed on it.
+    """
+    placement = make.placement("p") | {"status": make.told(("", 2, ["p-0-1"]))}
+    d = Desk([placement, make.decision(["c1", "c2"]), make.workload()]).converge()
+    page = make.decision(["c2", "c3"])["status"]
+    d.hub.patch_status(Ref(PLACEMENT_DECISION, "default/p-0-1"), {"status": {"decisions": []}})
+
+    held = d.later(2 * SEC).plan()
+    assert (held.writes, held.notes) == ((), ())
+    assert held.status_due_at == T0 + 7 * SEC
+
+    (status,) = d.later(5 * SEC).plan().writes
+    assert isinstance(status, PatchStatus)
+    assert "TornDecisions" in str(status.status)
+    d.hub.patch_status(Ref(PLACEMENT_DECISION, "default/p-0-1"), {"status": page})
+    assert verbs(d.plan()) == [("Create", "c3"), ("Delete", "c1")]
 
 
 def test_a_deleted_workload_without_our_finalizer_is_left_to_others() -> None:

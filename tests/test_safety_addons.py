@@ -1,16 +1,21 @@
 """What random histories once found of add-ons, each as the shortest story that shows it."""
 
+from typing import Any
+
 from rollout.fleet.addon_shares import Share
+from rollout.fleet.selections import UNTOLD, Reading
 from rollout.model import names
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
+    CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
     PLACEMENT,
     Obj,
     Ref,
 )
-from rollout.strategies.base import Health
+from rollout.planning.addons import AddOnPlanner
+from rollout.strategies.base import Health, Hold
 from tests import make
 from tests.addons import (
     CMA,
@@ -210,3 +215,17 @@ def test_what_a_cluster_still_carries_is_known_though_it_is_asked_for_no_more() 
     rig.set_config("edited", "other")
 
     assert [carried[0::3] for carried in rig.carries("c0")] == [("other", 2)]
+
+
+def test_a_hold_that_this_engine_is_about_to_end_is_told_only_if_it_stays() -> None:
+    rig = placed("c0", "c1").works_do(["c0", "c1"])
+    share, now = share_of(rig), rig.clock.now()
+    share.hold = Hold("TornDecisions", "half written")
+    share.reading = Reading(share.reading.selection, share.hold, untold_until=now + UNTOLD)
+    view: Any = rig.engine.fleet.view(CLUSTER_MANAGEMENT_ADDON)
+
+    held, told = (AddOnPlanner().plan(NAME, view, at) for at in (now, now + UNTOLD))
+
+    assert (held.writes, held.notes, held.recheck_at) == ((), (), now + UNTOLD)
+    assert [note.reason for note in told.notes] == ["RolloutHeld"]
+    assert len(told.writes) == 1

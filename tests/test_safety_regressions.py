@@ -8,7 +8,8 @@ from rollout.fleet.observations import Observation
 from rollout.fleet.terms import Terms
 from rollout.hub.faults import Rates
 from rollout.model.amounts import Amount
-from rollout.model.kinds import PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.model.names import HOLD
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
 from rollout.sim.scenario import Scenario
@@ -165,6 +166,23 @@ def test_what_soaked_on_an_older_revision_takes_no_slot_when_it_fails_there_late
     live.attempt("c01", "SlotFree", after)
     live.observe("c00", Observation("r1", Health.PROGRESSING), after)
     assert live.step(None, after).touch == ()
+
+
+def test_a_held_cluster_keeps_its_labels_and_its_second_work_until_it_is_released() -> None:
+    history = begin(p=EVERYTHING)
+    wait(history, 2 * MINUTE)
+    history.hands.editor.edit(notes={HOLD: "c00,c01,c02,c03"})
+    history.hands.act("twin")
+    history.hands.act("relabel_workload")
+    wait(history, MINUTE)
+    works = history.hub.list(MANIFEST_WORK).items
+    assert len(works) == 5
+    assert not any("team" in work["metadata"]["labels"] for work in works)
+    history.hands.editor.edit(notes={HOLD: None})
+    wait(history, MINUTE)
+    works = history.hub.list(MANIFEST_WORK).items
+    assert len(works) == 4
+    assert all("team" in work["metadata"]["labels"] for work in works)
 
 
 def test_a_restart_under_a_misconfigured_strategy_goes_on_watching() -> None:

@@ -1,9 +1,11 @@
 """Which stages a strategy cuts a fleet into: groups, order, keys, limits and budgets."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from rollout.model import names
 from rollout.model.amounts import Amount
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
@@ -110,7 +112,7 @@ def test_every_group_of_a_name_is_meant_one_stage_each_by_index() -> None:
     assert [stage.title for stage in staging.stages] == ["m #0", "m #2", "the rest"]
 
 
-UNKNOWN, EMPTIED = "UnknownDecisionGroup", "MandatoryGroupEmptied"
+UNKNOWN, EMPTY, EMPTIED = "UnknownDecisionGroup", "MandatoryGroupEmpty", "MandatoryGroupEmptied"
 
 
 @pytest.mark.parametrize(
@@ -118,23 +120,23 @@ UNKNOWN, EMPTIED = "UnknownDecisionGroup", "MandatoryGroupEmptied"
     [
         pytest.param("canary", (CANARY,), (), (), None, id="known and filled"),
         pytest.param("canray", (CANARY,), ("canary",), (), UNKNOWN, id="misspelt"),
-        pytest.param("canary", (EAST,), ("canary",), (), None, id="named in the spec, empty"),
+        pytest.param("canary", (EAST,), ("canary",), (), EMPTY, id="named in the spec, empty"),
         pytest.param("canary", (EAST,), ("canary",), ("canary",), EMPTIED, id="emptied"),
         pytest.param("canary", (EAST,), (), ("canary",), EMPTIED, id="emptied, and unnamed since"),
         pytest.param(
-            "canary", (Group(0, "canary", ()), EAST), (), (), None, id="decided to be empty"
+            "canary", (Group(0, "canary", ()), EAST), (), (), EMPTY, id="decided to be empty"
         ),
         pytest.param(
             "canary", (Group(0, "canary", ()), EAST), (), ("canary",), EMPTIED, id="emptied page"
         ),
         pytest.param(7, (CANARY,), (), (), UNKNOWN, id="an index that is not there"),
         pytest.param(7, (CANARY,), (), ("#7",), EMPTIED, id="an index that is gone"),
-        pytest.param(0, (Group(0, "", ()), EAST), (), (), None, id="an index that is empty"),
-        pytest.param("canary", (), ("canary",), (), None, id="no cluster at all"),
+        pytest.param(0, (Group(0, "", ()), EAST), (), (), EMPTY, id="an index that is empty"),
+        pytest.param("canary", (), ("canary",), (), EMPTY, id="no cluster at all"),
     ],
 )
 @pytest.mark.parametrize("kind", ["Progressive", "ProgressivePerGroup"])
-def test_a_mandatory_group_that_is_not_there_holds_unless_it_may_be_empty(
+def test_a_mandatory_group_without_a_cluster_holds(
     kind: str,
     ref: str | int,
     groups: tuple[Group, ...],
@@ -147,6 +149,46 @@ def test_a_mandatory_group_that_is_not_there_holds_unless_it_may_be_empty(
     staging = BUILT_IN[kind].stages(spec, select(groups, named, seen))
 
     assert (staging.hold.reason if staging.hold else None) == reason
+
+
+@pytest.mark.parametrize("kind", ["Progressive", "ProgressivePerGroup"])
+def test_a_group_that_a_person_allows_to_be_empty_holds_nothing_unless_it_lost_its_clusters(
+    kind: str,
+) -> None:
+    spec = spec_of(kind, mandatory=["canary", 7])
+    allowed = replace(select((EAST,), ("canary",)), may_be_empty=frozenset({"canary", "#7"}))
+
+    assert BUILT_IN[kind].stages(spec, allowed).hold is None
+
+    lost = BUILT_IN[kind].stages(spec, replace(allowed, seen=frozenset({"canary"}))).hold
+    assert lost is not None
+    assert lost.reason == EMPTIED
+
+
+def test_a_group_allowed_to_be_empty_does_not_allow_it_to_another_one() -> None:
+    allowed = replace(select((CANARY,), ("canary", "east")), may_be_empty=frozenset({"canary"}))
+
+    hold = BUILT_IN["Progressive"].stages(spec_of(mandatory=["canary", "east"]), allowed).hold
+
+    assert hold is not None
+    assert (hold.reason, "decision group east" in hold.message) == (EMPTY, True)
+
+
+@pytest.mark.parametrize(
+    "groups", [(EAST,), (Group(0, "canary", ()), EAST)], ids=["no page", "a page"]
+)
+def test_an_empty_mandatory_group_is_a_stage_in_its_place(groups: tuple[Group, ...]) -> None:
+    staging = cut(spec_of(mandatory=["canary", "east"]), *groups, named=("canary",))
+
+    assert shape(staging) == [("*canary/0", ""), STAR_EAST, ("rest", "")]
+
+
+def test_a_hold_of_an_empty_group_says_what_to_do() -> None:
+    hold = cut(spec_of(mandatory=["canary"]), EAST, named=("canary",)).hold
+
+    assert hold is not None
+    assert "groupClusterSelector" in hold.message
+    assert f"{names.ALLOW_EMPTY_GROUPS}: canary" in hold.message
 
 
 def test_a_hold_names_the_group_and_the_names_that_there_are() -> None:
@@ -216,8 +258,8 @@ def test_a_cluster_in_two_groups_is_one_cluster_in_the_first() -> None:
 
 def limit_and_budget(spec: RolloutSpec, size: int, canaries: int = 0) -> tuple[int, int | None]:
     """What limit and budget of the window come to, in a fleet of this size."""
-    names = [f"c{n:03}" for n in range(size)]
-    groups = [Group(0, "m", tuple(names[:canaries])), Group(1, "", tuple(names[canaries:]))]
+    fleet = [f"c{n:03}" for n in range(size)]
+    groups = [Group(0, "m", tuple(fleet[:canaries])), Group(1, "", tuple(fleet[canaries:]))]
     rollout = rollout_in(spec, groups if canaries else groups[1:])
     budget = rollout.staging.budget
     window = decide(rollout, T0).stages[-1]

@@ -1,5 +1,6 @@
 """What should a person know before this goes out? Warnings that only the effective numbers tell."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rollout.analysis.sight import Sight
@@ -54,6 +55,9 @@ def cautions(sight: Sight, workload: Standing) -> list[Caution]:
             for stage in share.live.last.stages
             if (text := _overrun(share, stage))
         ]
+        found += [
+            Caution(subject, f"placement {name}: {text}", _ASKED) for text in _left_out(share)
+        ]
         stranded = _stranded(workload, share)
         if stranded:
             found.append(Caution(subject, f"placement {name}: {stranded}", _NOT_KEPT))
@@ -73,6 +77,27 @@ def _remedy(share: Share, report: StageReport) -> str:
     if share.strategy == "ProgressivePerGroup":
         return f"{_STRICT}, or make the decision groups smaller"
     return f"{_STRICT}, or {'lower' if stage.limit is not None else 'set'} maxConcurrency"
+
+
+_ASKED = "it proves nothing to the stages that follow"
+
+
+def _left_out(share: Share) -> Iterator[str]:
+    """Mandatory groups that are allowed to be empty, and clusters that are skipped."""
+    rollout, last = share.live.ledger.rollout, share.live.last
+    stages = rollout.staging.stages
+    for stage in stages if last.hold is None else ():
+        if stage.mandatory and not stage.members:
+            yield f"mandatory decision group {stage.title} has no cluster, and may be empty"
+    members = {cluster for stage in stages for g in stage.groups for cluster in g.clusters}
+    skipped = sorted(rollout.skipped & members)
+    if skipped:
+        more = f" and {len(skipped) - _MOST} more" if len(skipped) > _MOST else ""
+        named = ", ".join(skipped[:_MOST])
+        yield f"skipped for this revision, and so a member of no stage: {named}{more}"
+
+
+_MOST = 10
 
 
 _NOT_KEPT = "if the release is bad, roll out a fix"

@@ -296,7 +296,7 @@ def skip_command(
     by: str,
     output: str,
 ) -> None:
-    """Waive clusters of a workload for the revision that is being rolled out.
+    """Waive clusters of a workload for its present revision.
 
     They are members of no stage and no failures any more. What they carry stays. A later revision
     asks for them again.

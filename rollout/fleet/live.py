@@ -129,7 +129,7 @@ class LiveRollout(Standings):
         self, selection: Selection, known: bool, available: Callable[[str], bool], now: datetime
     ) -> None:
         """Go on as last agreed with other clusters: what is asked for now cannot be honoured."""
-        terms = reselected(self._terms, self.head.revision, selection, known)
+        terms = reselected(self._terms, self.head, selection, known)
         if terms is not None:
             self.agree(terms, available, now)
 

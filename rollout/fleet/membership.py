@@ -91,6 +91,13 @@ class Membership(Generic[S]):
             default=None,
         )
 
+    def untold_until(self) -> datetime | None:
+        """Until when nothing is said of it: placements that this engine decides are being written."""
+        return max(
+            (s.reading.untold_until for s in self.shares.values() if s.reading.untold_until),
+            default=None,
+        )
+
     def open_rollout(
         self, placement: str, uid: str, around: Surroundings, now: datetime, namespace: str = ""
     ) -> LiveRollout:
@@ -215,7 +222,7 @@ def read_placement(
         around.placement(key),
         around.decisions(key),
         around.decisions_changed_at(key, now),
-        without(before, taken).selection if before else Selection(),
+        without(before, taken) if before else Reading(Selection()),
         around.policy,
         now,
     )

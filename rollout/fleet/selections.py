@@ -6,7 +6,7 @@ workloads. Source: semantics rows 14-16.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rollout.model import names
 from rollout.model.placement import Decision, Group, Placement
@@ -15,6 +15,10 @@ from rollout.planning.policy import Policy
 from rollout.strategies.base import Hold, Selection, select
 from rollout.strategies.stages import is_ordered
 
+UNTOLD = timedelta(seconds=5)
+"""Decisions that this engine writes are half written while it writes them: nothing is done on them
+then, but people are told only when it lasts for so long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -22,13 +26,15 @@ class Reading:
 
     ``hold`` says why it is not acted upon (the selection is then the one before). ``quiet_until``:
     decisions that others write may still be half written until then. ``leaving``: some clusters of
-    the selection are in no decision any more, and are kept until then.
+    the selection are in no decision any more, and are kept until then. ``untold_until``: the hold is
+    one that this engine is about to end, so nothing is said of it until then.
     """
 
     selection: Selection
     hold: Hold | None = None
     quiet_until: datetime | None = None
     leaving: bool = False
+    untold_until: datetime | None = None
 
     def unsettled(self, spec: RolloutSpec) -> Hold | None:
         """Why nothing may be touched yet on these terms, though it is known whom the placement selects.
@@ -60,7 +66,7 @@ def read_selection(
     placement: Placement | None,
     decisions: Sequence[Decision],
     changed_at: datetime,
-    before: Selection,
+    before: Reading,
     policy: Policy,
     now: datetime,
 ) -> Reading:
@@ -69,14 +75,17 @@ def read_selection(
     Args:
         key: of the placement, for messages.
         changed_at: when the placement or any of its decisions last changed, as the hub saw it.
-        before: the selection that counted until now.
+        before: the reading that counted until now.
     """
     if placement is None:
         message = f"placement {key} does not exist; create it, or correct the placementRef"
-        return Reading(before, Hold("PlacementNotFound", message))
+        return Reading(before.selection, Hold("PlacementNotFound", message))
     torn = _contradiction(placement, decisions)
     if torn:
-        return Reading(before, Hold("TornDecisions", f"decisions of placement {key}: {torn}"))
+        hold = Hold("TornDecisions", f"decisions of placement {key}: {torn}")
+        ours = _decided_here(placement, policy)
+        untold_until = (before.untold_until or now + UNTOLD) if ours else None
+        return Reading(before.selection, hold, untold_until=untold_until)
     groups = [
         Group(d.group_index, d.group_name, d.clusters)
         for d in decisions
@@ -87,13 +96,13 @@ def read_selection(
         if placement.status_groups is None:
             # Its pages are still to be written: an absent cluster is not a deselected one.
             message = f"placement {key} has not been decided yet; see its conditions"
-            return Reading(before, Hold("NotDecided", message))
+            return Reading(before.selection, Hold("NotDecided", message))
         return Reading(select(groups, named))
     quiet_until = changed_at + policy.quiet
     if now >= quiet_until:
         return Reading(select(groups, named))
     selected = {cluster for group in groups for cluster in group.clusters}
-    kept = [group for group in before.without(selected).groups if group.clusters]
+    kept = [group for group in before.selection.without(selected).groups if group.clusters]
     return Reading(select([*groups, *kept], named), None, quiet_until, bool(kept))
 
 

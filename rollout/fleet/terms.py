@@ -56,9 +56,7 @@ class Terms:
     """That the selection may still be half written (row 15)."""
 
 
-def reselected(
-    agreed: Terms | None, revision: str, selection: Selection, known: bool
-) -> Terms | None:
+def reselected(agreed: Terms | None, head: Head, selection: Selection, known: bool) -> Terms | None:
     """The terms agreed last with other clusters.
 
     After a restart none were agreed yet: then the record's revision ("": there is none) is watched,
@@ -66,10 +64,11 @@ def reselected(
     """
     if agreed is not None:
         return replace(agreed, selection=selection, is_known=known)
-    if not revision:
+    if not head.revision:
         return None
-    terms = Terms(revision, RolloutSpec(), All(), selection, UNTIL_THEN, UNTIL_THEN)
-    return replace(terms, is_known=known)
+    waived = Intents(waivers=dict.fromkeys(head.waived, frozenset({""})))  # for whom they were seen
+    terms = Terms(head.revision, RolloutSpec(), All(), selection, UNTIL_THEN, UNTIL_THEN)
+    return replace(terms, intents=waived, is_known=known)
 
 
 def rollout_on(

@@ -76,6 +76,10 @@ class _Pass(Pass):
             r.share.placement.key: halted(r, hold, gone.hold, addon.generation) for r in reports
         }
         status = status_of(addon, workload.ref, workload.defaults, reports, halts, now)
+        untold_until = workload.untold_until()
+        if untold_until is not None and untold_until > now:
+            status, halts = None, {}
+            self.recheck(untold_until)
         for at in (*(s.recheck_at for s in steps.values()), workload.next_quiet(), gone.recheck_at):
             self.recheck(at)
         books = [] if self.is_unwritten else [s.live.book for s in workload.shares.values()]
@@ -219,7 +223,8 @@ class _Pass(Pass):
                 more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
                 text = f"placement {key}: {listed}{more} failed"
                 found.append(Note(ref, "ClusterFailed", text, warning=True))
-            found += self._turn(key, halts[key])
+            if key in halts:
+                found += self._turn(key, halts[key])
         books = [share.live.book for share in self.workload.shares.values()]
         return (*found, *repair_notes(self.workload.ref, [book.edited for book in books]))
 

@@ -45,10 +45,11 @@ def new_addon(workload: Workload, addon: AddOn, cluster: str, touch: Touch | Non
 def owned(workload: Workload, addon: AddOn, busy: set[str]) -> list[Write]:
     """Owner references and mirrored annotations that are not as they should be.
 
-    Clusters in ``busy`` are written to already; those written to here are put there.
+    Clusters in ``busy`` are written to already; those written to here are put there. From what a person
+    holds hands are off.
     """
     found: list[Write] = []
-    for cluster in sorted(workload.unowned - busy):
+    for cluster in sorted(workload.unowned - busy - addon.intents.held):
         installed = workload.installed(cluster)
         changes = None if installed is None else _metadata(workload, addon, installed)
         if installed is None or not changes:

@@ -94,6 +94,10 @@ class Workload(Protocol):
         """The cluster's add-on annotations; None for those that it has no longer."""
         ...
 
+    def untold_until(self) -> datetime | None:
+        """Until when nothing is said of it: decisions that this engine writes are half written."""
+        ...
+
     def next_quiet(self) -> datetime | None: ...
 
 

@@ -130,7 +130,11 @@ class _Pass(Pass):
         return works + [write for write in self._relabelled() if write.ref not in written]
 
     def _due(self, status: PatchStatus | None) -> PatchStatus | None:
-        """What is to be said now; what would be said too often is held back."""
+        """What is to be said now; what would be said too often, or too soon, is held back."""
+        untold_until = self.workload.untold_until()
+        if status is not None and untold_until is not None and untold_until > self.now:
+            self.status_due_at = untold_until
+            return None
         told_at = self.workload.told_at
         if status is None or told_at is None:
             return status
@@ -273,7 +277,7 @@ class _Pass(Pass):
     def _relabelled(self) -> list[Write]:
         """Works whose labels changed, or whose cluster is owned by another placementRef now."""
         found: list[Write] = []
-        for cluster in sorted(self.workload.mislabelled):
+        for cluster in sorted(self.workload.mislabelled - self.replicaset.intents.held):
             work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
             if work is None or owner is None:
                 continue
@@ -293,7 +297,7 @@ class _Pass(Pass):
         """Works beside the one that counts, once that one carries what it should (S9)."""
         touched = {cluster for step in steps.values() for cluster in step.touch}
         found: list[Write] = []
-        for cluster in sorted(self.workload.twins):
+        for cluster in sorted(self.workload.twins - self.replicaset.intents.held):
             work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
             if work is None or owner is None:
                 continue

@@ -165,6 +165,10 @@ class Workload(Protocol):
 
     def works(self, cluster: str) -> Mapping[str, Work]: ...
 
+    def untold_until(self) -> datetime | None:
+        """Until when nothing is said of it: decisions that this engine writes are half written."""
+        ...
+
     def next_quiet(self) -> datetime | None: ...
 
 

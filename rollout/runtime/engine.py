@@ -123,7 +123,7 @@ class Engine:
         self._watches.start(self.clock.now())
         for kind in self._planners:
             for ref in sorted(self.fleet.known(kind) | self.fleet.standing(kind), key=str):
-                self._queue.add(ref)
+                self._queue.add(ref, turn="")  # once, in one line: what others follow from first
 
     def stop(self) -> None:
         """End the watches. Writes that are out still come back."""

@@ -44,12 +44,13 @@ class WorkQueue(Generic[K]):
         self._failures: dict[K, int] = {}
         self._paced: dict[str, datetime] = {}  # namespace -> when its next retry may be
 
-    def add(self, key: K) -> None:
+    def add(self, key: K, turn: str | None = None) -> None:
+        """``turn``: the line in which it waits, where that is not its own."""
         if key in self._wanted:
             return
         self._wanted.add(key)
         if key not in self._out:
-            self._ready.put(self._turn_of(key), key)
+            self._ready.put(self._turn_of(key) if turn is None else turn, key)
 
     def get(self) -> K | None:
         """The next key, which is out until `done`; None where none is ready."""

@@ -351,7 +351,8 @@ def _blocked(
     """Why nothing at all may be touched in this stage, "" where something may."""
     waiting = census.phases.get(Phase.WAITING, 0) + census.phases.get(Phase.OUTDATED, 0)
     if not waiting:
-        return ""
+        is_empty = stage.mandatory and not any(census.phases.values())
+        return stopped.reason if stopped is not None and is_empty else ""
     if stopped is not None:
         return stopped.reason
     if not is_open:

@@ -221,9 +221,11 @@ def _renamed_differs(given: Given, place: Callable[[Record | None], int]) -> boo
 
 
 def group_unknown(given: Given) -> bool:
-    """A mandatory group that no decision names, or one whose clusters are all a later placement's."""
+    """A mandatory group without a cluster: that no decision names, whose decisions are empty, or
+    whose clusters are all a later placement's.
+    """
     return any(
-        not any(_meant(wanted, group) for group in node.without_taken)
+        not any(_meant(wanted, group) and group.clusters for group in node.without_taken)
         for node in _sound(given)
         if node.spec is not None
         for wanted in node.spec.mandatory

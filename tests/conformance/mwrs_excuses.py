@@ -223,9 +223,9 @@ def named_out_of_order(given: Given) -> bool:
 
 
 def group_unknown(given: Given) -> bool:
-    """A mandatory group that no decision names; no placement of these inputs has a spec to."""
+    """A mandatory group that no decision names, or whose decisions are empty: row 13 holds for both."""
     return any(
-        not any(_meant(wanted, group) for group in ref.groups)
+        not any(_meant(wanted, group) and group.clusters for group in ref.groups)
         for ref in _sound(given)
         if ref.spec is not None
         for wanted in ref.spec.mandatory

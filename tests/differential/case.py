@@ -137,14 +137,19 @@ class Case:
             return Phase.PROGRESSING
         return Phase.FAILED if self.deadline is None else Phase.FAILING
 
-    def stages(self) -> list[tuple[str, list[str]]]:
-        """(mandatory | rest | group, members) in the order of the stages."""
+    def members(self) -> dict[tuple[int, str], list[str]]:
+        """By group, in order. A cluster named twice is in the first group that names it."""
         taken: set[str] = set()
         groups: dict[tuple[int, str], list[str]] = {}
         for group in sorted(self.groups, key=lambda g: (g.index, g.name)):
             own = groups.setdefault((group.index, group.name), [])
             own += sorted(set(group.clusters) - taken)
             taken |= set(group.clusters)
+        return groups
+
+    def stages(self) -> list[tuple[str, list[str]]]:
+        """(mandatory | rest | group, members) in the order of the stages."""
+        groups = self.members()
         if self.kind == "All":
             return [("rest", list(chain(*groups.values())))]
         first = [
@@ -177,13 +182,13 @@ class Case:
         return sum(failures) > self.budget_of(len(self.clusters))
 
     def is_held(self) -> bool:
-        """Row 13: a mandatory group that neither the spec nor a decision knows; row 22."""
+        """Row 13: a mandatory group without a cluster; row 22."""
         if not self.clusters:
             return True
         if self.kind == "All":
             return False
-        present = {g.name for g in self.groups} | {g.index for g in self.groups}
-        return any(ref not in present and ref not in self.named for ref in self.mandatory)
+        present = {part for key, members in self.members().items() if members for part in key}
+        return any(ref not in present for ref in self.mandatory)
 
     def wanted(self) -> list[str]:
         """The clusters to touch, by rows 1, 2, 4, 5, 12, 13 and 18."""

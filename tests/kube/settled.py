@@ -270,6 +270,7 @@ class ServedHistory(History):
     def __init__(self, hub: KubeHub, setting: Setting, *, die_after: int | None = None) -> None:
         self.served = SettledHub(hub)
         super().__init__(setting, die_after=die_after, hub=self.served)
+        self.judge.hears_reads = False  # those before a delete go their own way to the server
 
     def make_door(self) -> Door:
         refusing, kind = self.hands.refusing, self.subject.carrier

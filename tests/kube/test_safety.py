@@ -23,8 +23,9 @@ from tests import make
 from tests.kube.guards import check
 from tests.kube.setting import eventually, namespace, put, wipe
 from tests.kube.settled import ServedHistory
+from tests.safety.focus import draw
 from tests.safety.pairs import crash_everywhere
-from tests.safety.setting import Setting, draw
+from tests.safety.setting import Setting
 from tests.safety.suite import Tally, silence
 
 pytestmark = pytest.mark.kube
@@ -67,7 +68,7 @@ def tally(stage: Stage) -> Tally:
     found = Tally()
     with silence():
         for seed in SEEDS:
-            history = stage.make(draw(seed)).run()
+            history = stage.make(draw(seed, focus="")).run()
             found.counts.update(history.counts)
             for violation in history.violations:
                 found.blame(seed, violation.promise, str(violation))

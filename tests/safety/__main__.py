@@ -1,30 +1,46 @@
-"""``python -m tests.safety --histories N [--kind addon] [--seed S] [--only S3,R1] [--mutants]``."""
+"""``python -m tests.safety --histories N [--kind addon] [--seed S | --fresh WORD] [--only S3,R1] [--table]``."""
 
 import argparse
 import os
 import sys
 
 from tests.safety.kinds import SUBJECTS
-from tests.safety.mutants import MUTANTS, hunt
 from tests.safety.promises import least, promises_of, short
-from tests.safety.suite import Tally, run_all, silence
+from tests.safety.seeds import commit, fresh_from, repeats
+from tests.safety.suite import Tally, run_all
+from tests.safety.table import hunt_all, write_table
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.safety", description=__doc__)
     parser.add_argument("--histories", type=int, default=300, metavar="N")
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the first seed")
+    parser.add_argument("--seed", type=int, metavar="S", help="the first seed of all histories")
+    parser.add_argument("--fresh", metavar="WORD", help="what fresh seeds follow from; the commit")
     parser.add_argument("--only", default="", metavar="IDS", help="promises to report, by comma")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="J")
-    parser.add_argument("--mutants", action="store_true", help="look for kept faults instead")
+    parser.add_argument("--table", action="store_true", help="look for kept faults as well")
     parser.add_argument("--kind", choices=sorted(SUBJECTS), help="of workload; both, if left out")
     options = parser.parse_args(arguments)
     kinds = [options.kind] if options.kind else list(SUBJECTS)
     only = {key for key in options.only.split(",") if key}
-    if options.mutants:
-        return mutants(kinds, only, options.histories)
-    tallies = [run_all(options.seed, options.histories, options.jobs, kind) for kind in kinds]
-    return max(report(tally, only) for tally in tallies)
+    failed = max(report(run(kind, options), only) for kind in kinds)
+    if options.table:
+        rows = hunt_all(kinds, only, options.jobs)
+        write_table(rows, whole=not only and len(kinds) == len(SUBJECTS))
+        failed = max(failed, int(any(row.catch is None for row in rows)))
+    return failed
+
+
+def run(kind: str, options: argparse.Namespace) -> Tally:
+    """Histories from ``--seed`` on; without it, half of them from 0 on and half of them fresh."""
+    if options.seed is not None:
+        return run_all(options.seed, options.histories, options.jobs, kind)
+    word = options.fresh or commit()
+    half, fresh = options.histories // 2, fresh_from(word)
+    print(f"kind {kind}: {half} histories from seed 0 on, as many from {fresh} on ({word or '-'})")
+    tally = run_all(0, half, options.jobs, kind)
+    tally.add(run_all(fresh, options.histories - half, options.jobs, kind, alone=False))
+    return tally
 
 
 def report(tally: Tally, only: set[str]) -> int:
@@ -44,21 +60,8 @@ def report(tally: Tally, only: set[str]) -> int:
             print(f"{'':13} {guard.key:32} {tally.counts[guard.key]:>10} (at least {minimum})")
         for seed, _, message in broken[:5]:
             print(f"{'':13} seed {seed}: {message[:400]}")
+            print(f"{'':13} again: {repeats(tally.kind, seed)}")
     return int(failed)
-
-
-def mutants(kinds: list[str], only: set[str], histories: int) -> int:
-    """Look for every kept fault in at most so many histories. Returns: 1 where one is not found."""
-    missed = 0
-    for mutant in MUTANTS:
-        if mutant.kind not in kinds or (only and mutant.promise not in only):
-            continue
-        with silence():
-            seed = hunt(mutant, histories)
-        missed += seed is None
-        word = "MISSED" if seed is None else f"seed {seed}"
-        print(f"{mutant.kind:10} {mutant.promise:4} {word:10} {mutant.name}", flush=True)
-    return int(missed > 0)
 
 
 if __name__ == "__main__":

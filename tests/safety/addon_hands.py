@@ -86,6 +86,9 @@ class AddOnHands:
         if notes is not None:
             self._hub.patch(ADDON, {"metadata": {"annotations": notes}})
 
+    def strategies(self) -> dict[str, Obj]:
+        return {p["name"]: p.get("rolloutStrategy") or {"type": "All"} for p in self._placements()}
+
     def roll_out(self, revision: str) -> None:
         """Edits what configurations say, in place. One that is missing comes back with it."""
         self._value = revision

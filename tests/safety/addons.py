@@ -28,7 +28,7 @@ from rollout.model.kinds import (
 from rollout.planning.addons import AddOnPlanner
 from rollout.sim.addon_agents import AddOnManager
 from tests.safety import objects
-from tests.safety.subject import Carried, Controllers, Find, Said
+from tests.safety.subject import Carried, Controllers, Find, Said, Standing
 from tests.safety.terms import Terms, terms_of
 
 NAME = "hello"
@@ -185,7 +185,12 @@ class AddOns:
             progressing["status"] == "False" or halted["reason"].startswith("Complete"),
             halted["reason"] if halted["status"] == "True" else "",
             halted["observedGeneration"] != generation,
+            halted["reason"] == "Complete",
+            {},
         )
+
+    def counted(self, workload: Obj, standing: Standing, find: Find) -> Mapping[str, int]:
+        return {}
 
     def is_done(self, status: Obj, generation: int, revision: str) -> bool:
         progressions = status.get("installProgressions") or []

@@ -32,6 +32,8 @@ class Ear(Protocol):
 
     def listed(self, kind: Kind, found: set[Ref], version: int) -> None: ...
 
+    def asked(self, kind: Kind, labels: Mapping[str, str]) -> None: ...
+
     def attempted(self, ref: Ref, changes: Obj) -> None: ...
 
     def writing(self, *, is_ours: bool) -> None: ...
@@ -39,6 +41,14 @@ class Ear(Protocol):
     def refused(self, ref: Ref) -> None: ...
 
     def wrote(self, ref: Ref) -> None: ...
+
+
+class _Line:
+    """One watch. ``breaks`` tells its reader that it has expired."""
+
+    def __init__(self) -> None:
+        self.open = True
+        self.breaks: Callable[[], None] = lambda: None
 
 
 class Door:
@@ -52,6 +62,7 @@ class Door:
         self.writes_left: int | None = None
         self.writes = 0
         self.open = True
+        self._lines: list[_Line] = []
 
     def get(self, ref: Ref) -> Obj:
         try:
@@ -72,6 +83,8 @@ class Door:
                 found.add(ref_of(kind, obj))
                 self._hear(kind, obj)
             self._ear.listed(kind, found, listing.version)
+        else:
+            self._ear.asked(kind, labels or {})
         return listing
 
     def create(self, ref: Ref, obj: Obj) -> Obj:
@@ -89,17 +102,27 @@ class Door:
     def watch(
         self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
     ) -> Callable[[], None]:
+        line = _Line()
+
         def hear(event: Event) -> None:
-            if self.open:
+            if self.open and line.open:
                 gone = event.change is Change.DELETED
                 self._ear.heard(event.ref, None if gone else event.obj, event.version)
                 sink(event)
 
         def broke() -> None:
-            if self.open and expired is not None:
+            if self.open and line.open and expired is not None:
+                line.open = False
                 expired()
 
+        line.breaks = broke
+        self._lines = [each for each in self._lines if each.open] + [line]
         return self._hub.watch(kind, since, hear, broke)
+
+    def cut(self) -> None:
+        """Every watch breaks."""
+        for line in self._lines:
+            line.breaks()
 
     def close(self) -> None:
         self.open = False
@@ -132,8 +155,7 @@ class Door:
         self._ear.writing(is_ours=True)
         if ref.kind is self._carrier and ref.namespace in self._refusing and changes:
             self._ear.writing(is_ours=False)
-            if changes.keys() - {"metadata"}:  # else it says something about the cluster, no more
-                self._ear.refused(ref)
+            self._ear.refused(ref)
             fault = Invalid if int(ref.namespace[1:]) % 2 else Denied
             raise fault(f"cannot write {ref}: refused by admission")
         try:

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
+from itertools import pairwise
 from random import Random
 
 from rollout.errors import Conflict, Gone
@@ -18,6 +19,7 @@ from rollout.model.kinds import (
     ROLLOUT_RECORD,
     Obj,
     Ref,
+    ref_of,
 )
 from tests.safety import objects
 from tests.safety.decider import Decider
@@ -32,7 +34,7 @@ class Hands:
     """Acts on the hub directly, never through the engine.
 
     What concerns the workload itself is done by its `Editor`. ``later`` calls a function after a
-    span. ``flying`` tells which clusters are in flight.
+    span. ``flying`` tells which clusters are in flight, ``failed`` which have failed.
     """
 
     def __init__(
@@ -42,14 +44,10 @@ class Hands:
         now: Callable[[], datetime],
         later: Callable[[timedelta, Callable[[], None]], None],
         flying: Callable[[], list[str]],
+        failed: Callable[[], list[str]],
     ) -> None:
-        self.setting, self.hub, self._now, self._later, self._flying = (
-            setting,
-            hub,
-            now,
-            later,
-            flying,
-        )
+        self.setting, self.hub, self._now, self._later = setting, hub, now, later
+        self._flying, self._failed = flying, failed
         self.dice = Random(f"hands:{setting.seed}")
         self.editor: Editor = EDITORS[setting.kind](setting, hub, self.dice, self._soon)
         self.refusing: set[str] = set()
@@ -58,8 +56,9 @@ class Hands:
             for ref in setting.refs
             if setting.foreign
         }
-        self.operators = Operators(setting, hub, self.editor, now, self._soon, flying)
+        self.operators = Operators(setting, hub, self.editor, now, self._soon, flying, self._empty)
         self._added = 0
+        self._left: list[str] = []
 
     def act(self, verb: str) -> None:
         with suppress(Gone, Conflict):  # what it is about is not there just now
@@ -160,6 +159,41 @@ class Hands:
             self._say(cluster, "Unknown")
             self._leave(cluster)
 
+    def do_lose_failed(self) -> None:
+        """Contact with clusters that have failed is lost, then they are taken out of the fleet."""
+        for cluster in self._failed()[:1]:
+            self._say(cluster, "Unknown")
+            self._leave(cluster)
+
+    def do_skip_lost(self) -> None:
+        """Somebody waives what was lost."""
+        self.editor.edit(notes={names.SKIP: ",".join(self._left)})
+
+    def do_some_leave(self) -> None:
+        """Clusters leave the selection; those of before stay away."""
+        there = [c for c in self.setting.clusters if c not in self._left]
+        chosen = self.dice.sample(there, min(len(there), self.dice.randrange(4, 9)))
+        if not self.setting.foreign:
+            for cluster in chosen:
+                self._leave(cluster)
+            return
+        self._left += chosen
+        for ref, decider in self.deciders.items():
+            decider.decide(self._grouped(ref, without=self._left), self._now(), 0)
+
+    def do_canaries_leave(self) -> None:
+        """All clusters of the mandatory group are taken out of the fleet."""
+        for cluster in self.setting.clusters:
+            if self.setting.rings[cluster] == "canary":
+                self._leave(cluster)
+
+    def do_leave_first(self) -> None:
+        """Clusters leave the first placement while the other writer is busy with the second."""
+        gone = self._some(4)
+        for ref, decider in self.deciders.items():
+            without = gone if ref == self.setting.refs[0] else None
+            decider.decide(self._grouped(ref, without), self._now(), 0 if without else 14)
+
     def do_cluster_back(self) -> None:
         for cluster in self.setting.clusters:
             if not self._is_there(Ref(MANAGED_CLUSTER, cluster)):
@@ -218,11 +252,8 @@ class Hands:
         self._soon(lambda: self.refusing.difference_update(chosen))
 
     def do_lose_record(self) -> None:
-        for obj in self.hub.list(ROLLOUT_RECORD, objects.NAMESPACE).items:
-            if names.RECORD_LABEL in (obj["metadata"].get("labels") or {}):
-                self.hub.delete(
-                    Ref(ROLLOUT_RECORD, f"{objects.NAMESPACE}/{obj['metadata']['name']}")
-                )
+        for obj in self.hub.list(ROLLOUT_RECORD).items:
+            self.hub.delete(ref_of(ROLLOUT_RECORD, obj))
 
     # -- how -------------------------------------------------------------------------------------
 
@@ -260,6 +291,7 @@ class Hands:
         ref = Ref(MANAGED_CLUSTER, cluster)
         if self._is_there(ref):
             self.hub.delete(ref)
+            self._left.append(cluster)
         self._regroup(0)
 
     def _place(self, ref: str) -> None:
@@ -294,6 +326,10 @@ class Hands:
         size = self.setting.group_size if isinstance(self.setting.group_size, int) else 100
         for nth in range(0, max(len(rings["rest"]), 1), size):
             groups[3 + nth // size, ""] = rings["rest"][nth : nth + size]
+        if self.setting.twice:  # each group also names the last cluster of the one before it
+            ordered = sorted(groups)
+            for before, group in pairwise(ordered):
+                groups[group] = [*groups[group], *groups[before][-1:]]
         return groups
 
     def _empty(self, clusters: list[str]) -> None:

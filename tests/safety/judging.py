@@ -9,7 +9,7 @@ from typing import Any
 
 from rollout.fleet.live import LiveRollout
 from rollout.planning.plan import Create, Patch, PatchStatus, Plan
-from rollout.strategies.base import Step, Verdict
+from rollout.strategies.base import Phase, Step, Verdict
 from tests.safety import wishes
 from tests.safety.model import Rollout
 from tests.safety.operating import OperationsJudge
@@ -47,6 +47,7 @@ class PlanJudge:
         self.asking = 0.05  # how often a decision is asked for in other ways
         self.restarted_in_flight: set[str] = set()
         self.retrying: dict[str, str] = {}  # clusters that this plan lets try again, and what
+        self._touched: dict[str, tuple[list[str], list[str]]] = {}  # see `StatusJudge.judge`
         self.operations = OperationsJudge(counts, blame)
 
     def judge(self, plan: Plan, view: Any, now: datetime) -> None:
@@ -56,8 +57,7 @@ class PlanJudge:
             return
         self.counts["S9.owner_changes"] += told.moves - self._moves
         self._moves = told.moves
-        self.creating = {}
-        self.retrying = {}
+        self.creating, self.retrying, self._touched = {}, {}, {}
         writes = [w for write in plan.writes if (w := self._write(write)) is not None]
         carriers = [w.ref for w in plan.writes if w.ref.kind is self.subject.carrier]
         for ref, times in Counter(carriers).items():
@@ -82,7 +82,7 @@ class PlanJudge:
         self._owners.judge(plan)
         for each in plan.writes:
             if isinstance(each, PatchStatus) and each.ref == self.subject.ref:
-                self._statuses.judge(each.status, view, now)
+                self._statuses.judge(each.status, view, self._touched, now)
             elif isinstance(each, PatchStatus) and each.ref.kind is self.subject.carrier:
                 self._success(each)
 
@@ -160,6 +160,11 @@ class PlanJudge:
         step = live.last if live else Step()
         touched = [w for w in writes if self._is_touch(rollout, w)]
         back = [w for w in touched if self._is_rollback(rollout, w)]
+        first = [w for w in writes if w.write.touch and w.write.touch.first]
+        self._touched[rollout.name] = (
+            [w.cluster for w in first if w.revision == terms.revision],
+            [w.cluster for w in first if w.revision != terms.revision],
+        )
         for write in touched:
             rollout.planned[write.cluster, write.revision] = now
             if write.revision != terms.revision and write not in back:
@@ -172,6 +177,7 @@ class PlanJudge:
         self._verdicts(rollout, step, now)
         self._soaked(rollout, live, now)
         self._halted(rollout, clusters, now)
+        self._unproven(rollout, [w.cluster for w in touched], step)
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
         written = {w.cluster for w in writes if w.revision == terms.revision}
@@ -237,8 +243,11 @@ class PlanJudge:
         if rollout.hold:
             self.counts[f"S7.{rollout.hold}"] += 1
             if touched:
-                about = "S11" if rollout.hold == "TornDecisions" else "S7"
-                self.blame(about, f"{touched} are touched in spite of {rollout.hold}")
+                about = {"TornDecisions": "S11", "MandatoryGroupEmpty": "S19"}
+                self.blame(
+                    about.get(rollout.hold, "S7"),
+                    f"{touched} are touched in spite of {rollout.hold}",
+                )
         if rollout.lost:
             self.counts["S17.lost"] += 1
         if not rollout.breach(now):
@@ -251,6 +260,23 @@ class PlanJudge:
             promise = "S3" if rollout.breach(now) else "S17"
             rollout.lost.update(lost)
             self.blame(promise, f"{touched} are touched, {rollout.failures(None, now)} have failed")
+
+    def _unproven(self, rollout: Rollout, touched: list[str], step: Step) -> None:
+        """S19: nothing goes on from decisions that may be half written. S20: who is waived, and who no
+        longer is.
+        """
+        waiting = [c for c in rollout.selected if rollout.current(c) is None]
+        self.counts["S19.unsettled"] += rollout.unsettled and bool(waiting)
+        self.counts["S19.empty_group"] += rollout.hold == "MandatoryGroupEmpty"
+        if rollout.unsettled and touched:
+            self.blame("S19", f"{touched} are touched while decisions are not still")
+        if rollout.terms is None or rollout.hold:
+            return
+        members = rollout.terms.waivers.keys() & rollout.selected
+        self.counts["S20.over"] += bool(members - rollout.terms.skip)
+        waived = members & rollout.terms.skip
+        if step.count(Phase.SKIPPED) != len(waived):
+            self.blame("S20", f"{step.count(Phase.SKIPPED)} are taken for waived, it is {waived}")
 
     def _stages(self, rollout: Rollout, touched: list[str], now: datetime) -> list[Stage]:
         """S1, S2, S5. Returns the stages that are surely open."""
@@ -344,7 +370,7 @@ class PlanJudge:
         terms = rollout.terms
         if rollout.hold or self.told.paused or terms is None or terms.strict or not rollout.sure:
             return
-        if self.told.frozen or rollout.doubt:
+        if self.told.frozen or rollout.doubt or rollout.unsettled:
             return
         if any(other.back.has_reason for other in self.told.rollouts.values()):
             return  # what another placement may take back goes no further here (row 27)

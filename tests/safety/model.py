@@ -4,14 +4,14 @@ What is uncertain of a cluster is judged by whichever favours the engine (see `t
 Source: docs/semantics.md rows 5-12, 17, 18, 20.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from tests.safety import wishes
 from tests.safety.asked import Said
 from tests.safety.subject import Carried
-from tests.safety.terms import GRACE, Groups, Plan, Stage, Terms, stages_of
+from tests.safety.terms import GRACE, LEASE, Groups, Plan, Stage, Terms, stages_of
 from tests.safety.tracks import LONG_AGO, Track
 from tests.safety.way_back import WayBack
 
@@ -23,6 +23,8 @@ class Rollout:
     """One placement. ``sure``: since this revision began, nothing was uncertain.
 
     ``total`` counts what it selects, with what others own. ``carries``: what a cluster has.
+    ``noted``: the outages that the engine cannot have forgotten. ``blind_since``: since when it may
+    miss news, so that time decides nothing (row 20).
     """
 
     name: str
@@ -33,6 +35,9 @@ class Rollout:
     hold: str = ""
     bad: str = ""  # why what is asked for now cannot be honoured
     quiet_until: datetime | None = None
+    leaving: bool = False  # some of the groups are in no decision any more
+    waived: dict[str, str] = field(default_factory=dict)  # who is skipped, and for which revision
+    unwritten: set[str] = field(default_factory=set)  # of those, what a crash makes forgotten
     tracks: dict[str, Track] = field(default_factory=dict)
     departed: dict[str, Track] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
@@ -41,6 +46,8 @@ class Rollout:
     seen: set[str] = field(default_factory=set)
     plan: Plan = field(default_factory=lambda: Plan((), None, ""))
     outages: list[Span] = field(default_factory=list)
+    noted: list[Span] = field(default_factory=list)
+    blind_since: Callable[[], datetime | None] = lambda: None
     known_terms: bool = False  # the engine has agreed on the terms itself
     tried: dict[tuple[str, str], datetime] = field(default_factory=dict)  # first attempts
     planned: dict[tuple[str, str], datetime] = field(default_factory=dict)  # latest plans
@@ -63,29 +70,50 @@ class Rollout:
     def selected(self) -> set[str]:
         return {c for members in (self.groups or {}).values() for c in members}
 
+    @property
+    def unsettled(self) -> bool:
+        """Whether decisions that others write may still be half written, and that matters (row 15)."""
+        unquiet = self.quiet_until is not None and self.terms is not None
+        return unquiet and (self.leaving or (self.terms is not None and self.terms.is_ordered))
+
     # -- one cluster ---------------------------------------------------------------------------
 
-    def deadline(self, begin: datetime, *, outages: bool) -> datetime | None:
+    def seen_until(self, now: datetime) -> datetime:
+        """Up to when time decides."""
+        blind = self.blind_since()
+        return now if blind is None else min(now, blind)
+
+    def deadline(self, begin: datetime, outages: Iterable[Span]) -> datetime | None:
         """When success must have been reached, at the latest."""
         if self.terms is None or self.terms.deadline is None:
             return None
-        limit = begin + self.terms.deadline
-        for out, back in self.outages if outages else ():
-            if back > begin and out < limit:
-                limit += back - max(out, begin)
+        limit, over = begin + self.terms.deadline, begin
+        for out, back in sorted(outages):
+            if back > over and out < limit:
+                limit += back - max(out, over)
+                over = back  # of spans that overlap no time counts twice
         return limit
+
+    def _surely_noted(self, track: Track) -> list[Span]:
+        """The outages that the engine goes by in any case. One that was over but for its last span of
+        lease when the cluster was touched counts only once terms are agreed anew.
+        """
+        if not track.exact:
+            return []
+        return [span for span in self.noted if span[1] - LEASE > track.first]
 
     def has_soaked(self, track: Track, now: datetime) -> bool:
         soak = self.terms.soak if self.terms and self.known_terms else None
-        if soak is None:
+        if soak is None or track.soaked:
             return track.soaked
-        return track.soaked or (track.health == "succeeded" and now - track.since >= soak)
+        return track.health == "succeeded" and self.seen_until(now) - track.since >= soak
 
     def is_free(self, track: Track, now: datetime) -> bool:
         """It may have finally failed, so that it holds no slot."""
         if track.ended:
             return True
-        limit = self.deadline(track.first, outages=False)
+        now = self.seen_until(now)
+        limit = self.deadline(track.first, self._surely_noted(track))
         if track.health == "succeeded":
             return limit is not None and track.late > limit
         if limit is not None and now >= limit:
@@ -96,9 +124,10 @@ class Rollout:
         """It counts against the budget, however one reads it."""
         if self.has_soaked(track, now):
             return False
-        limit = self.deadline(track.last, outages=True)
+        limit = self.deadline(track.last, self.outages)
         if track.failed:
             return True
+        now = self.seen_until(now)
         if track.health == "succeeded":
             return limit is not None and track.since > limit
         if limit is not None and now >= limit:
@@ -135,12 +164,13 @@ class Rollout:
                 continue
             if cluster in self.terms.skip:
                 continue
-            limit = self.deadline(track.first, outages=True)
+            limit = self.deadline(track.first, self.outages)
             if track.health == "succeeded":
                 found.append((track.since + self.terms.soak, cluster))
-            elif limit is not None and not (track.health == "failed" and now < track.since + GRACE):
+                continue
+            if limit is not None:
                 found.append((limit, cluster))
-            elif track.health == "failed":
+            if track.health == "failed":
                 found.append((track.since + GRACE, cluster))
         return min((item for item in found if item[0] > now), default=None)
 
@@ -160,7 +190,7 @@ class Rollout:
         """It counts against the budget, by one way to read it."""
         if track.soaked:
             return False
-        stands = track.health == "failed" and now - track.since >= GRACE
+        stands = track.health == "failed" and self.seen_until(now) - track.since >= GRACE
         return stands or self.is_free(track, now) or self.is_failure(track, now)
 
     def failures(self, stage: Stage | None, now: datetime, *, surely: bool = True) -> int:
@@ -216,7 +246,8 @@ class Rollout:
             self.opened.clear()
             self.doubt = False
             self.back.begin_anew()
-        self.terms = terms
+        self.terms = terms if self.bad else self._waive(terms)
+        terms = self.terms
         groups = self.groups or {}
         places = {c: s.key for s in self.plan.stages for c in s.members}
         had = {g for (_, g), members in groups.items() if members and g in terms.mandatory}
@@ -235,10 +266,19 @@ class Rollout:
         self.doubt = self.doubt or bool(wishes.stop(self)) or self.back.has_reason
         self._pass(now)
 
+    def _waive(self, terms: Terms) -> Terms:
+        """A waiver is for the revision that it names, or that was current when it was first seen."""
+        plain = {c for c, of in terms.waivers.items() if "" in of}
+        self.unwritten = (self.unwritten & plain) | (plain - self.waived.keys())
+        self.waived = {c: self.waived.get(c, terms.revision) for c in plain}
+        named = {c for c, of in terms.waivers.items() if self.fingerprint in of}
+        first = {c for c, revision in self.waived.items() if revision == terms.revision}
+        return replace(terms, skip=frozenset(named | first))
+
     def _pass(self, now: datetime) -> None:
         """Note the stages that may have passed, and the gates that may have opened."""
         for stage in self.plan.stages:
-            if self.hold:
+            if self.hold or self.unsettled:
                 break
             wishes.open_gates(self, stage, "before")
             if not self.may_have_passed(stage, now):
@@ -306,8 +346,8 @@ class Rollout:
             # Found on an older revision, with no record of since when: not waited for again. Were
             # it in flight, a lost record would let all that carry it be overwritten at once.
             track.soaked = True
-        limit = self.deadline(track.last, outages=True)
-        over = limit is not None and now >= limit
+        limit = self.deadline(track.last, self.outages)
+        over = limit is not None and self.seen_until(now) >= limit
         if self.is_failure(track, now) and (
             track.health == "succeeded" or over or (limit is None and track.health == "failed")
         ):
@@ -370,6 +410,9 @@ class Rollout:
     def restart(self, now: datetime, *, amnesia: bool) -> None:
         """The engine starts anew; with ``amnesia`` its record is gone too."""
         self.known_terms = False
+        for cluster in self.unwritten:
+            self.waived.pop(cluster, None)
+        self.unwritten.clear()
         for cluster, track in list(self.tracks.items()):
             if track.void and (amnesia or track.fresh):
                 track.void, track.maybe_void = False, True
@@ -384,6 +427,7 @@ class Rollout:
         if amnesia:
             self.lost.clear()
             self.seen.clear()
+            self.waived.clear()
             self.retried = ""
             self.back.begin_anew()
         self.sure = self.sure and not amnesia and all(t.exact for t in self.tracks.values())

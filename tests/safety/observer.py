@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -23,7 +23,7 @@ from rollout.model.kinds import (
 from rollout.planning.plan import Plan
 from tests.safety import objects
 from tests.safety.judging import PlanJudge
-from tests.safety.model import Rollout
+from tests.safety.model import Rollout, Span
 from tests.safety.replay import decision, difference, read_anew
 from tests.safety.subject import Subject
 from tests.safety.terms import QUIET, clusters_on
@@ -55,6 +55,8 @@ class Judge:
         self.subject, self.hub, self.now, self.counts = subject, hub, now, counts
         self.violations: list[Violation] = []
         self.is_ours = False  # the engine is writing just now
+        self.hears_reads = True  # what the engine reads live is told here
+        self._asked: set[str] = set()  # placements whose decisions were read since the last plan
         self.told = Told(subject, self.now)
         self.plans = PlanJudge(self.told, self.counts, self.blame)
         self.written: Counter[str] = Counter()  # cluster -> writes of ours that changed what it has
@@ -63,6 +65,8 @@ class Judge:
         self._going: set[str] = set()  # uids of carriers that are deleted, or about to be
         self._removed: list[datetime] = []
         self._committing: list[tuple[Any, datetime]] = []
+        self._outages: list[Span] = []
+        self._brings = False  # what goes out just now brings something to a cluster
         self._pages: dict[Ref, Obj] = {}
         for kind in (subject.carrier, ROLLOUT_RECORD):
             self.hub.watch(kind, 0, self._saw)
@@ -81,6 +85,11 @@ class Judge:
         for ref in self.told.known(kind) - found:
             self.told.hear(ref, None, version)
 
+    def asked(self, kind: Kind, labels: Mapping[str, str]) -> None:
+        """Some objects of a kind were read live."""
+        if kind is PLACEMENT_DECISION:
+            self._asked.add(labels.get(names.PLACEMENT_LABEL, ""))
+
     def attempted(self, ref: Ref, changes: Obj) -> None:
         """A write goes out; it may yet fail."""
         if ref.kind is self.subject.carrier:
@@ -90,6 +99,7 @@ class Judge:
                 plans = self.plans
                 expected = plans.retrying if "status" in changes else plans.creating
                 revision = expected.get(ref.namespace, "")
+            self._brings = bool(revision)
             self._attempt(ref, revision)
 
     def _attempt(self, ref: Ref, revision: str) -> None:
@@ -118,6 +128,8 @@ class Judge:
         self.is_ours = is_ours
 
     def refused(self, ref: Ref) -> None:
+        if not self._brings:
+            return  # it says something about the cluster, no more
         rollout = self.told.owner(ref.namespace)
         track = rollout.tracks.get(ref.namespace) if rollout else None
         if rollout is not None and track is not None:
@@ -130,6 +142,7 @@ class Judge:
                 if track.since == since:
                     track.fresh, track.kept = False, (track.health, track.since)
             self._committing.clear()
+            self.told.wrote_down(self._outages)
 
     def record(self, placement: str) -> dict[str, Any]:
         """What the record says of each cluster."""
@@ -145,6 +158,8 @@ class Judge:
 
     def planned(self, plan: Plan, view: Any, now: datetime) -> None:
         self.plans.judge(plan, view, now)
+        self._asked.clear()
+        self._outages = self.told.unwritten_outages()
         self._committing = [
             (track, track.since)
             for rollout in self.told.rollouts.values()
@@ -159,15 +174,32 @@ class Judge:
         """
         now = self.now()
         for rollout in self.told.rollouts.values():
+            self._lost(rollout)
             change = rollout.next_change(now)
             if change is None or rollout.bad:
                 continue
-            self.counts["L1.timers_judged"] += 1
-            if next_at is None or next_at > change[0]:
-                at, cluster = change
-                self.blame("L1", f"{cluster} changes at {at:%H:%M:%S}, the next look is {next_at}")
+            self._timer(f"{change[1]} changes", change[0], next_at)
+        for what, at in self.told.next_ends(now):
+            self.counts["L1.ends_judged"] += 1
+            self._timer(what, at, next_at)
         if closely:
             self._rest_closely(fleet, now)
+
+    def _lost(self, rollout: Rollout) -> None:
+        """S17: who was lost is remembered as lost."""
+        if not rollout.lost or rollout.hold or rollout.bad:
+            return
+        lines = self.record(rollout.name)
+        self.counts["S17.remembered"] += 1
+        forgotten = [c for c in rollout.lost if not lines.get(c, {}).get("lostFrom")]
+        if forgotten:
+            self.blame("S17", f"{forgotten} were lost, and the record does not say so")
+
+    def _timer(self, what: str, at: datetime, next_at: datetime | None) -> None:
+        """L1: the engine looks again when time alone changes something."""
+        self.counts["L1.timers_judged"] += 1
+        if next_at is None or next_at > at:
+            self.blame("L1", f"{what} at {at:%H:%M:%S}, the next look is {next_at}")
 
     def _rest_closely(self, fleet: Fleet, now: datetime) -> None:
         """R5: asked again, there is nothing new to write; nor is there for whoever reads it all anew.
@@ -244,11 +276,22 @@ class Judge:
         self._pages[event.ref] = event.obj
         if not self.is_ours:
             return
+        self._saw_waivers(event.obj)
         lines = json.loads(event.obj["data"].get("clusters.json", "{}"))
         for cluster, line in lines.items():
             if line.get("touchedAt") and not line.get("cause"):
                 self.blame("O1", f"the touch of {cluster} has no cause in the record: {line}")
             self.counts["O1.touches_with_cause"] += 1
+
+    def _saw_waivers(self, page: Obj) -> None:
+        """For whom a waiver is in the record, a new process knows for which revision it is."""
+        if "head.json" not in page["data"]:
+            return
+        listed = json.loads(page["data"]["head.json"]).get("waived") or {}
+        key = page["metadata"]["annotations"][names.RECORD_PLACEMENT]
+        for rollout in self.told.rollouts.values():
+            if self.subject.share_key(rollout.name) == key:
+                rollout.unwritten.difference_update(*listed.values())
 
     def _created(self, ref: Ref) -> None:
         made = self._made.setdefault(ref.namespace, set())
@@ -265,6 +308,9 @@ class Judge:
         if others:
             self.counts["S9.twins_removed"] += 1
             return
+        unasked = self.told.rollouts.keys() - self._asked
+        if unasked and self.hears_reads:
+            self.blame("S11", f"what {cluster} has went, and nobody read {sorted(unasked)} live")
         for rollout in self.told.rollouts.values():
             pages = self.hub.list(
                 PLACEMENT_DECISION, objects.NAMESPACE, {names.PLACEMENT_LABEL: rollout.name}

@@ -3,7 +3,7 @@
 Everything is an annotation on the workload, or an object beside it: nothing goes through the engine.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,7 +25,9 @@ CLEARED: Obj = dict.fromkeys(
 
 
 class Operators:
-    """``soon`` calls a function after a random span; ``flying`` tells which clusters are in flight."""
+    """``soon`` calls a function after a random span; ``flying`` tells which clusters are in flight; ``leave`` takes
+    clusters out of the selection for a while.
+    """
 
     def __init__(
         self,
@@ -35,9 +37,10 @@ class Operators:
         now: Callable[[], datetime],
         soon: Callable[[Callable[[], None]], None],
         flying: Callable[[], list[str]],
+        leave: Callable[[list[str]], None],
     ) -> None:
         self._setting, self._hub, self._editor = setting, hub, editor
-        self._now, self._soon, self._flying = now, soon, flying
+        self._now, self._soon, self._flying, self._leave = now, soon, flying, leave
         self._dice = Random(f"operators:{setting.seed}")
         self._made = 0
 
@@ -60,6 +63,60 @@ class Operators:
             self._editor.edit(notes={names.HOLD: ",".join(sorted(chosen))})
             self._editor.roll_out(self._dice.choice(REVISIONS))
             self._soon(partial(self._editor.edit, notes={names.HOLD: None}))
+
+    def do_hold_and_leave(self) -> None:
+        """What somebody looks into is deselected meanwhile."""
+        count = min(len(self._setting.clusters), self._dice.randrange(1, 4))
+        chosen = sorted(self._dice.sample(self._setting.clusters, count))
+        self._editor.edit(notes={names.HOLD: ",".join(chosen)})
+        self._leave(chosen)
+        self._soon(partial(self._editor.edit, notes={names.HOLD: None}))
+
+    def do_meddle_held(self) -> None:
+        """What somebody looks into he also changes by hand."""
+        self._editor.edit(notes={names.HOLD: ",".join(self._setting.clusters)})
+        self._editor.do_meddle()
+        self._soon(partial(self._editor.edit, notes={names.HOLD: None}))
+
+    def do_just_retry(self) -> None:
+        self._made += 1
+        self._editor.edit(notes={names.RETRY: f"retry {self._made}"})
+
+    def do_stop_at_zero(self) -> None:
+        """And asks for another revision at once; for a while nothing goes."""
+        before = self._editor.strategies()
+        zero = self._changed(before, maxConcurrency=self._dice.choice(("0", "0%")))
+        self._editor.edit(strategies=zero)
+        self._editor.roll_out(self._dice.choice(REVISIONS))
+        self._soon(partial(self._editor.edit, strategies=before))
+
+    def do_drop_canary(self) -> None:
+        """A group is mandatory no longer."""
+        early = [{"groupName": "early"}]
+        self._editor.edit(
+            strategies=self._changed(self._editor.strategies(), mandatoryDecisionGroups=early)
+        )
+
+    def do_more_failures(self) -> None:
+        most = self._dice.choice((0, 1, 2, "50%"))
+        self._editor.edit(strategies=self._changed(self._editor.strategies(), maxFailures=most))
+
+    def do_shorten(self) -> None:
+        """Deadlines become shorter than what has passed already."""
+        span = self._dice.choice(("20s", "40s", "90s"))
+        self._editor.edit(
+            strategies=self._changed(self._editor.strategies(), progressDeadline=span)
+        )
+
+    @staticmethod
+    def _changed(strategies: Mapping[str, Obj], **fields: object) -> dict[str, Obj]:
+        """The same strategies with some fields changed."""
+        found: dict[str, Obj] = {}
+        for name, strategy in strategies.items():
+            kind = strategy["type"]
+            member = kind[:1].lower() + kind[1:]
+            found[name] = {"type": kind, member: {**(strategy.get(member) or {}), **fields}}
+        return found
 
     def do_retry(self) -> None:
         """Often with more patience than before, and less haste."""
@@ -88,6 +145,13 @@ class Operators:
         gate = self._dice.choice(["*", "*", *gates])
         self._say(self._editor.asked(), "Approve", gate)
 
+    def do_approve_briefly(self) -> None:
+        """It has to be used at once: it is over before long."""
+        self._say(self._editor.asked(), "Approve", "*", self._later(3, 60))
+
+    def do_reject_briefly(self) -> None:
+        self._say(self._editor.asked(), "Reject", "*", self._later(10, 120))
+
     def do_approve_another(self) -> None:
         """Consent to a revision that is not asked for now."""
         others = [r for r in REVISIONS if r != self._editor.asked()]
@@ -112,11 +176,11 @@ class Operators:
         if not spec:
             self._soon(partial(self._take_away, FREEZE, name))
 
-    def _say(self, revision: str, decision: str, gate: str) -> None:
+    def _say(self, revision: str, decision: str, gate: str, expires: str = "") -> None:
         for fingerprint in self._editor.fingerprints(revision):
-            self._say_of(fingerprint, decision, gate)
+            self._say_of(fingerprint, decision, gate, expires)
 
-    def _say_of(self, fingerprint: str, decision: str, gate: str) -> None:
+    def _say_of(self, fingerprint: str, decision: str, gate: str, expires: str) -> None:
         self._made += 1
         name = f"a{self._made}"
         spec: Obj = {
@@ -125,8 +189,8 @@ class Operators:
             "decision": decision,
             "gate": gate,
         }
-        if self._dice.random() < 0.4:
-            spec["expires"] = self._later(10, 300)
+        if expires or self._dice.random() < 0.4:
+            spec["expires"] = expires or self._later(10, 300)
         body = {
             "apiVersion": APPROVAL.api_version,
             "kind": APPROVAL.name,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from rollout.model import names
 from rollout.model.kinds import Ref
-from rollout.planning.plan import Delete, Patch, Plan
+from rollout.planning.plan import Create, Delete, Patch, Plan
 from tests.safety.told import Told
 
 Blame = Callable[[str, str], None]
@@ -19,8 +19,21 @@ class OwnersJudge:
         self.subject = told.subject
 
     def judge(self, plan: Plan) -> None:
+        self._held(plan)
         self._deletes(plan)
         self._labels(plan)
+
+    def _held(self, plan: Plan) -> None:
+        """S8: from what a person holds nothing is taken away, and nothing there is changed."""
+        held = self.told.held()
+        self.counts["S8.held_deselected"] += any(
+            self.told.owner(cluster) is None and self.told.carriers(cluster) for cluster in held
+        )
+        for write in plan.writes:
+            if write.ref.kind is not self.subject.carrier or write.ref.namespace not in held:
+                continue
+            if isinstance(write, Delete | Patch | Create):
+                self.blame("S8", f"{write.ref} is written to or removed, though held: {write}")
 
     def _deletes(self, plan: Plan) -> None:
         """S11: on a consistent and quiet read alone, and never for a placement that is missing."""

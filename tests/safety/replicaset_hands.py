@@ -29,6 +29,10 @@ class ReplicaSetHands:
     ) -> None:
         self._edit({} if strategies is None else {"placementRefs": refs(strategies)}, notes)
 
+    def strategies(self) -> dict[str, Obj]:
+        listed = self._hub.get(WORKLOAD)["spec"]["placementRefs"]
+        return {ref["name"]: ref.get("rolloutStrategy") or {"type": "All"} for ref in listed}
+
     def roll_out(self, revision: str) -> None:
         self._edit({"manifestWorkTemplate": template(revision, self._setting.rules)})
 

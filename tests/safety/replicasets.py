@@ -11,7 +11,7 @@ from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.replicasets import ReplicaSetPlanner
-from tests.safety.subject import Carried, Controllers, Find, Said
+from tests.safety.subject import Carried, Controllers, Find, Said, Standing
 from tests.safety.terms import Terms, terms_of
 
 WORKLOAD = Ref(REPLICA_SET, "default/web")
@@ -139,7 +139,23 @@ class ReplicaSets:
             done,
             "" if done or progressing["status"] != "False" else progressing["reason"],
             any(c["observedGeneration"] != generation for c in conditions.values()),
+            conditions["PlacementRolledOut"]["status"] == "True",
+            next((s["summary"] for s in status["placementSummary"] if s["name"] == placement), {}),
         )
+
+    def counted(self, workload: Obj, standing: Standing, find: Find) -> Mapping[str, int]:
+        asked = revision_of(workload["spec"]["manifestWorkTemplate"])
+        mine = {c: o for c, o in standing.carriers.items() if revision_of(o["spec"]) == asked}
+        updated = (mine.keys() | standing.given) - standing.taken
+        true = [_true(work) for work in mine.values()]
+        return {
+            "total": len(updated),
+            "updated": len(updated),
+            "applied": sum("Applied" in each for each in true),
+            "available": sum("Available" in each for each in true),
+            "progressing": sum("Progressing" in each for each in true),
+            "degraded": sum("Degraded" in each for each in true),
+        }
 
     def is_done(self, status: Obj, generation: int, revision: str) -> bool:
         return any(
@@ -159,6 +175,15 @@ class ReplicaSets:
 
     def false_success(self, before: Obj, changes: Obj, find: Find) -> str:
         return ""
+
+
+def _true(work: Obj) -> set[str]:
+    """The conditions that are true of the work at its present generation."""
+    return {
+        c["type"]
+        for c in (work.get("status") or {}).get("conditions") or []
+        if c["status"] == "True" and c.get("observedGeneration") == work["metadata"]["generation"]
+    }
 
 
 def health_of(work: Obj) -> str:

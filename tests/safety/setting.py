@@ -1,5 +1,6 @@
 """What does a seed stand for? A fleet, its agents, a rollout, and a script of what happens to it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -30,7 +31,8 @@ class Setting:
 
     ``notes``: the workload's annotations at the beginning. ``foreign``: another program writes the decisions. ``told``: it also writes the placement's
     status.decisionGroups. ``rules``: health is verified. ``latency``: how long a write of the engine may take. ``calm``: nothing
-    ever fails on the way to the hub, and the engine never crashes. ``kind``: of the workload.
+    ever fails on the way to the hub, and the engine never crashes. ``kind``: of the workload. ``twice``: other programs name clusters in
+    several groups.
     """
 
     seed: int
@@ -49,11 +51,12 @@ class Setting:
     group_size: Any = "100%"
     notes: dict[str, str] = field(default_factory=dict)
     kind: str = "replicaset"
+    twice: bool = False
     span: timedelta = field(default=timedelta(minutes=30))
 
     @property
     def calm(self) -> bool:
-        troubles = ("crash", "crash_soon", "lose_record", "refuse")
+        troubles = ("crash", "crash_soon", "lose_record", "refuse", "outage")
         return (
             self.faults == Rates()
             and not self.latency
@@ -61,8 +64,8 @@ class Setting:
         )
 
 
-def draw(seed: int, kind: str = "replicaset") -> Setting:
-    """The same setting for the same seed and kind of workload, for ever."""
+def draw_any(seed: int, kind: str) -> Setting:
+    """A setting for anything that may happen; always the same for the same seed and kind."""
     dice = Random(f"setting:{seed}")
     count = dice.choice((3, 5, 8, 12, 12, 16, 20, 24, 30))
     clusters = tuple(f"c{n:02d}" for n in range(count))
@@ -175,6 +178,20 @@ def scenario(dice: Random, seed: int, clusters: tuple[str, ...], kind: str) -> S
     if dice.random() < 0.3:
         defaults["flaws"] = {dice.choice(("staleEvaluation", "missedProgress")): True}
     return Scenario.model_validate({"spec": {"seed": seed, "defaults": defaults, "rules": rules}})
+
+
+def failing(known: Scenario, clusters: Sequence[str], kind: str) -> Scenario:
+    """The same, but that these clusters, and no others, fail on every revision before the last."""
+    rules: list[Obj] = [
+        {
+            "clusters": {"names": list(clusters)},
+            "manifests": {"path": _SAYS[kind], "equals": revision},
+            "behaviour": {"outcome": "fail"},
+        }
+        for revision in REVISIONS
+    ]
+    spec = {"seed": known.spec.seed, "rules": rules if clusters else []}
+    return Scenario.model_validate({"spec": spec})
 
 
 def _rates(dice: Random) -> Rates:

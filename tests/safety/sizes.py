@@ -25,7 +25,7 @@ from rollout.sim.scenario import Scenario
 from tests.safety import objects
 from tests.safety.hands import Hands
 from tests.safety.kinds import EDITORS, SUBJECTS
-from tests.safety.setting import Setting, draw
+from tests.safety.setting import Setting, draw_any
 from tests.safety.world import T0, History
 
 Blame = Callable[[str, str], None]
@@ -97,13 +97,13 @@ def _fill(hub: MemoryHub, kind: str, fleet: int) -> None:
         hub.create(ref, objects.cluster(ref.name, "rest"))
         hub.patch_status(ref, objects.availability("True", T0))
     hub.create(Ref(PLACEMENT, "default/p"), objects.placement("p", False, "100%"))
-    editor = EDITORS[kind](_quiet(draw(1, kind)), hub, Random(0), lambda _: None)
+    editor = EDITORS[kind](_quiet(draw_any(1, kind)), hub, Random(0), lambda _: None)
     editor.create({"p": {"type": "All"}}, {})
 
 
 def _lives(kind: str, *rounds: int) -> list[dict[str, int]]:
     """One engine, after so many revisions and changes of the fleet."""
-    history = History(_quiet(draw(1, kind)))
+    history = History(_quiet(draw_any(1, kind)))
     history.hands.set_up()
     history.start()
     found: list[dict[str, int]] = []

@@ -1,17 +1,18 @@
 """Does a status say what is so? Each status of the workload against the plain model."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
 from rollout.model.kinds import Obj
 from rollout.strategies.base import Phase, Step
 from tests.safety.model import Rollout
-from tests.safety.subject import Said
+from tests.safety.subject import Said, Standing
 from tests.safety.told import Told
 
 Blame = Callable[[str, str], None]
+Touched = Mapping[str, tuple[Iterable[str], Iterable[str]]]
 
 
 class StatusJudge:
@@ -21,8 +22,12 @@ class StatusJudge:
         self.told, self.counts, self.blame = told, counts, blame
         self.subject = told.subject
 
-    def judge(self, status: Obj, view: Any, now: datetime) -> None:
-        """S12, S16, S7: the tally adds up, and nothing is called complete that is not."""
+    def judge(self, status: Obj, view: Any, touched: Touched, now: datetime) -> None:
+        """S12, S16, S7: the tally adds up, and nothing is called complete that is not.
+
+        ``touched``: for each placement the clusters that get its revision in this pass, and those
+        that get another one.
+        """
         generation = (self.told.workload() or {})["metadata"]["generation"]
         workload = view.peek(self.subject.ref.key)
         total = sum(len(r.selected) for r in self.told.rollouts.values())
@@ -33,6 +38,7 @@ class StatusJudge:
             skipped = step.count(Phase.SKIPPED)
             said = self.subject.said(status, rollout.name, generation, skipped)
             self._tally(rollout, said, step)
+            self._counts(rollout, said, *touched.get(rollout.name, ((), ())))
             self._complete(rollout, said, total, now)
             if said.late:
                 self.blame("S6", "what it says is not about this generation")
@@ -49,6 +55,22 @@ class StatusJudge:
         if not rollout.hold and said.total not in (None, rollout.total):
             self.blame("S12", f"{rollout.name}: says {said}, selects {rollout.total} in all")
 
+    def _counts(
+        self, rollout: Rollout, said: Said, given: Iterable[str], taken: Iterable[str]
+    ) -> None:
+        """S12: each count is what a reader of the objects counts."""
+        workload = self.told.workload()
+        if workload is None or not said.counts:
+            return
+        held = {c: self.told.carriers(c) for c in rollout.selected}
+        carriers = {c: objs[0] for c, objs in held.items() if objs}
+        standing = Standing(carriers, frozenset(given), frozenset(taken))
+        wanted = self.subject.counted(workload, standing, self.told.objects.get)
+        self.counts["S12.counted"] += bool(wanted)
+        wrong = {k: (said.counts.get(k), n) for k, n in wanted.items() if said.counts.get(k) != n}
+        if wrong:
+            self.blame("S12", f"{rollout.name}: says, and there are: {wrong}")
+
     def _complete(self, rollout: Rollout, said: Said, total: int, now: datetime) -> None:
         if said.done:
             if not total:
@@ -58,6 +80,10 @@ class StatusJudge:
             ]
             if late:
                 self.blame("R1", f"complete, but {late} are not")
+            failed = rollout.failures(None, now)
+            self.counts["S12.complete_with_failures"] += bool(failed)
+            if failed and said.flawless:
+                self.blame("S12", f"complete without failures, but {failed} have failed")
         # Where others own all that a placement selects, nothing waits for it.
         holds = rollout.hold and (rollout.selected or not total)
         if holds and not said.stopped:

@@ -5,6 +5,7 @@ whose status says what to apply. A `Subject` reads and judges, an `Editor` chang
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
@@ -32,7 +33,8 @@ class Said(NamedTuple):
 
     ``selected`` counts the clusters that the placement owns, ``total`` those that it selects, None
     where the status does not say. ``stopped`` is the reason why nothing goes on, "" where it does.
-    ``late``: it is about an older generation.
+    ``late``: it is about an older generation. ``flawless``: all is done, and nothing has failed.
+    ``counts``: whatever else it counts of the placement, by name.
     """
 
     selected: int
@@ -40,6 +42,21 @@ class Said(NamedTuple):
     done: bool
     stopped: str
     late: bool
+    flawless: bool
+    counts: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Clusters of one placement, when a status is written.
+
+    ``carriers``: of those that it owns, what carries something there. ``given``: clusters that get
+    its revision in the same pass, ``taken``: those that get another one.
+    """
+
+    carriers: Mapping[str, Obj]
+    given: frozenset[str]
+    taken: frozenset[str]
 
 
 class Controllers(Protocol):
@@ -114,6 +131,10 @@ class Subject(Protocol):
         """``skipped``: how many of the placement's clusters the engine counts as waived."""
         ...
 
+    def counted(self, workload: Obj, standing: Standing, find: Find) -> Mapping[str, int]:
+        """What a status must count of a placement, as `Said.counts`, by what there is now."""
+        ...
+
     def is_done(self, status: Obj, generation: int, revision: str) -> bool:
         """Whether it says of this generation and revision that all is rolled out."""
         ...
@@ -144,6 +165,10 @@ class Editor(Protocol):
         self, *, strategies: Mapping[str, Obj] | None = None, notes: Obj | None = None
     ) -> None:
         """New strategies for some placements, annotations."""
+        ...
+
+    def strategies(self) -> dict[str, Obj]:
+        """The rolloutStrategy of each placement, as it is now."""
         ...
 
     def roll_out(self, revision: str) -> None: ...

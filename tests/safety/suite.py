@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+from tests.safety.focus import draw
 from tests.safety.foreseen import foreseen
 from tests.safety.pairs import crash_everywhere, lossy_watch
-from tests.safety.setting import draw
 from tests.safety.sizes import measure
 from tests.safety.world import History
 
@@ -74,11 +74,16 @@ def _run_one(seed: int, tally: Tally) -> None:
         foreseen(tally.kind, seed, tally.counts, blame)
 
 
-def run_all(first: int, histories: int, jobs: int, kind: str = "replicaset") -> Tally:
-    """Histories ``first`` and following, on several processors."""
+def run_all(
+    first: int, histories: int, jobs: int, kind: str = "replicaset", *, alone: bool = True
+) -> Tally:
+    """Histories ``first`` and following, on several processors. ``alone``: with the promises that no
+    history is needed for.
+    """
     tally = Tally(kind)
-    with silence():
-        measure(kind, tally.counts, lambda promise, message: tally.blame(-1, promise, message))
+    if alone:
+        with silence():
+            measure(kind, tally.counts, lambda promise, message: tally.blame(-1, promise, message))
     chunk = max(1, min(250, histories // jobs))
     spans = [
         range(start, min(start + chunk, first + histories))

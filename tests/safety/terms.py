@@ -4,11 +4,12 @@ Slow and obvious on purpose, and independent of the engine's own reading. Source
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 from rollout.model.kinds import Obj
 from rollout.model.names import (
+    ALLOW_EMPTY_GROUPS,
     FAILURE_TOLERANCE,
     GROUP_INDEX_LABEL,
     GROUP_NAME_LABEL,
@@ -29,7 +30,11 @@ Groups = dict[tuple[int, str], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """One placement's rollout as asked for. ``limit`` None: all. ``bad``: why it cannot be honoured."""
+    """One placement's rollout as asked for. ``limit`` None: all. ``bad``: why it cannot be honoured.
+
+    ``waivers``: clusters to skip, each with the fingerprints of the revisions that it is skipped for
+    ("": the one that was current when that was first seen). ``skip``: those skipped for this revision.
+    """
 
     revision: str
     kind: str
@@ -42,6 +47,13 @@ class Terms:
     strict: bool
     bad: str
     asked: Asked
+    waivers: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    may_be_empty: frozenset[str] = frozenset()
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether some clusters come before others."""
+        return self.kind == "ProgressivePerGroup" or (self.kind != "All" and bool(self.mandatory))
 
 
 def terms_of(
@@ -72,11 +84,21 @@ def terms_of(
         member.get("maxFailures", 0),
         unset_limit if limit is None or limit == 0 else limit,
         tuple(g["groupName"] for g in member.get("mandatoryDecisionGroups", ())),
-        frozenset(c for c in notes.get(SKIP, "").split(",") if c),
+        frozenset(),
         notes.get(FAILURE_TOLERANCE) == "Strict",
         hold or ("Misconfigured" if bad else ""),
         asked_in(notes),
+        _waivers(notes),
+        frozenset(notes.get(ALLOW_EMPTY_GROUPS, "").split(",")),
     )
+
+
+def _waivers(notes: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    found: dict[str, frozenset[str]] = {}
+    for entry in filter(None, notes.get(SKIP, "").split(",")):
+        cluster, _, revision = entry.partition("@")
+        found[cluster] = found.get(cluster, frozenset()) | {revision}
+    return found
 
 
 def is_paused(workload: Obj) -> bool:
@@ -111,6 +133,15 @@ class Plan:
     hold: str
 
 
+def _absent(is_known: bool, had_members: bool, may_be_empty: bool) -> str:
+    """Why a mandatory group without a cluster holds everything."""
+    if had_members:
+        return "MandatoryGroupEmptied"
+    if may_be_empty:
+        return ""
+    return "MandatoryGroupEmpty" if is_known else "UnknownDecisionGroup"
+
+
 def stages_of(terms: Terms, groups: Groups, named: frozenset[str], seen: frozenset[str]) -> Plan:
     """Cut a selection into stages. ``seen``: mandatory groups that had members in this revision."""
     ordered = sorted(groups)
@@ -131,10 +162,10 @@ def stages_of(terms: Terms, groups: Groups, named: frozenset[str], seen: frozens
     for name in terms.mandatory:
         matched = [g for g in ordered if g[1] == name]
         if not any(groups[g] for g in matched):
-            if name in seen:
-                hold = hold or "MandatoryGroupEmptied"
-            elif not matched and name not in named:
-                hold = hold or "UnknownDecisionGroup"
+            is_known = bool(matched) or name in named
+            hold = hold or _absent(is_known, name in seen, name in terms.may_be_empty)
+        if not matched:
+            stages.append(Stage(f"{name}/0", (), None, 0, True))
         for group in matched:
             if group not in taken:
                 taken.add(group)

@@ -1,8 +1,9 @@
 """What has the engine been told, and what follows from it for the plain model?"""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import datetime
 
+from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
     APPROVAL,
     FREEZE,
@@ -15,7 +16,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.names import PLACEMENT_LABEL
 from tests.safety import objects
-from tests.safety.asked import is_over, said_of
+from tests.safety.asked import asked_in, is_over, said_of
 from tests.safety.model import Rollout, Span
 from tests.safety.subject import Carried, Subject
 from tests.safety.terms import (
@@ -43,6 +44,9 @@ class Told:
         self._departed: dict[str, bool] = {}
         self.rollouts: dict[str, Rollout] = {}
         self.outages: list[Span] = []
+        self.noted: list[Span] = []  # of these, what the engine cannot have forgotten
+        self._unwritten: list[Span] = []
+        self._blind: dict[Hashable, datetime] = {}
         self._pages: dict[str, dict[Ref, Obj]] = {}
         self._carriers: dict[str, dict[Ref, Obj]] = {}
         self.paused = False
@@ -65,6 +69,35 @@ class Told:
         self._versions[ref] = version
         self.objects[ref] = obj
         self._changed(ref, before, obj)
+
+    # -- out of touch ------------------------------------------------------------------------------
+
+    def was_out_of_touch(self, span: Span) -> None:
+        """The engine was told so; it has yet to write that down."""
+        self.outages.append(span)
+        self.noted.append(span)
+        self._unwritten.append(span)
+
+    def is_blind(self, what: Hashable, since: datetime | None) -> None:
+        """News of ``what`` may be missing since then (None: no more)."""
+        if since is None:
+            self._blind.pop(what, None)
+        else:
+            self._blind[what] = since
+
+    def blind_since(self) -> datetime | None:
+        return min(self._blind.values(), default=None)
+
+    def unwritten_outages(self) -> list[Span]:
+        """What the engine was told, and what its next record says of outages; nothing where what is
+        asked for cannot be honoured: then they are noted later.
+        """
+        is_agreed = not any(rollout.bad for rollout in self.rollouts.values())
+        return list(self._unwritten) if is_agreed else []
+
+    def wrote_down(self, spans: list[Span]) -> None:
+        """The record says so by now."""
+        self._unwritten = [span for span in self._unwritten if span not in spans]
 
     def known(self, kind: Kind) -> set[Ref]:
         return {ref for ref in self.objects if ref.kind is kind}
@@ -119,6 +152,28 @@ class Told:
     def workload(self) -> Obj | None:
         return self.objects.get(self.subject.ref)
 
+    def next_ends(self, now: datetime) -> list[tuple[str, datetime]]:
+        """When the next approval or refusal of a present revision ends by itself, and when the hub is
+        no longer frozen.
+        """
+        mine = {r.fingerprint for r in self.rollouts.values() if r.fingerprint and not r.bad}
+        said = (self.objects[ref]["spec"] for ref in self.known(APPROVAL))
+        ends = [parse_instant(s.get("expires")) for s in said if s["revision"] in mine]
+        found = [("what somebody said ends", at) for at in ends if at is not None and at > now]
+        until = [
+            parse_instant(self.objects[ref]["spec"].get("until")) for ref in self.known(FREEZE)
+        ]
+        ahead = [at for at in until if at is not None and at > now]
+        if ahead and None not in until:
+            found.append(("the freeze ends", max(ahead)))
+        return found
+
+    def held(self) -> frozenset[str]:
+        """Clusters that a person asked to leave alone."""
+        workload = self.workload()
+        notes = workload["metadata"].get("annotations") or {} if workload else {}
+        return asked_in(notes).held
+
     def carriers(self, cluster: str) -> list[Obj]:
         """Carriers of the workload there that are not being deleted, the oldest first."""
         held = [
@@ -163,10 +218,15 @@ class Told:
         for ref in reversed(placements) if self.subject.later_wins else placements:
             name = ref["name"]
             rollout = known.get(name) or Rollout(
-                name, carries=self.carries, available=self.is_available, outages=self.outages
+                name,
+                carries=self.carries,
+                available=self.is_available,
+                outages=self.outages,
+                noted=self.noted,
+                blind_since=self.blind_since,
             )
             if unread:
-                rollout.hold, rollout.quiet_until = unread, None
+                rollout.hold, rollout.quiet_until, rollout.leaving = unread, None, False
             else:
                 self._select(rollout, taken, now)
             unread = unread or _unread(rollout)
@@ -194,7 +254,7 @@ class Told:
 
     def _select(self, rollout: Rollout, taken: set[str], now: datetime) -> None:
         placement = self.objects.get(Ref(PLACEMENT, f"{objects.NAMESPACE}/{rollout.name}"))
-        rollout.hold, rollout.quiet_until = "", None
+        rollout.hold, rollout.quiet_until, rollout.leaving = "", None, False
         before = _without(rollout.groups or {}, taken)
         if placement is None:
             rollout.hold = "PlacementNotFound"
@@ -218,6 +278,7 @@ class Told:
             for group, members in before.items():
                 kept = [c for c in members if c not in chosen]
                 if kept:
+                    rollout.leaving = True
                     groups[group] = sorted([*groups.get(group, []), *kept])
         rollout.total = sum(map(len, groups.values()))
         rollout.groups = _without(groups, taken)
@@ -227,6 +288,11 @@ class Told:
     def restart(self) -> None:
         """A new process: it knows nothing until it has been told again."""
         self._reads = True
+        self._blind.clear()
+        for span in self._unwritten:
+            if span in self.noted:
+                self.noted.remove(span)
+        self._unwritten.clear()
         self.objects.clear()
         self._versions.clear()
         self._departed.clear()
@@ -237,6 +303,8 @@ class Told:
     def listed_all(self, now: datetime, *, amnesia: bool) -> None:
         """The new process has read everything."""
         self._reads = False
+        if amnesia:
+            self.noted.clear()
         for rollout in self.rollouts.values():
             rollout.groups = None
             rollout.restart(now, amnesia=amnesia)

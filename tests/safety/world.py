@@ -1,7 +1,7 @@
 """How does a history run? Engine, agents, people and time together, with every bad luck in between."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,7 +11,7 @@ from typing import Any, cast
 from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub, Hub
-from rollout.hub.faults import FaultyHub, RandomFaults
+from rollout.hub.faults import Fault, FaultyHub, RandomFaults
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import PLACEMENT, Kind, Ref
 from rollout.planning.placements import PlacementPlanner
@@ -28,7 +28,8 @@ from tests.safety.terms import LEASE, QUIET
 from tests.safety.told import Told
 
 T0 = datetime(2030, 1, 1, tzinfo=UTC)
-TURNS = 20_000  # more at one instant, or plans in one history, is a loop
+TURNS = 200  # more at one instant is a loop
+LOOKS = 50  # and so is coming to rest so often at one instant
 PATIENCE = timedelta(hours=8)
 
 
@@ -53,8 +54,11 @@ class StartsSucceed(RandomFaults):
     """Faults on the way to the hub, but for the lists with which an engine starts."""
 
     starting = False
+    down = False  # nothing gets through
 
     def call(self, verb: str, target: Ref | Kind) -> Any:
+        if self.down and not self.starting:
+            return Fault.UNAVAILABLE
         return None if self.starting else super().call(verb, target)
 
 
@@ -66,8 +70,12 @@ class WatchedFleet(Fleet):
         self._told = told
 
     def out_of_touch(self, begin: datetime, end: datetime) -> None:
-        self._told.outages.append((begin, end + LEASE))
+        self._told.was_out_of_touch((begin, end + LEASE))
         super().out_of_touch(begin, end)
+
+    def blind(self, what: Hashable, since: datetime | None) -> None:
+        self._told.is_blind(what, since)
+        super().blind(what, since)
 
 
 class History:
@@ -93,7 +101,7 @@ class History:
         self.judge.plans.calm = setting.calm and die_after is None
         self._later: list[tuple[datetime, int, Callable[[], None]]] = []
         self._number = 0
-        self.hands = Hands(setting, self.hub, self.clock.now, self.later, self.flying)
+        self.hands = Hands(setting, self.hub, self.clock.now, self.later, self.flying, self.failed)
         self.agents = (
             Agents(self.hub, self.clock, setting.scenario),
             *self.subject.controllers(self.hub, self.clock),
@@ -107,7 +115,7 @@ class History:
         self.writes: list[int] = []
         self._die_after = die_after
         self._next_release = T0
-        self.plans = 0
+        self._rested_at = T0
 
     @property
     def violations(self) -> list[Violation]:
@@ -139,11 +147,11 @@ class History:
             pace=Pace({}, strict=True),
             seed=0,
         )
+        self.judge.told.restart()
         if self._died_at is not None:
             if self.dice.random() < 0.5:
                 self.engine.fleet.out_of_touch(self._died_at, now)
             self._count_restart(now)
-        self.judge.told.restart()
         self.faults.starting = True
         self.engine.start()
         self.faults.starting = False
@@ -156,7 +164,7 @@ class History:
             self.judge.plans.restarted_in_flight.update(flying)
             self.counts["R1.restarts"] += 1
             self.counts["R1.restarts_in_flight"] += bool(flying)
-            waited = [c for c in flying if rollout.deadline(now, outages=False)]
+            waited = [c for c in flying if rollout.deadline(now, ())]
             self.counts["S13.restarts_before_deadline"] += bool(waited)
             soaking = [c for c in flying if rollout.tracks[c].health == "succeeded"]
             self.counts["S13.restarts_in_soak"] += bool(soaking)
@@ -189,6 +197,28 @@ class History:
         rollouts = self.judge.told.rollouts.values()
         return [c for r in rollouts for c in r.tracks if r.in_flight(c, now)]
 
+    def failed(self) -> list[str]:
+        """Clusters that have failed on what is rolled out now."""
+        now = self.clock.now()
+        return [
+            cluster
+            for rollout in self.judge.told.rollouts.values()
+            for cluster in rollout.tracks
+            if (track := rollout.current(cluster)) and rollout.is_failure(track, now)
+        ]
+
+    def outage(self, span: timedelta) -> None:
+        """The hub is out of reach for a while: watches break, no call gets through."""
+        if self.faults.down:
+            return
+        self.faults.down = True
+        if self.door is not None:
+            self.door.cut()
+        self.later(span, self._back_in_touch)
+
+    def _back_in_touch(self) -> None:
+        self.faults.down = False
+
     # -- time --------------------------------------------------------------------------------------
 
     def later(self, span: timedelta, what: Callable[[], None]) -> None:
@@ -220,8 +250,9 @@ class History:
             self.later(act.at, partial(self.act, act.verb))
 
     def forget_the_script(self) -> None:
-        """Whatever lay ahead does not happen, but that a dead engine comes back."""
-        self._later = [item for item in self._later if item[2] == self.start_engine]
+        """Whatever lay ahead does not happen, but that a dead engine comes back, or the hub."""
+        kept = (self.start_engine, self._back_in_touch)
+        self._later = [item for item in self._later if item[2] in kept]
 
     def finish(self) -> None:
         """L5: once everything is repaired, a good revision is rolled out to the end."""
@@ -244,15 +275,22 @@ class History:
                 self.forget(timedelta(seconds=self.dice.choice((0, 5, 60))))
             else:
                 self.hands.act(verb)
+        elif verb == "outage":
+            self.outage(timedelta(seconds=self.dice.choice((3, 20, 60, 150, 300))))
         elif verb != "crash_soon":
             self.hands.act(verb)
 
     def until(self, end: datetime, *, to_the_end: bool = False) -> None:
+        looks = 0  # at one instant
         while not self.violations:
             self._settle()
             if self.violations:
                 return
             self._rest()
+            looks = looks + 1 if self.clock.now() == self._rested_at else 0
+            self._rested_at = self.clock.now()
+            if looks > LOOKS:
+                self.judge.blame("L1", "the engine looks again and again at one instant")
             at = self._next_at()
             if at is None or at > end or (to_the_end and self.is_done()):
                 if not to_the_end and end > self.clock.now():

@@ -148,6 +148,20 @@ class World:
         found = len(self._candidates(placement, placement_key.partition("/")[0]))
         return found if wanted is None else min(found, wanted)
 
+    def can_be_in(self, placement_key: str, group: str) -> bool:
+        """Whether a cluster of the files can be in the decision group; True where they do not say."""
+        placement = self.placements.get(placement_key)
+        if placement is None or not self.clusters:
+            return True
+        inside = self._candidates(placement, placement_key.partition("/")[0])
+        return any(
+            each.labels.matches(c.labels) and each.claims.matches(c.claims)
+            for each in placement.groups
+            if each.name == group
+            for c in self.clusters
+            if c.name in inside
+        )
+
     def _candidates(self, placement: Placement, namespace: str) -> set[str]:
         bound = {b.name for item, b in self.bindings if item.namespace == namespace}
         names = bound & set(placement.cluster_sets) if placement.cluster_sets else bound

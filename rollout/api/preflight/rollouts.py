@@ -4,8 +4,17 @@ from collections.abc import Iterator
 
 from rollout.api.fields import listed, mapping, number_of, text
 from rollout.api.preflight.findings import Finding, Item, World
+from rollout.model.intents import listed_in
 from rollout.model.kinds import Obj
-from rollout.model.names import FAILURE_TOLERANCE, GATES, HOLD, PROGRESSING, SEMANTICS, SKIP
+from rollout.model.names import (
+    ALLOW_EMPTY_GROUPS,
+    FAILURE_TOLERANCE,
+    GATES,
+    HOLD,
+    PROGRESSING,
+    SEMANTICS,
+    SKIP,
+)
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
 
 _MEMBERS = {
@@ -22,6 +31,7 @@ def rollout_findings(world: World) -> Iterator[Finding]:
         yield from _owner_label(item)
         yield from _rules_wanted(item, workload)
         yield from _without_effect(item, workload)
+        yield from _unknown_clusters(world, item, workload)
         seen: set[str] = set()
         for path, raw, ref in _refs(item, workload):
             if ref.name in seen:
@@ -177,10 +187,13 @@ def _limits(
 def _groups(
     world: World, item: Item, placement: str, spec: RolloutSpec, path: str
 ) -> Iterator[Finding]:
-    found = world.placements.get(f"{item.namespace}/{placement}")
+    key = f"{item.namespace}/{placement}"
+    found = world.placements.get(key)
     if found is None:
         return
     names = [group.name for group in found.groups]
+    notes = mapping(mapping(item.document.obj.get("metadata")).get("annotations"))
+    may_be_empty = listed_in(notes, ALLOW_EMPTY_GROUPS)
     for i, group in enumerate(spec.mandatory):
         if group.name and group.name not in names:
             exist = ", ".join(dict.fromkeys(names)) or "none"
@@ -188,4 +201,25 @@ def _groups(
                 f"{path}.mandatoryDecisionGroups[{i}].groupName",
                 f"Placement {placement} has no decision group {group.name!r}: the rollout is held",
                 f"its groups are: {exist}",
+            )
+        elif group.name and group.name not in may_be_empty and not world.can_be_in(key, group.name):
+            yield item.warning(
+                f"{path}.mandatoryDecisionGroups[{i}].groupName",
+                f"no cluster of these files can be in decision group {group.name!r} of Placement "
+                f"{placement}: the rollout is held",
+                f"correct its groupClusterSelector, or allow it by annotation {ALLOW_EMPTY_GROUPS}: "
+                f"{group.name}",
+            )
+
+
+def _unknown_clusters(world: World, item: Item, workload: ReplicaSet) -> Iterator[Finding]:
+    """Names of clusters that none has; nothing is said where the files have no cluster at all."""
+    known = {cluster.name for cluster in world.clusters}
+    for name in (SKIP, HOLD) if known else ():
+        listed = {entry.partition("@")[0] for entry in listed_in(workload.annotations, name)}
+        if listed - known:
+            yield item.warning(
+                f"metadata.annotations[{name}]",
+                f"no cluster of these files is called {', '.join(sorted(listed - known))}",
+                "correct the name, unless the cluster is on the hub or still to come",
             )

@@ -1,0 +1,56 @@
+"""After how many histories does the suite notice a kept fault? Each is hunted in a process of its own.
+
+``python -m tests.safety.hunting KIND MOST WHAT`` is that process: it answers in one line of JSON.
+"""
+
+import json
+import subprocess
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+
+from tests.safety.mutants import MUTANTS
+from tests.safety.mutating import Mutant, apply
+
+ROOT = Path(__file__).parents[2]
+MOST = 120
+"""Histories that a fault may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catch:
+    """The promise that broke first, after how many histories, the last of which has this seed."""
+
+    promise: str
+    histories: int
+    seed: int
+    message: str
+
+
+def hunt(mutant: Mutant, kind: str, most: int = MOST) -> Catch | None:
+    """Look for a fault in at most so many histories; None where none of them shows it.
+
+    Raises: RuntimeError where the process that looks for it fails.
+    """
+    called = [sys.executable, "-m", "tests.safety.hunting", kind, str(most), mutant.what]
+    ran = subprocess.run(called, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
+    if ran.returncode:
+        raise RuntimeError(f"looking for {mutant.what!r} failed: {ran.stderr[-2000:]}")
+    found = json.loads(ran.stdout)
+    return Catch(**found) if found else None
+
+
+def main(arguments: list[str]) -> int:
+    kind, most, what = arguments
+    mutant = next(m for m in MUTANTS if m.what == what and kind in m.kinds)
+    apply(mutant)  # the engine is loaded only after this
+    chase = import_module("tests.safety.chase").chase
+    found = chase(mutant.look, mutant.focus, kind, int(most), closely=mutant.closely)
+    told = found and {name: getattr(found, name) for name in Catch.__slots__}
+    print(json.dumps(told))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

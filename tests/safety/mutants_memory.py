@@ -1,0 +1,231 @@
+"""Faults in what is known and remembered: observations, terms, the record, outages, selections."""
+
+from tests.safety.mutating import Mutant, fault
+
+LIVE, TERMS, OBSERVED, SELECTED, SHARED = (
+    f"fleet.{name}" for name in ("live", "terms", "observations", "selections", "membership")
+)
+RECORD = "planning.record"
+
+_OF_THE_RECORD: tuple[Mutant, ...] = (
+    fault(
+        "S1",
+        "a restart forgets who is in flight",
+        (SHARED, "        live.restore(shelf.record, now)\n", ""),
+        (OBSERVED, "return rebuilt(cluster, seen, revision, now)", "return None"),
+        focus="restarts",
+    ),
+    fault(
+        "S1",
+        "what nobody wrote down has not been touched",
+        (
+            LIVE,
+            "settled = carried_over(before, terms, was, self.observations, head, self.soaked, now)",
+            "settled = {}",
+        ),
+        focus="restarts",
+    ),
+    fault(
+        "R1",
+        "no record",
+        (
+            "fleet.book",
+            "        for number, page in sorted(self._pages.items()):\n            if page.changed",
+            "        for number, page in ():\n            if page.changed",
+        ),
+    ),
+    fault(
+        "R5",
+        "verdicts are not read back",
+        (
+            RECORD,
+            'verdict = Verdict(body["verdict"]) if body.get("verdict") else None',
+            "verdict = None",
+        ),
+    ),
+    fault(
+        "R5",
+        "stages that have passed are not written down",
+        (RECORD, '"passed": sorted(head.passed),', '"passed": [],'),
+    ),
+    fault(
+        "S7",
+        "a restart forgets which mandatory groups had clusters",
+        (RECORD, '_strings(body.get("seen")),', "frozenset(),"),
+        focus="emptied",
+    ),
+    fault(
+        "S11",
+        "a restart forgets what was removed lately",
+        (
+            RECORD,
+            'tuple((at, _whole(n)) for at, n in _pairs(body.get("removals")) if at is not None),',
+            "(),",
+        ),
+        focus="exodus",
+    ),
+    fault(
+        "R8",
+        "one page for all",
+        (RECORD, "PAGE_SIZE = 100", "PAGE_SIZE = 10**9"),
+        kinds=("replicaset",),
+        look="sizes",
+    ),
+    fault(
+        "S13",
+        "success that broke while nobody lived goes on",
+        (
+            "fleet.handover",
+            "if seen is None or (is_the_same and seen.health is not known.health):",
+            "if False:",
+        ),
+        focus="restarts",
+    ),
+)
+
+_OF_OBSERVATIONS: tuple[Mutant, ...] = (
+    fault(
+        "S13",
+        "what is found has soaked",
+        (
+            OBSERVED,
+            "if seen.content != revision and seen.health is Health.SUCCEEDED:",
+            "if seen.content:",
+        ),
+        focus="restarts",
+    ),
+    fault(
+        "S13",
+        "what is found succeeding may have timed out",
+        (
+            OBSERVED,
+            "        touched = now  # when it succeeded nobody knows any more: that is no time-out\n",
+            "        pass\n",
+        ),
+        focus="restarts",
+    ),
+    fault(
+        "S13",
+        "a health stands since the one before it",
+        (
+            OBSERVED,
+            "return replace(standing, health=seen.health, since=now, reason=reason)",
+            "return replace(standing, health=seen.health, since=standing.since, reason=reason)",
+        ),
+    ),
+    fault(
+        "S6",
+        "any generation counts",
+        (
+            "strategies.states",
+            "if condition is None or condition.observed_generation != generation:",
+            "if condition is None:",
+        ),
+        kinds=("replicaset",),
+    ),
+)
+
+_OF_TERMS: tuple[Mutant, ...] = (
+    fault(
+        "S5",
+        "what one revision has passed, the next has passed",
+        (RECORD, "passed=none, seen=none", "seen=none"),
+    ),
+    fault(
+        "L2",
+        "a stage that has passed shuts again",
+        (
+            LIVE,
+            "passed, opened = head.passed | set(step.passed), head.opened",
+            "passed, opened = head.passed, head.opened",
+        ),
+    ),
+    fault(
+        "S17",
+        "the lost are not missed",
+        (LIVE, "if at_stake and not available(cluster):", "if False:"),
+    ),
+    fault(
+        "S17",
+        "who has failed and leaves out of reach is not lost",
+        (LIVE, "and (phase.holds_slot or phase.is_failure)", "and phase.holds_slot"),
+        focus="lost",
+    ),
+    fault(
+        "S17",
+        "a retry forgets the lost",
+        (
+            LIVE,
+            "        still = revision_hold(",
+            "        for cluster in self.losses.all():\n            self._forget(cluster)\n        self.ledger.reset(replace(self.ledger.rollout, lost={}), now)\n        still = revision_hold(",
+        ),
+        focus="lost",
+    ),
+    fault(
+        "L2",
+        "the lost that come back are missed for ever",
+        (LIVE, "for cluster in self.losses.all() & members.keys():", "for cluster in ():"),
+        focus="lost",
+    ),
+    fault(
+        "S13",
+        "outages are forgotten at once",
+        (
+            LIVE,
+            "outages = relevant_outages(head, terms.outages, self.ledger.standings.values())",
+            "outages = ()",
+        ),
+        focus="outages",
+    ),
+    fault(
+        "S13",
+        "a restart forgets outages",
+        (TERMS, "sorted({*head.outages, *news})", "sorted({*news})"),
+        focus="outages",
+    ),
+    fault(
+        "S13",
+        "time runs on while news is missing",
+        ("fleet.outages", "return min(self._open.values(), default=None)", "return None"),
+        focus="outages",
+    ),
+)
+
+_OF_SELECTIONS: tuple[Mutant, ...] = (
+    fault(
+        "S11",
+        "torn decisions are used",
+        (SELECTED, "torn = _contradiction(placement, decisions)", 'torn = ""'),
+    ),
+    fault(
+        "S11",
+        "nothing is quiet",
+        (SELECTED, "return policy.schedules_here and not disabled", "return True"),
+    ),
+    fault(
+        "S17",
+        "in the quiet period nobody is kept",
+        (
+            SELECTED,
+            "kept = [group for group in before.without(selected).groups if group.clusters]",
+            "kept = []",
+        ),
+    ),
+    fault(
+        "S11",
+        "a missing placement selects nobody",
+        (
+            SELECTED,
+            'return Reading(before, Hold("PlacementNotFound", message))',
+            "return Reading(Selection())",
+        ),
+    ),
+    fault(
+        "S9",
+        "what an unread placement may select goes to the next",
+        (SHARED, "elif _may_select_more(share):", "elif False:"),
+        focus="pairs",
+    ),
+)
+
+OF_MEMORY = (*_OF_THE_RECORD, *_OF_OBSERVATIONS, *_OF_TERMS, *_OF_SELECTIONS)

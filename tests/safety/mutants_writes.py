@@ -1,0 +1,152 @@
+"""Faults in what is written: works, removals, what is said, and how it gets there."""
+
+from tests.safety.mutating import Mutant, fault
+
+GOES, SETS, SAID, WORKS = (
+    f"planning.{name}" for name in ("removals", "replicasets", "status", "documents")
+)
+INSTALLED = "planning.addons_install"
+IO, ENGINE = "runtime.io", "runtime.engine"
+RS, ADDON = ("replicaset",), ("addon",)
+
+_OF_REMOVALS: tuple[Mutant, ...] = (
+    fault(
+        "S11",
+        "no live read",
+        (IO, "if cluster in _selected_live(hub, placement, live):", "if False:"),
+    ),
+    fault(
+        "S11",
+        "the live read asks the first placement alone",
+        (IO, "for placement in placements:", "for placement in placements[:1]:"),
+        focus="pairs",
+    ),
+    fault(
+        "S11", "no brake", (GOES, "if count <= policy.brake_least or", "if True or"), focus="exodus"
+    ),
+    fault(
+        "S11",
+        "the brake forgets what went before",
+        (
+            GOES,
+            "recent = [(at, n) for at, n in head.removals if now < at + policy.brake_window]",
+            "recent = []",
+        ),
+        focus="exodus",
+    ),
+    fault(
+        "S11",
+        "one edit lifts the brake for good",
+        (
+            GOES,
+            "if since is not None and now < since + policy.brake_window:",
+            "if since is not None:",
+        ),
+        focus="exodus",
+    ),
+    fault(
+        "S11",
+        "one placement that can be read is enough",
+        (
+            GOES,
+            "all(s.is_settled for s in workload.shares.values())",
+            "any(s.is_settled for s in workload.shares.values())",
+        ),
+        (INSTALLED, "all(s.is_settled for s in shares)", "any(s.is_settled for s in shares)"),
+        focus="pairs",
+    ),
+    fault(
+        "S8",
+        "a held cluster that is deselected loses its work",
+        (GOES, "if c not in kept and _may_go(workload, c)]", "if _may_go(workload, c)]"),
+        (
+            INSTALLED,
+            "_staying(workload, workload.strays - addon.intents.held)",
+            "_staying(workload, workload.strays)",
+        ),
+        focus="operations",
+    ),
+    fault(
+        "S11",
+        "works of a missing placement go",
+        (
+            GOES,
+            'return share is None or share.hold is None or share.hold.reason != "PlacementNotFound"',
+            "return True",
+        ),
+        kinds=RS,
+        focus="pairs",
+    ),
+)
+
+_OF_WORKS: tuple[Mutant, ...] = (
+    fault(
+        "S9",
+        "names follow the generation",
+        (WORKS, '-{digest}"', '-{digest}-{replicaset.generation}"'),
+        kinds=RS,
+    ),
+    fault(
+        "S9",
+        "both own what they share",
+        ("fleet.workloads", "mine = without(reading, taken)", "mine = reading"),
+        kinds=RS,
+        focus="pairs",
+    ),
+    fault(
+        "S9",
+        "a second work beside one that is going",
+        (SETS, "return self.workload.work(cluster) or last", "return self.workload.work(cluster)"),
+        kinds=RS,
+    ),
+    fault(
+        "S8",
+        "the held are restored",
+        (
+            SETS,
+            "sorted(share.live.astray - touched - self.replicaset.intents.held)",
+            "sorted(share.live.astray - touched)",
+        ),
+        kinds=RS,
+        focus="operations",
+    ),
+    fault(
+        "L4",
+        "a broken watch stays broken",
+        (ENGINE, "                self._watches.again(kind, now)", "                pass"),
+        look="lossy",
+    ),
+    fault(
+        "L1",
+        "a refused write is tried again at once",
+        ("planning.passes", "if rejection is None or rejection.retry_at <= self.now:", "if True:"),
+        focus="refused",
+    ),
+)
+
+_OF_STATUSES: tuple[Mutant, ...] = (
+    fault(
+        "S12",
+        "selected is what carries",
+        (SAID, '"desiredTotal": report.share.selected,', '"desiredTotal": report.carrying,'),
+        kinds=RS,
+    ),
+    fault(
+        "S12",
+        "counts are of any generation",
+        ("fleet.tallies", "        and c.observed_generation == work.generation\n", ""),
+        kinds=RS,
+    ),
+    fault(
+        "S12",
+        "complete, though some have failed",
+        (
+            SAID,
+            'return Verdict("CompleteWithFailures" if failed else "Complete", text)',
+            'return Verdict("Complete", text)',
+        ),
+        kinds=RS,
+    ),
+)
+
+OF_WRITES = (*_OF_REMOVALS, *_OF_WORKS, *_OF_STATUSES)

@@ -1,0 +1,14 @@
+"""Faults kept in `tests.safety.mutants_memory`: the histories of the safety contract notice each of them."""
+
+import pytest
+
+from tests.safety.hunting import hunt
+from tests.safety.mutants import UNNOTICED
+from tests.safety.mutants_memory import OF_MEMORY
+from tests.safety.mutating import Mutant, each, name_of
+
+
+@pytest.mark.parametrize(("mutant", "kind"), each(OF_MEMORY), ids=name_of)
+def test_a_fault_that_breaks_a_promise_is_noticed(mutant: Mutant, kind: str) -> None:
+    found = hunt(mutant, kind)
+    assert found is not None or (mutant.what, kind) in UNNOTICED

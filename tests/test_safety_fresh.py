@@ -1,0 +1,16 @@
+"""The safety contract on histories that nobody has seen before: they follow from the commit."""
+
+import pytest
+
+from tests.safety.kinds import SUBJECTS
+from tests.safety.seeds import commit, fresh_from, repeats
+from tests.safety.suite import run
+
+HISTORIES = {"replicaset": 80, "addon": 50}
+
+
+@pytest.mark.parametrize("kind", sorted(SUBJECTS))
+def test_no_promise_is_broken_in_fresh_histories(kind: str) -> None:
+    first = fresh_from(commit())
+    found = run(range(first, first + HISTORIES[kind]), kind)
+    assert not [f"{repeats(kind, seed)}: {key}: {text}" for seed, key, text in found.broken]
