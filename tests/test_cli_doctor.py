@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rollout.api.crds import crd
-from rollout.cli.contention import OURS, check_leases, check_writers
+from rollout.cli.contention import MANAGER_PATH, OURS, check_leases, check_writers
 from rollout.cli.diagnosis import (
     CRD_PATH,
     WRITTEN,
@@ -19,7 +19,7 @@ from rollout.cli.diagnosis import (
     check_kinds,
     keeps,
 )
-from rollout.cli.doctor import examine, meant, report
+from rollout.cli.doctor import check_clock, examine, meant, report
 from rollout.errors import Denied, Gone, Unavailable
 from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
@@ -34,6 +34,7 @@ from rollout.model.kinds import (
 )
 from rollout.runtime.permissions import ADDONS, ALWAYS
 from rollout.settings import settings
+from tests import make
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MIN = timedelta(minutes=1)
@@ -389,3 +390,45 @@ def test_json_has_all_of_it(server: Server, capsys: pytest.CaptureFixture[str]) 
     assert said["problems"] == 1
     assert {"check", "level", "what", "fix"} == set(said["findings"][0])
     assert report([], "json") == 0
+
+
+def named_executor(server: Server) -> None:
+    """An OCM hub with a workload whose works name an executor."""
+    server.answers[MANAGER_PATH] = {"items": []}
+    workload = make.workload()
+    workload["spec"]["manifestWorkTemplate"]["executor"] = {"subject": {"type": "ServiceAccount"}}
+    server.answers[path_of(REPLICA_SET)] = {"items": [workload]}
+
+
+def test_a_workload_that_names_an_executor_needs_a_right_of_its_own(server: Server) -> None:
+    named_executor(server)
+    server.refused.add(("execute-as", "manifestworks"))
+
+    (said,) = [f for f in server.examine() if "execute-as" in f.what]
+
+    assert said.level is Level.PROBLEM
+    assert "manifests/components/execute-as" in said.fix
+    server.refused.clear()
+    assert problems(server.examine()) == []
+
+
+def test_where_nobody_asks_for_executors_or_names_one_the_right_is_not_needed(
+    server: Server,
+) -> None:
+    server.refused.add(("execute-as", "manifestworks"))
+    assert problems(server.examine()) == []
+    named_executor(server)
+    del server.answers[MANAGER_PATH]
+    assert problems(server.examine()) == []
+
+
+@pytest.mark.parametrize(
+    ("seconds", "level"),
+    [(1.9, Level.OK), (-1.9, Level.OK), (2.1, Level.PROBLEM), (-600, Level.PROBLEM)],
+)
+def test_a_clock_that_is_off_is_a_problem(seconds: float, level: Level) -> None:
+    (said,) = check_clock(timedelta(seconds=seconds))
+
+    assert said.level is level
+    assert f"{seconds:+.1f} s" in said.what
+    assert list(check_clock(None)) == []

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from freezegun import freeze_time
 
-from rollout.clock import SteadyClock, SystemClock, VirtualClock
+from rollout.clock import HubClock, SteadyClock, SystemClock, VirtualClock
 from rollout.strategies import Health, Phase, Standing, Timing
 from rollout.strategies.judge import judge
 
@@ -25,6 +25,115 @@ class Machine:
 
     def clock(self) -> SteadyClock:
         return SteadyClock(lambda: self.wall, lambda: self.elapsed)
+
+
+class ApiServer:
+    """Answers in which it says what time it is, to the second; ``ahead`` of the machine's wall clock."""
+
+    def __init__(self, machine: Machine, ahead: timedelta) -> None:
+        self.machine, self.ahead = machine, ahead
+        self.clock = HubClock(lambda: machine.wall, lambda: machine.elapsed)
+
+    def answer(self, took: float = 0.02, at: float = 0.0) -> None:
+        """One more answer, ``at`` seconds from now, that takes so long."""
+        self.machine.pass_time(timedelta(seconds=at))
+        sent = self.machine.elapsed
+        self.machine.pass_time(timedelta(seconds=took / 2))
+        told = (self.machine.wall + self.ahead).replace(microsecond=0)
+        self.machine.pass_time(timedelta(seconds=took / 2))
+        self.clock.heard(told, sent, self.machine.elapsed)
+
+    def wrong_by(self) -> float:
+        """Seconds between the clock and the server's."""
+        return abs((self.clock.now() - self.machine.wall - self.ahead).total_seconds())
+
+
+@pytest.mark.parametrize("ahead", [-600.0, -0.4, 0.0, 60.25, 400.0])
+def test_a_hub_clock_goes_by_the_server_and_the_better_the_more_answers_it_has(
+    ahead: float,
+) -> None:
+    server = ApiServer(Machine(), timedelta(seconds=ahead))
+    assert server.clock.now() == server.machine.wall  # until the first answer
+    assert server.clock.own_error() is None
+
+    server.answer()
+    assert server.wrong_by() <= 0.52
+    for _ in range(40):
+        server.answer(at=0.37)
+
+    assert server.wrong_by() <= 0.05
+    error = server.clock.own_error()
+    assert error is not None
+    assert abs(error.total_seconds() + ahead) <= 0.05
+
+
+def test_an_answer_that_took_long_tells_little_and_spoils_nothing() -> None:
+    server = ApiServer(Machine(), timedelta(seconds=60))
+    for _ in range(20):
+        server.answer(at=0.37)
+    before = server.wrong_by()
+
+    server.answer(took=30)
+
+    assert server.wrong_by() <= before + 0.01
+
+
+def test_few_answers_that_contradict_the_others_are_outvoted_and_many_are_believed() -> None:
+    server = ApiServer(Machine(), timedelta(0))
+    for _ in range(20):
+        server.answer(at=0.37)
+    server.ahead = timedelta(seconds=400)
+
+    for _ in range(HubClock.OUTVOTED - 1):
+        server.answer()
+    assert server.wrong_by() > 399
+
+    server.answer()
+    assert server.wrong_by() <= 0.6
+
+
+def test_an_answer_that_agrees_again_begins_the_count_anew() -> None:
+    server = ApiServer(Machine(), timedelta(0))
+    server.answer()
+    for _ in range(3):
+        server.ahead = timedelta(seconds=400)
+        for _ in range(HubClock.OUTVOTED - 1):
+            server.answer()
+        server.ahead = timedelta(0)
+        server.answer()
+
+    assert server.wrong_by() <= 0.6
+
+
+@pytest.mark.parametrize("step", [-HOUR, HOUR], ids=["back", "ahead"])
+@pytest.mark.parametrize("whose", ["the server's", "the machine's"])
+def test_from_the_first_decision_on_no_clock_moves_a_hub_clock(step: timedelta, whose: str) -> None:
+    server = ApiServer(Machine(), timedelta(seconds=60))
+    for _ in range(20):
+        server.answer(at=0.37)
+    server.clock.settle()
+    begin = server.clock.now()
+
+    if whose == "the server's":
+        server.ahead += step
+    else:
+        server.machine.wall += step
+        server.ahead -= step
+    for _ in range(10):
+        server.answer(took=0, at=6)
+
+    assert server.clock.now() == begin + timedelta(minutes=1)
+    error = server.clock.own_error()
+    assert error is not None  # it goes on to tell
+    assert abs(error + server.ahead) <= timedelta(seconds=1)
+
+
+def test_a_hub_clock_that_was_told_nothing_goes_by_the_machine_and_can_be_frozen() -> None:
+    with freeze_time(NOON) as frozen:
+        clock = HubClock(elapsed=lambda: 5.0)
+        clock.settle()
+        frozen.tick(HOUR)
+        assert clock.now() == NOON
 
 
 @pytest.mark.parametrize("step", [-HOUR, HOUR, 365 * 24 * HOUR], ids=["back", "ahead", "far ahead"])

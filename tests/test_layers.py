@@ -58,7 +58,7 @@ ALLOWED: dict[str, set[str]] = {
         "runtime",
         "sim",
     },
-    "operate": {*CORE, "planning", "api", "hub"},
+    "operate": {*CORE, "planning", "api", "fleet", "hub", "strategies"},
     "testing": {*CORE, "clock", "placement", "strategies", "planning"},
 }
 BESIDE = {"errors", "clock", "settings", "plugins", "testing"}  # modules, not layers

@@ -19,6 +19,7 @@ from rollout.runtime.metrics import Metrics
 from rollout.runtime.permissions import (
     ADDONS,
     ALWAYS,
+    EXECUTORS,
     HEALTH,
     PLACING,
     SETS,
@@ -120,6 +121,7 @@ def test_the_components_grant_what_their_settings_need() -> None:
         ("sets", SETS),
         ("addons", ADDONS),
         ("health", HEALTH),
+        ("execute-as", EXECUTORS),
     ):
         roles = of_kind(documents(MANIFESTS / "components" / name / "rbac.yaml"), "ClusterRole")
         assert granted(roles) == grants(permissions), name

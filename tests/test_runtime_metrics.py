@@ -49,6 +49,14 @@ def running() -> tuple[World, Process]:
     return world, process
 
 
+@pytest.mark.parametrize(("error", "told"), [(timedelta(seconds=-3.5), -3.5), (None, 0.0)])
+def test_how_far_the_clock_is_off_is_a_metric(error: timedelta | None, told: float) -> None:
+    metrics = Metrics()
+    metrics.follow_clock(lambda: error)
+
+    assert parsed(metrics.text())[("rollout_clock_error_seconds", ())] == told
+
+
 def parsed(text: bytes) -> dict[tuple[str, tuple[tuple[str, str], ...]], float]:
     return {
         (sample.name, tuple(sorted(sample.labels.items()))): sample.value

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import click
@@ -10,10 +10,10 @@ import click
 from rollout.cli.contention import check_gates, check_leases, check_records, check_writers
 from rollout.cli.diagnosis import Finding, Level, Send, check_kinds
 from rollout.cli.options import Stop, options, output_option, shared, was_typed
-from rollout.cli.rights import check_configurations, check_permissions
+from rollout.cli.rights import check_configurations, check_executors, check_permissions
 from rollout.cli.saying import put, say
 from rollout.cli.setting_options import given, with_settings
-from rollout.clock import SystemClock
+from rollout.clock import CLOCK_TOLERANCE, HubClock, SystemClock
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
@@ -37,7 +37,7 @@ SIGNS = {Level.OK: "✔", Level.NOTE: "·", Level.PROBLEM: "✖"}
 DOCTOR_HELP = """Look for what keeps a controller from working on this hub.
 
 Another controller of the same objects, missing permissions, missing or foreign
-CustomResourceDefinitions, records that cannot be read. Give it the settings of the controller that is
+CustomResourceDefinitions, records that cannot be read, a clock that is off. Give it the settings of the controller that is
 meant. One that does not decide Placements is taken to keep no sets and to roll out no add-ons, unless
 that is said.
 
@@ -75,10 +75,12 @@ def doctor(namespace: str, account: str, output: str, **values: Any) -> int:
     if account and account.count("/") != 1:
         raise click.UsageError(f"--service-account {account}: write NAMESPACE/NAME")
     chosen = meant(given(values))
-    hub = KubeHub(Access(asked.kubeconfig or None, asked.context or None), patience=1.0)
+    clock = HubClock()
+    access = Access(asked.kubeconfig or None, asked.context or None)
+    hub = KubeHub(access, patience=1.0, heard=clock.heard)
     try:
-        found = examine(hub.send, chosen, namespace, account, SystemClock().now())
-        return report(list(found), output)
+        found = list(examine(hub.send, chosen, namespace, account, SystemClock().now()))
+        return report([*found, *check_clock(clock.own_error())], output)
     finally:
         hub.close()
 
@@ -109,6 +111,7 @@ def examine(
             "permissions",
             lambda: check_configurations(send, account) if addons else iter(()),
         ),
+        ("permissions", lambda: check_executors(send, account)),
         ("leader", lambda: check_leases(send, namespace, chosen.lease_name, now)),
         ("second controller", lambda: check_writers(send, now, addons=addons)),
         ("second controller", lambda: check_gates(send, addons=addons)),
@@ -123,6 +126,25 @@ def examine(
             return
         except (HubError, ConfigError, Invalid) as error:
             yield Finding(name, Level.NOTE, f"could not be looked at: {error}", "")
+
+
+def check_clock(error: timedelta | None) -> Iterator[Finding]:
+    """Does this machine's clock agree with the API server's? None: the server told no time."""
+    if error is None:
+        return
+    seconds = error.total_seconds()
+    if abs(error) <= CLOCK_TOLERANCE:
+        yield Finding(
+            "clock", Level.OK, f"this machine's clock is {seconds:+.1f} s off the server's"
+        )
+    else:
+        yield Finding(
+            "clock",
+            Level.PROBLEM,
+            f"this machine's clock is {seconds:+.1f} s off the API server's; the controller goes by"
+            " the server's",
+            "set the clocks of the machines that run the API server and the controller (NTP)",
+        )
 
 
 def report(found: list[Finding], output: str) -> int:

@@ -49,6 +49,7 @@ _COMMANDS = {  # in the order of the help: what one does first comes first
     "delete": "rollout.cli.delete:delete",
     "controller": "rollout.cli.controller:controller",
     "doctor": "rollout.cli.doctor:doctor",
+    "migrate": "rollout.cli.migrate:migrate",
     "completion": "rollout.cli.completion:completion",
     "version": "rollout.cli.version:version",
 }

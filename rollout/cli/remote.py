@@ -17,6 +17,7 @@ from rollout.hub.states import PROFILE
 from rollout.model.intents import PROFILES
 from rollout.model.kinds import LEASE, Kind, Obj, Ref
 from rollout.model.names import PROFILE_LABEL
+from rollout.operate.migration import OLD
 
 PATIENCE_SECONDS = 1.0
 """A person waits: reads are not repeated for longer."""
@@ -27,7 +28,7 @@ class RemoteHub:
 
     def __init__(self, access: Access) -> None:
         """Raises: ConfigError where the kubeconfig cannot be used."""
-        self.kube = KubeHub(access, patience=PATIENCE_SECONDS)
+        self.kube = KubeHub(access, patience=PATIENCE_SECONDS, only=OLD)
 
     def get(self, ref: Ref) -> Obj:
         return self.kube.get(ref)

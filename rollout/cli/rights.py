@@ -4,12 +4,13 @@ import json
 from collections.abc import Iterable, Iterator
 
 from rollout.api.addon import decode_addon
+from rollout.cli.contention import MANAGER_PATH
 from rollout.cli.diagnosis import Finding, Level, Send, ask
 from rollout.errors import Denied, Gone
 from rollout.hub.kube_objects import path_of
 from rollout.model.addon import Resource
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
-from rollout.runtime.permissions import READ, Permission
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Obj
+from rollout.runtime.permissions import EXECUTORS, READ, Permission
 
 
 def check_permissions(
@@ -58,6 +59,32 @@ def check_configurations(send: Send, account: str) -> Iterator[Finding]:
             "grant get, list and watch on these with a ClusterRole of your own"
             " (docs/kubernetes.md, Rights)",
         )
+
+
+def check_executors(send: Send, account: str) -> Iterator[Finding]:
+    """May works be written that name an executor? OCM's webhook asks, where it is and one is named."""
+    try:
+        ask(send, MANAGER_PATH)
+        items = ask(send, path_of(REPLICA_SET)).get("items") or ()
+    except Gone:
+        return
+    named = [obj for obj in items if (_template(obj).get("executor") or {}).get("subject")]
+    if named:
+        meta = named[0]["metadata"]
+        yield from _findings(
+            send,
+            EXECUTORS,
+            "",
+            account,
+            f"write works that name an executor, as {meta['namespace']}/{meta['name']} does",
+            "add manifests/components/execute-as; whoever may write a workload then acts as the"
+            " executor that it names (docs/security.md, Executors)",
+        )
+
+
+def _template(workload: Obj) -> Obj:
+    found: Obj = (workload.get("spec") or {}).get("manifestWorkTemplate") or {}
+    return found
 
 
 def _findings(

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 
-from rollout.clock import Clock, HubClock
+from rollout.clock import CLOCK_TOLERANCE, Clock, HubClock
 from rollout.errors import ConfigError
 from rollout.fleet.heartbeats import CLUSTER_NAME_LABEL
 from rollout.hub.kube import KubeHub
@@ -32,8 +32,6 @@ from rollout.settings import Settings, address
 log = logging.getLogger(__name__)
 
 LATE = timedelta(seconds=1)
-CLOCK_TOLERANCE = timedelta(seconds=2)
-"""This machine's clock may be so far off the API server's before that is worth a warning."""
 _NAMESPACE_FILE = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
 
 
@@ -167,6 +165,8 @@ def on_kubernetes(
     with _surroundings(settings, access) as around:
         try:
             parts = assemble(settings, around, identity(), own_namespace())
+            if isinstance(around.clock, HubClock):
+                parts.metrics.follow_clock(around.clock.own_error)
             servers = serve(settings, parts)
             parts.events.start()
             until(parts.controller.stop)

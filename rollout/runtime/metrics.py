@@ -6,6 +6,7 @@ that the engine's thread takes when somebody asks. Source for ``scheduling_*``: 
 """
 
 from collections.abc import Callable, Iterable, Iterator
+from datetime import timedelta
 from typing import Any
 
 from prometheus_client import (
@@ -136,6 +137,19 @@ class Metrics:
     def follow(self, figures: Callable[[], Figures | None], leads: Callable[[], bool]) -> None:
         """Where the gauges come from; asked at each scrape, on the scraper's thread."""
         self._figures, self._leads = figures, leads
+
+    def follow_clock(self, error: Callable[[], timedelta | None]) -> None:
+        """``error``: how far this machine's clock is ahead of the server's; asked at each scrape."""
+        gauge = Gauge(
+            "rollout_clock_error_seconds",
+            "How far this machine's clock is ahead of the API server's, by which the engine goes.",
+            registry=self.registry,
+        )
+
+        def seconds() -> float:
+            return (error() or timedelta()).total_seconds()
+
+        gauge.set_function(seconds)
 
     def text(self) -> bytes:
         """Everything, as Prometheus reads it."""

@@ -112,6 +112,11 @@ HEALTH = (
     Permission(CLUSTER, "managedclusters/status", ("patch",), "conditions of silent clusters"),
 )
 
+EXECUTORS = (
+    Permission(WORK, "manifestworks", ("execute-as",), "works that name an executor, on OCM hubs"),
+)
+"""Of the component execute-as: asked by OCM's webhook, whatever the settings say."""
+
 
 def needed(settings: Settings) -> tuple[Permission, ...]:
     """All that these settings ask for."""

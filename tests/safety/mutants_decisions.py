@@ -182,7 +182,17 @@ _OF_WAITS: tuple[Mutant, ...] = (
     fault(
         "S13",
         "success needs no soak",
-        (JUDGE, "soaked_at = since + timing.soak", "soaked_at = since"),
+        (JUDGE, "soaked_at = _later(since, timing.soak, timing)", "soaked_at = since"),
+    ),
+    fault(
+        "S13",
+        "a soak runs on while nobody looks",
+        (
+            JUDGE,
+            "soaked_at = _later(since, timing.soak, timing)",
+            "soaked_at = since + timing.soak",
+        ),
+        focus="outages",
     ),
     fault(
         "S13",
@@ -196,7 +206,11 @@ _OF_WAITS: tuple[Mutant, ...] = (
     fault(
         "S13",
         "half a deadline",
-        (JUDGE, "limit = touched + timing.deadline", "limit = touched + timing.deadline / 2"),
+        (
+            JUDGE,
+            "_later(touched, timing.deadline, timing)",
+            "_later(touched, timing.deadline / 2, timing)",
+        ),
     ),
     fault(
         "S13",
@@ -272,8 +286,8 @@ _OF_WAITS: tuple[Mutant, ...] = (
     fault(
         "L3",
         "an outage before the touch puts the deadline off",
-        (JUDGE, "        if end <= touched:\n            continue\n", ""),
-        (JUDGE, "end - max(begin, touched)", "end - begin"),
+        (JUDGE, "        if end <= start:\n            continue\n", ""),
+        (JUDGE, "end - max(begin, start)", "end - begin"),
         focus="outages",
     ),
     fault(

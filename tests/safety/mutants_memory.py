@@ -109,8 +109,8 @@ _OF_OBSERVATIONS: tuple[Mutant, ...] = (
         "a health stands since the one before it",
         (
             OBSERVED,
-            "return replace(standing, health=seen.health, since=now, reason=reason)",
-            "return replace(standing, health=seen.health, since=standing.since, reason=reason)",
+            "since = standing.since if is_the_same else now",
+            "since = standing.since",
         ),
     ),
     fault(
@@ -172,7 +172,7 @@ _OF_TERMS: tuple[Mutant, ...] = (
         "outages are forgotten at once",
         (
             LIVE,
-            "outages = relevant_outages(head, terms.outages, self.ledger.standings.values())",
+            "outages = relevant_outages(head, terms.outages, self.ledger.standings.values(), now)",
             "outages = ()",
         ),
         focus="outages",

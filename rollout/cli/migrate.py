@@ -1,0 +1,82 @@
+"""How does a hub of the first edition come to this one? `rollout migrate`."""
+
+import json
+from typing import Any
+
+import click
+
+from rollout.cli.options import complain, options, output_option, shared
+from rollout.cli.saying import put, say
+from rollout.cli.store import open_hub
+from rollout.errors import HubError
+from rollout.operate.migration import Step, migration, perform
+from rollout.planning.policy import DEFAULT
+
+MIGRATE_HELP = """Take over what the first edition kept in ConfigMaps and ControllerRevisions.
+
+Run it once, as somebody who may read and delete these in all namespaces, while no controller runs:
+the controller itself has no right on them. What owner, place, name and content bear out becomes
+RolloutRecords and RolloutRevisions; what is not believed is said, and the controller rebuilds it from
+the works: soaks begin again, gates ask again. It may be repeated.
+
+\b
+Exit codes:
+  0  everything was taken over, or would be
+  1  something could not be read, written or deleted; run it again
+  2  the command was typed wrongly
+"""
+
+
+@click.command(help=MIGRATE_HELP)
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option(
+    "--home",
+    metavar="NS",
+    default=DEFAULT.namespace,
+    help=f"The controller's namespace: records of add-ons lie there.  [default: {DEFAULT.namespace}]",
+)
+@output_option
+@shared
+def migrate(*, dry_run: bool, home: str, output: str) -> int:
+    """Take over, step by step."""
+    failed = 0
+    told: list[dict[str, Any]] = []
+    with open_hub(options()) as (hub, _):
+        for step in list(migration(hub, home)):
+            fault = ""
+            if not dry_run:
+                try:
+                    perform(hub, step)
+                except HubError as error:
+                    fault = str(error)
+                    failed += 1
+            told.append(_as_json(step, fault))
+            if output != "json":
+                _say(step, fault, dry_run=dry_run)
+    if output == "json":
+        put(json.dumps({"dryRun": dry_run, "failed": failed, "steps": told}, indent=2))
+    elif not told:
+        say("nothing of the first edition is here")
+    return int(failed > 0)
+
+
+def _as_json(step: Step, fault: str) -> dict[str, Any]:
+    return {
+        "workload": step.workload,
+        "what": step.what,
+        "written": [str(ref) for ref, _ in step.writes],
+        "deleted": [f"{o['metadata']['namespace']}/{o['metadata']['name']}" for o in step.old],
+        "notBelieved": step.doubts,
+        "error": fault,
+    }
+
+
+def _say(step: Step, fault: str, *, dry_run: bool) -> None:
+    would = "would be " if dry_run else ""
+    counts = f"{len(step.writes)} {would}written, {len(step.old)} {would}deleted"
+    if fault:
+        complain(f"{step.workload}: {step.what}: {fault}")
+    else:
+        say(f"{step.workload}: {step.what}: {counts}")
+    for doubt in step.doubts:
+        say(f"    not believed: {doubt}" if step.old else f"    {doubt}")
