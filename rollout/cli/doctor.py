@@ -9,6 +9,7 @@ import click
 
 from rollout.cli.contention import check_gates, check_leases, check_records, check_writers
 from rollout.cli.diagnosis import Finding, Level, Send, check_kinds
+from rollout.cli.leaving import leave
 from rollout.cli.options import Stop, options, output_option, shared, was_typed
 from rollout.cli.rights import check_configurations, check_executors, check_permissions
 from rollout.cli.saying import put, say
@@ -17,6 +18,7 @@ from rollout.clock import CLOCK_TOLERANCE, HubClock, SystemClock
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
+from rollout.model.kinds import LEASE, Ref, key_of
 from rollout.runtime.permissions import needed
 from rollout.settings import Settings, raised, settings
 
@@ -64,21 +66,36 @@ Exit codes:
     default="",
     help="Whose permissions to look at.  [default: those of who asks]",
 )
+@click.option(
+    "--leave",
+    "leaves",
+    is_flag=True,
+    help="Before going back to OCM's controllers: take our conditions out of the statuses, and say"
+    " what else of ours stays.",
+)
+@click.option("--dry-run", is_flag=True, help="With --leave: only say what would be taken out.")
 @with_settings(*_OF_THE_CONTROLLER)
 @output_option
 @shared
-def doctor(namespace: str, account: str, output: str, **values: Any) -> int:
+def doctor(
+    namespace: str, account: str, leaves: bool, dry_run: bool, output: str, **values: Any
+) -> int:
     """Look at a hub."""
     asked = options()
     if was_typed("state"):
         raise Stop(2, "a state file has no permissions and no second controller: give --kubeconfig")
     if account and account.count("/") != 1:
         raise click.UsageError(f"--service-account {account}: write NAMESPACE/NAME")
+    if dry_run and not leaves:
+        raise click.UsageError("--dry-run belongs to --leave: looking alone changes nothing")
     chosen = meant(given(values))
     clock = HubClock()
     access = Access(asked.kubeconfig or None, asked.context or None)
     hub = KubeHub(access, patience=1.0, heard=clock.heard)
     try:
+        if leaves:
+            lease = Ref(LEASE, key_of(namespace, chosen.lease_name))
+            return leave(hub, lease, SystemClock().now(), dry_run=dry_run, output=output)
         found = list(examine(hub.send, chosen, namespace, account, SystemClock().now()))
         return report([*found, *check_clock(clock.own_error())], output)
     finally:

@@ -1,0 +1,121 @@
+"""What of ours is in statuses that OCM's controllers go on with, and how is it taken out of them?
+
+Nobody but us writes the conditions `Progressing` and `Ready` of a ManifestWorkReplicaSet, and
+`RolloutHalted` of an install progression; left behind they would say for ever what was so once. Everything
+else that is ours goes with its workload, or says nothing to anybody but us.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from rollout.errors import Conflict, Gone, NotServed
+from rollout.hub.base import OURS, Hub
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Kind, Obj, Ref, ref_of
+from rollout.model.names import PROGRESSING, READY, ROLLOUT_HALTED
+
+_TRIES = 5
+_NUMBERS = ("desiredTotal", "updated")
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """An object with something of ours in its status. ``parts`` names what, for a person."""
+
+    ref: Ref
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stays:
+    """So many objects of a kind that are ours stay, and go with their workloads."""
+
+    kind: Kind
+    label: str
+    count: int
+
+
+def remains(hub: Hub) -> Iterator[Left]:
+    """Every object with something of ours in its status. Raises: HubError."""
+    for kind in (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON):
+        for obj in _all(hub, kind):
+            found = _ours(kind, obj)
+            if found:
+                yield Left(ref_of(kind, obj), found)
+
+
+def stays(hub: Hub) -> Iterator[Stays]:
+    """What is kept beside workloads. Raises: HubError."""
+    for kind, label in OURS.items():
+        found = [obj for obj in _all(hub, kind) if label in (obj["metadata"].get("labels") or {})]
+        if found:
+            yield Stays(kind, label, len(found))
+
+
+def take_out(hub: Hub, left: Left) -> bool:
+    """Take what is ours out of one status; False where it is not there (any more). Raises: HubError."""
+    for attempt in range(_TRIES):
+        try:
+            obj = hub.get(left.ref)
+            if not _ours(left.ref.kind, obj):
+                return False
+            version = int(obj["metadata"]["resourceVersion"])
+            hub.patch_status(left.ref, {"status": _without(left.ref.kind, obj)}, version)
+        except Gone:
+            return False
+        except Conflict:
+            if attempt == _TRIES - 1:
+                raise
+            continue
+        return True
+    raise AssertionError("the last try returns or raises")
+
+
+def _all(hub: Hub, kind: Kind) -> tuple[Obj, ...]:
+    try:
+        return hub.list(kind).items
+    except (Gone, NotServed):
+        return ()
+
+
+def _ours(kind: Kind, obj: Obj) -> tuple[str, ...]:
+    status: Obj = obj.get("status") or {}
+    if kind is CLUSTER_MANAGEMENT_ADDON:
+        progressions = status.get("installProgressions") or []
+        halted = any(_has(p, (ROLLOUT_HALTED,)) for p in progressions)
+        return (f"condition {ROLLOUT_HALTED}",) if halted else ()
+    found = [f"condition {name}" for name in (PROGRESSING, READY) if _has(status, (name,))]
+    found += [f"status.{name}" for name in _REVISIONS if status.get(name)]
+    summary = status.get("summary") or {}
+    return (*found, *(f"status.summary.{name}" for name in _NUMBERS if summary.get(name)))
+
+
+_REVISIONS = ("currentRevision", "updateRevision")
+
+
+def _has(status: Obj, types: tuple[str, ...]) -> bool:
+    return any(condition.get("type") in types for condition in status.get("conditions") or [])
+
+
+def _without(kind: Kind, obj: Obj) -> Obj:
+    """What is to be changed of the status."""
+    status: Obj = obj["status"]
+    if kind is CLUSTER_MANAGEMENT_ADDON:
+        kept = [_stripped(p, (ROLLOUT_HALTED,)) for p in status["installProgressions"]]
+        return {"installProgressions": kept}
+    changes: Obj = {"conditions": _stripped(status, (PROGRESSING, READY)).get("conditions") or []}
+    changes.update(dict.fromkeys((name for name in _REVISIONS if name in status), None))
+    if status.get("summary"):
+        changes["summary"] = dict.fromkeys(_NUMBERS, 0)
+    if status.get("placementSummary"):
+        changes["placementSummary"] = [
+            {**each, "summary": {**(each.get("summary") or {}), **dict.fromkeys(_NUMBERS, 0)}}
+            for each in status["placementSummary"]
+        ]
+    return changes
+
+
+def _stripped(status: Obj, types: tuple[str, ...]) -> Obj:
+    if "conditions" not in status:
+        return status
+    kept = [each for each in status["conditions"] or [] if each.get("type") not in types]
+    return {**status, "conditions": kept}
