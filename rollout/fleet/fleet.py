@@ -5,10 +5,12 @@ is one writer, the engine's thread; nothing here waits, locks or does I/O.
 """
 
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from rollout.api import decode
+from rollout.api.shape import shaped
 from rollout.fleet.book import Shelf
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.consents import Consents
@@ -97,6 +99,9 @@ class Fleet:
         """
         if not self._versions.take(event):
             return set()
+        obj = shaped(event.obj)
+        if obj is not event.obj:
+            event = replace(event, obj=obj)
         found: set[Ref] = set()
         handler = self._handlers.get(event.ref.kind.name)
         if handler is not None or event.ref.kind in WATCHED:

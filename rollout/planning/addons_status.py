@@ -96,7 +96,7 @@ def status_of(
         before = {
             (p.get("namespace"), p.get("name")): p
             for p in old.get("installProgressions") or []
-            if isinstance(p, dict)
+            if all(isinstance(p.get(part), str | None) for part in ("namespace", "name"))
         }
         status["installProgressions"] = [
             _progression(report, before, halts[report.share.placement.key], now)

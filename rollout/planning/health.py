@@ -77,7 +77,8 @@ class View(Protocol):
 
 def period_of(cluster: Cluster) -> int:
     """Seconds between two renewals: leaseDurationSeconds, from 1 s to a day; unset or 0 is 60."""
-    written = (cluster.raw.get("spec") or {}).get("leaseDurationSeconds")
+    spec = cluster.raw.get("spec")
+    written = spec.get("leaseDurationSeconds") if isinstance(spec, dict) else None
     if not isinstance(written, int) or isinstance(written, bool) or written == 0:
         return DEFAULT_PERIOD
     return max(1, min(written, LONGEST_PERIOD))

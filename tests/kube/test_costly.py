@@ -1,0 +1,122 @@
+"""Does one tenant's costly Placement, or whoever holds sockets open, stop another tenant?
+
+On a real server, with the controller as a process. Reactions are from the change of a workload to the
+change of its first work.
+"""
+
+import socket
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+
+from rollout.hub.kube import KubeHub
+from rollout.model import names
+from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, REPLICA_SET, Ref
+from tests import make
+from tests.kube.processes import Process
+from tests.kube.setting import eventually, put
+from tests.kube.tenants import TENANT, Tenant, controller, tenant
+
+pytestmark = pytest.mark.kube
+
+__all__ = ["controller", "tenant"]  # fixtures
+
+CLUSTERS = 3_000
+TEN = "[1,2,3,4,5,6,7,8,9,10]"
+
+
+def asking(*texts: str) -> list[dict[str, object]]:
+    return [
+        {"requiredClusterSelector": {"celSelector": {"celExpressions": [text]}}} for text in texts
+    ]
+
+
+def heavy(number: int) -> str:
+    return f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, {TEN}.all(d, a + b + c + d != {number}))))"
+
+
+def reactions(tenant: Tenant, count: int) -> list[float]:
+    """Seconds from a new template to the first work that has it, each time."""
+    found = []
+    for number in range(count):
+        template = make.template(f"{tenant.name}-{number}")
+        began = time.monotonic()  # noqa: TID251  a test watches another process
+        tenant.hub.patch(
+            tenant.ref(REPLICA_SET, "web"), {"spec": {"manifestWorkTemplate": template}}
+        )
+
+        def follows(wanted: str = f"{tenant.name}-{number}") -> bool:
+            return any(wanted in str(work["spec"]) for work in tenant.works().values())
+
+        eventually("a work follows", follows, 60)
+        found.append(time.monotonic() - began)  # noqa: TID251
+        time.sleep(0.3)  # noqa: TID251
+    return found
+
+
+@contextmanager
+def many_clusters(tenant: Tenant) -> Iterator[None]:
+    """Clusters that exist for their number only."""
+    clusters = [
+        make.cluster(f"{tenant.name}-x{n:04d}", {TENANT: tenant.name}) for n in range(CLUSTERS)
+    ]
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda each: put(tenant.hub, each), clusters))
+        yield
+        names_ = [Ref(MANAGED_CLUSTER, each["metadata"]["name"]) for each in clusters]
+        list(pool.map(tenant.hub.delete, names_))
+
+
+def test_a_placement_that_costs_too_much_stops_nobody_else_and_says_so(
+    tenant: Tenant, kube: KubeHub, controller: Process
+) -> None:
+    tenant.fleet(3)
+    tenant.place()
+    tenant.deploy()
+    tenant.is_rolled_out()
+    other = Tenant(kube, f"{tenant.name}-other")
+    other.fleet(0)
+    with many_clusters(other):
+        idle = reactions(tenant, 5)
+        many = other.place(
+            "many", predicates=asking(*(f"managedCluster != {n}" for n in range(2_600)))
+        )
+        costly = [
+            other.place(f"costly-{k}", predicates=asking(*(heavy(10_000 + 64 * k + n) for n in range(64))))
+            for k in range(10)
+        ]  # fmt: skip
+        busy = reactions(tenant, 20)
+
+        for placement in (many, *costly):
+            other.says(placement, names.PLACEMENT_MISCONFIGURED, "True", "Misconfigured", 240)
+        said = [other.condition(ref, names.PLACEMENT_MISCONFIGURED)[2] for ref in (many, costly[0])]
+        assert "at most 64 CEL expressions in all predicates, not 2600" in said[0]
+        assert f"steps for {CLUSTERS} clusters, and at most 5000000 are accepted" in said[1]
+        assert controller.fetch("/healthz")[0] == 200
+        assert controller.leads
+        for placement in (many, *costly):
+            assert placement.kind is PLACEMENT
+            kube.delete(placement)
+    print(f"idle {max(idle):.2f} s; beside costly placements {sorted(busy)}")
+    assert sorted(busy)[len(busy) * 9 // 10] <= 2
+
+
+def test_slow_sockets_keep_neither_probes_nor_metrics_from_being_answered(
+    controller: Process,
+) -> None:
+    held = []
+    try:
+        for port in (controller.port, controller.health_port):
+            for _ in range(500):
+                held.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+                held[-1].sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
+        for _ in range(5):
+            assert controller.fetch("/healthz") == (200, "ok\n")
+            assert controller.fetch("/readyz")[0] == 200
+            assert controller.fetch("/metrics")[0] == 200
+    finally:
+        for each in held:
+            each.close()
