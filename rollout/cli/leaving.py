@@ -62,8 +62,8 @@ def _lines(taken: Iterable[Left], kept: Iterable[Stays], *, dry_run: bool) -> It
     yield f"{count} statuses {'would be' if dry_run else 'were'} changed"
     for each in kept:
         yield (
-            f"{each.count} {each.kind.plural} with label {each.label} stay: they go with their "
-            f"workloads, or with `kubectl delete {each.kind.plural} -A -l {each.label}`"
+            f"{each.count} {each.kind.plural} stay: they go with their workloads, or with "
+            f"`kubectl delete {each.kind.plural}.{each.kind.group} -A --all`"
         )
 
 
@@ -74,7 +74,5 @@ def _wire(taken: Iterable[Left], kept: Iterable[Stays], *, dry_run: bool) -> obj
             {"kind": each.ref.kind.name, "key": each.ref.key, "parts": list(each.parts)}
             for each in taken
         ],
-        "stay": [
-            {"kind": each.kind.name, "label": each.label, "count": each.count} for each in kept
-        ],
+        "stay": [{"kind": each.kind.name, "count": each.count} for each in kept],
     }

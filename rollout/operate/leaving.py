@@ -9,8 +9,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rollout.errors import Conflict, Gone, NotServed
-from rollout.hub.base import OURS, Hub
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Kind, Obj, Ref, ref_of
+from rollout.hub.base import Hub
+from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
+    REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
+    Kind,
+    Obj,
+    Ref,
+    ref_of,
+)
 from rollout.model.names import PROGRESSING, READY, ROLLOUT_HALTED
 
 _TRIES = 5
@@ -30,7 +39,6 @@ class Stays:
     """So many objects of a kind that are ours stay, and go with their workloads."""
 
     kind: Kind
-    label: str
     count: int
 
 
@@ -45,10 +53,10 @@ def remains(hub: Hub) -> Iterator[Left]:
 
 def stays(hub: Hub) -> Iterator[Stays]:
     """What is kept beside workloads. Raises: HubError."""
-    for kind, label in OURS.items():
-        found = [obj for obj in _all(hub, kind) if label in (obj["metadata"].get("labels") or {})]
-        if found:
-            yield Stays(kind, label, len(found))
+    for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
+        count = len(_all(hub, kind))
+        if count:
+            yield Stays(kind, count)
 
 
 def take_out(hub: Hub, left: Left) -> bool:
