@@ -43,6 +43,7 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
         "delete",
         "controller",
         "doctor",
+        "migrate",
         "completion",
         "version",
     ]

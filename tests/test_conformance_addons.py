@@ -188,11 +188,6 @@ KEPT_ANSWERS: Mapping[str, tuple[str, list[str], list[str]]] = {
     "edge-manual-default-has-no-hash-yet": ("configuration missing", [], []),
     "edge-manual-own-config-replaces-same-kind": ("configuration missing", [], []),
     "edge-progressive-failed-breach": ("failure grace", ["b"], ["a", "b"]),
-    "rnd-00025": (
-        "left over by a placement",
-        ["lab.135"],
-        ["a-b17f", "ab.146", "lab.135", "prod-189"],
-    ),
     "rnd-00045": (
         "invalid values",
         [],

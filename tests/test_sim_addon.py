@@ -13,7 +13,7 @@ from rollout.hub.admission import admit
 from rollout.hub.sqlite import SqliteHub
 from rollout.hub.states import CLOCK
 from rollout.model import names
-from rollout.model.instants import parse_instant
+from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER_ADDON,
@@ -26,7 +26,7 @@ from rollout.sim import world
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario_file import is_scenario, read_scenario
 from rollout.sim.simulate import START, Simulation
-from tests.addons import NAME, Rig, addon, config, fleet, installed_at, refer, said
+from tests.addons import CMA, NAME, Rig, addon, config, fleet, installed_at, refer, said
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "addon-canary"
 MINUTE = timedelta(minutes=1)
@@ -150,6 +150,10 @@ def test_nothing_is_rendered_before_the_cluster_is_configured() -> None:
 
 def test_a_work_goes_with_its_addon() -> None:
     rig = one().decide(["c0"])
+    release = {names.RELEASE_REMOVALS: rfc3339(rig.clock.now() + 10 * MINUTE)}
+    rig.edit(
+        CMA, {"metadata": {"annotations": release}}
+    )  # the last one goes by nobody's hand alone
 
     rig.decide([]).later(MINUTE)
 

@@ -115,6 +115,13 @@ class Case:
                 left += begin - end
         return left
 
+    def seen_for(self, seconds: int) -> int:
+        """How many of the last ``seconds`` the hub was in touch."""
+        if self.outage is None:
+            return seconds
+        begin, end = self.outage
+        return seconds - max(0, min(begin, seconds) - end)
+
     def phase(self, cluster: str) -> Phase:
         known = self.known.get(cluster)
         if known is None:
@@ -127,7 +134,7 @@ class Case:
     def _phase_on_its_revision(self, known: Known) -> Phase:
         soak = 0 if self.kind == "All" else self.soak
         left = self.seconds_left(known)
-        if known.soaked or (known.letter == "S" and known.since >= soak):
+        if known.soaked or (known.letter == "S" and self.seen_for(known.since) >= soak):
             return Phase.SOAKED
         if known.letter == "S":
             return Phase.FAILED if left < -known.since else Phase.SOAKING

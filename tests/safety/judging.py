@@ -9,11 +9,12 @@ from typing import Any
 
 from rollout.fleet.live import LiveRollout
 from rollout.planning.plan import Create, Patch, PatchStatus, Plan
-from rollout.strategies.base import Phase, Step, Verdict
+from rollout.strategies.base import Step, Verdict
 from tests.safety import wishes
 from tests.safety.model import Rollout
 from tests.safety.operating import OperationsJudge
 from tests.safety.owners import OwnersJudge
+from tests.safety.proving import unproven
 from tests.safety.questions import pure, worse_news
 from tests.safety.statuses import StatusJudge
 from tests.safety.terms import Stage
@@ -177,31 +178,12 @@ class PlanJudge:
         self._verdicts(rollout, step, now)
         self._soaked(rollout, live, now)
         self._halted(rollout, clusters, now)
-        self._unproven(rollout, [w.cluster for w in touched], step)
+        unproven(rollout, [w.cluster for w in touched], clusters, step, (self.counts, self.blame))
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
         written = {w.cluster for w in writes if w.revision == terms.revision}
         self._reasons(rollout, step, written, live)
         self._enough(rollout, clusters, open_stages, now)
-
-    def _unproven(self, rollout: Rollout, touched: list[str], step: Step) -> None:
-        """S19: nothing goes on from decisions that may be half written. S20: who is waived, and who is
-        no longer.
-        """
-        waiting = [c for c in rollout.selected if rollout.current(c) is None]
-        self.counts["S19.unsettled"] += rollout.may_be_half and bool(waiting)
-        self.counts["S19.empty_group"] += rollout.plan.hold == "MandatoryGroupEmpty"
-        if rollout.may_be_half and touched:
-            self.blame("S19", f"{touched} are touched while decisions are not still")
-        if rollout.plan.hold == "MandatoryGroupEmpty" and touched:
-            self.blame("S19", f"{touched} are touched though a mandatory group is empty")
-        if rollout.terms is None or rollout.hold:
-            return
-        members = rollout.waivers.keys() & rollout.selected
-        self.counts["S20.over"] += bool(members - rollout.terms.skip)
-        waived = members & rollout.terms.skip
-        if step.count(Phase.SKIPPED) != len(waived):
-            self.blame("S20", f"{step.count(Phase.SKIPPED)} are taken for waived, it is {waived}")
 
     def _is_touch(self, rollout: Rollout, write: Write) -> bool:
         track = rollout.tracks.get(write.cluster)

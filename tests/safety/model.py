@@ -32,7 +32,7 @@ class Rollout(Readings):
             for track in self.tracks.values():
                 self._settle(track, now)  # what has ended on the terms so far stays so (row 11)
         self.known_terms = self.known_terms or not self.bad
-        terms = self._waived(terms)
+        terms = terms if self.bad else self._waived(terms)
         if self.terms is None or terms.revision != self.terms.revision:
             self.passed.clear()
             self.seen.clear()
@@ -62,6 +62,7 @@ class Rollout(Readings):
 
     def _waived(self, terms: Terms) -> Terms:
         """S20: who is skipped is skipped for the revision that was asked for when that was first seen."""
+        self.unwritten = (self.unwritten & terms.skip) | (terms.skip - self.waivers.keys())
         self.waivers = {c: self.waivers.get(c, terms.revision) for c in terms.skip}
         skip = frozenset(c for c, revision in self.waivers.items() if revision == terms.revision)
         return replace(terms, skip=skip)
@@ -201,6 +202,9 @@ class Rollout(Readings):
     def restart(self, now: datetime, *, amnesia: bool) -> None:
         """The engine starts anew; with ``amnesia`` its record is gone too."""
         self.known_terms = False
+        for cluster in self.unwritten:
+            self.waivers.pop(cluster, None)
+        self.unwritten.clear()
         for cluster, track in list(self.tracks.items()):
             if track.void and (amnesia or track.fresh):
                 track.void, track.maybe_void = False, True

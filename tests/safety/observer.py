@@ -236,6 +236,16 @@ class Judge:
                 how = "in any order" if dice else "in order"
                 self.blame("R5", f"read anew {how}, it decides otherwise: {wrong}")
 
+    def _saw_waivers(self, page: Obj) -> None:
+        """For whom a waiver is in the record, a new process knows for which revision it is."""
+        if "head.json" not in page["data"]:
+            return
+        listed = json.loads(page["data"]["head.json"]).get("waived") or {}
+        key = page["metadata"]["annotations"][names.RECORD_PLACEMENT]
+        for rollout in self.told.rollouts.values():
+            if self.subject.share_key(rollout.name) == key:
+                rollout.unwritten.difference_update(*listed.values())
+
     # -- what lands --------------------------------------------------------------------------------
 
     def _saw(self, event: Event) -> None:
@@ -277,6 +287,7 @@ class Judge:
         self._pages[event.ref] = event.obj
         if not self.is_ours:
             return
+        self._saw_waivers(event.obj)
         lines = json.loads(event.obj["data"].get("clusters.json", "{}"))
         for cluster, line in lines.items():
             if line.get("touchedAt") and not line.get("cause"):

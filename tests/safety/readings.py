@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from tests.safety.asked import Said
 from tests.safety.subject import Carried
-from tests.safety.terms import GRACE, LEASE, Groups, Plan, Stage, Terms
+from tests.safety.terms import GRACE, Groups, Plan, Stage, Terms
 from tests.safety.tracks import Track
 from tests.safety.way_back import WayBack
 
@@ -48,6 +48,7 @@ class Readings:
     waivers: dict[str, str] = field(
         default_factory=dict
     )  # cluster -> the revision it is skipped for
+    unwritten: set[str] = field(default_factory=set)  # of those, what a crash makes forgotten
     tracks: dict[str, Track] = field(default_factory=dict)
     departed: dict[str, Track] = field(default_factory=dict)
     lost: dict[str, str] = field(default_factory=dict)
@@ -108,12 +109,8 @@ class Readings:
         return _later(begin, self.terms.deadline, outages)
 
     def _surely_noted(self, track: Track) -> list[Span]:
-        """The outages that the engine goes by in any case. One that was over but for its last span of
-        lease when the cluster was touched counts only once terms are agreed anew.
-        """
-        if not track.exact:
-            return []
-        return [span for span in self.noted if span[1] - LEASE > track.first]
+        """The outages that the engine goes by in any case."""
+        return self.noted if track.exact else []
 
     def has_soaked(self, track: Track, now: datetime) -> bool:
         soak = self.terms.soak if self.terms and self.known_terms else None
