@@ -31,6 +31,7 @@ LOCK = Ref(LEASE, ACCOUNT)
 CLUSTER_SCOPED = ("Namespace", "ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition")
 QUICK = {
     "ROLLOUT_SETTLE_SECONDS": "0.1",
+    "ROLLOUT_AGENT_STATUS_INTERVAL_SECONDS": "0.05",
     "ROLLOUT_FAILURE_GRACE_SECONDS": "1",
     "ROLLOUT_GATHER_SECONDS": "0.05",
     "ROLLOUT_LOG_FORMAT": "json",

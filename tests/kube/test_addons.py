@@ -149,7 +149,7 @@ def test_the_upgrade_table(desk: OnServer, start: Start) -> None:
     told = {o["reason"] for o in desk.hub.list(EVENT).items if o["regarding"]["name"] == NAME}
     assert {"BudgetExhausted", "StagePassed", "RolloutCompleted"} <= told
     pages = [o for o in desk.hub.list(ROLLOUT_RECORD).items if o["metadata"].get("ownerReferences")]
-    assert {page["metadata"]["namespace"] for page in pages} == {"default"}
+    assert {page["metadata"]["namespace"] for page in pages} == {"rollout-system"}
     assert {page["metadata"]["ownerReferences"][0]["kind"] for page in pages} == {
         CLUSTER_MANAGEMENT_ADDON.name
     }

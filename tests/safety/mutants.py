@@ -25,10 +25,20 @@ UNNOTICED: frozenset[tuple[str, str]] = frozenset(
         "a second work beside one that is going",
         "a refused write is tried again at once",
         "a gate that has opened shuts when its approval ends",
+        "a restart forgets which mandatory groups had clusters",
     )
     for kind in KINDS
 ) | {
     ("the budget is a share of the last stage", "addon"),
+    ("who lacked something flies", "addon"),
+    ("what was applied once is deployed", "addon"),
+    ("what is missing is a revision while reads are torn", "addon"),
+    ("what changed nothing wakes nobody", "addon"),
+    ("the paused are told to change", "addon"),
+    ("a kind that is wanted again is not read", "addon"),
+    ("a restart forgets what was removed lately", "addon"),
+    ("one edit lifts the brake for good", "addon"),
+    ("names follow the generation", "replicaset"),
     ("what is taken back in one placement goes on in another", "replicaset"),
 }
 """Faults with a kind of workload that no history has shown so far: nothing is claimed of them."""
