@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 VECTORS ?= tests/vectors
 ARGS ?=
+RIGHTS := $(CURDIR)/build/kube-rights
 N ?= 300
 
 .PHONY: help setup demo test lint format conformance bench safety kube-assets crds kube-test kube-bench clean
@@ -57,8 +58,10 @@ kube-assets: ## put kube-apiserver and etcd where kube-test looks for them (4-5 
 crds: $(READY) ## write manifests/crds from the models
 	@$(BIN)/python -m rollout.api.crds
 
-kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS)
-	$(BIN)/pytest -q -n 2 --dist loadfile -m kube tests/kube $(ARGS)
+kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS); then list rights that nobody used, and fail for a use without a right
+	@rm -rf $(RIGHTS)
+	ROLLOUT_KUBE_RIGHTS=$(RIGHTS) $(BIN)/pytest -q -n 2 --dist loadfile -m kube tests/kube $(ARGS)
+	$(if $(ARGS),,@$(BIN)/python -m tests.kube.rights $(RIGHTS))
 
 kube-bench: $(READY) ## measure against a real kube-apiserver (CONTROLLER='cmd': another controller)
 	@$(BIN)/python -m benchmarks.kube $(ARGS)

@@ -8,6 +8,7 @@ import pytest
 
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
+from tests.kube import rights
 from tests.kube.cluster import Cluster, Missing, assets
 from tests.kube.setting import install_crds, wipe
 
@@ -39,7 +40,8 @@ def binaries() -> Path:
 def server(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     """An API server that has our kinds, and lets only those set owners who may look after these."""
     enforce = ("--enable-admission-plugins", "OwnerReferencesPermissionEnforcement")
-    cluster = Cluster(tmp_path_factory.mktemp("kube"), binaries, enforce)
+    folder = tmp_path_factory.mktemp("kube")
+    cluster = Cluster(folder, binaries, (*enforce, *rights.flags(folder)))
     try:
         cluster.start()
         hub = KubeHub(Access(str(cluster.kubeconfig)))
@@ -48,6 +50,7 @@ def server(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
         yield cluster
     finally:
         cluster.stop()
+        rights.keep(folder)
 
 
 @pytest.fixture(scope="session")
