@@ -11,6 +11,7 @@ from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
+    ADDON_TEMPLATE,
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER_ADDON,
     MANIFEST_WORK,
@@ -157,9 +158,16 @@ def without_addons(admin: KubeHub) -> Iterator[Callable[[], None]]:
     group = CLUSTER_MANAGEMENT_ADDON.group
     missing = [obj for obj in crd_objects() if obj["spec"]["group"] == group]
 
+    kinds = (
+        CLUSTER_MANAGEMENT_ADDON,
+        MANAGED_CLUSTER_ADDON,
+        ADDON_DEPLOYMENT_CONFIG,
+        ADDON_TEMPLATE,
+    )
+
     def how_many_are_served() -> int:
         served = 0
-        for kind in (CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON, ADDON_DEPLOYMENT_CONFIG):
+        for kind in kinds:
             try:
                 admin.list(kind)
             except NotServed:
