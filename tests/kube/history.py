@@ -84,8 +84,9 @@ def left(hub: KubeHub) -> dict[str, str]:
     """Everything that controllers wrote, as text, but for what may differ after a restart.
 
     That is: instants; identities; scores of decisions, which are written anew once a minute; and of
-    the record the spans in which nobody looked, and why a cluster was touched: whoever finds a work
-    there that the record does not know yet writes that it was found. Conditions are in no order.
+    the record the number of its writes, the spans in which nobody looked, the hash of the instants
+    that agents stamped, and why a cluster was touched: whoever finds a work there that the record does
+    not know yet writes that it was found. Conditions are in no order.
     """
     return {str(ref_of(kind, obj)): _plain(obj) for kind in WRITTEN for obj in hub.list(kind).items}
 
@@ -103,6 +104,8 @@ def _plain(obj: Obj) -> str:
             said.sort(key=lambda condition: str(condition["type"]))
     if names.RECORD_LABEL in (found["metadata"].get("labels") or {}):
         found["data"] = {page: _remembered(json.loads(text)) for page, text in obj["data"].items()}
+    if obj["kind"] == ROLLOUT_RECORD.name:
+        del found["metadata"]["generation"]  # one for each write
     text = json.dumps(found, sort_keys=True, indent=1)
     return _UID.sub("UID", _INSTANT.sub("INSTANT", text))
 
@@ -112,6 +115,7 @@ def _remembered(page: Obj) -> Obj:
     for line in page.values():
         if isinstance(line, dict):
             line.pop("cause", None)
+            line.pop("token", None)
     return page
 
 

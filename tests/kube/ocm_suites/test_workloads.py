@@ -153,7 +153,8 @@ def test_as_many_at_once_as_there_are_slots(hub: KubeHub, profile: str) -> None:
 
 def test_too_many_failures_stop_the_rollout(hub: KubeHub, profile: str) -> None:
     suite = Suite(hub, profile, 3)
-    suite.deploy(make.progressive(maxConcurrency=2, maxFailures=1))
+    # None may fail: what the works say arrives one by one, and a failure within budget frees its slot.
+    suite.deploy(make.progressive(maxConcurrency=2, maxFailures=0))
     suite.has_works(2)
     suite.works_say(BROKEN)
     stays_so("no third work", lambda: len(suite.tenant.works()) == 2, 2)
