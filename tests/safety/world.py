@@ -1,7 +1,7 @@
 """How does a history run? Engine, agents, people and time together, with every bad luck in between."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -126,6 +126,13 @@ class History:
     def make_door(self) -> Door:
         return Door(self.faulty, self.judge, self.subject.carrier, self.hands.refusing)
 
+    def planners(self) -> Mapping[Kind, Planner[Any]]:
+        """Of an engine that starts."""
+        return {
+            PLACEMENT: PlacementPlanner(),
+            self.subject.ref.kind: Watched(self.judge, self.subject.planner()),
+        }
+
     def start_engine(self) -> None:
         now, setting = self.clock.now(), self.setting
         self.door = self.make_door()
@@ -133,15 +140,11 @@ class History:
         self._die_after = None
         if setting.latency:
             self.slow = SlowIo(self.door, self.clock, self.dice, setting.latency)
-        planners: dict[Kind, Planner[Any]] = {
-            PLACEMENT: PlacementPlanner(),
-            self.subject.ref.kind: Watched(self.judge, self.subject.planner()),
-        }
         self.engine = Engine(
             self.door,
             self.clock,
             self._make_timers,
-            planners,
+            self.planners(),
             WatchedFleet(self.judge.told),
             io=self.slow or self.door.io(),
             pace=Pace({}, strict=True),
