@@ -3,11 +3,13 @@
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Change, Event
-from rollout.model.kinds import KINDS, ref_of
+from rollout.model.kinds import KINDS, MANIFEST_WORK, ref_of
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.planners import planners, trackers
 from rollout.runtime.timers import VirtualTimers, Wake
@@ -25,7 +27,8 @@ def test_there_are_more_than_five_hundred_spoilt_objects_of_every_kind() -> None
     assert all(count >= 2 for count in found.values()), found
 
 
-def test_no_spoilt_object_makes_the_engine_raise() -> None:
+@pytest.mark.parametrize("cluster", ["c00", "elsewhere"])
+def test_no_spoilt_object_makes_the_engine_raise_or_stops_a_rollout(cluster: str) -> None:
     clock = VirtualClock(T0)
     hub = MemoryHub(clock)
     timers: list[VirtualTimers] = []
@@ -43,9 +46,14 @@ def test_no_spoilt_object_makes_the_engine_raise() -> None:
         pace=Pace(strict=True),
     )
     for obj in [*make.fleet(2), make.workload()]:
-        hub.create(ref_of(KINDS[obj["kind"]], obj), obj)
+        ref = ref_of(KINDS[obj["kind"]], obj)
+        hub.create(ref, obj)
+        if (
+            "status" in obj
+        ):  # it says that the cluster is there; a server drops it from what is created
+            hub.patch_status(ref, {"status": obj["status"]})
     engine.start()
-    for number, obj in enumerate(all_spoilt("beset", "c00")):
+    for number, obj in enumerate(all_spoilt("beset", cluster)):
         ref = ref_of(KINDS[obj["kind"]], obj)
         stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(10**6 + number)}}
         engine.inbox.put(Event(ref, Change.ADDED, stored, 10**6 + number))
@@ -57,3 +65,5 @@ def test_no_spoilt_object_makes_the_engine_raise() -> None:
         timers[0].run_due()
 
     assert engine.passes > 300  # placements, workloads, sets, bindings, clusters, add-ons
+    written = {ref_of(MANIFEST_WORK, obj).namespace for obj in hub.list(MANIFEST_WORK).items}
+    assert {"c00", "c01"} <= written
