@@ -1,11 +1,18 @@
-"""What comes of each kind of write, against a hub that is looked at live."""
+"""What comes of each kind of write, whichever driver carries it: inline, or over HTTP beside others."""
 
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 
 from rollout.clock import VirtualClock
-from rollout.hub.base import Listing
+from rollout.errors import Unavailable
+from rollout.hub.base import Hub, Listing
+from rollout.hub.kube import KubeHub
+from rollout.hub.kube_access import Access
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import (
@@ -20,19 +27,78 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
-from rollout.runtime.io import InlineIo, Outcome, Result, perform
+from rollout.runtime.io import InlineIo, Io, Outcome, Result
+from rollout.runtime.kube_io import KubeIo
 from tests import make
+from tests.kube.facade import refuse, serving
 
 WORK = Ref(MANIFEST_WORK, "c1/webx7k2p")
 WEB = Ref(REPLICA_SET, "default/web")
 
 
+class Watched(MemoryHub):
+    """Counts lists of decisions, and fails them while it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))
+        self.lists, self.is_down = 0, False
+
+    def list(self, kind: Kind, *args: object, **more: object) -> Listing:
+        if kind is PLACEMENT_DECISION:
+            self.lists += 1
+            if self.is_down:
+                raise Unavailable("list decisions: nobody answers")
+        return super().list(kind, *args, **more)  # type: ignore[arg-type]  # passed on
+
+
+@dataclass
+class Driver:
+    """A hub, and what carries writes to it."""
+
+    hub: Hub
+    io: Io
+    lists: Callable[[], int]
+    fail_lists: Callable[[], None]
+
+    def send(self, writes: Sequence[Write]) -> dict[Ref, Outcome]:
+        found: dict[Ref, Outcome] = {}
+        every = threading.Event()
+
+        def done(write: Write, outcome: Outcome) -> None:
+            found[write.ref] = outcome
+            if len(found) == len(writes):
+                every.set()
+
+        self.io.send(writes, done)
+        assert every.wait(10), f"{len(found)} of {len(writes)} came back"
+        return found
+
+
+@pytest.fixture(params=["inline", "over HTTP"])
+def driver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Driver]:
+    if request.param == "inline":
+        memory = Watched()
+
+        def break_down() -> None:
+            memory.is_down = True
+
+        yield Driver(memory, InlineIo(memory), lambda: memory.lists, break_down)
+        return
+    with serving() as facade:
+        kube = KubeHub(Access(str(facade.kubeconfig(tmp_path))), patience=2)
+        fail = refuse(503)
+        yield Driver(
+            kube, KubeIo(kube), lambda: facade.count("list"), lambda: facade.script("list", fail)
+        )
+        kube.close()
+
+
 @pytest.fixture
-def hub() -> MemoryHub:
-    return MemoryHub(VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))
+def hub(driver: Driver) -> Hub:
+    return driver.hub
 
 
-def add(hub: MemoryHub, document: Obj) -> Obj:
+def add(hub: Hub, document: Obj) -> Obj:
     ref = ref_of(KINDS[document["kind"]], document)
     stored = hub.create(ref, document)
     if document.get("status"):
@@ -40,44 +106,48 @@ def add(hub: MemoryHub, document: Obj) -> Obj:
     return stored
 
 
-def do(hub: MemoryHub, write: Write) -> Result:
-    return perform(hub, write, {}).result
+def do(driver: Driver, write: Write) -> Result:
+    return driver.send([write])[write.ref].result
 
 
-def test_a_create_returns_what_is_stored_and_a_second_one_is_stale(hub: MemoryHub) -> None:
+def test_a_create_returns_what_is_stored_and_a_second_one_is_stale(
+    driver: Driver, hub: Hub
+) -> None:
     write = Create(WORK, make.work("c1"))
 
-    outcome = perform(hub, write, {})
+    outcome = driver.send([write])[WORK]
 
     assert (outcome.result, outcome.obj) == (Result.LANDED, hub.get(WORK))
-    assert do(hub, write) is Result.STALE
+    assert do(driver, write) is Result.STALE
 
 
-def test_a_patch_has_a_precondition_where_it_says_so(hub: MemoryHub) -> None:
+def test_a_patch_has_a_precondition_where_it_says_so(driver: Driver, hub: Hub) -> None:
     version = int(add(hub, make.work("c1"))["metadata"]["resourceVersion"])
     changes = {"metadata": {"labels": {"a": "b"}}}
 
-    assert do(hub, Patch(WORK, changes, version)) is Result.LANDED
-    assert do(hub, Patch(WORK, {"metadata": {"labels": {"a": "c"}}}, version)) is Result.STALE
-    assert do(hub, Patch(WORK, {"metadata": {"labels": {"a": "d"}}})) is Result.LANDED
-    assert do(hub, Patch(Ref(MANIFEST_WORK, "c1/none"), changes)) is Result.STALE
+    assert do(driver, Patch(WORK, changes, version)) is Result.LANDED
+    assert do(driver, Patch(WORK, {"metadata": {"labels": {"a": "c"}}}, version)) is Result.STALE
+    assert do(driver, Patch(WORK, {"metadata": {"labels": {"a": "d"}}})) is Result.LANDED
+    assert do(driver, Patch(Ref(MANIFEST_WORK, "c1/none"), changes)) is Result.STALE
 
 
-def test_a_status_patch_writes_nothing_but_the_status(hub: MemoryHub) -> None:
+def test_a_status_patch_writes_nothing_but_the_status(driver: Driver, hub: Hub) -> None:
     add(hub, make.workload())
     before = hub.get(WEB)["spec"]
 
-    assert do(hub, PatchStatus(WEB, {"summary": {"total": 3}})) is Result.LANDED
+    assert do(driver, PatchStatus(WEB, {"summary": {"total": 3}})) is Result.LANDED
     assert hub.get(WEB)["status"] == {"summary": {"total": 3}}
-    assert hub.get(WEB)["spec"] is before
+    assert hub.get(WEB)["spec"] == before
 
 
-def test_a_delete_of_what_is_gone_has_landed_and_of_another_uid_is_stale(hub: MemoryHub) -> None:
+def test_a_delete_of_what_is_gone_has_landed_and_of_another_uid_is_stale(
+    driver: Driver, hub: Hub
+) -> None:
     uid = add(hub, make.work("c1"))["metadata"]["uid"]
 
-    assert do(hub, Delete(WORK, "another")) is Result.STALE
-    assert do(hub, Delete(WORK, uid)) is Result.LANDED
-    assert do(hub, Delete(WORK, uid)) is Result.LANDED
+    assert do(driver, Delete(WORK, "another")) is Result.STALE
+    assert do(driver, Delete(WORK, uid)) is Result.LANDED
+    assert do(driver, Delete(WORK, uid)) is Result.LANDED
 
 
 @pytest.mark.parametrize(
@@ -91,7 +161,7 @@ def test_a_delete_of_what_is_gone_has_landed_and_of_another_uid_is_stale(hub: Me
     ],
 )
 def test_a_delete_is_dropped_where_decisions_read_live_name_the_cluster(
-    hub: MemoryHub, placements: tuple[str, ...], result: Result
+    driver: Driver, hub: Hub, placements: tuple[str, ...], result: Result
 ) -> None:
     """Semantics row 16."""
     uid = add(hub, make.work("c1"))["metadata"]["uid"]
@@ -99,33 +169,41 @@ def test_a_delete_is_dropped_where_decisions_read_live_name_the_cluster(
     add(hub, make.decision(["c1"], page=2))
     add(hub, make.decision(["c2"], "q"))
 
-    assert do(hub, Delete(WORK, uid, placements, "c1")) is result
+    assert do(driver, Delete(WORK, uid, placements, "c1")) is result
     assert bool(hub.list(MANIFEST_WORK).items) == (result is Result.STALE)
 
 
-def test_decisions_are_read_once_for_all_deletes_of_a_wave() -> None:
-    class Counting(MemoryHub):
-        lists = 0
-
-        def list(self, kind: Kind, *args: object, **more: object) -> Listing:
-            self.lists += kind is PLACEMENT_DECISION
-            return super().list(kind, *args, **more)  # type: ignore[arg-type]  # passed on
-
-    hub = Counting(VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))
-    add(hub, make.decision(["c3"]))
-    works = [add(hub, make.work(f"c{n}")) for n in range(5)]
-    deletes = [
+def guarded(hub: Hub, count: int) -> list[Delete]:
+    works = [add(hub, make.work(f"c{n}")) for n in range(count)]
+    return [
         Delete(ref_of(MANIFEST_WORK, w), w["metadata"]["uid"], ("default/p",), f"c{n}")
         for n, w in enumerate(works)
     ]
-    found: list[tuple[str, Result]] = []
-    InlineIo(hub).send(deletes, lambda w, o: found.append((w.ref.namespace, o.result)))
-
-    assert found == [(f"c{n}", Result.STALE if n == 3 else Result.LANDED) for n in range(5)]
-    assert hub.lists == 1
 
 
-def release(hub: MemoryHub, deleting_is_gone: bool) -> RemoveFinalizer:
+def test_decisions_are_read_once_for_all_deletes_of_a_wave(driver: Driver, hub: Hub) -> None:
+    add(hub, make.decision(["c3"]))
+    deletes = guarded(hub, 5)
+
+    found = driver.send(deletes)
+
+    assert [found[delete.ref].result for delete in deletes] == [
+        Result.STALE if n == 3 else Result.LANDED for n in range(5)
+    ]
+    assert driver.lists() == 1
+
+
+def test_where_decisions_cannot_be_read_nothing_is_deleted(driver: Driver, hub: Hub) -> None:
+    deletes = guarded(hub, 3)
+    driver.fail_lists()
+
+    found = driver.send(deletes)
+
+    assert {outcome.result for outcome in found.values()} == {Result.UNKNOWN}
+    assert len(hub.list(MANIFEST_WORK).items) == 3
+
+
+def release(hub: Hub, deleting_is_gone: bool) -> RemoveFinalizer:
     held = hub.get(WEB)["metadata"]
     return RemoveFinalizer(
         ref=WEB,
@@ -149,7 +227,7 @@ def release(hub: MemoryHub, deleting_is_gone: bool) -> RemoveFinalizer:
     ],
 )
 def test_a_finalizer_goes_when_the_server_shows_nothing_left(
-    hub: MemoryHub, work: str, deleting_is_gone: bool, result: Result
+    driver: Driver, hub: Hub, work: str, deleting_is_gone: bool, result: Result
 ) -> None:
     workload = make.workload()
     workload["metadata"]["finalizers"] = ["example.com/theirs", names.REPLICASET_FINALIZER]
@@ -163,22 +241,23 @@ def test_a_finalizer_goes_when_the_server_shows_nothing_left(
     if work == "deleting":
         hub.delete(WORK)
 
-    assert do(hub, release(hub, deleting_is_gone)) is result
+    assert do(driver, release(hub, deleting_is_gone)) is result
     left = [names.REPLICASET_FINALIZER] if result is Result.STALE else []
     assert hub.get(WEB)["metadata"]["finalizers"] == ["example.com/theirs", *left]
 
 
-def test_the_last_finalizer_lets_the_object_go(hub: MemoryHub) -> None:
+def test_the_last_finalizer_lets_the_object_go(driver: Driver, hub: Hub) -> None:
     workload = make.workload()
     workload["metadata"]["finalizers"] = [names.REPLICASET_FINALIZER]
     add(hub, workload)
     hub.delete(WEB)
 
-    assert do(hub, release(hub, deleting_is_gone=False)) is Result.LANDED
+    assert do(driver, release(hub, deleting_is_gone=False)) is Result.LANDED
     assert hub.list(REPLICA_SET).items == ()
 
 
-def test_a_wave_is_one_batch_and_each_write_is_answered(hub: MemoryHub) -> None:
+def test_a_wave_is_one_batch_and_each_write_is_answered() -> None:
+    hub = MemoryHub(VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))
     told: list[int] = []
     hub.watch(CONFIG_MAP, 0, lambda event: told.append(event.version))
     writes = [

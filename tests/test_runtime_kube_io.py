@@ -174,28 +174,6 @@ def test_every_write_has_the_outcome_that_it_has_one_after_the_other(
     assert facade.do(picture) == picture(reference)
 
 
-def test_works_that_are_going_count_as_gone_where_that_is_enough(
-    facade: Facade, hub: KubeHub
-) -> None:
-    seeded = facade.do(seed)
-
-    def going(memory: MemoryHub) -> None:
-        for n in range(1, 10):
-            memory.patch(ref(n), {"metadata": {"finalizers": ["a.io/agent"]}})
-            memory.delete(ref(n))
-
-    facade.do(going)
-    io = KubeIo(hub)
-    at = version(seeded["held"])
-    (held,) = Desk().send(io, release("ns.web", at))
-    (let_go,) = Desk().send(io, release("ns.web", at, deleting_is_gone=True))
-
-    assert held.result is Result.STALE
-    assert let_go.result is Result.LANDED
-    assert let_go.obj is not None
-    assert let_go.obj["metadata"]["finalizers"] == ["b.io/y"]
-
-
 # Faults
 
 
@@ -339,20 +317,6 @@ def test_a_small_lot_is_not_held_up_by_a_large_one(facade: Facade, hub: KubeHub)
     large.wait()
 
 
-def test_decisions_are_read_once_for_the_deletes_of_a_wave(facade: Facade, hub: KubeHub) -> None:
-    seeded = facade.do(seed)
-    deletes = [
-        Delete(ref(n), seeded[str(n)]["metadata"]["uid"], ("ns/p",), f"c{n}") for n in range(1, 10)
-    ]
-    io, desk = KubeIo(hub), Desk()
-
-    results = [o.result for o in desk.send(io, *deletes)]
-    assert (results.count(Result.LANDED), results.count(Result.STALE)) == (8, 1)
-    assert facade.count("list") == 1
-    desk.send(io, deletes[7])
-    assert facade.count("list") == 2
-
-
 def test_a_busy_namespace_holds_up_no_other(facade: Facade, hub: KubeHub) -> None:
     """However many lots it has: of two namespaces each has every second write."""
     facade.script("create", *(delay(0.02) for _ in range(2_000)))
@@ -424,18 +388,6 @@ def test_a_delete_is_not_sent_long_after_decisions_were_read(
     )
 
     assert outcome.result is Result.WAIT
-    assert facade.count("delete") == 0
-
-
-def test_where_decisions_cannot_be_read_nothing_is_deleted(facade: Facade, hub: KubeHub) -> None:
-    seeded = facade.do(seed)
-    facade.script("list", refuse(503))
-
-    (outcome,) = Desk().send(
-        KubeIo(hub), Delete(ref(9), seeded["9"]["metadata"]["uid"], ("ns/p",), "c9")
-    )
-
-    assert outcome.result is Result.UNKNOWN
     assert facade.count("delete") == 0
 
 

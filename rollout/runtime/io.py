@@ -1,20 +1,25 @@
 """How does a write reach the hub, and what came of it?
 
-Errors of the hub are turned into outcomes here, once.
+`Attempt` has the steps of one write, without doing any I/O: which live reads come before it, and what
+each answer means. Drivers perform what it asks for: `perform` one after the other, on the caller's
+thread; `rollout.runtime.kube_io` many side by side, on an event loop.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
-from rollout.hub.base import Hub
-from rollout.model.kinds import PLACEMENT_DECISION, Obj
+from rollout.hub.base import Hub, Listing
+from rollout.model.kinds import PLACEMENT_DECISION, Kind, Obj, Ref
 from rollout.model.names import PLACEMENT_LABEL
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 
 
 class Result(Enum):
@@ -59,27 +64,79 @@ class Io(Protocol):
     def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None: ...
 
 
-class InlineIo:
-    """Writes at once, on the caller's thread; a wave is one batch where the hub has batches."""
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Asks which clusters the decisions of a Placement name at this moment: a ``frozenset[str]``."""
 
-    def __init__(self, hub: Hub) -> None:
-        self._hub = hub
-        self._batch: Callable[[], AbstractContextManager[None]] = getattr(hub, "batch", nullcontext)
+    placement: str
 
-    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
-        live: dict[str, frozenset[str]] = {}
-        with self._batch():
-            outcomes = [perform(self._hub, write, live) for write in writes]
-        for write, outcome in zip(writes, outcomes, strict=True):
-            done(write, outcome)
+    @property
+    def where(self) -> tuple[Kind, str, dict[str, str]]:
+        """What to list for the answer: kind, namespace and labels."""
+        namespace, _, name = self.placement.rpartition("/")
+        return PLACEMENT_DECISION, namespace, {PLACEMENT_LABEL: name}
+
+    @staticmethod
+    def answer(listing: Listing) -> frozenset[str]:
+        return frozenset(
+            str(decision.get("clusterName"))
+            for obj in listing.items
+            for decision in ((obj.get("status") or {}).get("decisions") or [])
+        )
 
 
-def perform(hub: Hub, write: Write, live: dict[str, frozenset[str]]) -> Outcome:
-    """Do one write. ``live`` keeps the decisions that were read live for writes of one wave."""
+@dataclass(frozen=True, slots=True)
+class Labelled:
+    """Asks for the objects of a kind, in any namespace, that have this label: ``Iterable[Obj]``."""
+
+    kind: Kind
+    label: tuple[str, str]
+
+
+Request = Selection | Labelled | Write
+"""A write asks to be done; it is answered by the object as stored, or by None."""
+
+
+class Attempt:
+    """One write on its way: answer ``request`` until there is none any more, then read ``outcome``."""
+
+    def __init__(self, write: Write) -> None:
+        self.write = write
+        self.outcome = Outcome(Result.UNKNOWN)
+        self._steps = _steps(write)
+        self.request: Request | None = next(self._steps)
+
+    def answered(self, answer: object) -> None:
+        """``request`` was performed, and this is what it asks for."""
+        self._go_on(lambda: self._steps.send(answer))
+
+    def failed(self, error: HubError) -> None:
+        """``request`` could not be performed."""
+        self._go_on(lambda: self._steps.throw(error))
+
+    def _go_on(self, step: Callable[[], Request]) -> None:
+        try:
+            self.request = step()
+        except StopIteration as end:
+            self.request, self.outcome = None, end.value
+
+
+def _steps(write: Write) -> Generator[Request, Any, Outcome]:
+    """What a write asks for, one after the other; the type of an answer depends on the request."""
     try:
-        return _perform(hub, write, live)
+        match write:
+            case Delete(unless_selected_by=placements, cluster=cluster):
+                for placement in placements:
+                    if cluster in (yield Selection(placement)):
+                        return Outcome(Result.STALE, message=f"{cluster} is selected after all")
+            case RemoveFinalizer(kind=kind, label=label):
+                left = write.left_of((yield Labelled(kind, label)))
+                if left:
+                    return Outcome(Result.STALE, message=f"{left} {kind.plural} are left")
+        stored = yield write
     except HubError as error:
         return outcome_of(write, error)
+    return Outcome(Result.LANDED, stored)
 
 
 def outcome_of(write: Write, error: HubError) -> Outcome:
@@ -99,43 +156,71 @@ def outcome_of(write: Write, error: HubError) -> Outcome:
     return Outcome(Result.UNKNOWN, message=str(error))
 
 
-def _perform(hub: Hub, write: Write, live: dict[str, frozenset[str]]) -> Outcome:
+class Writes(Protocol[T_co]):
+    """The writing verbs of `rollout.hub.base.Hub`, which return at once, or something to await."""
+
+    def create(self, ref: Ref, obj: Obj) -> T_co: ...
+
+    def patch(self, ref: Ref, changes: Obj, version: int | None = None) -> T_co: ...
+
+    def patch_status(self, ref: Ref, changes: Obj, version: int | None = None) -> T_co: ...
+
+    def delete(self, ref: Ref, uid: str | None = None) -> T_co: ...
+
+
+def call(verbs: Writes[T], write: Write) -> T:
+    """Do a write, and nothing else. Returns: the object as stored; None for a delete."""
     match write:
         case Create(ref, obj):
-            return Outcome(Result.LANDED, hub.create(ref, obj))
+            return verbs.create(ref, obj)
         case Patch(ref, changes, version):
-            return Outcome(Result.LANDED, hub.patch(ref, changes, version))
+            return verbs.patch(ref, changes, version)
         case PatchStatus(ref, status, version):
-            return Outcome(Result.LANDED, hub.patch_status(ref, {"status": status}, version))
-        case Delete(ref, uid, placements, cluster):
-            for placement in placements:
-                if cluster in _selected_live(hub, placement, live):
-                    return Outcome(Result.STALE, message=f"{cluster} is selected after all")
-            hub.delete(ref, uid)
-            return Outcome(Result.LANDED)
+            return verbs.patch_status(ref, {"status": status}, version)
+        case Delete(ref, uid):
+            return verbs.delete(ref, uid)
         case RemoveFinalizer():
-            return _release(hub, write)
+            return verbs.patch(write.ref, write.changes, write.version)
 
 
-def _selected_live(hub: Hub, placement: str, live: dict[str, frozenset[str]]) -> frozenset[str]:
-    if placement not in live:
-        namespace, _, name = placement.rpartition("/")
-        listing = hub.list(PLACEMENT_DECISION, namespace, {PLACEMENT_LABEL: name})
-        live[placement] = frozenset(
-            str(decision.get("clusterName"))
-            for obj in listing.items
-            for decision in ((obj.get("status") or {}).get("decisions") or [])
-        )
-    return live[placement]
+class InlineIo:
+    """Writes at once, on the caller's thread; a wave is one batch where the hub has batches."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+        self._batch: Callable[[], AbstractContextManager[None]] = getattr(hub, "batch", nullcontext)
+
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
+        selected: dict[Selection, frozenset[str]] = {}
+        with self._batch():
+            outcomes = [perform(self._hub, write, selected) for write in writes]
+        for write, outcome in zip(writes, outcomes, strict=True):
+            done(write, outcome)
 
 
-def _release(hub: Hub, write: RemoveFinalizer) -> Outcome:
-    left = write.left_of(hub.list(write.kind, None, dict([write.label])).items)
-    if left:
-        return Outcome(Result.STALE, message=still_there(write, left))
-    return Outcome(Result.LANDED, hub.patch(write.ref, write.changes, write.version))
+def perform(
+    hub: Hub, write: Write, selected: dict[Selection, frozenset[str]] | None = None
+) -> Outcome:
+    """Do one write. ``selected`` keeps what was read live for the other writes of a wave."""
+    attempt, known = Attempt(write), {} if selected is None else selected
+    while (request := attempt.request) is not None:
+        try:
+            answer = _answer(hub, request, known)
+        except HubError as error:
+            attempt.failed(error)
+        else:
+            attempt.answered(answer)
+    return attempt.outcome
 
 
-def still_there(write: RemoveFinalizer, count: int) -> str:
-    """Why a finalizer was not removed."""
-    return f"{count} {write.kind.plural} are left"
+def _answer(
+    hub: Hub, request: Request, selected: dict[Selection, frozenset[str]]
+) -> frozenset[str] | Iterable[Obj] | Obj | None:
+    match request:
+        case Selection():
+            if request not in selected:
+                selected[request] = request.answer(hub.list(*request.where))
+            return selected[request]
+        case Labelled(kind, label):
+            return hub.list(kind, None, dict([label])).items
+    return call(hub, request)

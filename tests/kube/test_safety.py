@@ -16,8 +16,7 @@ import pytest
 from rollout.hub.kube import KubeHub
 from rollout.model.kinds import MANIFEST_WORK, Ref, ref_of
 from rollout.planning.plan import Delete, Write
-from rollout.runtime import kube_io
-from rollout.runtime.io import Outcome, Result
+from rollout.runtime.io import Outcome, Result, Selection
 from rollout.runtime.kube_io import KubeIo
 from tests import make
 from tests.kube.guards import check
@@ -100,10 +99,7 @@ def test_S11_nothing_is_removed_on_a_torn_read_or_beyond_the_brake_or_against_a_
 def test_S11_whoever_does_not_read_live_is_caught(
     admin: KubeHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def nobody(*_: Any) -> frozenset[str]:
-        return frozenset()
-
-    monkeypatch.setattr(kube_io, "selected_live", nobody)
+    monkeypatch.setattr(Selection, "answer", staticmethod(lambda _: frozenset()))
     assert removed_against_decisions(admin)[1] > 0
 
 

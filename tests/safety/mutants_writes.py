@@ -13,7 +13,7 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
     fault(
         "S11",
         "no live read",
-        (IO, "if cluster in _selected_live(hub, placement, live):", "if False:"),
+        (IO, "if cluster in (yield Selection(placement)):", "if False:"),
     ),
     fault(
         "S11",
