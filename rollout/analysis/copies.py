@@ -12,12 +12,12 @@ from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.memory import MemoryHub
 from rollout.hub.states import PROFILE, profile_of
-from rollout.model.kinds import KINDS, Kind, Obj, Ref, ref_of
+from rollout.model.kinds import KINDS, WORKLOADS, Kind, Obj, Ref, ref_of
 from rollout.placement.grouping import Profile
 from rollout.planning.documents import difference
 from rollout.planning.plan import Planner
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.planners import WORKLOADS, planners
+from rollout.runtime.planners import planners
 from rollout.runtime.timers import VirtualTimers
 
 Change = Callable[[EmbeddedHub], None]

@@ -19,11 +19,11 @@ from rollout.model.kinds import (
     MANAGED_CLUSTER,
     PLACEMENT,
     REPLICA_SET,
+    WORKLOADS,
     Kind,
     Ref,
     find,
 )
-from rollout.runtime.planners import WORKLOADS
 
 EXPLAIN_HELP = """Say why something stands where it stands, since when, and what would end that.
 

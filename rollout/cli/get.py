@@ -20,9 +20,8 @@ from rollout.clock import Clock, SystemClock
 from rollout.errors import Gone, Invalid
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.selecting import parse_labels
-from rollout.model.kinds import Kind, Obj, Ref, find
+from rollout.model.kinds import WORKLOADS, Kind, Obj, Ref, find
 from rollout.model.selectors import Selector
-from rollout.runtime.planners import WORKLOADS
 
 Pause = Callable[[], bool]
 

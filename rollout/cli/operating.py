@@ -31,9 +31,8 @@ from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.instants import parse_instant
 from rollout.model.intents import Intents
-from rollout.model.kinds import FREEZE, Ref
+from rollout.model.kinds import FREEZE, WORKLOADS, Ref
 from rollout.operate import Told, Who
-from rollout.runtime.planners import WORKLOADS
 
 Doing = Callable[[EmbeddedHub, Who], Iterable[Told]]
 OfWorkload = Callable[[EmbeddedHub, Ref, Who], Told]

@@ -32,9 +32,9 @@ from rollout.cli.views import ClockMode, Result, Run
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED
+from rollout.model.kinds import WORKLOADS
 from rollout.placement.grouping import Profile
 from rollout.runtime.decisions import DecisionLog
-from rollout.runtime.planners import WORKLOADS
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 

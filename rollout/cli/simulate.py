@@ -37,7 +37,7 @@ from rollout.cli.scenarios import Asked, asked
 from rollout.cli.store import open_hub
 from rollout.hub import states
 from rollout.hub.base import EmbeddedHub
-from rollout.runtime.planners import WORKLOADS
+from rollout.model.kinds import WORKLOADS
 from rollout.sim.scenario import Scenario
 
 SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.

@@ -13,9 +13,8 @@ from rollout.cli.options import F, Options
 from rollout.cli.store import open_hub
 from rollout.errors import RolloutError
 from rollout.model.intents import Intents, read_intents
-from rollout.model.kinds import MANAGED_CLUSTER, Kind, Obj, Ref, find
+from rollout.model.kinds import MANAGED_CLUSTER, WORKLOADS, Kind, Obj, Ref, find
 from rollout.model.spelling import nearest
-from rollout.runtime.planners import WORKLOADS
 
 Completion = list[CompletionItem[Any]]
 

@@ -124,6 +124,9 @@ KINDS: dict[str, Kind] = {
     )
 }
 
+WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
+"""The kinds that are rolled out."""
+
 
 def _the_kind(name: str, *fields: Any) -> Kind:
     """The kind of these fields: ours where there is one, else one made for it."""

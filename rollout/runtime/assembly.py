@@ -18,6 +18,7 @@ from rollout.model.kinds import (
     LEASE,
     MANAGED_CLUSTER,
     PLACEMENT,
+    WORKLOADS,
     Kind,
     Ref,
     key_of,
@@ -43,7 +44,7 @@ from rollout.runtime.measured import (
     measured_plugins,
 )
 from rollout.runtime.metrics import Metrics
-from rollout.runtime.planners import WORKLOADS, planners, trackers
+from rollout.runtime.planners import planners, trackers
 from rollout.runtime.process import Controller
 from rollout.runtime.reviews import Reviews
 from rollout.runtime.timers import Timers, Wake

@@ -30,9 +30,6 @@ from rollout.planning.plan import Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.plugins import plugins
 
-WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
-"""The kinds that are rolled out."""
-
 
 def planners(
     *,

@@ -16,12 +16,13 @@ from rollout.fleet.witness import Witness
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.states import AGENTS, ALIVE, CLOCK, PROFILE, STARTED, profile_of
 from rollout.model.instants import parse_instant, rfc3339_micro
+from rollout.model.kinds import WORKLOADS
 from rollout.placement.grouping import Profile
 from rollout.placement.screening import SLICE_STEPS
 from rollout.planning.plan import Note
 from rollout.planning.policy import Policy
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.planners import WORKLOADS, planners, trackers
+from rollout.runtime.planners import planners, trackers
 from rollout.runtime.snapshots import FleetSnapshot, NoteSnapshot, snapshot
 from rollout.sim.addon_agents import AddOnManager
 from rollout.sim.agents import Agents
