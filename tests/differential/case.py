@@ -12,7 +12,7 @@ from rollout.strategies import ocm
 from rollout.strategies.base import Phase, Rollout, Standing, Step, Timing, Verdict, select
 from rollout.strategies.stages import BUILT_IN, soak_of
 from rollout.strategies.step import decide
-from tests.fleets import FAILED, NEW, OLD, PROGRESSING, SEC, SILENT, SUCCEEDED, T0, spec_of
+from tests.support.fleets import FAILED, NEW, OLD, PROGRESSING, SEC, SILENT, SUCCEEDED, T0, spec_of
 
 GRACE = 60
 HEALTH = {"A": SILENT, "P": PROGRESSING, "S": SUCCEEDED, "F": FAILED}

@@ -9,7 +9,7 @@ from rollout.model.placement import Group
 from rollout.strategies.base import select
 from rollout.strategies.stages import BUILT_IN
 from tests.differential.case import Case, Known
-from tests.fleets import spec_of
+from tests.support.fleets import spec_of
 
 
 def cases(count: int, seed: int = 1) -> Iterator[Case]:

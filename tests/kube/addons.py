@@ -19,11 +19,11 @@ from rollout.hub.kube_access import Access
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, Ref
 from rollout.sim.addon_agents import AddOnManager
-from tests import addons
-from tests.addons import CLUSTERS, NAME, Desk
 from tests.kube.cluster import Cluster
 from tests.kube.processes import QUICK, Process, install, kubeconfig_of
 from tests.kube.setting import eventually, namespace, put
+from tests.support import addons
+from tests.support.addons import CLUSTERS, NAME, Desk
 
 Start = Callable[..., Process]
 

@@ -22,7 +22,7 @@ from rollout.model.kinds import (
     Kind,
     Obj,
 )
-from tests import make
+from tests.support import make
 
 ANYTHING = {"x-kubernetes-preserve-unknown-fields": True}
 DEEP = "[" * 5_000

@@ -13,9 +13,9 @@ from typing import Any
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, PLACEMENT_DECISION, REPLICA_SET, Obj, Ref
 from rollout.sim.agents import FINALIZER as AGENT_FINALIZER
-from tests import make
 from tests.kube.setting import put
 from tests.kube.tenants import Tenant
+from tests.support import make
 
 PAGE = 100
 

@@ -23,7 +23,7 @@ from rollout.sim.agents import Agents
 from rollout.sim.scenario_file import parse_scenario
 from tests.kube.cluster import Cluster, free_port
 from tests.kube.setting import ROOT, eventually
-from tests.test_manifests import MANIFESTS, build
+from tests.unit.project.test_manifests import MANIFESTS, build
 
 SYSTEM = "rollout-system"
 ACCOUNT = f"{SYSTEM}/rollout-controller"

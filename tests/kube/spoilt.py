@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from rollout.model.kinds import KINDS, Kind, Obj
-from tests import make
 from tests.kube.setting import crd_objects
+from tests.support import make
 
 Path = tuple[str | int, ...]
 DEEPEST = 6

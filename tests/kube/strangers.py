@@ -15,11 +15,11 @@ from rollout.hub.kube_objects import path_of
 from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref
 from rollout.planning.record import record_id
-from tests import make
 from tests.kube.cluster import Cluster
 from tests.kube.processes import Process, kubeconfig_of
 from tests.kube.setting import ROLE, ROLE_BINDING, SERVICE_ACCOUNT, eventually, put
 from tests.kube.tenants import Tenant
+from tests.support import make
 
 CONFIG_MAP = Kind("ConfigMap", "configmaps", "", "v1", True, has_status=False)
 CONTROLLER_REVISION = Kind(

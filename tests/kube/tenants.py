@@ -28,10 +28,10 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from tests import make
 from tests.kube.cluster import Cluster
 from tests.kube.processes import FieldAgents, Process, install, kubeconfig_of
 from tests.kube.setting import eventually, namespace, put, wipe
+from tests.support import make
 
 TENANT = "tenant"
 """The label of a tenant's clusters."""
@@ -45,7 +45,7 @@ class Tenant:
     name: str
 
     def join(self, *clusters: str, **labels: str) -> None:
-        """Clusters that join, in the group (`tests.make.GROUP`) and with the labels given."""
+        """Clusters that join, in the group (`tests.support.make.GROUP`) and with the labels given."""
         namespace(self.hub, *clusters)
         for cluster in clusters:
             put(self.hub, make.cluster(cluster, {TENANT: self.name, **labels}))

@@ -19,8 +19,11 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.planning.templates.hooks import FINALIZER
-from tests import addons, make
-from tests.addons import (
+from tests.kube.addons import OnServer, Start, desk, refused, start
+from tests.kube.cluster import Cluster
+from tests.kube.setting import namespace, put
+from tests.support import addons, make
+from tests.support.addons import (
     ADDON_API,
     CONFIGURED,
     GROUP,
@@ -31,10 +34,7 @@ from tests.addons import (
     progressive,
     refer,
 )
-from tests.kube.addons import OnServer, Start, desk, refused, start
-from tests.kube.cluster import Cluster
-from tests.kube.setting import namespace, put
-from tests.templates import THERE, config_map, hook, tells, workload
+from tests.support.templates import THERE, config_map, hook, tells, workload
 
 pytestmark = pytest.mark.kube
 

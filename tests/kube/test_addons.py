@@ -1,7 +1,7 @@
 """Add-ons on a real API server: the tables of upgrade and install, with the controller as it is installed.
 
 Decisions are written by the test, as another scheduler would; the add-on's own manager is simulated,
-and the test says how works do. The tables are those of the embedded hub (tests/test_planning_addons.py).
+and the test says how works do. The tables are those of the embedded hub (tests/unit/planning/test_addons.py).
 """
 
 import signal
@@ -20,7 +20,8 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.runtime.events import EVENT
-from tests.addons import (
+from tests.kube.addons import OnServer, Start, desk, refused, start
+from tests.support.addons import (
     ALL_DONE,
     CLUSTERS,
     CMA,
@@ -40,7 +41,6 @@ from tests.addons import (
     refer,
     typed,
 )
-from tests.kube.addons import OnServer, Start, desk, refused, start
 
 pytestmark = pytest.mark.kube
 

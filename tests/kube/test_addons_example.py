@@ -17,12 +17,12 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.model.spec_hash import spec_hash
-from tests.addons import said
 from tests.kube.addons import OnServer, Start, refused, start
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK as AGENTS
 from tests.kube.processes import FieldAgents
 from tests.kube.setting import ROOT, namespace, put
+from tests.support.addons import said
 
 pytestmark = pytest.mark.kube
 

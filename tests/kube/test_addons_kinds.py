@@ -20,8 +20,6 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.model.spec_hash import spec_hash
-from tests import addons, make
-from tests.addons import ALL_DONE, CLUSTERS, Desk, addon, installed_at, refer, said, typed
 from tests.kube.addons import OnServer, Start, desk, refused, start
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK as AGENTS
@@ -35,6 +33,8 @@ from tests.kube.setting import (
     namespace,
     put,
 )
+from tests.support import addons, make
+from tests.support.addons import ALL_DONE, CLUSTERS, Desk, addon, installed_at, refer, said, typed
 
 pytestmark = pytest.mark.kube
 

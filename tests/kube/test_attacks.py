@@ -29,7 +29,6 @@ from rollout.planning.documents import work_name
 from rollout.planning.record import CLUSTERS, HEAD, owned_by, page_object, page_ref, record_id
 from rollout.planning.revisions import revision_ref
 from rollout.runtime.events import EVENT
-from tests import make
 from tests.kube.cluster import Cluster
 from tests.kube.processes import ACCOUNT, QUICK, FieldAgents, install, kubeconfig_of
 from tests.kube.setting import ROLE_BINDING, ROOT, eventually, put, wipe
@@ -52,6 +51,7 @@ from tests.kube.strangers import (
     write,
 )
 from tests.kube.tenants import AGENTS, identities, stays_so
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

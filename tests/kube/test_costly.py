@@ -15,10 +15,10 @@ import pytest
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, REPLICA_SET, Ref
-from tests import make
 from tests.kube.processes import Process
 from tests.kube.setting import eventually, put
 from tests.kube.tenants import TENANT, Tenant, controller, tenant
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

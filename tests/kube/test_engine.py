@@ -20,10 +20,10 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from tests.cli.shapes import run as typed
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK, Running
 from tests.kube.setting import ROOT, eventually, grant, is_gone, managed_cluster, namespace, put
+from tests.support.shapes import run as typed
 
 pytestmark = pytest.mark.kube
 

@@ -31,13 +31,13 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from tests import make
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK as AGENTS
 from tests.kube.hostile import refused, shapeless, strange
 from tests.kube.processes import QUICK, FieldAgents, Process, install, kubeconfig_of
 from tests.kube.setting import crd_objects, eventually, install_crds, is_gone, put
 from tests.kube.tenants import Tenant
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

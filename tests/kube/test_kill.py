@@ -13,12 +13,12 @@ from rollout.errors import Gone
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Ref
-from tests import make
 from tests.kube.cluster import Cluster
 from tests.kube.history import History, differences, left
 from tests.kube.processes import LOCK, QUICK, FieldAgents, Process, install, token_of
 from tests.kube.proxy import Proxy, proxied
 from tests.kube.setting import eventually, namespace, put, wipe
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

@@ -22,8 +22,6 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.runtime.events import EVENT
-from tests import make
-from tests.cli.shapes import run as cli
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK as AGENTS
 from tests.kube.processes import (
@@ -37,6 +35,8 @@ from tests.kube.processes import (
     token_of,
 )
 from tests.kube.setting import eventually, namespace, put
+from tests.support import make
+from tests.support.shapes import run as cli
 
 pytestmark = pytest.mark.kube
 

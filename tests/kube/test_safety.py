@@ -18,7 +18,6 @@ from rollout.model.kinds import MANIFEST_WORK, Ref, ref_of
 from rollout.planning.plan import Delete, Write
 from rollout.runtime.io import Outcome, Result, Selection
 from rollout.runtime.kube_io import KubeIo
-from tests import make
 from tests.kube.guards import check
 from tests.kube.setting import eventually, namespace, put, wipe
 from tests.kube.settled import ServedHistory
@@ -26,6 +25,7 @@ from tests.safety.focus import draw
 from tests.safety.pairs import crash_everywhere
 from tests.safety.setting import Setting
 from tests.safety.suite import Tally, silence
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

@@ -17,7 +17,6 @@ import pytest
 
 from rollout.hub.kube import KubeHub
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref, ref_of
-from tests import make
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK as AGENTS
 from tests.kube.guards import check
@@ -27,6 +26,7 @@ from tests.kube.proxy import Asked, Proxy, Rates, proxied
 from tests.kube.setting import eventually, namespace, put
 from tests.kube.test_engine import CLUSTERS as CANARY
 from tests.kube.test_engine import Run, canary, images, rolled_out, run
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

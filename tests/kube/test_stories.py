@@ -16,9 +16,9 @@ from rollout.model import names
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import MANAGED_CLUSTER, REPLICA_SET, SCORE, Ref
 from rollout.runtime.events import EVENT
-from tests import make
 from tests.kube.setting import NAMESPACE, eventually, is_gone, namespace, put
 from tests.kube.tenants import Tenant, collect_garbage, controller, identities, stays_so, tenant
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

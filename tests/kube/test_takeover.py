@@ -10,12 +10,12 @@ import pytest
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import PLACEMENT, REPLICA_SET, Obj, Ref
-from tests import make
 from tests.kube import ocm
 from tests.kube.cluster import Cluster
 from tests.kube.processes import FieldAgents, Process, install, kubeconfig_of
 from tests.kube.setting import eventually, is_gone
 from tests.kube.tenants import Tenant, identities, stays_so
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

@@ -6,9 +6,9 @@ import pytest
 
 from rollout.hub.kube import KubeHub
 from rollout.model.kinds import REPLICA_SET, Ref
-from tests import make
 from tests.kube.setting import eventually, put
 from tests.kube.tenants import Tenant, controller, tenant
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

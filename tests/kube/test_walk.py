@@ -18,7 +18,6 @@ from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.intents import read_asked
 from rollout.model.kinds import APPROVAL, MANIFEST_WORK, REPLICA_SET, Obj, Ref
-from tests.cli.shapes import run
 from tests.kube.cluster import Cluster
 from tests.kube.processes import FieldAgents, Process, install, kubeconfig_of
 from tests.kube.setting import (
@@ -31,6 +30,7 @@ from tests.kube.setting import (
     namespace,
     put,
 )
+from tests.support.shapes import run
 
 pytestmark = pytest.mark.kube
 

@@ -12,9 +12,18 @@ from rollout.clock import SystemClock
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import KINDS, MANAGED_CLUSTER_ADDON, Obj, Ref, ref_of
-from tests import addons, make
-from tests.addons import CMA, CONFIGURED, NAME, Desk, addon, cluster_addon, installed_at, refer
 from tests.kube.setting import eventually, is_gone, managed_cluster, namespace, put
+from tests.support import addons, make
+from tests.support.addons import (
+    CMA,
+    CONFIGURED,
+    NAME,
+    Desk,
+    addon,
+    cluster_addon,
+    installed_at,
+    refer,
+)
 
 pytestmark = pytest.mark.kube
 

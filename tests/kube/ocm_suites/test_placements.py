@@ -7,9 +7,9 @@ import pytest
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import PLACEMENT_DECISION, Obj
-from tests import make
 from tests.kube.setting import eventually
 from tests.kube.tenants import Tenant
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

@@ -12,10 +12,10 @@ import pytest
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, PLACEMENT_DECISION, REPLICA_SET, Obj, Ref
-from tests import make
 from tests.kube import ocm
 from tests.kube.setting import eventually, is_gone, put
 from tests.kube.tenants import Tenant, stays_so
+from tests.support import make
 
 pytestmark = pytest.mark.kube
 

@@ -1,0 +1,184 @@
+"""While news of a kind may be missing, time decides nothing; afterwards it goes on from what is seen then."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rollout.errors import Unavailable
+from rollout.fleet.fleet import Fleet
+from rollout.hub.memory import MemoryHub
+from rollout.model import names
+from rollout.model.events import Event
+from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, ROLLOUT_RECORD, Kind, Ref, ref_of
+from tests.support import make
+from tests.support.story import MIN, SEC, Story
+
+
+class Deaf:
+    """A hub of which one kind can be neither listed nor watched while it is ``deaf``."""
+
+    def __init__(self, hub: MemoryHub) -> None:
+        self._hub, self._deaf = hub, False
+        self._expire: Any = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hub, name)
+
+    def list(self, kind: Kind, *args: Any, **more: Any) -> Any:
+        if self._deaf and kind is MANIFEST_WORK:
+            raise Unavailable(f"list {kind.plural}: 503")
+        return self._hub.list(kind, *args, **more)
+
+    def watch(self, kind: Kind, since: int, sink: Any, expired: Any) -> Any:
+        if kind is not MANIFEST_WORK:
+            return self._hub.watch(kind, since, sink, expired)
+        self._expire = expired
+
+        def heard(event: Event) -> None:
+            if not self._deaf:
+                sink(event)
+
+        return self._hub.watch(kind, since, heard, expired)
+
+    def go_deaf(self) -> None:
+        """The watch is too old, and a new list fails."""
+        self._deaf = True
+        self._expire()
+
+    def hear(self) -> None:
+        self._deaf = False
+
+
+def story(strategy: Any, agents: Any, **notes: str) -> tuple[Story, Deaf]:
+    found: list[Deaf] = []
+
+    def between(hub: MemoryHub) -> Any:
+        found.append(Deaf(hub))
+        return found[0]
+
+    workload = make.workload(strategy=strategy, annotations=notes)
+    told = Story([*make.fleet(4, canary=1), workload], agents, wrap=between)
+    return told, found[0]
+
+
+def test_a_deadline_that_passes_unheard_fails_nobody_and_takes_nothing_back() -> None:
+    strategy = make.progressive(maxConcurrency=4, maxFailures=0, progressDeadline="5m")
+    s, hub = story(strategy, {"defaults": {"readyAfter": "60s"}}, **{names.ROLLBACK: "Automatic"})
+    s.to(30 * SEC)
+    hub.go_deaf()
+    s.to(20 * MIN)  # all have succeeded after one minute
+    assert s.reason == "RollingOut"
+    assert "news may be missing since 2026-01-01T00:00:30Z" in s.message
+
+    hub.hear()
+    s.end()
+    assert s.reason == "Complete"
+
+
+def test_the_rest_of_a_deadline_runs_afterwards() -> None:
+    strategy = make.progressive(maxConcurrency=4, maxFailures=0, progressDeadline="5m")
+    s, hub = story(strategy, {"defaults": {"outcome": "silent"}})
+    s.to(1 * MIN)
+    hub.go_deaf()
+    s.to(20 * MIN)
+    hub.hear()
+    s.to(23 * MIN)
+    assert s.reason == "RollingOut"
+    s.to(30 * MIN)  # 4 min that were left, a lease, and what it took until it listed again
+    assert s.reason == "MaxFailuresExceeded"
+
+
+def report(s: Story, cluster: str, degraded: str) -> None:
+    (work,) = s.hub.list(MANIFEST_WORK, cluster).items
+    of = work["metadata"]["generation"]
+    said = {"Applied": "True", "Available": "True", "Progressing": "False", "Degraded": degraded}
+    conditions = [make.condition(kind, status, of) for kind, status in said.items()]
+    s.hub.patch_status(ref_of(MANIFEST_WORK, work), {"status": {"conditions": conditions}})
+
+
+def test_a_soak_does_not_end_on_news_that_nobody_could_hear() -> None:
+    strategy = make.progressive(mandatory=["canary"], minSuccessTime="5m", maxConcurrency=3)
+    s, hub = story(strategy, {"defaults": {"outcome": "silent"}})
+    (canary,) = s.to(30 * SEC).touched()
+    report(s, canary, degraded="False")
+    s.to(1 * MIN)
+    hub.go_deaf()
+    report(s, canary, degraded="True")
+    s.to(20 * MIN)
+    assert list(s.touched()) == [canary]
+
+    hub.hear()
+    s.to(25 * MIN)
+    assert list(s.touched()) == [canary]
+
+
+def test_what_is_asked_for_meanwhile_is_done_nevertheless() -> None:
+    strategy = make.progressive(maxConcurrency=1, progressDeadline="5m")
+    s, hub = story(strategy, {"defaults": {"outcome": "silent"}})
+    s.to(30 * SEC)
+    hub.go_deaf()
+    s.to(30 * SEC + timedelta(minutes=10))
+    s.annotate(names.PAUSED, "true")
+    assert s.settle().reason == "Paused"
+
+
+def test_a_cluster_that_left_in_flight_while_no_engine_ran_is_lost_not_done() -> None:
+    """Row 17; S17: losing a cluster opens no gate."""
+    strategy = make.progressive(mandatory=["canary"], maxFailures=0, progressDeadline="1h")
+    s, _ = story(strategy, {"defaults": {"outcome": "silent"}})
+    (canary,) = s.to(30 * SEC).touched()
+    s.engine.stop()
+    s.hub.delete(Ref(MANAGED_CLUSTER, canary))
+    s.restart().to(10 * MIN)
+
+    assert s.reason == "MaxFailuresExceeded"
+    assert list(s.touched()) == [canary]
+
+
+def test_what_was_lost_stays_lost_though_the_records_head_is() -> None:
+    """S17: the pages of its clusters are there, and tell of it."""
+    strategy = make.progressive(mandatory=["canary"], maxFailures=0, progressDeadline="1h")
+    s, _ = story(strategy, {"defaults": {"outcome": "silent"}})
+    (canary,) = s.to(30 * SEC).touched()
+    unknown = make.condition(names.CLUSTER_AVAILABLE, "Unknown")
+    cluster = Ref(MANAGED_CLUSTER, canary)
+    s.hub.patch_status(cluster, {"status": {"conditions": [unknown]}})
+    s.to(1 * MIN)
+    s.hub.delete(cluster)
+    s.to(2 * MIN)
+    s.engine.stop()
+    (head,) = (o for o in s.hub.list(ROLLOUT_RECORD).items if o["metadata"]["name"].endswith("-0"))
+    s.hub.delete(ref_of(ROLLOUT_RECORD, head))
+    s.restart().to(10 * MIN)
+
+    assert s.reason == "MaxFailuresExceeded"
+    assert list(s.touched()) == [canary]
+
+
+# -- kept mutants --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "promise",
+    [
+        test_a_deadline_that_passes_unheard_fails_nobody_and_takes_nothing_back,
+        test_a_soak_does_not_end_on_news_that_nobody_could_hear,
+    ],
+    ids=lambda test: test.__name__,
+)
+def test_an_engine_for_which_time_goes_on_unheard_breaks_it(
+    promise: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Fleet, "blind", lambda *_: None)
+    with pytest.raises(AssertionError):
+        promise()
+
+
+def test_an_engine_that_takes_the_unseen_for_well_loses_a_cluster_that_left_in_flight(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(Fleet, "is_available", lambda *_: True)
+    with pytest.raises(AssertionError):
+        test_a_cluster_that_left_in_flight_while_no_engine_ran_is_lost_not_done()

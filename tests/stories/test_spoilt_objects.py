@@ -1,0 +1,69 @@
+"""Does any field of any object, whatever is in it, make the engine raise?"""
+
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from rollout.clock import VirtualClock
+from rollout.fleet.fleet import Fleet
+from rollout.hub.memory import MemoryHub
+from rollout.model.events import Change, Event
+from rollout.model.kinds import KINDS, MANIFEST_WORK, ref_of
+from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.planners import planners, trackers
+from rollout.runtime.timers import VirtualTimers, Wake
+from tests.kube.spoilt import all_spoilt
+from tests.support import make
+
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def test_there_are_more_than_five_hundred_spoilt_objects_of_every_kind() -> None:
+    found = Counter(obj["kind"] for obj in all_spoilt("beset", "c00", freezes=True))
+
+    assert found.total() > 500
+    assert len(found) == 13
+    assert all(count >= 2 for count in found.values()), found
+
+
+@pytest.mark.parametrize("cluster", ["c00", "elsewhere"])
+def test_no_spoilt_object_makes_the_engine_raise_or_stops_a_rollout(cluster: str) -> None:
+    clock = VirtualClock(T0)
+    hub = MemoryHub(clock)
+    timers: list[VirtualTimers] = []
+
+    def alarms(wake: Wake) -> VirtualTimers:
+        timers.append(VirtualTimers(clock, wake))
+        return timers[0]
+
+    engine = Engine(
+        hub,
+        clock,
+        alarms,
+        planners(watches_health=True, rolls_addons=True),
+        Fleet(trackers=trackers(rolls_addons=True)),
+        pace=Pace(strict=True),
+    )
+    for obj in [*make.fleet(2), make.workload()]:
+        ref = ref_of(KINDS[obj["kind"]], obj)
+        hub.create(ref, obj)
+        if (
+            "status" in obj
+        ):  # it says that the cluster is there; a server drops it from what is created
+            hub.patch_status(ref, {"status": obj["status"]})
+    engine.start()
+    for number, obj in enumerate(all_spoilt("beset", cluster)):
+        ref = ref_of(KINDS[obj["kind"]], obj)
+        stored = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(10**6 + number)}}
+        engine.inbox.put(Event(ref, Change.ADDED, stored, 10**6 + number))
+    for _ in range(30):
+        for _ in range(20_000):
+            if not engine.turn():
+                break
+        clock.advance(timedelta(seconds=1))
+        timers[0].run_due()
+
+    assert engine.passes > 300  # placements, workloads, sets, bindings, clusters, add-ons
+    written = {ref_of(MANIFEST_WORK, obj).namespace for obj in hub.list(MANIFEST_WORK).items}
+    assert {"c00", "c01"} <= written

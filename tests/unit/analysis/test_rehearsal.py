@@ -1,0 +1,154 @@
+"""A rehearsal gives what the whole simulation gives: the same touches at the same instants, the same end."""
+
+import pickle
+
+import pytest
+
+from rollout.analysis.copies import storing
+from rollout.analysis.outcomes import End
+from rollout.analysis.simulating import Question, question, simulate, simulate_many
+from rollout.analysis.tracks import Timeline
+from rollout.analysis.whole import Whole
+from rollout.api.load import load
+from rollout.model.kinds import KINDS, Obj
+from rollout.sim.scenario_file import is_scenario, parse_scenario, read_scenario
+from tests.support.analysis_cases import random_question
+from tests.support.shapes import binding, cluster, cluster_set, placement, workload
+
+SCENARIO = "apiVersion: rollout-engine.io/v1alpha1\nkind: AgentScenario\nspec: {}\n"
+RISKY = """
+apiVersion: rollout-engine.io/v1alpha1
+kind: AgentScenario
+spec:
+  seed: 5
+  defaults:
+    readyAfter: {mean: 1m, sigma: 20s}
+    alternative: {probability: 0.2, outcome: fail}
+"""
+CAREFUL: Obj = {
+    "type": "Progressive",
+    "progressive": {"maxConcurrency": 2, "maxFailures": 1, "minSuccessTime": "1m"},
+}
+
+
+def fleet(size: int, strategy: Obj, scenario: str = SCENARIO) -> Question:
+    clusters = [cluster(f"c{i:02}") for i in range(size)]
+    objects = [cluster_set(), binding(), *clusters, placement(), workload(strategy=strategy)]
+    return question(storing(objects), parse_scenario(scenario))
+
+
+def touches(line: Timeline) -> list[tuple[object, str]]:
+    return sorted(
+        (row.bars[0].start, row.cluster) for stage in line.stages for row in stage.rows if row.bars
+    )
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_rehearsal_is_the_whole_simulation(seed: int) -> None:
+    asked = random_question(seed)
+
+    short, whole = simulate(asked), simulate(asked, whole=True)
+
+    assert short.whole_because == ""
+    assert short.outcome == whole.outcome
+    assert touches(short.timeline) == touches(whole.timeline)
+    assert short.timeline == whole.timeline
+
+
+@pytest.mark.parametrize("name", ["few-failures", "silent-agents"])
+def test_the_example_goes_the_same_both_ways(name: str) -> None:
+    objects = load(["examples/canary", f"examples/scenarios/{name}.yaml"]).objects
+    scenario, _ = read_scenario([obj for obj in objects if is_scenario(obj)][-1])
+    asked = question(storing(obj for obj in objects if not is_scenario(obj)), scenario)
+
+    short, whole = simulate(asked), simulate(asked, whole=True)
+
+    assert short.whole_because == ""
+    assert (short.outcome, short.timeline) == (whole.outcome, whole.timeline)
+
+
+def test_random_questions_come_to_every_end() -> None:
+    ends = {simulate(random_question(seed)).outcome.end for seed in range(40)}
+
+    assert ends >= {End.DONE, End.TOLERATED, End.HALTED, End.STUCK}
+
+
+def test_the_same_seed_gives_the_same_outcomes_however_many_processes_work() -> None:
+    asked = fleet(12, CAREFUL, RISKY)
+
+    alone, one_by_one = simulate_many(asked, 20, workers=1)
+    together, shared_out = simulate_many(asked, 20, workers=2)
+
+    assert (alone, one_by_one) == (together, shared_out)
+    assert [outcome.seed for outcome in one_by_one] == list(range(5, 25))
+    assert len({outcome.touched for outcome in one_by_one}) > 1
+
+
+def test_the_first_of_many_runs_is_the_single_run() -> None:
+    asked = fleet(12, CAREFUL, RISKY)
+
+    _, outcomes = simulate_many(asked, 3)
+
+    assert outcomes[0] == simulate(asked).outcome
+
+
+@pytest.mark.parametrize(
+    ("spec", "why"),
+    [
+        pytest.param(
+            "{fleetEvents: [{at: 1m, deleteClusters: {names: [c00]}}]}",
+            "the scenario has fleetEvents",
+            id="something happens to the fleet",
+        ),
+        pytest.param(
+            "{defaults: {offline: [{from: 1m, to: 2m}], availability: Unknown}}",
+            "agents change the availability of their clusters",
+            id="clusters become unavailable",
+        ),
+    ],
+)
+def test_where_more_than_agents_acts_the_whole_simulation_is_taken(spec: str, why: str) -> None:
+    found = simulate(fleet(4, CAREFUL, SCENARIO.replace("{}", spec)))
+
+    assert found.whole_because == why
+    assert found.outcome.end in (End.DONE, End.TOLERATED)
+
+
+def test_a_change_to_a_fleet_that_is_done_is_rehearsed_from_there() -> None:
+    """Every cluster carries a revision that has soaked; the agents see another generation."""
+    first = fleet(6, CAREFUL)
+    hub, clock = first.hub()
+
+    Whole(hub, clock, parse_scenario(SCENARIO)).run()
+    change = storing([workload(strategy=CAREFUL, value="2")])
+    asked = question(change, parse_scenario(RISKY), hub=hub, now=clock.now())
+
+    short, whole = simulate(asked), simulate(asked, whole=True)
+
+    assert short.whole_because == ""
+    assert short.outcome == whole.outcome
+    assert touches(short.timeline) == touches(whole.timeline)
+    assert short.outcome.touched > 0
+
+
+def test_a_rollout_that_is_under_way_takes_the_whole_simulation() -> None:
+    hub, clock = fleet(6, CAREFUL).hub()
+
+    Whole(hub, clock, parse_scenario(RISKY)).run()  # halts
+    change = storing([workload(strategy=CAREFUL, value="2")])
+
+    found = simulate(question(change, hub=hub, now=clock.now()))
+
+    assert found.whole_because == "default/web has clusters in flight, or failed"
+    assert found.outcome.end is End.DONE
+
+
+def test_a_question_is_the_same_in_another_process() -> None:
+    """There is one value for each kind, there too."""
+    asked = random_question(1)
+
+    again = pickle.loads(pickle.dumps(asked))
+
+    assert again == asked
+    assert all(ref.kind is KINDS[ref.kind.name] for ref, _ in again.objects)
+    assert simulate(again) == simulate(asked)

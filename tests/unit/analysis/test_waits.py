@@ -1,0 +1,166 @@
+"""Every selected cluster that has not soaked has exactly one reason to wait, and every wait an end."""
+
+import random
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+import pytest
+
+from rollout.analysis.clusters import ShareAccount, explain_cluster
+from rollout.analysis.copies import storing
+from rollout.analysis.rollouts import explain_rollout
+from rollout.analysis.sight import Sight, away_since, look
+from rollout.analysis.simulating import question
+from rollout.clock import VirtualClock
+from rollout.hub import states
+from rollout.hub.memory import MemoryHub
+from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.model.names import PAUSED
+from rollout.sim.drives import Jump
+from rollout.sim.local import LocalRun
+from rollout.sim.scenario import Scenario
+from rollout.strategies.base import Phase
+from tests.support.analysis_cases import random_question
+from tests.support.shapes import T0, binding, cluster, cluster_set, placement, workload
+
+DONE = frozenset({Phase.SOAKED, Phase.SKIPPED})
+
+
+class Jumping:
+    speed: float | None = None
+
+
+def moment(seed: int) -> tuple[MemoryHub, datetime]:
+    """A hub as it is at a random moment of a random run, and that moment."""
+    asked = random_question(seed)
+    hub, clock = asked.hub()
+    run_on(hub, clock, asked.scenario, random.Random(seed).randint(1, 25))
+    return hub, clock.now()
+
+
+def run_on(hub: MemoryHub, clock: VirtualClock, scenario: Scenario, passes: int) -> None:
+    """Run for so many pictures of the run, or to its end."""
+    seen = 0
+
+    def on_change(_: object) -> None:
+        nonlocal seen
+        seen += 1
+        if seen >= passes:
+            raise KeyboardInterrupt
+
+    LocalRun(hub, clock, Jumping(), scenario, keep=False, drive=Jump(clock)).run(on_change)
+
+
+def shares(sight: Sight) -> Iterator[ShareAccount]:
+    """Each selected cluster's share of each workload."""
+    for key in sight.workloads():
+        workload = sight.workload(key)
+        assert workload is not None
+        for name in workload.members:
+            account = explain_cluster(sight, name, key)
+            assert account is not None
+            yield from account.shares
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_each_selected_cluster_that_has_not_soaked_has_one_reason_to_wait(seed: int) -> None:
+    hub, now = moment(seed)
+
+    for share in shares(look(hub, now)):
+        assert share.phase is not None
+        assert (share.wait is None) == (share.phase in DONE), share
+        if share.wait is not None:
+            assert share.wait.reason.isidentifier(), share.wait
+            assert share.wait.ends
+            assert share.wait.until is None or share.wait.until > now, share.wait
+
+
+def test_the_moments_looked_at_have_every_kind_of_wait() -> None:
+    reasons = {
+        share.wait.reason
+        for seed in range(30)
+        for share in shares(look(*moment(seed)))
+        if share.wait is not None
+    }
+
+    assert reasons >= {
+        "Degraded",
+        "MaxFailuresExceeded",
+        "NotAcknowledged",
+        "Progressing",
+        "SlotsFull",
+        "Soaking",
+        "WaitingForStage",
+    }
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_worked_out_anew_is_what_the_engine_had_said(seed: int) -> None:
+    hub, now = moment(seed)
+    sight = look(hub, now)
+
+    for key in sight.workloads():
+        status = hub.get(key).get("status")
+        if status is not None:
+            account = explain_rollout(sight, key)
+            assert account is not None
+            told = {c["type"]: c["reason"] for c in status["conditions"]}
+            assert account.wait.reason in (told["Ready"], told["Progressing"]), key
+
+
+def test_a_look_at_a_hub_writes_nothing() -> None:
+    hub, now = moment(3)
+    before = dict(hub.everything())
+    sight = look(hub, now)
+
+    for key in sight.workloads():
+        explain_rollout(sight, key)
+
+    assert dict(hub.everything()) == before
+
+
+def test_a_paused_rollout_says_so_and_what_resumes_it() -> None:
+    hub, now = moment(0)
+    (key, *_) = look(hub, now).workloads()
+    hub.patch(key, {"metadata": {"annotations": {PAUSED: "true"}}})
+
+    account = explain_rollout(look(hub, now), key)
+
+    assert account is not None
+    assert account.wait.reason == "Paused"
+    assert PAUSED in account.wait.ends
+    assert account.wait.until is None
+
+
+def test_deadlines_do_not_run_while_no_engine_runs() -> None:
+    """An hour after the engine was last heard of, what was in time then has not timed out."""
+    strategy = {"type": "Progressive", "progressive": {"progressDeadline": "5m"}}
+    objects = [cluster_set(), binding(), cluster("c1"), placement(), workload(strategy=strategy)]
+    hub, clock = question(storing(objects)).hub()
+    run_on(hub, clock, Scenario(), 1)
+    later = clock.now() + timedelta(hours=1)
+
+    rash = explain_rollout(look(hub, later), Ref(REPLICA_SET, "default/web"))
+    fair = explain_rollout(
+        look(hub, later, away_since=clock.now()), Ref(REPLICA_SET, "default/web")
+    )
+
+    assert rash is not None
+    assert fair is not None
+    assert ([t.wait.reason for t in rash.troubled], fair.troubled) == (["Unreachable"], ())
+
+
+def test_an_engine_on_wall_time_is_away_once_nothing_was_heard_of_it_for_long() -> None:
+    hub = MemoryHub(VirtualClock(T0))
+    hub.put_state(states.ALIVE, b"2026-01-01T00:00:00Z")
+
+    assert away_since(hub, T0 + timedelta(seconds=10)) is None
+    assert away_since(hub, T0 + timedelta(hours=1)) == T0
+
+
+def test_virtual_time_stands_still_while_nobody_runs_it() -> None:
+    hub = MemoryHub(VirtualClock(T0))
+    hub.put_state(states.ALIVE, b"2026-01-01T00:00:00Z")
+    hub.put_state(states.CLOCK, b"2026-01-01T00:00:00Z")
+
+    assert away_since(hub, T0 + timedelta(hours=1)) is None

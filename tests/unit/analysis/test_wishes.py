@@ -1,0 +1,318 @@
+"""What people asked is told with who asked; gates and rollbacks say how they stand."""
+
+import copy
+
+import pytest
+
+from rollout import operate
+from rollout.analysis.clusters import explain_cluster
+from rollout.analysis.copies import storing
+from rollout.analysis.forecast import forecast
+from rollout.analysis.histories import Role, history
+from rollout.analysis.rollouts import RolloutAccount, explain_rollout
+from rollout.analysis.sight import look
+from rollout.analysis.waits import Wait
+from rollout.analysis.wishes import remembered
+from rollout.cli.render_explain import rollout_lines
+from rollout.model import names
+from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.operate import Who
+from tests.support import make
+from tests.support.story import HOUR, MIN, Story
+
+WEB = Ref(REPLICA_SET, "default/web")
+BAD_2 = {"manifests": {"path": "data.version", "equals": "2"}, "behaviour": {"outcome": "fail"}}
+STRATEGY = make.progressive(maxConcurrency=2, progressDeadline="5m", minSuccessTime="1m")
+GATED = make.progressive(mandatory=["canary"], maxConcurrency=2)
+
+
+def rolled_out(**notes: str) -> Story:
+    """Version 1 is on six clusters and has soaked; version 2 would fail."""
+    workload = make.workload(strategy=STRATEGY, annotations=notes)
+    return Story([*make.fleet(6), workload], {"rules": [BAD_2]}).end()
+
+
+def gated(gates: str, **notes: str) -> Story:
+    workload = make.workload(strategy=GATED, annotations={names.GATES: gates, **notes})
+    return Story([*make.fleet(4, canary=2), workload])
+
+
+def who(story: Story, by: str = "ann", reason: str = "") -> Who:
+    return Who(by, story.clock.now(), reason)
+
+
+def account(story: Story) -> RolloutAccount:
+    found = explain_rollout(look(story.hub, story.clock.now()), WEB)
+    assert found is not None
+    return found
+
+
+def wait(story: Story, cluster: str) -> Wait | None:
+    found = explain_cluster(look(story.hub, story.clock.now()), cluster, WEB)
+    assert found is not None
+    return found.shares[0].wait
+
+
+def told(story: Story, fact: str) -> list[str]:
+    """What `explain` prints after this word."""
+    lines = list(rollout_lines(account(story)))
+    return [line.partition(":")[2].strip() for line in lines if line.startswith(f"{fact}:")]
+
+
+# -- wishes ------------------------------------------------------------------------------------
+
+
+def test_everything_that_is_asked_now_is_told_with_who_asked_it() -> None:
+    story = rolled_out()
+    hub = story.hub
+    operate.hold(hub, WEB, ["c01", "c02"], who(story, "ann", "rack"))
+    operate.hold(hub, WEB, ["c03"], who(story, "ben"))
+    operate.skip(hub, WEB, ["c04"], who(story, "ann"))
+    operate.abort(hub, WEB, who(story, "cat"))
+    operate.pause(hub, WEB, who(story, "dan", "lunch"))
+    operate.freeze(hub, who(story, "eve", "incident 7"))
+    story.settle()
+
+    at = f"at {story.clock.now():%Y-%m-%dT%H:%M:%SZ}"
+    revision = story.mwrs()["status"]["updateRevision"]
+    assert [str(wish) for wish in account(story).wishes] == [
+        "the hub frozen by eve (as they say): incident 7",
+        f"paused by dan (as they say) {at}: lunch",
+        f"aborted {revision} by cat (as they say) {at}",
+        f"skipped c04 by ann (as they say) {at}",
+        f"held c01, c02 by ann (as they say) {at}: rack",
+        f"held c03 by ben (as they say) {at}",
+    ]
+
+
+def test_what_was_written_by_hand_is_told_without_a_name() -> None:
+    story = rolled_out(**{names.PAUSED: "true", names.SKIP: "c1"})
+
+    assert [str(wish) for wish in account(story).wishes] == ["paused", "skipped c1"]
+
+
+def test_what_concerns_an_earlier_revision_is_asked_no_more() -> None:
+    story = rolled_out()
+    operate.abort(story.hub, WEB, who(story))
+    operate.reject(story.hub, WEB, who(story))
+    assert [wish.what for wish in account(story).wishes] == ["aborted", "rejected"]
+
+    story.template(make.template("3"))
+    story.end()
+
+    assert account(story).wishes == ()
+
+
+def test_what_is_over_is_remembered() -> None:
+    story = rolled_out()
+    operate.pause(story.hub, WEB, who(story))
+    operate.resume(story.hub, WEB, who(story, "ben"))
+    operate.retry(story.hub, WEB, who(story, "cat"))
+    workload = look(story.hub, story.clock.now()).workload(WEB)
+    assert workload is not None
+
+    assert [(wish.what, wish.by) for wish in remembered(workload)] == [
+        ("resumed", "ben"),
+        ("retried", "cat"),
+    ]
+
+
+def test_a_cluster_tells_what_is_asked_of_it_alone() -> None:
+    story = rolled_out()
+    operate.hold(story.hub, WEB, ["c01", "c02"], who(story, "ann", "rack"))
+    sight = look(story.hub, story.clock.now())
+
+    held, other = (explain_cluster(sight, name, WEB) for name in ("c01", "c03"))
+
+    assert held is not None
+    assert other is not None
+    assert held.shares[0].wish is not None
+    assert (held.shares[0].wish.what, held.shares[0].wish.by) == ("held", "ann")
+    assert other.shares[0].wish is None
+
+
+# -- gates -------------------------------------------------------------------------------------
+
+
+def test_a_gate_is_shut_then_approved_then_open() -> None:
+    story = gated("before:rest")
+    story.settle()
+    assert told(story, "Gate") == ["before:rest (the rest): shut, nobody has approved it"]
+
+    operate.approve(story.hub, WEB, who(story, "ben"))
+    story.settle()
+    assert told(story, "Gate") == [
+        "before:rest (the rest): approved by ben (as they say); it opens when the rollout gets there"
+    ]
+
+    story.end()
+    assert story.reason == "Complete"
+    assert told(story, "Gate") == ["before:rest (the rest): open, approved by ben (as they say)"]
+
+
+@pytest.mark.parametrize("gate", ["before:*", "before:canary", "before:0", "before:p/canary"])
+def test_a_gate_is_open_by_whatever_name_it_is_asked_for(gate: str) -> None:
+    story = gated(gate)
+    story.settle()
+    operate.approve(story.hub, WEB, who(story))
+    story.end()
+
+    assert story.reason == "Complete"
+    assert {found.state for found in account(story).gates} == {"open"}
+
+
+def test_an_open_gate_stays_open_when_nobody_knows_any_more_who_opened_it() -> None:
+    story = gated("before:rest").end()
+    (approval,) = operate.approve(story.hub, WEB, who(story))
+    story.end()
+    story.hub.delete(approval.ref)
+    story.settle()
+
+    assert told(story, "Gate") == ["before:rest (the rest): open"]
+
+
+def test_one_gate_may_stand_at_every_stage() -> None:
+    story = gated("before:*")
+    story.settle()
+
+    assert [(g.gate, g.stage, g.state) for g in account(story).gates] == [
+        ("before:*", "canary #0", "shut"),
+        ("before:*", "the rest", "shut"),
+    ]
+
+
+def test_a_gate_that_is_asked_for_behind_the_rollout_is_passed() -> None:
+    story = gated("before:rest")
+    story.annotate(names.GATES, None)
+    story.end()
+    story.annotate(names.GATES, "before:canary,after:rest")
+    story.settle()
+
+    assert [(g.gate, g.state) for g in account(story).gates] == [
+        ("before:canary", "passed"),
+        ("after:rest", "passed"),
+    ]
+
+
+# -- rollbacks ---------------------------------------------------------------------------------
+
+
+def taking_back() -> Story:
+    """Two clusters got the bad version; one at a time gets version 1 back."""
+    story = rolled_out(**{names.ROLLBACK: "Automatic", names.ROLLBACK_CONCURRENCY: "1"})
+    story.template(make.template("2"))
+    story.settle()
+    while story.reason != "RollingBack":
+        story.to(story.now + 10 * (MIN / 60))
+    return story
+
+
+def test_a_rollback_tells_how_far_it_is_and_each_cluster_what_it_waits_for() -> None:
+    story = taking_back()
+
+    (line,) = told(story, "Rollback")
+    assert line.endswith("0 of 2 back, 1 on their way (at most 1 at once), 1 to go")
+    first, second = wait(story, "c00"), wait(story, "c01")
+    assert first is not None
+    assert second is not None
+    assert first.reason == "GoingBack"
+    assert first.until is not None
+    assert second.ends == "its turn comes to go back: at most 1 are on their way at once"
+    past = history(story.hub, look(story.hub, story.clock.now()), WEB)
+    assert past is not None
+    assert past.revisions[0].role is Role.BARRED
+
+    story.end()
+    (line,) = told(story, "Rollback")
+    assert line.endswith("2 of 2 back")
+    last = wait(story, "c00")
+    assert last is not None
+    assert last.reason == "RolledBack"
+
+
+def test_a_paused_rollback_says_that_nothing_moves() -> None:
+    story = taking_back()
+    operate.pause(story.hub, WEB, who(story))
+    story.settle()
+
+    (line,) = told(story, "Rollback")
+    assert line.endswith("nothing moves now")
+
+
+def test_a_cluster_without_an_earlier_revision_says_that_it_has_nothing_to_go_back_to() -> None:
+    workload = make.workload(
+        strategy=STRATEGY, version="2", annotations={names.ROLLBACK: "Automatic"}
+    )
+    story = Story([*make.fleet(4), workload], {"rules": [BAD_2]}).end()
+
+    found = wait(story, "c00")
+    assert found is not None
+    assert found.reason == "NothingToGoBackTo"
+    assert told(story, "Rollback")[0].endswith("0 of 0 back, 2 have nothing to go back to")
+
+
+def test_an_undone_release_that_soaked_everywhere_waits_cluster_by_cluster() -> None:
+    story = rolled_out(**{names.ROLLBACK_CONCURRENCY: "2"})
+    story.template(make.template("3"))
+    story.end()
+    operate.undo(story.hub, WEB, who(story))
+    story.settle()
+
+    waits = [wait(story, f"c{n:02d}") for n in range(6)]
+    assert [each.reason for each in waits if each is not None] == (
+        ["RollingBack"] * 4 + ["GoingBack"] * 2
+    )
+    story.to(story.now + HOUR)
+    assert set(story.versions().values()) == {"1"}
+
+
+# -- before it happens -------------------------------------------------------------------------
+
+
+def plan(story: Story, **notes: str) -> tuple[list[tuple[str, ...]], str]:
+    """The gates of each stage, and all warnings, if version 3 were rolled out with these notes."""
+    obj = story.mwrs()
+    meta = {**obj["metadata"], "annotations": notes}
+    spec = {**obj["spec"], "manifestWorkTemplate": make.template("3")}
+    change = storing([{**obj, "metadata": meta, "spec": spec}])
+    found = forecast(story.hub, change, story.clock.now())
+    stages = found.workloads[0].placements[0].stages
+    return [stage.gates for stage in stages], "\n".join(map(str, found.warnings))
+
+
+def test_a_plan_lists_the_gates_that_the_new_revision_has_to_pass_by_stage() -> None:
+    story = gated("before:rest").end()
+    operate.approve(story.hub, WEB, who(story))
+    story.end()
+
+    gates, _ = plan(story, **{names.GATES: "after:canary,before:rest,after:rest"})
+
+    assert gates == [("after:canary",), ("before:rest", "after:rest")]
+
+
+def test_a_plan_asks_for_no_gate_again_that_is_open() -> None:
+    story = gated("before:0,after:*").end()
+    operate.approve(story.hub, WEB, who(story), gate="before:0")
+    story.end()
+    obj = copy.deepcopy(story.mwrs())
+    obj["spec"]["placementRefs"][0]["rolloutStrategy"] = make.progressive(mandatory=["canary"])
+
+    found = forecast(story.hub, storing([obj]), story.clock.now())
+
+    stages = found.workloads[0].placements[0].stages
+    assert [stage.gates for stage in stages] == [("after:*",), ("after:*",)]
+
+
+@pytest.mark.parametrize("mode", ["Automatic", "Manual", "None"])
+def test_a_plan_warns_where_automatic_rollback_would_have_nothing_to_give_back(mode: str) -> None:
+    fresh = Story([*make.fleet(3), make.workload(strategy=STRATEGY)])
+    _, warned = plan(fresh, **{names.ROLLBACK: mode})
+
+    words = "on 3 of the 3 clusters to be touched no earlier revision has soaked"
+    assert (words in warned) == (mode == "Automatic")
+
+
+def test_a_plan_does_not_warn_where_every_cluster_can_go_back() -> None:
+    _, warned = plan(rolled_out(), **{names.ROLLBACK: "Automatic"})
+
+    assert "rollback" not in warned

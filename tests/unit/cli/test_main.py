@@ -1,0 +1,230 @@
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rollout.cli.options import Options
+from tests.support.shapes import placement, run, write
+
+
+def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
+    told = run("--help").stdout
+
+    listed = re.findall(r"^  (\w+) {2,}\S", told.partition("Commands:")[2], re.MULTILINE)
+    assert listed == [
+        "demo",
+        "run",
+        "validate",
+        "plan",
+        "simulate",
+        "apply",
+        "get",
+        "status",
+        "list",
+        "explain",
+        "describe",
+        "history",
+        "pause",
+        "resume",
+        "abort",
+        "retry",
+        "undo",
+        "approve",
+        "reject",
+        "skip",
+        "hold",
+        "release",
+        "freeze",
+        "unfreeze",
+        "replay",
+        "delete",
+        "controller",
+        "doctor",
+        "migrate",
+        "completion",
+        "version",
+    ]
+
+
+@pytest.mark.parametrize(
+    "command", ["demo", "run", "validate", "apply", "get", "status", "delete", "completion"]
+)
+def test_every_command_explains_itself(command: str) -> None:
+    result = run(command, "--help")
+
+    assert result.exit_code == 0
+    assert "--state FILE" in result.stdout
+
+
+def test_no_command_at_all_prints_the_help() -> None:
+    result = run()
+
+    assert result.exit_code == 2
+    assert result.stdout.startswith("Usage: rollout")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [(["bogus"], "no such command 'bogus'"), (["get", "--bogus"], "no such option '--bogus'")],
+)
+def test_what_is_typed_wrongly_is_one_line_with_the_way_to_help(
+    words: list[str], said: str
+) -> None:
+    result = run(*words)
+
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {said}")
+    assert "--help)" in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_shared_options_may_stand_before_or_after_the_command(tmp_path: Path) -> None:
+    state, path = str(tmp_path / "s.db"), write(tmp_path / "a.yaml", placement())
+
+    before = run("--state", state, "apply", "-f", path)
+    after = run("apply", "-f", path, "--state", state)
+
+    assert before.stdout.endswith("created\n")
+    assert after.stdout.endswith("unchanged\n")
+
+
+def test_an_option_after_the_command_wins_over_the_environment(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.yaml", placement())
+
+    run("apply", "-f", path, "--state", str(tmp_path / "asked.db"), state=tmp_path / "env.db")
+
+    assert (tmp_path / "asked.db").exists()
+    assert not (tmp_path / "env.db").exists()
+
+
+def test_version_says_which_program_this_is() -> None:
+    assert re.match(r"rollout \S+ \(Python 3\.", run("version").stdout)
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_a_script_for_the_shell(shell: str) -> None:
+    assert "_ROLLOUT_COMPLETE" in run("completion", shell).stdout
+
+
+def test_kinds_are_completed() -> None:
+    env = {"_ROLLOUT_COMPLETE": "bash_complete", "COMP_WORDS": "rollout get mw", "COMP_CWORD": "2"}
+
+    told = subprocess.run(
+        [sys.executable, "-c", "from rollout.cli.main import main; main()"],
+        env={**env, "PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert told.stdout.split() == ["plain,mwrs"]
+
+
+def test_interrupting_a_watch_is_quiet_and_exits_like_any_interrupted_program(
+    tmp_path: Path,
+) -> None:
+    state = str(tmp_path / "s.db")
+    run("apply", "-f", write(tmp_path / "a.yaml", placement()), "--state", state)
+
+    with subprocess.Popen(
+        [sys.executable, "-u", "-m", "rollout", "get", "placement", "-w", "--state", state],
+        cwd=Path(__file__).parents[3],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as watch:
+        assert watch.stdout is not None
+        assert watch.stdout.readline().startswith("NAME")
+        watch.send_signal(signal.SIGINT)
+        _, said = watch.communicate(timeout=30)
+
+    assert watch.returncode == 130
+    assert said.strip() == ""
+
+
+def test_colours_are_off_where_no_color_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert Options().color
+    assert not Options(no_color=True).color
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not Options().color
+
+
+def test_nothing_is_redrawn_where_output_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    assert Options().live
+    assert not Options(verbose=1).live  # a log would run through the picture
+    monkeypatch.setenv("TERM", "dumb")
+    assert not Options().live
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False, raising=False)
+    assert not Options().live
+
+
+def test_light_commands_load_neither_pydantic_nor_rich() -> None:
+    code = (
+        "import sys\n"
+        "from click.testing import CliRunner\n"
+        "from rollout.cli.main import cli\n"
+        "CliRunner().invoke(cli, ['version'])\n"
+        "print([name for name in ('pydantic', 'rich', 'yaml', 'msgspec') if name in sys.modules])"
+    )
+
+    told = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert told.stdout == "[]\n"
+
+
+@pytest.mark.parametrize(
+    ("typed", "told"),
+    [
+        ("statsu", "error: no such command 'statsu': did you mean status? (see rollout --help)"),
+        ("xyzzy", "error: no such command 'xyzzy' (see rollout --help)"),
+    ],
+)
+def test_a_misspelt_command_is_answered_with_the_one_that_was_meant(typed: str, told: str) -> None:
+    found = run(typed)
+
+    assert found.exit_code == 2
+    assert found.stderr.strip() == told
+
+
+def test_a_process_without_stdout_runs_to_its_end_and_writes_into_no_other_file(
+    tmp_path: Path,
+) -> None:
+    """The state file would be opened as file 1, and whatever is printed written into it."""
+    path = write(tmp_path / "a.yaml", placement())
+    line = f"{sys.executable} -m rollout apply -f {path} --state {tmp_path / 'state.db'} >&-"
+
+    told = subprocess.run(
+        ["/bin/sh", "-c", line],
+        env={"PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (told.returncode, told.stderr) == (0, "")
+    assert run("get", "placements", "fleet", state=tmp_path / "state.db").exit_code == 0
+
+
+def test_the_demo_runs_without_stdout(tmp_path: Path) -> None:
+    told = subprocess.run(
+        ["/bin/sh", "-c", f"{sys.executable} -m rollout demo >&-"],
+        env={"PYTHONPATH": str(Path(__file__).parents[3])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert (told.returncode, told.stderr) == (0, "")

@@ -1,0 +1,98 @@
+import json
+from pathlib import Path
+
+from tests.support.shapes import binding, cluster_set, placement, run, workload, write
+
+
+def test_every_finding_is_told_at_once_and_an_error_is_exit_code_1(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.yaml", placement(numberOfClusters=-1, sortBy="Size"), workload())
+
+    result = run("validate", "-f", path)
+
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 1
+    assert [line for line in lines if "numberOfClusters: -1" in line and ": error: " in line]
+    assert [line for line in lines if "'Size'" in line and ": error: " in line]
+    assert lines[-1].startswith("2 objects: 2 errors, ")
+
+
+def test_warnings_alone_are_exit_code_0_unless_strict(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.yaml", placement())
+
+    relaxed = run("validate", "-f", path)
+    strict = run("validate", "-f", path, "--strict")
+
+    assert ": warning: " in relaxed.stdout
+    assert (relaxed.exit_code, strict.exit_code) == (0, 1)
+
+
+def test_a_document_that_cannot_be_read_hides_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    write(path, placement(numberOfClusters=-1))
+    path.write_text("kind: [oops\n---\n" + path.read_text())
+
+    result = run("validate", "-f", str(path))
+
+    assert "not YAML" in result.stdout
+    assert "numberOfClusters" in result.stdout
+
+
+def test_an_expression_that_is_no_cel_is_an_error(tmp_path: Path) -> None:
+    selector = {"celSelector": {"celExpressions": ["managedCluster.metadata."]}}
+    path = write(tmp_path / "a.yaml", placement(predicates=[{"requiredClusterSelector": selector}]))
+
+    result = run("validate", "-f", path)
+
+    assert result.exit_code == 1
+    assert "Syntax error" in result.stdout
+
+
+def test_a_file_that_is_not_there_is_not_to_be_corrected_but_named(tmp_path: Path) -> None:
+    result = run("validate", "-f", str(tmp_path / "nofile.yaml"))
+
+    assert result.exit_code == 1
+    assert (
+        "cannot be read: no such file or directory; name a file that can be read" in result.stdout
+    )
+
+
+def test_findings_as_json_are_a_list_of_objects(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.yaml", placement(numberOfClusters=-1), binding(), cluster_set())
+
+    result = run("validate", "-f", path, "-o", "json")
+    found = json.loads(result.stdout)
+
+    assert result.exit_code == 1
+    (error,) = (finding for finding in found if finding["severity"] == "error")
+    assert error["path"] == "spec.numberOfClusters"
+    assert error["object"] == "Placement default/fleet"
+    assert error["source"] == f"{path}:1"
+
+
+def test_a_scenario_among_the_files_is_checked_as_one(tmp_path: Path) -> None:
+    scenario = {
+        "apiVersion": "rollout-engine.io/v1alpha1",
+        "kind": "AgentScenario",
+        "spec": {"seed": "many"},
+    }
+
+    result = run("validate", "-f", write(tmp_path / "a.yaml", scenario))
+
+    assert result.exit_code == 1
+    assert "error: AgentScenario spec.seed" in result.stdout
+
+
+def test_validating_nothing_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("")
+
+    result = run("validate", "-f", str(tmp_path / "a.yaml"))
+
+    assert (result.exit_code, result.stderr) == (1, "error: no objects were found in the files\n")
+
+
+def test_validate_needs_no_state_file_and_makes_none(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.yaml", placement())
+
+    run("validate", "-f", path, state=tmp_path / "state.db")
+
+    assert [file.name for file in tmp_path.iterdir()] == ["a.yaml"]

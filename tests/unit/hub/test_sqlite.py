@@ -1,0 +1,283 @@
+"""What the file adds to a hub: it lasts, and one runner has it."""
+
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rollout.clock import VirtualClock
+from rollout.errors import ConfigError, Invalid, Unavailable
+from rollout.hub.database import MIGRATIONS
+from rollout.hub.sqlite import SqliteHub
+from rollout.model.kinds import CONFIG_MAP, KINDS, MANIFEST_WORK, Kind, Obj, Ref
+
+A, B = Ref(CONFIG_MAP, "ns/a"), Ref(CONFIG_MAP, "ns/b")
+ROOT = Path(__file__).parents[3]
+Open = Callable[..., SqliteHub]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "state.db"
+
+
+@pytest.fixture
+def start(path: Path) -> Iterator[Open]:
+    """Opens the file as one more process would."""
+    made: list[SqliteHub] = []
+
+    def build(**options: Any) -> SqliteHub:
+        made.append(SqliteHub(path, VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)), **options))
+        return made[-1]
+
+    yield build
+    for hub in made:
+        hub.close()
+
+
+def put(hub: SqliteHub, ref: Ref, n: int, version: int | None = None) -> Obj:
+    return hub.patch(ref, {"data": {"n": str(n)}}, version)
+
+
+def child(script: str, *args: object) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *map(str, args)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+
+
+# It lasts
+
+
+def test_a_reopened_file_has_objects_state_history_and_goes_on_counting(start: Open) -> None:
+    first = start(seed="mine")
+    first.create(A, {"data": {"n": "0"}})
+    put(first, A, 1)
+    first.put_state("clock", b"t")
+    first.close()
+
+    second = start(seed="ignored")
+    heard: list[int] = []
+    second.watch(CONFIG_MAP, 0, lambda e: heard.append(e.version))
+    created = second.create(B, {})
+
+    third = start(seed="other", create=True)
+    assert third.get(A)["data"] == {"n": "1"}
+    assert (second.get_state("clock"), heard) == (b"t", [1, 2, 3])
+    assert created["metadata"]["resourceVersion"] == "3"
+
+
+def test_a_run_that_is_interrupted_and_reopened_gives_the_same_uids(tmp_path: Path) -> None:
+    def run(name: str, reopen: bool) -> list[str]:
+        clock = VirtualClock(datetime(2026, 1, 1, tzinfo=UTC))
+        hub = SqliteHub(tmp_path / name, clock)
+        uids = []
+        for n in range(6):
+            if reopen:
+                hub.close()
+                hub = SqliteHub(tmp_path / name, clock)
+            uids.append(hub.create(Ref(CONFIG_MAP, f"ns/{n}"), {})["metadata"]["uid"])
+        hub.close()
+        return uids
+
+    assert run("a.db", reopen=False) == run("b.db", reopen=True)
+
+
+def test_an_object_that_is_no_json_is_refused_alone_and_leaves_nothing(start: Open) -> None:
+    hub = start()
+    with hub.batch():
+        hub.create(A, {})
+        with pytest.raises(Invalid):
+            hub.create(B, {"data": object()})
+
+    assert [o["metadata"]["name"] for o in start().list(CONFIG_MAP).items] == ["a"]
+    assert put(hub, A, 1)["metadata"]["resourceVersion"] == "2"
+
+
+def test_the_file_keeps_each_living_version_and_bounded_history(start: Open, path: Path) -> None:
+    hub = start(history=20)
+    for n in range(10):
+        hub.create(Ref(MANIFEST_WORK, f"c{n}/w"), {"spec": {"n": n}})
+    for n in range(200):
+        put(hub, A, n) if n else hub.create(A, {})
+    kept = [o["spec"]["n"] for o in start().list(MANIFEST_WORK).items]
+    for n in range(1, 10):
+        hub.patch(Ref(MANIFEST_WORK, f"c{n}/w"), {"spec": {"n": -n}})
+    hub.delete(Ref(MANIFEST_WORK, "c0/w"))
+
+    sql = sqlite3.connect(path)
+    rows = sql.execute("SELECT count(*) FROM revision").fetchone()[0]
+    sql.close()
+    assert kept == list(range(10))
+    assert [o["spec"]["n"] for o in start().list(MANIFEST_WORK).items] == [-n for n in range(1, 10)]
+    assert rows <= 20 + 20 // 8
+
+
+KILLED = """
+import sys
+from datetime import UTC, datetime
+from rollout.clock import VirtualClock
+from rollout.errors import AlreadyExists
+from rollout.hub.sqlite import SqliteHub
+from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, Ref
+hub = SqliteHub(sys.argv[1], VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)), runner=True, history=64)
+one, two = Ref(CONFIG_MAP, "ns/a"), Ref(MANIFEST_WORK, "ns/a")
+count = int(hub.get_state("count") or b"0")
+if not count:
+    with hub.batch():
+        for ref, obj in ((one, {"data": {"n": "0"}}), (two, {"spec": {"n": 0}})):
+            try:
+                hub.create(ref, obj)
+            except AlreadyExists:
+                pass
+while True:
+    count += 1
+    with hub.batch():
+        hub.patch(one, {"data": {"n": str(count)}})
+        hub.put_state("count", str(count).encode())
+        hub.patch(two, {"spec": {"n": count, "fill": "x" * (count % 7) * 3000}})
+    print(count, flush=True)
+"""
+
+
+def test_a_kill_at_any_moment_loses_nothing_acknowledged_and_leaves_no_half_write(
+    path: Path, start: Open
+) -> None:
+    acknowledged, dice, lives = 0, random.Random(1), []
+    for life in range(12):
+        process = child(KILLED, path)
+        assert process.stdout is not None
+        early = life % 3 == 0  # while it opens, or makes, the file
+        lines = [] if early else [process.stdout.readline()]
+        delay = dice.uniform(0.05, 0.2) if early else dice.uniform(0, 0.06)
+        killer = threading.Timer(delay, process.kill)
+        killer.start()
+        lines += process.stdout.readlines()
+        process.wait()
+        process.stdout.close()
+        killer.join()
+        whole = [int(line) for line in lines if line.endswith("\n")]
+        lives.append(len(whole))
+
+        hub = start()
+        count = int(hub.get_state("count") or b"0")
+        acknowledged = whole[-1] if whole else acknowledged
+        assert acknowledged <= count <= acknowledged + 1
+        acknowledged = count
+        if count:
+            assert int(hub.get(A)["data"]["n"]) == count
+            assert hub.get(Ref(MANIFEST_WORK, "ns/a"))["spec"]["n"] == count
+        hub.close()
+
+    assert sum(lives) > 10, "the writers hardly wrote"
+
+
+# Who may open it
+
+
+def test_one_runner_holds_the_file_and_others_read_and_write_beside_it(start: Open) -> None:
+    runner = start(runner=True)
+    with pytest.raises(ConfigError, match=rf"another runner has it \(pid {os.getpid()}\)"):
+        start(runner=True)
+    other = start()
+    other.create(A, {})
+
+    assert runner.get(A) == other.get(A)
+    runner.close()
+    start(runner=True)
+
+
+def test_the_lock_ends_with_the_process_however_it_ends(path: Path, start: Open) -> None:
+    process = child(KILLED, path)
+    assert process.stdout is not None
+    process.stdout.readline()
+    with pytest.raises(ConfigError, match=f"pid {process.pid}"):
+        start(runner=True)
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+    start(runner=True)
+
+
+def test_a_file_of_a_newer_schema_is_refused_and_an_older_one_is_brought_up(start: Open) -> None:
+    newer = (*MIGRATIONS, "CREATE TABLE more (x); INSERT INTO more VALUES (1)")
+    old = start(runner=True)
+    old.create(A, {})
+    with pytest.raises(ConfigError, match="another runner"):
+        start(migrations=newer)
+    old.close()
+
+    assert start(migrations=newer).get(A)["metadata"]["name"] == "a"
+    with pytest.raises(ConfigError, match="has schema 2, this program knows 1"):
+        start()
+
+
+def test_a_migration_that_fails_leaves_the_file_as_it_was(start: Open) -> None:
+    start().create(A, {})
+    with pytest.raises(Unavailable):
+        start(migrations=(*MIGRATIONS, "CREATE TABLE more (x); CREATE TABLE more (x)"))
+
+    assert start().get(A)
+
+
+@pytest.mark.parametrize("content", [b"kind: Placement\n" * 99, b"\x00" * 5000])
+def test_a_file_that_is_no_state_file_is_refused_and_left_alone(
+    path: Path, start: Open, content: bytes
+) -> None:
+    path.write_bytes(content)
+
+    with pytest.raises(ConfigError):
+        start()
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_something_else_is_refused(path: Path, start: Open) -> None:
+    sql = sqlite3.connect(path)
+    sql.execute("CREATE TABLE theirs (x)")
+    sql.close()
+
+    with pytest.raises(ConfigError, match="something else"):
+        start()
+
+
+def test_a_file_that_must_exist_is_not_made(path: Path, start: Open) -> None:
+    with pytest.raises(ConfigError, match="there is no state file"):
+        start(create=False)
+    assert list(path.parent.iterdir()) == []
+    with pytest.raises(ConfigError, match="no such directory"):
+        SqliteHub(path.parent / "no" / "x.db", VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))
+
+
+def test_a_kind_that_this_program_does_not_know_is_named(start: Open) -> None:
+    strange = Kind("Widget", "widgets", "x.io", "v1", namespaced=True)
+    start(kinds={**KINDS, "Widget": strange}).create(Ref(strange, "ns/w"), {})
+
+    with pytest.raises(ConfigError, match="Widget"):
+        start()
+
+
+def test_a_new_state_file_is_for_its_owner_alone_and_one_that_is_there_keeps_its_mode(
+    path: Path, start: Open
+) -> None:
+    before = os.umask(0)
+    try:
+        start().create(Ref(CONFIG_MAP, "default/x"), {"metadata": {}})
+    finally:
+        os.umask(before)
+    made = {each.name: each.stat().st_mode & 0o777 for each in path.parent.iterdir()}
+    assert {mode for name, mode in made.items() if not name.endswith(".turn")} == {0o600}
+
+    path.chmod(0o640)
+    start()
+    assert path.stat().st_mode & 0o777 == 0o640

@@ -1,0 +1,281 @@
+"""What comes of each kind of write, whichever driver carries it: inline, or over HTTP beside others."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from rollout.clock import VirtualClock
+from rollout.errors import Unavailable
+from rollout.hub.base import Hub, Listing
+from rollout.hub.kube import KubeHub
+from rollout.hub.kube_access import Access
+from rollout.hub.memory import MemoryHub
+from rollout.model import names
+from rollout.model.kinds import (
+    CONFIG_MAP,
+    KINDS,
+    MANIFEST_WORK,
+    PLACEMENT_DECISION,
+    REPLICA_SET,
+    Kind,
+    Obj,
+    Ref,
+    ref_of,
+)
+from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
+from rollout.runtime.io import InlineIo, Io, Outcome, Result
+from rollout.runtime.kube_io import KubeIo
+from tests.kube.facade import refuse, serving
+from tests.support import make
+
+WORK = Ref(MANIFEST_WORK, "c1/webx7k2p")
+WEB = Ref(REPLICA_SET, "default/web")
+
+
+class Watched(MemoryHub):
+    """Counts lists of decisions, and fails them while it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__(VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))
+        self.lists, self.is_down = 0, False
+
+    def list(self, kind: Kind, *args: object, **more: object) -> Listing:
+        if kind is PLACEMENT_DECISION:
+            self.lists += 1
+            if self.is_down:
+                raise Unavailable("list decisions: nobody answers")
+        return super().list(kind, *args, **more)  # type: ignore[arg-type]  # passed on
+
+
+@dataclass
+class Driver:
+    """A hub, and what carries writes to it."""
+
+    hub: Hub
+    io: Io
+    lists: Callable[[], int]
+    fail_lists: Callable[[], None]
+
+    def send(self, writes: Sequence[Write]) -> dict[Ref, Outcome]:
+        found: dict[Ref, Outcome] = {}
+        every = threading.Event()
+
+        def done(write: Write, outcome: Outcome) -> None:
+            found[write.ref] = outcome
+            if len(found) == len(writes):
+                every.set()
+
+        self.io.send(writes, done)
+        assert every.wait(10), f"{len(found)} of {len(writes)} came back"
+        return found
+
+
+@pytest.fixture(params=["inline", "over HTTP"])
+def driver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Driver]:
+    if request.param == "inline":
+        memory = Watched()
+
+        def break_down() -> None:
+            memory.is_down = True
+
+        yield Driver(memory, InlineIo(memory), lambda: memory.lists, break_down)
+        return
+    with serving() as facade:
+        kube = KubeHub(Access(str(facade.kubeconfig(tmp_path))), patience=2)
+        fail = refuse(503)
+        yield Driver(
+            kube, KubeIo(kube), lambda: facade.count("list"), lambda: facade.script("list", fail)
+        )
+        kube.close()
+
+
+@pytest.fixture
+def hub(driver: Driver) -> Hub:
+    return driver.hub
+
+
+def add(hub: Hub, document: Obj) -> Obj:
+    ref = ref_of(KINDS[document["kind"]], document)
+    stored = hub.create(ref, document)
+    if document.get("status"):
+        stored = hub.patch_status(ref, {"status": document["status"]})
+    return stored
+
+
+def do(driver: Driver, write: Write) -> Result:
+    return driver.send([write])[write.ref].result
+
+
+def test_a_create_returns_what_is_stored_and_a_second_one_is_stale(
+    driver: Driver, hub: Hub
+) -> None:
+    write = Create(WORK, make.work("c1"))
+
+    outcome = driver.send([write])[WORK]
+
+    assert (outcome.result, outcome.obj) == (Result.LANDED, hub.get(WORK))
+    assert do(driver, write) is Result.STALE
+
+
+def test_a_patch_has_a_precondition_where_it_says_so(driver: Driver, hub: Hub) -> None:
+    version = int(add(hub, make.work("c1"))["metadata"]["resourceVersion"])
+    changes = {"metadata": {"labels": {"a": "b"}}}
+
+    assert do(driver, Patch(WORK, changes, version)) is Result.LANDED
+    assert do(driver, Patch(WORK, {"metadata": {"labels": {"a": "c"}}}, version)) is Result.STALE
+    assert do(driver, Patch(WORK, {"metadata": {"labels": {"a": "d"}}})) is Result.LANDED
+    assert do(driver, Patch(Ref(MANIFEST_WORK, "c1/none"), changes)) is Result.STALE
+
+
+def test_a_status_patch_writes_nothing_but_the_status(driver: Driver, hub: Hub) -> None:
+    add(hub, make.workload())
+    before = hub.get(WEB)["spec"]
+
+    assert do(driver, PatchStatus(WEB, {"summary": {"total": 3}})) is Result.LANDED
+    assert hub.get(WEB)["status"] == {"summary": {"total": 3}}
+    assert hub.get(WEB)["spec"] == before
+
+
+def test_a_delete_of_what_is_gone_has_landed_and_of_another_uid_is_stale(
+    driver: Driver, hub: Hub
+) -> None:
+    uid = add(hub, make.work("c1"))["metadata"]["uid"]
+
+    assert do(driver, Delete(WORK, "another")) is Result.STALE
+    assert do(driver, Delete(WORK, uid)) is Result.LANDED
+    assert do(driver, Delete(WORK, uid)) is Result.LANDED
+
+
+@pytest.mark.parametrize(
+    ("placements", "result"),
+    [
+        (("default/p",), Result.STALE),
+        (("default/q", "default/p"), Result.STALE),
+        (("default/q",), Result.LANDED),
+        (("other/p",), Result.LANDED),
+        ((), Result.LANDED),
+    ],
+)
+def test_a_delete_is_dropped_where_decisions_read_live_name_the_cluster(
+    driver: Driver, hub: Hub, placements: tuple[str, ...], result: Result
+) -> None:
+    """Semantics row 16."""
+    uid = add(hub, make.work("c1"))["metadata"]["uid"]
+    add(hub, make.decision(["c0"], page=1))
+    add(hub, make.decision(["c1"], page=2))
+    add(hub, make.decision(["c2"], "q"))
+
+    assert do(driver, Delete(WORK, uid, placements, "c1")) is result
+    assert bool(hub.list(MANIFEST_WORK).items) == (result is Result.STALE)
+
+
+def guarded(hub: Hub, count: int) -> list[Delete]:
+    works = [add(hub, make.work(f"c{n}")) for n in range(count)]
+    return [
+        Delete(ref_of(MANIFEST_WORK, w), w["metadata"]["uid"], ("default/p",), f"c{n}")
+        for n, w in enumerate(works)
+    ]
+
+
+def test_decisions_are_read_once_for_all_deletes_of_a_wave(driver: Driver, hub: Hub) -> None:
+    add(hub, make.decision(["c3"]))
+    deletes = guarded(hub, 5)
+
+    found = driver.send(deletes)
+
+    assert [found[delete.ref].result for delete in deletes] == [
+        Result.STALE if n == 3 else Result.LANDED for n in range(5)
+    ]
+    assert driver.lists() == 1
+
+
+def test_where_decisions_cannot_be_read_nothing_is_deleted(driver: Driver, hub: Hub) -> None:
+    deletes = guarded(hub, 3)
+    driver.fail_lists()
+
+    found = driver.send(deletes)
+
+    assert {outcome.result for outcome in found.values()} == {Result.UNKNOWN}
+    assert len(hub.list(MANIFEST_WORK).items) == 3
+
+
+def release(hub: Hub, deleting_is_gone: bool) -> RemoveFinalizer:
+    held = hub.get(WEB)["metadata"]
+    return RemoveFinalizer(
+        ref=WEB,
+        kept=tuple(f for f in held["finalizers"] if f != names.REPLICASET_FINALIZER),
+        version=int(held["resourceVersion"]),
+        kind=MANIFEST_WORK,
+        label=(names.WORK_OWNER_LABEL, "default.web"),
+        deleting_is_gone=deleting_is_gone,
+    )
+
+
+@pytest.mark.parametrize(
+    ("work", "deleting_is_gone", "result"),
+    [
+        pytest.param("there", True, Result.STALE, id="a work nobody deleted: never"),
+        pytest.param("there", False, Result.STALE, id="a work nobody deleted, Foreground"),
+        pytest.param("deleting", True, Result.LANDED, id="Background: being deleted is enough"),
+        pytest.param("deleting", False, Result.STALE, id="Foreground: it must be gone"),
+        pytest.param("gone", False, Result.LANDED, id="nothing is left"),
+        pytest.param("another's", False, Result.LANDED, id="works of others do not count"),
+    ],
+)
+def test_a_finalizer_goes_when_the_server_shows_nothing_left(
+    driver: Driver, hub: Hub, work: str, deleting_is_gone: bool, result: Result
+) -> None:
+    workload = make.workload()
+    workload["metadata"]["finalizers"] = ["example.com/theirs", names.REPLICASET_FINALIZER]
+    add(hub, workload)
+    hub.delete(WEB)
+    if work != "gone":
+        owner = "default.api" if work == "another's" else "default.web"
+        document = make.work("c1", owner)
+        document["metadata"]["finalizers"] = ["example.com/agent"]
+        add(hub, document)
+    if work == "deleting":
+        hub.delete(WORK)
+
+    assert do(driver, release(hub, deleting_is_gone)) is result
+    left = [names.REPLICASET_FINALIZER] if result is Result.STALE else []
+    assert hub.get(WEB)["metadata"]["finalizers"] == ["example.com/theirs", *left]
+
+
+def test_the_last_finalizer_lets_the_object_go(driver: Driver, hub: Hub) -> None:
+    workload = make.workload()
+    workload["metadata"]["finalizers"] = [names.REPLICASET_FINALIZER]
+    add(hub, workload)
+    hub.delete(WEB)
+
+    assert do(driver, release(hub, deleting_is_gone=False)) is Result.LANDED
+    assert hub.list(REPLICA_SET).items == ()
+
+
+def test_a_wave_is_one_batch_and_each_write_is_answered() -> None:
+    hub = MemoryHub(VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))
+    told: list[int] = []
+    hub.watch(CONFIG_MAP, 0, lambda event: told.append(event.version))
+    writes = [
+        Create(
+            Ref(CONFIG_MAP, f"default/{name}"), {"metadata": {"namespace": "default", "name": name}}
+        )
+        for name in ("a", "b", "a", "c")
+    ]
+    answered: list[tuple[str, Result, int]] = []
+
+    def done(write: Write, outcome: Outcome) -> None:
+        answered.append((write.ref.name, outcome.result, len(told)))
+
+    InlineIo(hub).send(writes, done)
+
+    assert answered == [
+        ("a", Result.LANDED, 3),
+        ("b", Result.LANDED, 3),
+        ("a", Result.STALE, 3),
+        ("c", Result.LANDED, 3),
+    ]

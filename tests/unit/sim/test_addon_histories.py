@@ -1,0 +1,207 @@
+"""Whatever happens to an add-on, in whatever order, some things never do."""
+
+import contextlib
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rollout.analysis.copies import Change, storing
+from rollout.analysis.forecast import forecast
+from rollout.errors import Gone
+from rollout.model import names
+from rollout.model.kinds import (
+    ADDON_DEPLOYMENT_CONFIG,
+    CLUSTER_MANAGEMENT_ADDON,
+    MANAGED_CLUSTER_ADDON,
+    MANIFEST_WORK,
+    PLACEMENT,
+    Ref,
+)
+from rollout.planning.addons import AddOnPlanner
+from tests.support.addons import (
+    CMA,
+    MIN,
+    NAME,
+    SEC,
+    Rig,
+    addon,
+    config,
+    fleet,
+    installed_at,
+    progressive,
+    refer,
+)
+
+CLUSTERS = ["c0", "c1", "c2", "c3", "c4"]
+LIMIT = 2
+
+which = st.sampled_from(CLUSTERS)
+STEPS = st.one_of(
+    st.tuples(st.just("wait"), st.sampled_from([SEC, 30 * SEC, 2 * MIN, 11 * MIN])),
+    st.tuples(st.just("edit"), st.sampled_from(["a", "b", "c"])),
+    st.tuples(st.just("works"), which, st.sampled_from(["ready", "unready", "refused"])),
+    st.tuples(st.just("own"), which, st.booleans()),
+    st.tuples(st.just("drop"), which),
+    st.tuples(st.just("config"), st.booleans()),
+    st.tuples(st.just("placement"), st.booleans()),
+    st.tuples(st.just("restart")),
+)
+
+
+class History:
+    """One add-on on five clusters, two at a time; every write is looked at."""
+
+    def __init__(self) -> None:
+        strategy = progressive(
+            maxConcurrency=LIMIT, minSuccessTime="1m", progressDeadline="10m", maxFailures=1
+        )
+        placed = installed_at("p", strategy=strategy)
+        documents = [config(), config("own", "own"), addon("default", placements=[placed])]
+        self.rig = Rig([*fleet(*CLUSTERS), *documents])
+        self.rig.hub.watch(MANAGED_CLUSTER_ADDON, 0, self._look)
+        self.dropped: set[str] = set()  # by hand; back once its configuration is there
+        self.rig.decide(CLUSTERS)
+
+    def _look(self, event: Any) -> None:
+        for reference in (event.obj.get("status") or {}).get("configReferences") or []:
+            assert reference["desiredConfig"]["specHash"], "nothing is ever rolled out"
+
+    def do(self, step: tuple[Any, ...]) -> None:
+        rig = self.rig
+        match step:
+            case ("wait", span):
+                rig.later(span)
+            case ("edit", value) if self._has(Ref(ADDON_DEPLOYMENT_CONFIG, "default/default")):
+                rig.set_config(value)
+            case ("works", cluster, how) if self._has(
+                Ref(MANIFEST_WORK, f"{cluster}/addon-{NAME}-deploy-0")
+            ):
+                rig.works_do([cluster], ready=how == "ready", applied=how != "refused")
+            case ("own", cluster, has) if cluster in rig.installed():
+                ref = Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{NAME}")
+                rig.edit(ref, {"spec": {"configs": [refer("own")] if has else None}})
+            case ("drop", cluster) if cluster in rig.installed():
+                self.dropped.add(cluster)
+                rig.hub.delete(Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{NAME}"))
+                rig.settle()
+            case ("config", there):
+                self._toggle(Ref(ADDON_DEPLOYMENT_CONFIG, "default/default"), there, config())
+            case ("placement", there):
+                document = fleet()[0]
+                self._toggle(Ref(PLACEMENT, "default/p"), there, document)
+                if there:
+                    rig.decide(CLUSTERS)
+            case ("restart",):
+                rig.restart()
+
+    def _has(self, ref: Ref) -> bool:
+        return any(
+            (o["metadata"].get("namespace", ""), o["metadata"]["name"]) == (ref.namespace, ref.name)
+            for o in self.rig.hub.list(ref.kind).items
+        )
+
+    def _toggle(self, ref: Ref, there: bool, document: Any) -> None:
+        if there and not self._has(ref):
+            self.rig.add(document)
+        elif not there and self._has(ref):
+            self.rig.hub.delete(ref)
+        self.rig.settle()
+
+    def check(self) -> None:
+        rig = self.rig
+        gone = set(CLUSTERS) - set(rig.installed())
+        assert gone <= self.dropped, "nothing is uninstalled"
+        workload = rig.engine.fleet.trackers[0].peek(CMA.key)
+        assert workload is not None
+        for share in workload.shares.values():
+            for stage in share.live.last.stages:
+                assert stage.in_flight <= LIMIT, stage
+        tracker = rig.engine.fleet.view(CLUSTER_MANAGEMENT_ADDON)
+        again = AddOnPlanner().plan(CMA.key, tracker, rig.clock.now())  # type: ignore[arg-type]  # its own view
+        assert again.writes == (), "at rest there is nothing to write"
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(STEPS, max_size=14))
+def test_no_history_uninstalls_exceeds_its_slots_or_rolls_out_nothing(
+    steps: list[tuple[Any, ...]],
+) -> None:
+    history = History()
+    for step in steps:
+        history.do(step)
+        history.check()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(STEPS, max_size=10))
+def test_every_history_ends_well_once_everything_is_there_and_well(
+    steps: list[tuple[Any, ...]],
+) -> None:
+    history = History()
+    for step in steps:
+        history.do(step)
+    history.do(("placement", True))
+    history.do(("config", True))
+    history.do(("edit", "last"))
+    for _ in range(20):
+        history.rig.works_do(_with_works(history.rig)).later(timedelta(seconds=61))
+
+    assert history.rig.halted() == ("False", "Complete")
+    for cluster in CLUSTERS:
+        for _, desired, applied, _ in history.rig.carries(cluster):
+            assert desired == applied
+        assert history.rig.says(cluster, names.CONFIGURED)[0] == "True"
+
+
+@st.composite
+def changes(draw: st.DrawFn) -> Change:
+    """What a person could apply a file for."""
+    value = draw(st.sampled_from(["a", "b", "c"]))
+    own, has = Ref(MANAGED_CLUSTER_ADDON, f"{draw(which)}/{NAME}"), draw(st.booleans())
+    written = config(value=value)
+    shared = Ref(ADDON_DEPLOYMENT_CONFIG, "default/default")
+    ways: list[Change] = [
+        storing([written]),
+        storing([config("own", value)]),
+        storing([written, config("own", value)]),
+        lambda hub: _if_there(lambda: hub.delete(shared)),
+        lambda hub: _if_there(
+            lambda: hub.patch(own, {"spec": {"configs": [refer("own")] if has else None}})
+        ),
+    ]
+    return draw(st.sampled_from(ways))
+
+
+def _if_there(act: Callable[[], object]) -> None:
+    with contextlib.suppress(Gone):
+        act()
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.lists(STEPS, max_size=12), changes())
+def test_after_every_history_a_change_touches_whom_it_is_planned_to_touch(
+    steps: list[tuple[Any, ...]], change: Change
+) -> None:
+    history = History()
+    for step in steps:
+        history.do(step)
+    rig = history.rig
+    if not rig.hub.list(PLACEMENT).items:
+        rig.restart()  # whom a placement selected that is gone, only a running engine still knows
+    rig.take_touched()
+
+    found = forecast(rig.hub, change, rig.clock.now())
+    change(rig.hub)
+    rig.settle()
+
+    planned = {c for plan in found.workloads for c in plan.aside}
+    for plan in found.workloads:
+        planned |= {c for p in plan.placements for stage in p.stages for c in stage.at_once}
+    assert set(rig.take_touched()) == planned
+
+
+def _with_works(rig: Rig) -> list[str]:
+    return [o["metadata"]["namespace"] for o in rig.hub.list(MANIFEST_WORK).items]

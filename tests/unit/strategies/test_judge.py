@@ -1,0 +1,306 @@
+"""Where one cluster stands, and when time alone changes that: each rule at its instant."""
+
+from datetime import datetime, timedelta
+
+import pytest
+from freezegun import freeze_time
+
+from rollout.clock import SystemClock
+from rollout.model.placement import Group
+from rollout.strategies.base import Health, Phase, Standing, Timing, Verdict
+from rollout.strategies.judge import Judgement, judge, limit_of
+from rollout.strategies.step import decide
+from tests.support.fleets import (
+    DEADLINE,
+    FAILED,
+    GRACE,
+    MIN,
+    NEW,
+    OLD,
+    PROGRESSING,
+    SEC,
+    SILENT,
+    SOAK,
+    SUCCEEDED,
+    T0,
+    TIMING,
+    US,
+    rollout_in,
+    spec_of,
+    standing,
+)
+
+ENDLESS = Timing(SOAK, None, GRACE)
+LIMIT = T0 + DEADLINE
+
+# What is known | the rule's instant | (phase, until) before it | (phase, until) from it on.
+Moment = tuple[Phase, datetime | None, str]
+INSTANTS = [
+    pytest.param(
+        standing("a", SUCCEEDED, T0, T0 + MIN),
+        TIMING,
+        T0 + MIN + SOAK,
+        (Phase.SOAKING, T0 + MIN + SOAK, ""),
+        (Phase.SOAKED, None, ""),
+        id="soak: success must stand for minSuccessTime",
+    ),
+    pytest.param(
+        standing("a", SUCCEEDED, T0, LIMIT),
+        TIMING,
+        LIMIT + SOAK,
+        (Phase.SOAKING, LIMIT + SOAK, ""),
+        (Phase.SOAKED, None, ""),
+        id="soak: success at the very deadline has minSuccessTime more",
+    ),
+    pytest.param(
+        standing("a", SUCCEEDED, T0, LIMIT + US),
+        TIMING,
+        LIMIT + US + SOAK,
+        (Phase.FAILED, LIMIT + US + SOAK, "TimedOut"),
+        (Phase.SOAKED, None, ""),
+        id="late success: a failure until it has soaked",
+    ),
+    pytest.param(
+        standing("a", SUCCEEDED, T0, T0 + MIN, Verdict.FAILED, reason="Degraded"),
+        TIMING,
+        T0 + MIN + SOAK,
+        (Phase.FAILED, T0 + MIN + SOAK, "Degraded"),
+        (Phase.SOAKED, None, ""),
+        id="recovery: finally failed until it has soaked",
+    ),
+    pytest.param(
+        standing("a", PROGRESSING, T0, T0 + 9 * MIN),
+        TIMING,
+        LIMIT,
+        (Phase.PROGRESSING, LIMIT, ""),
+        (Phase.FAILED, None, "TimedOut"),
+        id="deadline: from the first attempt, whenever progress began",
+    ),
+    pytest.param(
+        standing("a", SILENT, T0),
+        TIMING,
+        LIMIT,
+        (Phase.PROGRESSING, LIMIT, ""),
+        (Phase.FAILED, None, "Unreachable"),
+        id="deadline: a cluster that never acknowledges times out like any other",
+    ),
+    pytest.param(
+        standing("a", FAILED, T0, T0 + MIN, reason="ApplyFailed"),
+        TIMING,
+        T0 + MIN + GRACE,
+        (Phase.PROGRESSING, T0 + MIN + GRACE, "ApplyFailed"),
+        (Phase.FAILING, LIMIT, "ApplyFailed"),
+        id="grace: then a failure counts, and may recover until the deadline",
+    ),
+    pytest.param(
+        standing("a", FAILED, T0, T0 + MIN),
+        TIMING,
+        LIMIT,
+        (Phase.FAILING, LIMIT, "Degraded"),
+        (Phase.FAILED, None, "Degraded"),
+        id="deadline: a failure that counts becomes final",
+    ),
+    pytest.param(
+        standing("a", FAILED, T0, LIMIT - GRACE / 2),
+        TIMING,
+        LIMIT,
+        (Phase.PROGRESSING, LIMIT, "Degraded"),
+        (Phase.FAILED, None, "Degraded"),
+        id="grace: it ends at the deadline where that is sooner",
+    ),
+    pytest.param(
+        standing("a", FAILED, T0, LIMIT - GRACE),
+        TIMING,
+        LIMIT,
+        (Phase.PROGRESSING, LIMIT, "Degraded"),
+        (Phase.FAILED, None, "Degraded"),
+        id="grace: it and the deadline at one instant",
+    ),
+    pytest.param(
+        standing("a", FAILED, T0, T0 + MIN),
+        ENDLESS,
+        T0 + MIN + GRACE,
+        (Phase.PROGRESSING, T0 + MIN + GRACE, "Degraded"),
+        (Phase.FAILED, None, "Degraded"),
+        id="grace: without a deadline a failure is final after it",
+    ),
+    pytest.param(
+        standing("a", SUCCEEDED, T0, T0 + MIN, revision=OLD),
+        TIMING,
+        T0 + MIN + SOAK,
+        (Phase.OUTDATED, T0 + MIN + SOAK, ""),
+        (Phase.WAITING, None, ""),
+        id="older revision: in flight until it has soaked there",
+    ),
+    pytest.param(
+        standing("a", PROGRESSING, T0, revision=OLD),
+        TIMING,
+        LIMIT,
+        (Phase.OUTDATED, LIMIT, ""),
+        (Phase.WAITING, None, ""),
+        id="older revision: in flight until it has timed out there",
+    ),
+    pytest.param(
+        standing("a", FAILED, T0, T0 + MIN, revision=OLD),
+        ENDLESS,
+        T0 + MIN + GRACE,
+        (Phase.OUTDATED, T0 + MIN + GRACE, "Degraded"),
+        (Phase.WAITING, None, ""),
+        id="older revision: in flight until its failure is final there",
+    ),
+]
+
+
+@pytest.mark.parametrize(("known", "timing", "instant", "before", "after"), INSTANTS)
+def test_a_rule_takes_effect_at_its_instant_and_not_a_microsecond_earlier(
+    known: Standing, timing: Timing, instant: datetime, before: Moment, after: Moment
+) -> None:
+    assert judge(known, NEW, timing, instant - US) == Judgement(*before)
+    assert judge(known, NEW, timing, instant) == Judgement(*after)
+    assert judge(known, NEW, timing, instant + US) == Judgement(*after)
+
+
+UNMOVED = [
+    (standing("a", SUCCEEDED, verdict=Verdict.SOAKED), TIMING, Phase.SOAKED, ""),
+    (standing("a", PROGRESSING, verdict=Verdict.SOAKED), TIMING, Phase.SOAKED, ""),
+    (standing("a", FAILED, verdict=Verdict.SOAKED), TIMING, Phase.SOAKED, ""),
+    (standing("a", SILENT, verdict=Verdict.SOAKED), TIMING, Phase.SOAKED, ""),
+    (standing("a", PROGRESSING, verdict=Verdict.FAILED, reason="X"), TIMING, Phase.FAILED, "X"),
+    (standing("a", SILENT, verdict=Verdict.FAILED, reason="X"), ENDLESS, Phase.FAILED, "X"),
+    (standing("a", FAILED, verdict=Verdict.FAILED, reason="X"), ENDLESS, Phase.FAILED, "X"),
+    (standing("a", SILENT), ENDLESS, Phase.PROGRESSING, ""),
+    (standing("a", PROGRESSING), ENDLESS, Phase.PROGRESSING, ""),
+    (standing("a", SUCCEEDED), Timing(), Phase.SOAKED, ""),
+    (standing("a", FAILED), Timing(grace=timedelta(0)), Phase.FAILED, "Degraded"),
+    (standing("a", SUCCEEDED, verdict=Verdict.SOAKED, revision=OLD), TIMING, Phase.WAITING, ""),
+    (standing("a", FAILED, verdict=Verdict.FAILED, revision=OLD), TIMING, Phase.WAITING, ""),
+    (standing("a", SILENT, revision=OLD), ENDLESS, Phase.OUTDATED, ""),
+]
+
+
+@pytest.mark.parametrize(("known", "timing", "phase", "reason"), UNMOVED)
+@pytest.mark.parametrize("age", [timedelta(0), MIN, timedelta(days=3650)])
+def test_what_time_does_not_move_stays_and_asks_for_no_second_look(
+    known: Standing, timing: Timing, phase: Phase, reason: str, age: timedelta
+) -> None:
+    assert judge(known, NEW, timing, T0 + age) == Judgement(phase, None, reason)
+
+
+def test_a_verdict_of_the_old_revision_does_not_ask_for_a_look_that_changes_nothing() -> None:
+    late = standing("a", SUCCEEDED, T0, LIMIT + MIN, Verdict.FAILED, revision=OLD)
+
+    assert judge(late, NEW, TIMING, LIMIT + 2 * MIN) == Judgement(Phase.WAITING)
+
+
+@pytest.mark.parametrize("flaps", [1, 2, 7])
+def test_flapping_restarts_the_soak_and_never_the_deadline(flaps: int) -> None:
+    seen_at = T0 + flaps * MIN
+    soaking = standing("a", SUCCEEDED, T0, seen_at)
+    broken = standing("a", PROGRESSING, T0, seen_at)
+
+    assert judge(soaking, NEW, TIMING, seen_at + SOAK - US).phase is Phase.SOAKING
+    assert judge(soaking, NEW, TIMING, seen_at + SOAK).phase is Phase.SOAKED
+    assert judge(broken, NEW, TIMING, LIMIT - US).phase is Phase.PROGRESSING
+    assert judge(broken, NEW, TIMING, LIMIT).phase is Phase.FAILED
+
+
+def test_a_success_that_breaks_after_the_deadline_has_timed_out() -> None:
+    in_time = standing("a", SUCCEEDED, T0, LIMIT - MIN)
+    broken = standing("a", PROGRESSING, T0, LIMIT + MIN)
+    again = standing("a", SUCCEEDED, T0, LIMIT + 2 * MIN)
+
+    assert judge(in_time, NEW, TIMING, LIMIT + MIN).phase is Phase.SOAKING
+    assert judge(broken, NEW, TIMING, LIMIT + MIN) == Judgement(Phase.FAILED, None, "TimedOut")
+    assert judge(again, NEW, TIMING, LIMIT + 2 * MIN).phase is Phase.FAILED
+
+
+# Row 20. Outages (from, to) in minutes after the touch | how far the deadline of 10 moves.
+@pytest.mark.parametrize(
+    ("outages", "minutes"),
+    [
+        pytest.param([(2, 5)], 3, id="inside"),
+        pytest.param([(-5, -1)], 0, id="over before the touch"),
+        pytest.param([(-5, 0)], 0, id="over at the touch"),
+        pytest.param([(-5, 4)], 4, id="only what lies after the touch"),
+        pytest.param([(10, 30)], 0, id="begins at the deadline"),
+        pytest.param([(9, 30)], 21, id="begins just before it"),
+        pytest.param([(11, 30)], 0, id="begins after it"),
+        pytest.param([(1, 2), (3, 5)], 3, id="two"),
+        pytest.param([(1, 4), (12, 14)], 5, id="the second lies in what the first added"),
+        pytest.param([(1, 4), (13, 14)], 3, id="the second begins at the moved deadline"),
+        pytest.param([(3, 3)], 0, id="of no length"),
+    ],
+)
+def test_deadlines_do_not_run_while_the_hub_is_out_of_touch(
+    outages: list[tuple[int, int]], minutes: int
+) -> None:
+    spans = tuple((T0 + a * MIN, T0 + b * MIN) for a, b in outages)
+    timing = Timing(SOAK, DEADLINE, GRACE, spans)
+    limit = LIMIT + minutes * MIN
+    silent = standing("a", SILENT, T0)
+
+    assert limit_of(T0, timing) == limit
+    assert judge(silent, NEW, timing, limit - US) == Judgement(Phase.PROGRESSING, limit)
+    assert judge(silent, NEW, timing, limit) == Judgement(Phase.FAILED, None, "Unreachable")
+
+
+def test_a_soak_stands_still_while_the_hub_is_out_of_touch_and_a_grace_runs_on() -> None:
+    timing = Timing(SOAK, None, GRACE, ((T0 + SEC, T0 + SEC + DEADLINE),))
+    end = T0 + SOAK + DEADLINE
+
+    assert judge(standing("a", SUCCEEDED), NEW, timing, end - US) == (Phase.SOAKING, end, "")
+    assert judge(standing("a", SUCCEEDED), NEW, timing, end).phase is Phase.SOAKED
+    assert judge(standing("a", FAILED), NEW, timing, T0 + GRACE).phase is Phase.FAILED
+
+
+@pytest.mark.parametrize("revision", [NEW, OLD])
+@pytest.mark.parametrize("verdict", [None, *Verdict])
+@pytest.mark.parametrize("health", list(Health))
+@pytest.mark.parametrize("timing", [TIMING, ENDLESS, Timing(), Timing(deadline=SEC)])
+def test_until_is_the_next_instant_at_which_anything_changes(
+    health: Health, verdict: Verdict | None, revision: str, timing: Timing
+) -> None:
+    for since in (T0, T0 + 3 * MIN, LIMIT, LIMIT + SEC):
+        known = standing("a", health, T0, since, verdict, revision)
+        now = since
+        for _ in range(6):
+            judged = judge(known, NEW, timing, now)
+            probe = judged.until or now + timedelta(days=365)
+
+            assert probe > now
+            assert judge(known, NEW, timing, probe - US) == judged
+            if judged.until is None:
+                break
+            assert judge(known, NEW, timing, probe) != judged
+            now = probe
+
+
+def test_a_user_of_the_library_sees_a_soak_end_on_the_frozen_clock() -> None:
+    with freeze_time(T0) as frozen:
+        clock = SystemClock()
+        seen = standing("a", SUCCEEDED, clock.now())
+        groups = [Group(0, "", ("a", "b"))]
+        rollout = rollout_in(spec_of(limit=1), groups, [seen])
+
+        assert decide(rollout, clock.now()).recheck_at == T0 + SOAK
+        frozen.move_to(T0 + SOAK - US)
+        assert decide(rollout, clock.now()).touch == ()
+        frozen.tick(US)
+        assert decide(rollout, clock.now()).touch == ("b",)
+        frozen.tick(US)
+        assert decide(rollout, clock.now()).touch == ("b",)
+
+
+def test_a_user_of_the_library_sees_a_deadline_pass_on_the_frozen_clock() -> None:
+    with freeze_time(T0) as frozen:
+        clock = SystemClock()
+        rollout = rollout_in(
+            spec_of(limit=1, budget=1), [Group(0, "", ("a", "b"))], [standing("a", touched=T0)]
+        )
+        frozen.move_to(LIMIT - US)
+        assert decide(rollout, clock.now()).count(Phase.PROGRESSING) == 1
+        assert decide(rollout, clock.now()).touch == ()
+        frozen.tick(US)
+        step = decide(rollout, clock.now())
+        assert [(s.cluster, s.reason) for s in step.settled] == [("a", "Unreachable")]
+        assert (step.touch, step.halt) == (("b",), None)

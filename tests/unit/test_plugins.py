@@ -1,0 +1,132 @@
+from importlib import import_module
+from importlib.metadata import EntryPoint
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from rollout.errors import PluginError
+from rollout.placement.filters import Predicates, TaintToleration
+from rollout.placement.framework import Cycle, Rejection
+from rollout.placement.prioritizers import (
+    AddOnScore,
+    Balance,
+    PreferNoSelect,
+    ResourceAllocatable,
+    Steady,
+)
+from rollout.plugins import FILTERS, PRIORITIZERS, plugins
+from rollout.testing import NOW, check_filter, check_prioritizer
+
+EXAMPLE = Path(__file__).parents[2] / "examples/custom-prioritizer"
+
+
+def entry(name: str, target: str, group: str = PRIORITIZERS) -> EntryPoint:
+    return EntryPoint(name, target, group)
+
+
+def test_an_offered_prioritizer_is_loaded_when_it_is_first_needed() -> None:
+    found = plugins(
+        prioritizer_entries=[entry("example.com/S", "rollout.placement.prioritizers:Steady")]
+    )
+    missing = plugins(prioritizer_entries=[entry("example.com/X", "no.such.module:X")])
+
+    assert found.prioritizers["example.com/S"]() == Steady()
+    assert found.prioritizers["example.com/S"]() is found.prioritizers["example.com/S"]()
+    with pytest.raises(PluginError, match=r"load plugin example\.com/X"):
+        missing.prioritizers["example.com/X"]()
+
+
+def test_a_name_offered_twice_names_both_offers() -> None:
+    twice = [entry("example.com/S", "a:A"), entry("example.com/S", "b:B")]
+
+    with pytest.raises(PluginError, match="offered by a:A and by b:B"):
+        plugins(prioritizer_entries=twice)
+
+
+def test_the_name_of_a_built_in_is_taken() -> None:
+    with pytest.raises(PluginError, match="has the name of a built-in"):
+        plugins(prioritizer_entries=[entry("Steady", "a:A")])
+
+
+def test_filters_run_after_the_built_in_ones_and_unknown_ones_are_an_error() -> None:
+    offered = [entry("Again", "rollout.placement.filters:TaintToleration", FILTERS)]
+
+    assert len(plugins(["Again"], filter_entries=offered).filters) == 3
+    assert len(plugins(filter_entries=offered).filters) == 2
+    with pytest.raises(PluginError, match="filters Nope are not installed; there are: Again"):
+        plugins(["Nope"], filter_entries=offered)
+
+
+@pytest.mark.parametrize(
+    "plugin",
+    [
+        Balance(),
+        Steady(),
+        ResourceAllocatable("cpu", "cpu"),
+        AddOnScore("usage", "cpu"),
+        PreferNoSelect(),
+    ],
+    ids=lambda p: p.name,
+)
+def test_the_built_in_prioritizers_keep_the_contract(plugin: Balance) -> None:
+    check_prioritizer(plugin)
+
+
+@pytest.mark.parametrize("plugin", [Predicates(), TaintToleration()], ids=lambda p: p.name)
+def test_the_built_in_filters_keep_the_contract(plugin: Predicates) -> None:
+    check_filter(plugin)
+
+
+def test_the_example_keeps_the_contract(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(EXAMPLE / "src"))  # the package is not installed here
+
+    check_prioritizer(import_module("fleet_rarity").Rarity())
+
+
+def bad(name: str = "Bad", **methods: object) -> SimpleNamespace:
+    return SimpleNamespace(name=name, **methods)
+
+
+class Counting:
+    name = "Counting"
+
+    def __init__(self) -> None:
+        self.calls = 0
+
+    def score(self, cycle: Cycle, feasible: object) -> dict[str, int]:
+        self.calls += 1
+        return {c.name: self.calls for c in feasible}  # type: ignore[attr-defined]  # clusters
+
+
+@pytest.mark.parametrize(
+    ("plugin", "words"),
+    [
+        (bad(score=lambda c, f: {"nobody": 1}), "not feasible"),
+        (bad(score=lambda c, f: {x.name: 101 for x in f}), "101"),
+        (bad(score=lambda c, f: {x.name: 0.5 for x in f}), "0.5"),
+        (bad(score=lambda c, f: {x.name: i for i, x in enumerate(f)}), "order"),
+        (Counting(), "asked again"),
+        (bad("", score=lambda c, f: {}), "has a name"),
+    ],
+)
+def test_the_kit_catches_a_prioritizer_that_breaks_its_contract(plugin: Steady, words: str) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_prioritizer(plugin)
+
+
+@pytest.mark.parametrize(
+    ("plugin", "words"),
+    [
+        (bad(admit=lambda c, x: True), "answered True"),
+        (bad(admit=lambda c, x: Rejection("Other", "r")), "rejects as Other"),
+        (bad(admit=lambda c, x: Rejection("Bad", "")), "without a reason"),
+        (bad(admit=lambda c, x: Rejection("Bad", "r", NOW)), "has passed"),
+        (bad("a,b", admit=lambda c, x: None), "commas"),
+    ],
+)
+def test_the_kit_catches_a_filter_that_breaks_its_contract(
+    plugin: TaintToleration, words: str
+) -> None:
+    with pytest.raises(AssertionError, match=words):
+        check_filter(plugin)
