@@ -1,7 +1,7 @@
-"""Which filters and prioritizers are there? Built-ins, and what installed packages add.
+"""Which filters, prioritizers and gates are there? Built-ins, and what installed packages add.
 
-A package offers a plugin through an entry point in group ``rollout.filters`` or
-``rollout.prioritizers``; the target is a factory without required arguments. A name that is offered
+A package offers a plugin through an entry point in group ``rollout.filters``, ``rollout.prioritizers``
+or ``rollout.gates``; the target is a factory without required arguments. A name that is offered
 twice is an error that names both offers. Nothing is loaded before it is asked for.
 """
 
@@ -14,9 +14,11 @@ from rollout.errors import PluginError
 from rollout.placement.framework import Filter, Prioritizer
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
 from rollout.placement.weights import BUILTINS, Factory
+from rollout.strategies.gates import GATES, Gate
 
 FILTERS = "rollout.filters"
 PRIORITIZERS = "rollout.prioritizers"
+GATE_KINDS = "rollout.gates"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,23 @@ def plugins(
         raise PluginError(f"filters {', '.join(unknown)} are not installed; there are: {known}")
     extra: tuple[Filter, ...] = tuple(offered[name].load() for name in filters)
     return Plugins((*DEFAULT_FILTERS, *extra), _prioritizers(prioritizer_entries))
+
+
+def gates(entries: Iterable[EntryPoint] | None = None) -> Mapping[str, Gate]:
+    """Every kind of gate, by the word that stands after ``=`` in the annotation. A gate of a plugin is
+    loaded here, so that a rollout never waits for an import.
+
+    Args:
+        entries: instead of what is installed.
+
+    Raises: PluginError for a name offered twice, one of a built-in, or one that cannot be loaded.
+    """
+    found: dict[str, Gate] = dict(GATES)
+    for name, offer in offers(GATE_KINDS, entries).items():
+        if name in GATES:
+            raise PluginError(f"gate {name} of {offer.origin} has the name of a built-in")
+        found[name] = offer.load()
+    return found
 
 
 def _prioritizers(entries: Iterable[EntryPoint] | None) -> Mapping[str, Factory]:

@@ -1,6 +1,6 @@
 """Does a plugin keep its contract? For the tests of people who write plugins.
 
-Call `check_filter` or `check_prioritizer` in a test; it raises AssertionError with the first promise
+Call `check_filter`, `check_prioritizer` or `check_gate` in a test; it raises AssertionError with the first promise
 that is broken: bounds, independence of order, no dependence on anything but the input, and answers
 for no, one and many clusters.
 """
@@ -8,8 +8,11 @@ for no, one and many clusters.
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
+from rollout.model.approvals import parse_gate
 from rollout.model.cluster import Cluster, Taint
-from rollout.model.placement import Placement
+from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.model.placement import Group, Placement
+from rollout.model.waits import Scope, Wait
 from rollout.placement.framework import (
     MAX_SCORE,
     MIN_SCORE,
@@ -22,6 +25,8 @@ from rollout.placement.framework import (
 )
 from rollout.placement.index import Pool
 from rollout.placement.scheduler import admit_one_by_one, score_one_by_one
+from rollout.strategies.base import Stage
+from rollout.strategies.gates import AtGate, Gate
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
@@ -103,3 +108,39 @@ def check_filter(
         pool = Pool.of(some)
         plain = admit_one_by_one(plugin, given, pool)
         assert plugin.admit_all(given, pool).bits == plain.bits, f"{plugin.name}.admit_all differs"
+
+
+def sample_crossing(gate: str = "before:rest=mine") -> AtGate:
+    """A rollout that stands at this gate, written as in the annotation."""
+    found = parse_gate(gate)
+    assert found is not None, f"{gate!r} is no gate: write before:GROUP=KIND/ARGUMENT"
+    stage = Stage("rest", "the rest", (Group(0, "", ("cluster-00", "cluster-01")),))
+    return AtGate(
+        workload=Ref(REPLICA_SET, "default/sample"),
+        placement="sample",
+        revision="0123456789abcdef",
+        stage=stage,
+        gate=found,
+    )
+
+
+def check_gate(plugin: Gate, crossings: Sequence[AtGate] | None = None) -> None:
+    """Raise AssertionError unless the gate keeps every promise: it waits with a reason that concerns a
+    stage and a message, until an instant to come or for an event, and answers the same when asked again
+    or in another order.
+
+    Args:
+        crossings: where it is asked; `sample_crossing` makes one.
+    """
+    asked = [sample_crossing()] if crossings is None else list(crossings)
+    questions = [(at, NOW + timedelta(minutes=n)) for at in asked for n in (0, 1, 60, 1440)]
+    answers = [plugin.check(at, now) for at, now in questions]
+    for (at, now), wait in zip(questions, answers, strict=True):
+        if wait is not None:
+            assert isinstance(wait, Wait), f"gate {at.gate} answered {wait!r}"
+            assert wait.reason.scope is Scope.STAGE, f"gate {at.gate} waits for {wait.reason}"
+            assert wait.message, f"gate {at.gate} is shut without a message"
+            late = wait.until is None or wait.until > now
+            assert late, f"gate {at.gate} is shut until an instant that has passed"
+    again = [plugin.check(at, now) for at, now in reversed(questions)][::-1]
+    assert answers == again, "the gate answers differently when asked again"

@@ -38,6 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "sim": {
         *CORE,
         "clock",
+        "plugins",
         "planning",
         "fleet",
         "hub",
@@ -49,6 +50,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {
         *CORE,
         "clock",
+        "plugins",
         "placement",
         "strategies",
         "planning",

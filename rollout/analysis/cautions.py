@@ -10,7 +10,8 @@ from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
 from rollout.model import names
 from rollout.model.intents import RollbackMode
-from rollout.strategies.base import Hold, Phase, StageReport, Verdict
+from rollout.model.waits import Wait
+from rollout.strategies.base import Phase, StageReport, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class Caution:
         return f"{self.subject}: {self.message}; {self.remedy}"
 
 
-def hold_of(sight: Sight, workload: Standing, share: Share) -> Hold | None:
+def hold_of(sight: Sight, workload: Standing, share: Share) -> Wait | None:
     """Why nothing of a share is touched. What keeps a Placement from being decided is said at once:
     where it is not stored yet, nobody could look at its conditions.
     """
@@ -39,7 +40,7 @@ def hold_of(sight: Sight, workload: Standing, share: Share) -> Hold | None:
     if amiss is None or amiss.status != "True":
         return hold
     first, _, _ = amiss.message.partition("\n")
-    return Hold(hold.reason, f"placement {key} cannot be decided: {first}")
+    return Wait(hold.reason, f"placement {key} cannot be decided: {first}")
 
 
 def cautions(sight: Sight, workload: Standing) -> list[Caution]:
@@ -64,7 +65,7 @@ def cautions(sight: Sight, workload: Standing) -> list[Caution]:
     return found
 
 
-def _until(hold: Hold) -> str:
+def _until(hold: Wait) -> str:
     return f"{hold.reason} holds it until {remedy(hold.reason, hold.message)}"
 
 

@@ -23,9 +23,10 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.states import profile_of
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import KEY_BYTES, Masks
+from rollout.model.waits import Wait
 from rollout.placement.grouping import Profile
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch
-from rollout.strategies.base import Hold, Phase, Stage, StageReport
+from rollout.strategies.base import Phase, Stage, StageReport
 from rollout.strategies.gates import gate_key
 
 Warn = Callable[[Iterable[Obj]], Sequence[Caution]]
@@ -64,7 +65,7 @@ class PlacementPlan:
     placement: str
     strategy: str
     selected: int
-    hold: Hold | None
+    hold: Wait | None
     stages: tuple[StagePlan, ...]
 
 
@@ -304,7 +305,7 @@ def _stage(
         report.members - len(due),
         tuple(cluster for cluster in live.last.touch if cluster in members & first),
         report.passed,
-        report.blocked,
+        report.blocked or "",
         _gates(workload, live, stage),
     )
 
@@ -325,7 +326,7 @@ def _removal(sight: Sight, workload: Standing) -> RemovalPlan:
     return RemovalPlan(clusters, removed, held)
 
 
-def _held(workload: Standing, brake: Hold | None) -> str:
+def _held(workload: Standing, brake: Wait | None) -> str:
     """Why clusters that are selected no more keep the workload for now."""
     if brake is not None:
         return f"{brake.reason}: {brake.message}"

@@ -21,6 +21,7 @@ from rollout.model.kinds import (
 )
 from rollout.placement.grouping import Profile
 from rollout.planning.policy import Policy
+from rollout.plugins import gates
 from rollout.runtime.planners import trackers
 
 _AT_NO_TIME = datetime.min.replace(tzinfo=UTC)
@@ -46,7 +47,7 @@ class Readable(Lists, Kept, Protocol):
 
 def tracking(profile: Profile = "strict") -> Fleet:
     """A fleet that knows nothing yet and keeps track of workloads of every kind."""
-    return Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True))
+    return Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates())
 
 
 def read(hub: Lists, fleet: Fleet, now: datetime) -> None:

@@ -217,7 +217,7 @@ def _began(live: LiveRollout, stage: Stage | None) -> datetime | None:
 
 def _stage_wait(live: LiveRollout, report: StageReport) -> Wait | None:
     """What a stage waits for: a block, else its clusters in flight; None where it is done."""
-    if report.blocked:
+    if report.blocked is not None:
         return block_wait(live, report)
     if report.in_flight:
         due = live.next_due()

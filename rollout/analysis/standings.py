@@ -1,57 +1,19 @@
 """How does a workload stand, as its stored status says? One condition for a workload of any kind."""
 
 from collections.abc import Iterator
-from enum import IntEnum
 
 from rollout.model.conditions import Condition, read_condition, read_conditions
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
 from rollout.model.names import ADDON_LIFECYCLE, PROGRESSING, READY, ROLLOUT_HALTED
+from rollout.model.waits import Grade, Reason, reason_of
 
-DONE = frozenset(
-    {"Complete", "CompleteWithFailures", "RolledOut", "RolledOutWithFailures", "Manual"}
-)
-FAILED_REASONS = frozenset(
-    {"MaxFailuresExceeded", "Misconfigured", "Deleting", "RolledBack", "RollbackHalted"}
-)
-PERSON_REASONS = frozenset(
-    {
-        "Paused",
-        "Frozen",
-        "Aborted",
-        "Rejected",
-        "Undone",
-        "ApprovalNeeded",
-        "UnknownApprovalGroup",
-        "UnknownDecisionGroup",
-        "MandatoryGroupEmpty",
-        "MandatoryGroupEmptied",
-        "ConcurrencyZero",
-        "RemovalBrake",
-        "RecordRejected",
-        "NoTargets",
-        "PlacementNotFound",
-        "ConfigNotFound",
-        "NotManaged",
-    }
-)
-"""Reasons for standing still that only a person can end. Any other may end by itself."""
-
-
-class Grade(IntEnum):
-    """How a workload, or a part of it, stands; the worst first."""
-
-    FAILED = 0
-    PERSON = 1
-    WAITING = 2
-    TOLERATED = 3
-    DONE = 4
+DONE: frozenset[str] = frozenset(reason for reason in Reason if reason.is_done)
 
 
 def stopped(reason: str) -> Grade:
     """The grade of something that stands still for this reason."""
-    if reason in FAILED_REASONS:
-        return Grade.FAILED
-    return Grade.PERSON if reason in PERSON_REASONS else Grade.WAITING
+    known = reason_of(reason)
+    return known.grade if known is not None else Grade.WAITING
 
 
 def standing_of(obj: Obj) -> Condition:

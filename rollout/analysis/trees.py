@@ -16,6 +16,7 @@ from rollout.analysis.waits import Wait, cluster_wait
 from rollout.fleet.live import LiveRollout
 from rollout.model.kinds import Ref
 from rollout.model.placement import Group
+from rollout.model.waits import Reason
 from rollout.strategies.base import Phase, Stage, StageReport
 
 MOST_CLUSTERS = 10
@@ -187,7 +188,7 @@ def _named(
     """The phases whose clusters are named; who waits for an earlier stage is not next."""
     if most is None:
         return [phase for phase in (*_INTEREST, Phase.SOAKED, Phase.SKIPPED) if phase in by_phase]
-    is_open = not report.passed and report.blocked in ("", "SlotsFull")
+    is_open = not report.passed and report.blocked in (None, Reason.SLOTS_FULL)
     return [p for p in _INTEREST if p in by_phase and (is_open or p is not Phase.WAITING)]
 
 

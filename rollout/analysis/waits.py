@@ -4,13 +4,13 @@ Every reason is the engine's own: phases are those of `judge`, blocks those of a
 a sentence that says what ends them, and the instant where time alone does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.fleet.live import LiveRollout
-from rollout.model import names
 from rollout.model.approvals import Approval
+from rollout.model.waits import reason_of
 from rollout.strategies.base import Phase, StageReport, Standing
 from rollout.strategies.judge import Judgement
 
@@ -29,53 +29,10 @@ class Wait:
     until: datetime | None = None
 
 
-_REMEDIES: Mapping[str, str] = {
-    "Paused": f'somebody resumes it: `rollout resume`, or annotation {names.PAUSED}: "false"',
-    "Frozen": "the freeze ends, by itself or with `rollout unfreeze` (its Freeze is deleted)",
-    "Aborted": "another revision is rolled out, or somebody retries: `rollout retry`, or annotation "
-    f"{names.ABORT} is removed",
-    "Rejected": "another revision is rolled out, or the Approval that rejects this one is deleted: "
-    "`rollout delete approval`",
-    "Undone": "another revision is rolled out, or somebody retries: `rollout retry`, or annotation "
-    f"{names.UNDO} is removed",
-    "RollingBack": "all clusters are back; then a fix is rolled out, or somebody retries: "
-    f"`rollout retry` (annotation {names.RETRY})",
-    "RolledBack": "a fix is rolled out, or somebody retries: `rollout retry` (annotation "
-    f"{names.RETRY})",
-    "RollbackHalted": "a fix is rolled out, failed clusters are skipped (`rollout skip`, annotation "
-    f"{names.SKIP}), or annotation {names.ROLLBACK_FAILURES} is raised (or "
-    f"{names.ROLLBACK_CONCURRENCY}, where it is zero)",
-    "ApprovalNeeded": "somebody approves it: `rollout approve` (an Approval); or the gate is taken "
-    f"out of annotation {names.GATES}",
-    "UnknownApprovalGroup": f"annotation {names.GATES} names a group that is a stage of its own",
-    "Held": f"somebody releases it: `rollout release`, or annotation {names.HOLD} no longer names it",
-    "MaxFailuresExceeded": "a fix is rolled out, maxFailures is raised, or failed clusters are "
-    f"skipped (`rollout skip`, annotation {names.SKIP}) or tried again (`rollout retry`)",
-    "Misconfigured": "the fields named are corrected",
-    "UnknownDecisionGroup": "mandatoryDecisionGroups names a group that the Placement has",
-    "MandatoryGroupEmpty": "clusters are selected for the group, it is no longer mandatory, or "
-    f"annotation {names.ALLOW_EMPTY_GROUPS} names it",
-    "DecisionsUnsettled": "the placement's decisions have not changed for the quiet period",
-    "MandatoryGroupEmptied": "clusters are selected for the group, or it is no longer mandatory",
-    "ConcurrencyZero": "maxConcurrency is raised above zero",
-    "NoTargets": "the Placement selects a cluster",
-    "ConfigNotFound": "the configuration object is created, or another one is referred to",
-    "NotManaged": f"the add-on's annotation {names.ADDON_LIFECYCLE} hands it back: addon-manager",
-    "PlacementNotFound": "the Placement is created, or the placementRef corrected",
-    "TornDecisions": "whoever writes the PlacementDecisions has written all of them",
-    "NotDecided": "the Placement has been decided",
-    "RecordRejected": "the server accepts what it refuses: see to the quota, the permissions or the "
-    "policy that the message names",
-    "Deleting": "the agents named have deleted what they applied; where a cluster is gone for good, "
-    "delete its ManagedCluster, or take the finalizer off its work",
-    "RemovalBrake": f"somebody releases the removals: annotation {names.RELEASE_REMOVALS}, an "
-    "instant in the future; or the clusters are selected again",
-}
-
-
 def remedy(reason: str, message: str = "") -> str:
     """What would end a hold of this reason; where we know of none, what the hold itself says."""
-    return _REMEDIES.get(reason) or message or "its cause is gone; see the message"
+    known = reason_of(reason)
+    return (known.remedy if known else "") or message or "its cause is gone; see the message"
 
 
 def unless_deleted(reason: str, message: str, refused: Sequence[Approval]) -> str:
@@ -173,7 +130,7 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
         case "FailureTolerance":
             ends = "clusters in flight succeed: one more failure could exceed the budget"
             return Wait(stage.blocked, since, ends, _soonest(live))
-        case "":
+        case None:
             return Wait("Due", since, "the engine writes to the next clusters")
         case blocked:
             stopped = stopped or live.last.gate

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
 
-from rollout.analysis.standings import Grade, addon_standing, stopped
+from rollout.analysis.standings import addon_standing, stopped
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
 from rollout.model.names import PROGRESSING, READY
+from rollout.model.waits import Grade
 
 GRACE = timedelta(seconds=3)
 """Longer than an engine takes to hear of an annotation and to say what came of it: for so long an end

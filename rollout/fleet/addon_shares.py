@@ -7,8 +7,8 @@ from rollout.fleet.live import LiveRollout
 from rollout.fleet.selections import Reading
 from rollout.model.addon import Configs, InstallPlacement, Resource
 from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK
+from rollout.model.waits import Reason, Wait
 from rollout.planning.addons_configs import content_of
-from rollout.strategies.base import Hold
 
 
 @dataclass(slots=True)
@@ -22,7 +22,7 @@ class Share:
     placement: InstallPlacement
     live: LiveRollout
     reading: Reading
-    hold: Hold | None
+    hold: Wait | None
     configs: Configs
     total: int
     is_missing: bool
@@ -65,7 +65,7 @@ NO_CONFIGURATIONS = frozenset(
 """Groups whose objects are no configurations: the fleet follows them for other ends, in part only."""
 
 
-def hold_of(configs: Configs, missed: Mapping[Resource, str], *, as_ocm: bool) -> Hold | None:
+def hold_of(configs: Configs, missed: Mapping[Resource, str], *, as_ocm: bool) -> Wait | None:
     """Why these configurations cannot be rolled out; None where all of them are there.
 
     Args:
@@ -82,5 +82,5 @@ def hold_of(configs: Configs, missed: Mapping[Resource, str], *, as_ocm: bool) -
             continue
         else:
             message = f"{ref} does not exist, or has not been read yet; create it to go on"
-        return Hold("ConfigNotFound", message)
+        return Wait(Reason.CONFIG_NOT_FOUND, message)
     return None

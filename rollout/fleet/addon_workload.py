@@ -29,6 +29,7 @@ from rollout.model.addon import (
 )
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, Ref
 from rollout.model.replicaset import RolloutSpec
+from rollout.model.waits import Reason, Wait
 from rollout.planning.addons_configs import (
     AddOnWork,
     Known,
@@ -39,7 +40,7 @@ from rollout.planning.addons_configs import (
     read_health,
 )
 from rollout.planning.addons_views import Told
-from rollout.strategies.base import Hold, Strategy
+from rollout.strategies.base import Strategy
 from rollout.strategies.stages import soak_of
 
 _NO_WORKS: dict[str, AddOnWork] = {}
@@ -356,7 +357,9 @@ class AddOnWorkload(Membership[Share]):
         strategy = around.strategy(spec.type) if spec is not None else None
         if spec is None or strategy is None:
             words = "; ".join(map(str, placement.problems)) or "its rollout strategy is not known"
-            share.hold = share.hold or Hold("Misconfigured", f"placement {placement.key}: {words}")
+            share.hold = share.hold or Wait(
+                Reason.MISCONFIGURED, f"placement {placement.key}: {words}"
+            )
         if spec is None or strategy is None or share.is_missing:
             live.reselect(share.reading.selection, is_known, is_available, now)
         else:
@@ -379,20 +382,21 @@ class AddOnWorkload(Membership[Share]):
             spec = replace(spec, concurrency=placement.group_size)  # row 4
         settle = around.policy.settle if self._is_gated else timedelta(0)
         return Terms(
-            content_of(share.configs),
-            spec,
-            strategy,
-            share.reading.selection,
-            soak_of(spec, settle),
-            around.policy.failure_grace,
-            around.outages(),
-            addon.intents,
-            around.approvals(self.ref, share.placement.namespace),
-            False,
-            share.placement.raw if self.is_ocm else None,
-            share.reading.hold is None,
-            around.blind_since(),
-            share.reading.unsettled(spec),
+            revision=content_of(share.configs),
+            spec=spec,
+            strategy=strategy,
+            selection=share.reading.selection,
+            soak=soak_of(spec, settle),
+            grace=around.policy.failure_grace,
+            outages=around.outages(),
+            intents=addon.intents,
+            approvals=around.approvals(self.ref, share.placement.namespace),
+            keeps_templates=False,
+            as_ocm=share.placement.raw if self.is_ocm else None,
+            is_known=share.reading.hold is None,
+            blind_since=around.blind_since(),
+            unsettled=share.reading.unsettled(spec),
+            gates=around.gates,
         )
 
 

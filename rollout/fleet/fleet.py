@@ -50,6 +50,7 @@ from rollout.planning.policy import DEFAULT, Policy
 from rollout.planning.record import belongs_to
 from rollout.planning.revisions import Revision
 from rollout.strategies.base import Strategy
+from rollout.strategies.gates import GATES, Gate
 from rollout.strategies.stages import BUILT_IN
 
 
@@ -61,6 +62,7 @@ class Fleet:
         policy: Policy = DEFAULT,
         strategies: Mapping[str, Strategy] = BUILT_IN,
         *,
+        gates: Mapping[str, Gate] = GATES,
         watches_health: bool = False,
         has_filter_plugins: bool = False,
         trackers: Sequence[Callable[["Fleet"], Tracker]] = (),
@@ -74,6 +76,7 @@ class Fleet:
         self._outages = Outages()
         self._presence = Presence(self.clusters, self._outages)
         self._strategies = strategies
+        self.gates = gates
         self._versions = Versions()
         self._replicasets = ReplicaSets(policy.profile)
         self._records = Records(policy.namespace)

@@ -13,24 +13,23 @@ from rollout.fleet.observations import reported_of
 from rollout.fleet.standings import Standings
 from rollout.fleet.terms import (
     Terms,
-    misplaced_gate,
+    gates_of,
     not_heard_in,
     places_in,
     relevant_outages,
     reselected,
     rollout_on,
-    shut_gates,
     timing_of,
     until_expiry,
 )
 from rollout.fleet.unbrought import NOT_BROUGHT
 from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
+from rollout.model.waits import Wait
 from rollout.planning.holds import barred, going_back, limits_of, revision_hold, why_back
 from rollout.planning.record import Basis, Record, Rollback
 from rollout.strategies.base import (
     Checkpoint,
-    Hold,
     Phase,
     Rollout,
     Selection,
@@ -186,7 +185,7 @@ class LiveRollout(Standings):
 
     # -- decisions -----------------------------------------------------------------------------
 
-    def step(self, hold: Hold | None, now: datetime, kept: Container[str] = ()) -> Step:
+    def step(self, hold: Wait | None, now: datetime, kept: Container[str] = ()) -> Step:
         """Decide, and take the verdicts, stages and gates of the answer into the record.
 
         ``kept`` are the revisions that can be given back. Asked again at once, it touches the same.
@@ -222,7 +221,7 @@ class LiveRollout(Standings):
         dues = ((each.until, c) for c, each in self._by_ocm.items() if each.until is not None)
         return min(dues, default=None)
 
-    def _strict(self, hold: Hold | None, now: datetime) -> Step:
+    def _strict(self, hold: Wait | None, now: datetime) -> Step:
         self.ledger.admit(self.head.passed, hold, self._checkpoints(now))
         step = self.ledger.step(now)
         if self.witness is not None:
@@ -239,10 +238,10 @@ class LiveRollout(Standings):
     def _checkpoints(self, now: datetime) -> tuple[Checkpoint, ...]:
         if self._terms is None:
             return ()
-        rollout, opened = self.ledger.rollout, self.head.opened
-        return shut_gates(self._terms, self.placement, rollout, opened, now)
+        gates = gates_of(self._terms, self.workload, self.placement)
+        return gates.checkpoints(self.ledger.rollout.staging, self.head.opened, now)
 
-    def _revision_hold(self, kept: Container[str], now: datetime) -> Hold | None:
+    def _revision_hold(self, kept: Container[str], now: datetime) -> Wait | None:
         """Why the present revision goes no further; sets `retreat` while it is taken back."""
         self.retreat = None
         terms, back, rollout = self._terms, self.head.rollback, self.ledger.rollout
@@ -251,7 +250,8 @@ class LiveRollout(Standings):
         if back is None:
             asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
             asked = asked or barred(self.revision, self.barred_in)
-            return asked or misplaced_gate(terms, self.placement, rollout.staging)
+            gates = gates_of(terms, self.workload, self.placement)
+            return asked or gates.misplaced(rollout.staging, terms.selection)
         targets = self.soaked.targets(rollout.standings, self.revision, back.to, kept)
         limits = limits_of(terms.intents)
         found = retreat(rollout, targets, back.began, limits, now)
@@ -263,7 +263,7 @@ class LiveRollout(Standings):
             )
         return going_back(back, found, terms.approvals, now)
 
-    def _begin_rollback(self, held: Hold | None, now: datetime) -> bool:
+    def _begin_rollback(self, held: Wait | None, now: datetime) -> bool:
         """Begin to take the present revision back, where it is time to; whether that was so."""
         terms = self._terms
         if terms is None or not terms.keeps_templates or self.head.rollback is not None:
@@ -294,7 +294,7 @@ class LiveRollout(Standings):
         back = self.head.rollback if still else None
         self.book.set_head(replace(self.head, retried=terms.intents.retry, rollback=back))
 
-    def _as_ocm(self, strategy: Obj, hold: Hold | None, now: datetime) -> Step:
+    def _as_ocm(self, strategy: Obj, hold: Wait | None, now: datetime) -> Step:
         """OCM's answer follows from the works alone; the record only keeps who was touched."""
         assert self._terms is not None
         reported = reported_of(self.observations, self.revision)

@@ -18,9 +18,11 @@ from rollout.fleet.witness import Witness
 from rollout.model.approvals import Approval
 from rollout.model.kinds import Ref
 from rollout.model.placement import Decision, Placement
+from rollout.model.waits import Wait
 from rollout.planning.policy import Policy
 from rollout.planning.record import Basis
-from rollout.strategies.base import Hold, Selection, Strategy
+from rollout.strategies.base import Selection, Strategy
+from rollout.strategies.gates import Gate
 
 REMOVALS_KEPT = 100
 """Instants of removals that are remembered one by one."""
@@ -31,6 +33,7 @@ class Surroundings(Protocol):
 
     policy: Policy
     witness: Witness | None
+    gates: Mapping[str, Gate]
 
     def placement(self, key: str) -> Placement | None: ...
 
@@ -57,7 +60,7 @@ class Shared(Protocol):
     """One placement of a workload, live."""
 
     reading: Reading
-    hold: Hold | None
+    hold: Wait | None
 
     @property
     def live(self) -> LiveRollout: ...
@@ -128,7 +131,7 @@ class Membership(Generic[S]):
         """
         shares: dict[str, S] = {}
         members: dict[str, str] = {}
-        unread: Hold | None = None
+        unread: Wait | None = None
         for placement, read in asked:
             if placement in shares:
                 continue

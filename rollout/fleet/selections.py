@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from rollout.model import names
 from rollout.model.placement import Decision, Group, Placement
 from rollout.model.replicaset import RolloutSpec
+from rollout.model.waits import Reason, Wait
 from rollout.planning.policy import Policy
-from rollout.strategies.base import Hold, Selection, select
+from rollout.strategies.base import Selection, select
 from rollout.strategies.stages import is_ordered
 
 UNTOLD = timedelta(seconds=5)
@@ -31,12 +32,12 @@ class Reading:
     """
 
     selection: Selection
-    hold: Hold | None = None
+    hold: Wait | None = None
     quiet_until: datetime | None = None
     leaving: bool = False
     untold_until: datetime | None = None
 
-    def unsettled(self, spec: RolloutSpec) -> Hold | None:
+    def unsettled(self, spec: RolloutSpec) -> Wait | None:
         """Why nothing may be touched yet on these terms, though it is known whom the placement selects.
 
         Clusters that are only added to a fleet without order can be touched at once. Where stages
@@ -44,8 +45,8 @@ class Reading:
         """
         if self.quiet_until is None or not (self.leaving or is_ordered(spec)):
             return None
-        return Hold(
-            "DecisionsUnsettled",
+        return Wait(
+            Reason.DECISIONS_UNSETTLED,
             "the placement's decisions, which somebody else writes, changed a moment ago; they are "
             "acted upon when they have not changed for the quiet period",
         )
@@ -53,12 +54,15 @@ class Reading:
     @property
     def is_torn(self) -> bool:
         """Whether it is not known, or not yet, whom the placement selects."""
-        return self.hold is not None and self.hold.reason in ("TornDecisions", "NotDecided")
+        return self.hold is not None and self.hold.reason in (
+            Reason.TORN_DECISIONS,
+            Reason.NOT_DECIDED,
+        )
 
     @property
     def is_gone(self) -> bool:
         """Whether there is no such placement."""
-        return self.hold is not None and self.hold.reason == "PlacementNotFound"
+        return self.hold is not None and self.hold.reason == Reason.PLACEMENT_NOT_FOUND
 
 
 def read_selection(
@@ -79,10 +83,10 @@ def read_selection(
     """
     if placement is None:
         message = f"placement {key} does not exist; create it, or correct the placementRef"
-        return Reading(before.selection, Hold("PlacementNotFound", message))
+        return Reading(before.selection, Wait(Reason.PLACEMENT_NOT_FOUND, message))
     torn = _contradiction(placement, decisions)
     if torn:
-        hold = Hold("TornDecisions", f"decisions of placement {key}: {torn}")
+        hold = Wait(Reason.TORN_DECISIONS, f"decisions of placement {key}: {torn}")
         ours = _decided_here(placement, policy)
         untold_until = (before.untold_until or now + UNTOLD) if ours else None
         return Reading(before.selection, hold, untold_until=untold_until)
@@ -96,7 +100,7 @@ def read_selection(
         if placement.status_groups is None:
             # Its pages are still to be written: an absent cluster is not a deselected one.
             message = f"placement {key} has not been decided yet; see its conditions"
-            return Reading(before.selection, Hold("NotDecided", message))
+            return Reading(before.selection, Wait(Reason.NOT_DECIDED, message))
         return Reading(select(groups, named))
     quiet_until = changed_at + policy.quiet
     if now >= quiet_until:

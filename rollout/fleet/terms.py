@@ -1,18 +1,17 @@
 """On what terms is a rollout carried on, and what follows from them at one instant?"""
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
-from rollout.model.approvals import Approval, GateRef
+from rollout.model.approvals import Approval
 from rollout.model.intents import NO_INTENTS, Intents
-from rollout.model.kinds import Obj
+from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
+from rollout.model.waits import Wait
 from rollout.planning.record import Head
 from rollout.strategies.base import (
-    Checkpoint,
-    Hold,
     Rollout,
     Selection,
     Staging,
@@ -21,14 +20,14 @@ from rollout.strategies.base import (
     Strategy,
     Timing,
 )
-from rollout.strategies.gates import Approved, checkpoints, misplaced
+from rollout.strategies.gates import GATES, Gate, Gates
 from rollout.strategies.stages import All
 
 UNTIL_THEN = timedelta(days=36_500)  # a soak and a grace that nobody lives to see the end of
 OUTAGES_KEPT = 100  # in a record
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
     """What is to be rolled out to whom, and how.
 
@@ -52,7 +51,9 @@ class Terms:
     """Whether the selection could be read; where not, nobody is taken to have left."""
     blind_since: datetime | None = None
     """Since when news may be missing."""
-    unsettled: Hold | None = None
+    gates: Mapping[str, Gate] = field(default_factory=lambda: GATES)
+    """The kinds of gates that are installed."""
+    unsettled: Wait | None = None
     """That the selection may still be half written (row 15)."""
 
 
@@ -67,8 +68,16 @@ def reselected(agreed: Terms | None, head: Head, selection: Selection, known: bo
     if not head.revision:
         return None
     waived = Intents(waivers=dict.fromkeys(head.waived, frozenset({""})))  # for whom they were seen
-    terms = Terms(head.revision, RolloutSpec(), All(), selection, UNTIL_THEN, UNTIL_THEN)
-    return replace(terms, intents=waived, is_known=known)
+    return Terms(
+        revision=head.revision,
+        spec=RolloutSpec(),
+        strategy=All(),
+        selection=selection,
+        soak=UNTIL_THEN,
+        grace=UNTIL_THEN,
+        intents=waived,
+        is_known=known,
+    )
 
 
 def rollout_on(
@@ -78,7 +87,7 @@ def rollout_on(
     timing: Timing,
     head: Head,
     lost: Mapping[str, str],
-    hold: Hold | None,
+    hold: Wait | None,
 ) -> Rollout:
     return Rollout(
         terms.revision,
@@ -95,22 +104,17 @@ def rollout_on(
     )
 
 
-def shut_gates(
-    terms: Terms,
-    placement: str,
-    rollout: Rollout,
-    opened: Container[str],
-    now: datetime,
-) -> tuple[Checkpoint, ...]:
-    """The gates in the way of this placement's rollout, as the approvals stand now."""
-    gates = _gates_in(terms, placement)
-    asked = Approved(terms.approvals)
-    return checkpoints(gates, asked, rollout.staging, rollout.revision, opened, now)
-
-
-def misplaced_gate(terms: Terms, placement: str, staging: Staging) -> Hold | None:
-    """Why to hold, where a gate is asked for at a stage that there is not."""
-    return misplaced(_gates_in(terms, placement), staging, terms.selection)
+def gates_of(terms: Terms, workload: Ref, placement: str) -> Gates:
+    """The gates in the way of this placement's rollout."""
+    name = placement.rpartition("/")[2]
+    return Gates(
+        workload=workload,
+        placement=name,
+        revision=terms.revision,
+        asked=[gate for gate in terms.intents.gates if gate.placement in ("", name)],
+        kinds=terms.gates,
+        approvals=terms.approvals,
+    )
 
 
 def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
@@ -119,11 +123,6 @@ def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
     mine = [a.expires for a in given if terms is not None and a.revision == terms.revision]
     ends = [at for at in (*mine, step.recheck_at) if at is not None and at > now]
     return replace(step, recheck_at=min(ends, default=step.recheck_at))
-
-
-def _gates_in(terms: Terms, placement: str) -> list[GateRef]:
-    name = placement.rpartition("/")[2]
-    return [gate for gate in terms.intents.gates if gate.placement in ("", name)]
 
 
 def relevant_outages(

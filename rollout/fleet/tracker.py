@@ -14,8 +14,8 @@ from rollout.fleet.selections import Reading
 from rollout.model.conditions import Condition
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Obj, Ref
+from rollout.model.waits import Wait
 from rollout.planning.plan import Write
-from rollout.strategies.base import Hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Share(Protocol):
     """
 
     reading: Reading
-    hold: Hold | None
+    hold: Wait | None
 
     @property
     def live(self) -> LiveRollout: ...

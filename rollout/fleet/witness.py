@@ -6,7 +6,8 @@ from typing import Protocol
 
 from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Group
-from rollout.strategies.base import Hold, Rollout, Step
+from rollout.model.waits import Wait
+from rollout.strategies.base import Rollout, Step
 from rollout.strategies.ocm_step import Reported
 from rollout.strategies.retreat import Retreat, RetreatLimits
 
@@ -24,7 +25,7 @@ class Witness(Protocol):
 
     def decided_as_ocm(self, workload: Ref, placement: str, strategy: Obj,
                        groups: tuple[Group, ...], reported: Mapping[str, Reported],
-                       others: Sequence[str], hold: Hold | None, now: datetime, step: Step) -> None:  # fmt: skip
+                       others: Sequence[str], hold: Wait | None, now: datetime, step: Step) -> None:  # fmt: skip
         """``step`` is what `ocm_step` answers to the arguments before it."""
         ...
 

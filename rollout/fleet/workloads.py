@@ -17,9 +17,10 @@ from rollout.fleet.tracker import Carried
 from rollout.model.content import normal_spec
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
+from rollout.model.waits import Reason, Wait
 from rollout.model.work import Work
 from rollout.planning.documents import names_another_owner, work_labels
-from rollout.strategies.base import Hold, Strategy
+from rollout.strategies.base import Strategy
 from rollout.strategies.ocm import work_status
 from rollout.strategies.stages import soak_of
 from rollout.strategies.states import read_report
@@ -32,7 +33,7 @@ class Share:
     ref: PlacementRef
     live: LiveRollout
     reading: Reading
-    hold: Hold | None
+    hold: Wait | None
     counts: Counts
     labels: dict[str, str]  # what each of its works carries
     overlapped: int = 0  # clusters it selects too, owned by an earlier placementRef
@@ -281,7 +282,9 @@ class Workload(Membership[Share]):
 
         if spec is None or strategy is None:
             known = share.hold is None
-            share.hold = share.hold or Hold("Misconfigured", _why_not(share.ref, strategy is None))
+            share.hold = share.hold or Wait(
+                Reason.MISCONFIGURED, _why_not(share.ref, strategy is None)
+            )
             live.reselect(share.reading.selection, known, is_available, now)
             return
         if replicaset.problems:
@@ -300,20 +303,21 @@ class Workload(Membership[Share]):
     ) -> Terms:
         settle = around.policy.settle if replicaset.template.rules else timedelta(0)
         return Terms(
-            replicaset.template.content,
-            spec,
-            strategy,
-            share.reading.selection,
-            soak_of(spec, settle),
-            around.policy.failure_grace,
-            around.outages(),
-            replicaset.intents,
-            around.approvals(self.ref, replicaset.namespace),
-            True,
-            share.ref.raw if self.is_ocm else None,
-            share.reading.hold is None,
-            around.blind_since(),
-            share.reading.unsettled(spec),
+            revision=replicaset.template.content,
+            spec=spec,
+            strategy=strategy,
+            selection=share.reading.selection,
+            soak=soak_of(spec, settle),
+            grace=around.policy.failure_grace,
+            outages=around.outages(),
+            intents=replicaset.intents,
+            approvals=around.approvals(self.ref, replicaset.namespace),
+            keeps_templates=True,
+            as_ocm=share.ref.raw if self.is_ocm else None,
+            is_known=share.reading.hold is None,
+            blind_since=around.blind_since(),
+            unsettled=share.reading.unsettled(spec),
+            gates=around.gates,
         )
 
 

@@ -54,7 +54,7 @@ class Turns:
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """Hold the turn, or go on without it where another process keeps it for too long."""
+        """Wait the turn, or go on without it where another process keeps it for too long."""
         held = self._take()
         try:
             yield

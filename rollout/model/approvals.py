@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import Enum
 
 EVERY_STAGE = "*"
+APPROVAL_GATE = "approval"
+"""The kind of a gate that an Approval opens."""
 
 
 class Side(Enum):
@@ -17,31 +19,46 @@ class Side(Enum):
 
 @dataclass(frozen=True, slots=True)
 class GateRef:
-    """A gate that a workload asks for: ``before:west``, ``after:edge/canary``, ``before:*``.
+    """A gate that a workload asks for: ``before:west``, ``after:edge/canary``, ``before:*=analysis/slo``.
 
     ``group`` is a decision group's name or index, the word for a whole stage (``rest``, ``all``), or
     ``*`` for every stage; ``placement`` is "" where the gate stands in each of the workload's placements.
+    ``kind`` says what opens it; ``argument`` is for that kind to read.
     """
 
     side: Side
     group: str
     placement: str = ""
+    kind: str = APPROVAL_GATE
+    argument: str = ""
 
     def __str__(self) -> str:
         where = f"{self.placement}/{self.group}" if self.placement else self.group
-        return f"{self.side.value}:{where}"
+        if self.kind == APPROVAL_GATE:
+            return f"{self.side.value}:{where}"
+        how = f"{self.kind}/{self.argument}" if self.argument else self.kind
+        return f"{self.side.value}:{where}={how}"
 
 
-GATES_ACCEPTED = "gates such as before:GROUP or after:GROUP, separated by commas"
+GATES_ACCEPTED = (
+    "gates such as before:GROUP or after:GROUP=KIND/ARGUMENT, separated by commas "
+    "(without KIND: an approval)"
+)
 
 
 def parse_gate(text: str) -> GateRef | None:
     """One gate as people write it; None where it is none."""
-    side, colon, where = text.strip().partition(":")
+    place, has_kind, how = text.strip().partition("=")
+    side, colon, where = place.strip().partition(":")
     if not colon or side not in (Side.BEFORE.value, Side.AFTER.value):
         return None
     placement, _, group = where.strip().rpartition("/")
-    return GateRef(Side(side), group.strip(), placement.strip()) if group.strip() else None
+    kind, _, argument = how.strip().partition("/")
+    if not group.strip() or (has_kind and not kind):
+        return None
+    return GateRef(
+        Side(side), group.strip(), placement.strip(), kind or APPROVAL_GATE, argument.strip()
+    )
 
 
 class Decision(Enum):

@@ -9,7 +9,7 @@ from rollout.api.consent import decode_freeze
 from rollout.errors import AlreadyExists, ConfigError
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model import names
-from rollout.model.approvals import EVERY_STAGE, Approval, Decision, Freeze, refusal
+from rollout.model.approvals import APPROVAL_GATE, EVERY_STAGE, Approval, Decision, Freeze, refusal
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.intents import Asked, asked_text, read_asked, read_intents
 from rollout.model.kinds import APPROVAL, FREEZE, Obj, Ref
@@ -43,7 +43,7 @@ def approve(
     obj = hub.get(ref)
     known = obj["metadata"].get("annotations") or {}
     refuse_ocm(hub, ref, known, "a gate")
-    gates = [str(each) for each in read_intents(known).gates]
+    gates = [str(each) for each in read_intents(known).gates if each.kind == APPROVAL_GATE]
     if not gates:
         raise ConfigError(
             f"{ref} asks for no approval; annotation {names.GATES} would, such as before:rest"

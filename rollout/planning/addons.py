@@ -11,6 +11,7 @@ from datetime import datetime
 from rollout.model.addon import AddOn, ClusterAddOn, Configs
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
+from rollout.model.waits import Reason, Wait
 from rollout.planning.addons_configs import (
     CONFIGURED,
     NOT_CONFIGURED,
@@ -27,7 +28,7 @@ from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import NONE
 from rollout.planning.touches import cause_of
-from rollout.strategies.base import Hold, Step, Verdict
+from rollout.strategies.base import Step, Verdict
 
 
 class AddOnPlanner:
@@ -147,7 +148,7 @@ class _Pass(Pass):
                 continue
             key = self.workload.members[cluster]
             share = self.workload.shares[key]
-            if share.hold is not None and share.hold.reason != "NoTargets":
+            if share.hold is not None and share.hold.reason != Reason.NO_TARGETS:
                 continue
             if self.is_refused(share.live, cluster):
                 continue
@@ -155,7 +156,7 @@ class _Pass(Pass):
             found.append(new_addon(self.workload, self.addon, cluster, touch))
         return found
 
-    def _statuses(self, hold: Hold | None) -> list[Write]:
+    def _statuses(self, hold: Wait | None) -> list[Write]:
         """ManagedClusterAddOns that do not say how they stand; while held none is told to change."""
         found: list[Write] = []
         for cluster in sorted(self.workload.untold):
@@ -240,9 +241,12 @@ class _Pass(Pass):
                 for condition in progression.get("conditions") or []:
                     if (condition.get("type"), condition.get("reason")) == (now.type, now.reason):
                         return []
-        if self.is_retry and now.reason == "RollingOut":
+        if self.is_retry and now.reason == Reason.ROLLING_OUT:
             return []  # told when the record was refused for the first time
-        reason = {"RollingOut": STARTED, "MaxFailuresExceeded": "BudgetExhausted"}
+        reason: dict[str, str] = {
+            Reason.ROLLING_OUT: STARTED,
+            Reason.MAX_FAILURES_EXCEEDED: "BudgetExhausted",
+        }
         stopped = now.status == "True"
         word = reason.get(now.reason, "RolloutHeld" if stopped else "RolloutCompleted")
         text = f"placement {key}: {now.message or now.reason}"

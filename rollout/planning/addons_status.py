@@ -12,12 +12,13 @@ from rollout.model import names
 from rollout.model.addon import AddOn, Configs
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import Obj, Ref
+from rollout.model.waits import Reason, Wait
 from rollout.planning.addons_configs import reference_of
 from rollout.planning.addons_views import Share
 from rollout.planning.holds import missing_news
 from rollout.planning.plan import PatchStatus
 from rollout.planning.views import Live
-from rollout.strategies.base import Hold, Phase, Step
+from rollout.strategies.base import Phase, Step
 
 _TIMED_OUT = ("TimedOut", "Unreachable")
 
@@ -159,18 +160,18 @@ def _carried(old: Obj, configs: Configs) -> dict[str, Obj] | None:
 
 
 def halted(
-    report: ShareReport, hold: Hold | None, removals: Hold | None, generation: int
+    report: ShareReport, hold: Wait | None, removals: Wait | None, generation: int
 ) -> Condition:
     """Why nothing goes on at a placement, or that nothing stands in the way."""
     step = report.step
     why = hold or step.halt or report.share.hold or removals or step.hold
     why = why or step.gate
-    if why is None and any(stage.blocked == "ConcurrencyZero" for stage in step.stages):
-        why = Hold("ConcurrencyZero", "maxConcurrency is zero; raise it to go on")
+    if why is None and any(stage.blocked == Reason.CONCURRENCY_ZERO for stage in step.stages):
+        why = Wait(Reason.CONCURRENCY_ZERO, "maxConcurrency is zero; raise it to go on")
     if why is not None:
         return Condition(names.ROLLOUT_HALTED, "True", why.reason, why.message, generation)
-    reason, text = "RollingOut", missing_news(report.share.live.ledger.rollout.timing)
+    reason, text = Reason.ROLLING_OUT, missing_news(report.share.live.ledger.rollout.timing)
     if step.complete:
         lacking = step.count(Phase.FAILED) + step.count(Phase.LOST)
-        reason = "CompleteWithFailures" if lacking else "Complete"
+        reason = Reason.COMPLETE_WITH_FAILURES if lacking else Reason.COMPLETE
     return Condition(names.ROLLOUT_HALTED, "False", reason, text, generation)

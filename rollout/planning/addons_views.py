@@ -7,10 +7,10 @@ from typing import NamedTuple, Protocol
 from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Configs, InstallPlacement
 from rollout.model.approvals import Freeze
 from rollout.model.kinds import Obj, Ref
+from rollout.model.waits import Wait
 from rollout.planning.addons_configs import AddOnWork, Known
 from rollout.planning.policy import Policy
 from rollout.planning.views import Live, Rejection
-from rollout.strategies.base import Hold
 
 
 class Share(Protocol):
@@ -21,7 +21,7 @@ class Share(Protocol):
     """
 
     placement: InstallPlacement
-    hold: Hold | None
+    hold: Wait | None
     configs: Configs
     total: int
 

@@ -13,22 +13,11 @@ from rollout.model.approvals import Approval, Freeze, refusal
 from rollout.model.instants import rfc3339
 from rollout.model.intents import Intents, RollbackMode
 from rollout.model.problems import Problem, joined
+from rollout.model.waits import Reason, Wait
 from rollout.planning.record import Rollback
-from rollout.strategies.base import Hold, Step, Timing
+from rollout.strategies.base import Step, Timing
 from rollout.strategies.gates import rejection
 from rollout.strategies.retreat import Retreat, RetreatLimits
-
-OF_REVISION = (
-    "Aborted",
-    "Rejected",
-    "Undone",
-    "RollingBack",
-    "RolledBack",
-    "RollbackHalted",
-    "UnknownApprovalGroup",
-    "DecisionsUnsettled",
-)
-"""Holds of one revision: they say nothing against the placement, and end with the revision."""
 
 CAUSES: Mapping[str, str] = {
     "Breach": "more failed than maxFailures tolerates",
@@ -55,36 +44,36 @@ def stray_gates(intents: Intents, placements: Iterable[str]) -> tuple[Problem, .
 
 def workload_hold(
     problems: Sequence[Problem], intents: Intents, freeze: Freeze | None, unwritten: str = ""
-) -> Hold | None:
+) -> Wait | None:
     """Why nothing of a workload may be touched or removed.
 
     ``unwritten``: what the server says to a part of the record, or a template, that it refuses.
     """
     wrong = (*problems, *intents.problems)
     if wrong:
-        return Hold("Misconfigured", joined(wrong))
+        return Wait(Reason.MISCONFIGURED, joined(wrong))
     if unwritten:
         text = "nothing is touched that could not be written down first; it is tried again"
-        return Hold("RecordRejected", f"the server refuses {unwritten}; {text}")
+        return Wait(Reason.RECORD_REJECTED, f"the server refuses {unwritten}; {text}")
     if freeze is not None:
         by = f" by {freeze.actor} (as they say)" if freeze.actor else ""
         why = f": {freeze.reason}" if freeze.reason else ""
         ends = f", or wait until {freeze.until:%Y-%m-%dT%H:%M:%SZ}" if freeze.until else ""
         text = f"the hub is frozen{by} by Freeze {freeze.name}{why}; delete it to go on{ends}"
-        return Hold("Frozen", text)
+        return Wait(Reason.FROZEN, text)
     if intents.paused:
         asked = intents.who("pause")
         text = f"paused{asked} by annotation {names.PAUSED}; set it to false to resume"
-        return Hold("Paused", text if not asked.reason else f"paused{asked} ({names.PAUSED})")
+        return Wait(Reason.PAUSED, text if not asked.reason else f"paused{asked} ({names.PAUSED})")
     return None
 
 
-def barred(revision: str, placement: str) -> Hold | None:
+def barred(revision: str, placement: str) -> Wait | None:
     """Why a revision goes no further where another placement (""; none does) takes it back (row 27)."""
     if not placement:
         return None
     text = f"revision {revision} is taken back in placement {placement}: it goes no further here"
-    return Hold("RolledBack", f"{text}; roll out a fix, or retry (`rollout retry`)")
+    return Wait(Reason.ROLLED_BACK, f"{text}; roll out a fix, or retry (`rollout retry`)")
 
 
 def missing_news(timing: Timing) -> str:
@@ -97,7 +86,7 @@ def missing_news(timing: Timing) -> str:
 
 def revision_hold(
     revision: str, intents: Intents, approvals: Sequence[Approval], now: datetime
-) -> Hold | None:
+) -> Wait | None:
     """Why this revision goes no further, where a person said so."""
     if intents.undo == revision:
         asked = intents.who("undo")
@@ -105,25 +94,25 @@ def revision_hold(
             text = f"annotation {names.ROLLBACK} is None: it is only held"
         else:
             text = "its clusters get back what soaked there"
-        return Hold("Undone", f"revision {revision} is to be undone{asked}; {text}")
+        return Wait(Reason.UNDONE, f"revision {revision} is to be undone{asked}; {text}")
     if revision in intents.aborted:
         asked = intents.who("abort")
         text = "roll out another one, or retry (`rollout retry`)"
-        return Hold("Aborted", f"revision {revision} was aborted{asked}; {text}")
+        return Wait(Reason.ABORTED, f"revision {revision} was aborted{asked}; {text}")
     return rejection(approvals, revision, now)
 
 
-def why_back(step: Step, held: Hold | None, intents: Intents) -> str:
+def why_back(step: Step, held: Wait | None, intents: Intents) -> str:
     """The cause for which a rollback begins now, "" where none does."""
     if intents.rollback is RollbackMode.NONE:
         return ""
-    if held is not None and held.reason == "Undone":
+    if held is not None and held.reason == Reason.UNDONE:
         return "Undo"
     if intents.rollback is not RollbackMode.AUTOMATIC:
         return ""
-    if held is not None and held.reason in ("Aborted", "Rejected"):
+    if held is not None and held.reason in (Reason.ABORTED, Reason.REJECTED):
         return held.reason
-    is_free = step.hold is None or (held is not None and held.reason == "RolledBack")
+    is_free = step.hold is None or (held is not None and held.reason == Reason.ROLLED_BACK)
     return "Breach" if step.halt is not None and is_free else ""
 
 
@@ -134,7 +123,7 @@ def limits_of(intents: Intents) -> RetreatLimits:
 
 def going_back(
     rollback: Rollback, found: Retreat, approvals: Sequence[Approval], now: datetime
-) -> Hold:
+) -> Wait:
     """What a rollback says that has begun: its revision is barred.
 
     While one of the approvals rejects it, a retry comes to nothing.
@@ -148,10 +137,12 @@ def going_back(
         listed = ", ".join(found.stuck[:3]) + (", ..." if len(found.stuck) > 3 else "")
         stuck = f"; {len(found.stuck)} have nothing to go back to and keep it ({listed})"
     if found.hold is not None:
-        return Hold(found.hold.reason, f"{found.hold.message}{stuck}")
+        return Wait(found.hold.reason, f"{found.hold.message}{stuck}")
     counts = f"{found.back} of {found.total} clusters are back"
     if found.failed:
         counts += f", {found.failed} failed on the way"
     was = "was" if found.is_done else "is"
     head = f"revision {rollback.revision} {was} taken back, because {why}: {counts}"
-    return Hold("RolledBack" if found.is_done else "RollingBack", f"{head}{stuck}{tail}")
+    return Wait(
+        Reason.ROLLED_BACK if found.is_done else Reason.ROLLING_BACK, f"{head}{stuck}{tail}"
+    )

@@ -8,24 +8,25 @@ from collections.abc import Callable, Iterable, Mapping
 from rollout.model import names
 from rollout.model.kinds import Ref
 from rollout.model.replicaset import ReplicaSet
+from rollout.model.waits import Reason
 from rollout.planning.plan import Note, PatchStatus
 from rollout.strategies.base import Step, Verdict
 
 STARTED = "RolloutStarted"
 _ENDS = {
-    "Complete": ("RolloutCompleted", False),
-    "CompleteWithFailures": ("RolloutCompleted", True),
-    "MaxFailuresExceeded": ("BudgetExhausted", True),
-    "Paused": ("RolloutPaused", False),
-    "RollingOut": (STARTED, False),
-    "RemovalBrake": ("RemovalsHeld", True),
-    "Frozen": ("RolloutFrozen", True),
-    "ApprovalNeeded": ("ApprovalNeeded", False),
-    "Aborted": ("RolloutAborted", True),
-    "Rejected": ("RolloutRejected", True),
-    "RollingBack": ("RollbackStarted", True),
-    "RolledBack": ("RollbackCompleted", True),
-    "RollbackHalted": ("RollbackHalted", True),
+    Reason.COMPLETE: ("RolloutCompleted", False),
+    Reason.COMPLETE_WITH_FAILURES: ("RolloutCompleted", True),
+    Reason.MAX_FAILURES_EXCEEDED: ("BudgetExhausted", True),
+    Reason.PAUSED: ("RolloutPaused", False),
+    Reason.ROLLING_OUT: (STARTED, False),
+    Reason.REMOVAL_BRAKE: ("RemovalsHeld", True),
+    Reason.FROZEN: ("RolloutFrozen", True),
+    Reason.APPROVAL_NEEDED: ("ApprovalNeeded", False),
+    Reason.ABORTED: ("RolloutAborted", True),
+    Reason.REJECTED: ("RolloutRejected", True),
+    Reason.ROLLING_BACK: ("RollbackStarted", True),
+    Reason.ROLLED_BACK: ("RollbackCompleted", True),
+    Reason.ROLLBACK_HALTED: ("RollbackHalted", True),
 }
 
 

@@ -6,9 +6,9 @@ from typing import Protocol
 from rollout.model.approvals import Freeze
 from rollout.model.intents import Intents
 from rollout.model.problems import Problem
+from rollout.model.waits import Wait
 from rollout.planning.holds import stray_gates, workload_hold
 from rollout.planning.views import Live, Rejection
-from rollout.strategies.base import Hold
 
 
 class Asked(Protocol):
@@ -38,7 +38,7 @@ class Pass:
         if at is not None and at > self.now:
             self.rechecks.append(at)
 
-    def held(self, asked: Asked, freeze: Freeze | None, unwritten: Rejection | None) -> Hold | None:
+    def held(self, asked: Asked, freeze: Freeze | None, unwritten: Rejection | None) -> Wait | None:
         """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`."""
         intents = asked.intents
         problems = (*asked.problems, *stray_gates(intents, asked.placement_names))

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from rollout.model.kinds import Kind, Obj, Ref
-from rollout.strategies.base import Hold
+from rollout.model.waits import Wait
 
 V_contra = TypeVar("V_contra", contravariant=True)
 
@@ -165,7 +165,7 @@ class Plan:
     waves: tuple[tuple[Write, ...], ...] = ()
     recheck_at: datetime | None = None
     notes: tuple[Note, ...] = field(default=())
-    braked: Hold | None = None
+    braked: Wait | None = None
     pressing: bool = False
     status_due_at: datetime | None = None
     unfinished: bool = False

@@ -13,13 +13,13 @@ from rollout.model import names
 from rollout.model.intents import INSTANT_ACCEPTED, Intents
 from rollout.model.kinds import MANIFEST_WORK, Ref
 from rollout.model.replicaset import ReplicaSet
+from rollout.model.waits import Reason, Wait
 from rollout.planning.documents import owner_label
 from rollout.planning.plan import Delete, Plan, RemoveFinalizer, Write
 from rollout.planning.policy import Policy
 from rollout.planning.record import Head
 from rollout.planning.status import leaving_status
 from rollout.planning.views import Live, Workload
-from rollout.strategies.base import Hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Removals:
     """The deletes that are due, why others are held, and when that can change by itself."""
 
     writes: list[Write] = field(default_factory=list)
-    hold: Hold | None = None
+    hold: Wait | None = None
     recheck_at: datetime | None = None
 
 
@@ -76,7 +76,7 @@ def removals(
 def _may_go(workload: Workload, cluster: str) -> bool:
     work = workload.work(cluster)
     share = workload.shares.get(work.placement) if work else None
-    return share is None or share.hold is None or share.hold.reason != "PlacementNotFound"
+    return share is None or share.hold is None or share.hold.reason != Reason.PLACEMENT_NOT_FOUND
 
 
 def _was_asked_for(workload: Workload, cluster: str) -> bool:
@@ -106,7 +106,7 @@ class Braking:
     """Which clusters keep what they have though they are selected no more, why, and until when."""
 
     clusters: frozenset[str] = frozenset()
-    hold: Hold | None = None
+    hold: Wait | None = None
     eased_at: datetime | None = None
 
 
@@ -150,11 +150,11 @@ def brake(
     return Braking(frozenset(held), _brake_hold(held, count, total, policy), eased_at)
 
 
-def _brake_hold(held: list[str], count: int, total: int, policy: Policy) -> Hold:
+def _brake_hold(held: list[str], count: int, total: int, policy: Policy) -> Wait:
     minutes = int(policy.brake_window.total_seconds() // 60)
     named = ", ".join([*held[:3], *(["..."] if len(held) > 3 else [])])
-    return Hold(
-        "RemovalBrake",
+    return Wait(
+        Reason.REMOVAL_BRAKE,
         f"{count} of {total} clusters would lose the workload within {minutes} minutes, though "
         f"neither it nor its placement was edited ({named}); to release them "
         f"set annotation {names.RELEASE_REMOVALS} to {INSTANT_ACCEPTED}",

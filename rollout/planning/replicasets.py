@@ -12,6 +12,7 @@ from datetime import datetime
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
+from rollout.model.waits import Wait
 from rollout.model.work import Work
 from rollout.planning.documents import (
     attempt_label,
@@ -39,7 +40,7 @@ from rollout.planning.revisions import revision_object, revision_ref
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
 from rollout.planning.touches import cause_of
 from rollout.planning.views import Book, Share, View, Workload
-from rollout.strategies.base import Hold, Step
+from rollout.strategies.base import Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,10 +58,6 @@ class ReplicaSetPlanner:
             return cleanup(workload, workload.replicaset, view.is_available, now)
         # While the hub is frozen nothing is removed, not even what is being deleted (S8).
         return _Pass(workload, workload.replicaset, view, now).plan()
-
-
-_PRESSING = frozenset({"SlotsFull", "WaitingForStage", "FailureTolerance"})
-"""What keeps clusters waiting for nothing but other clusters."""
 
 
 class _Pass(Pass):
@@ -112,12 +109,16 @@ class _Pass(Pass):
             self._notes(steps, status),
             gone.hold,
             self.is_ending
-            or any(stage.blocked in _PRESSING for step in steps.values() for stage in step.stages),
+            or any(
+                stage.blocked is not None and stage.blocked.resolves_itself
+                for step in steps.values()
+                for stage in step.stages
+            ),
             self.status_due_at,
         )
 
     def _status(
-        self, reports: Sequence[ShareReport], hold: Hold | None, brake: Hold | None
+        self, reports: Sequence[ShareReport], hold: Wait | None, brake: Wait | None
     ) -> PatchStatus | None:
         return status_of(
             self.replicaset,
@@ -345,7 +346,7 @@ class _Pass(Pass):
             return []
         return [Delete(ref, uid) for ref, uid in pages]
 
-    def _removals(self, hold: Hold | None) -> Removals:
+    def _removals(self, hold: Wait | None) -> Removals:
         if hold is not None:
             return Removals([], None, None)
         view = self.view

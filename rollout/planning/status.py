@@ -12,10 +12,11 @@ from rollout.model import names
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
-from rollout.planning.holds import OF_REVISION, missing_news
+from rollout.model.waits import Reason, Scope, Wait
+from rollout.planning.holds import missing_news
 from rollout.planning.plan import PatchStatus
 from rollout.planning.views import Live, Share
-from rollout.strategies.base import Hold, Phase, StageReport, Step
+from rollout.strategies.base import Phase, StageReport, Step
 from rollout.strategies.states import is_verified
 
 
@@ -45,7 +46,7 @@ class ShareReport:
         return bool(self.share.selected) or not unread
 
 
-_UNREAD = ("PlacementNotFound", "Misconfigured")
+_UNREAD = (Reason.PLACEMENT_NOT_FOUND, Reason.MISCONFIGURED)
 
 
 def _carries(live: Live, cluster: str) -> bool:
@@ -61,16 +62,22 @@ def _carries(live: Live, cluster: str) -> bool:
 class Verdict:
     """How the workload stands as a whole: the reason of our conditions, and a sentence."""
 
-    reason: str
+    reason: Reason
     message: str
 
     @property
     def is_complete(self) -> bool:
-        return self.reason in ("Complete", "CompleteWithFailures")
+        return self.reason.is_done
 
 
 _FAILING = frozenset(
-    {"RollingOut", "MaxFailuresExceeded", "CompleteWithFailures", "RollingBack", "RollbackHalted"}
+    {
+        Reason.ROLLING_OUT,
+        Reason.MAX_FAILURES_EXCEEDED,
+        Reason.COMPLETE_WITH_FAILURES,
+        Reason.ROLLING_BACK,
+        Reason.ROLLBACK_HALTED,
+    }
 )
 """Reasons under which it is told why clusters fail."""
 
@@ -78,8 +85,8 @@ _FAILING = frozenset(
 def status_of(
     replicaset: ReplicaSet,
     reports: Sequence[ShareReport],
-    hold: Hold | None,
-    brake: Hold | None,
+    hold: Wait | None,
+    brake: Wait | None,
     now: datetime,
     *,
     as_ocm: bool = False,
@@ -127,7 +134,7 @@ def leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> Patch
     """That the workload is being deleted and what that waits for, or None where the object says so."""
     old: Obj = replicaset.raw.get("status") or {}
     said = [
-        Condition(kind, "False", "Deleting", message, replicaset.generation)
+        Condition(kind, "False", Reason.DELETING, message, replicaset.generation)
         for kind in (names.PROGRESSING, names.READY)
     ]
     conditions = merge(old.get("conditions") or [], said, now)
@@ -169,8 +176,8 @@ def _revisions(replicaset: ReplicaSet, old: Obj, verdict: Verdict) -> Obj:
 def judge_workload(
     replicaset: ReplicaSet,
     reports: Sequence[ShareReport],
-    hold: Hold | None,
-    brake: Hold | None,
+    hold: Wait | None,
+    brake: Wait | None,
 ) -> Verdict:
     """One reason for the whole: what stops it, else what it waits for, else that it is done."""
     if hold is not None:
@@ -180,16 +187,16 @@ def judge_workload(
         stopped = report.share.hold or back or report.step.halt or report.step.hold
         if stopped is None or _is_owned_elsewhere(report):
             continue
-        if brake is None or stopped.reason != "NoTargets":  # the brake says what can be done
+        if brake is None or stopped.reason != Reason.NO_TARGETS:  # the brake says what can be done
             return Verdict(stopped.reason, f"placement {report.share.ref.name}: {stopped.message}")
     if brake is not None:
         return Verdict(brake.reason, brake.message)
     for report in reports:
         for stage in report.step.stages:
-            if stage.blocked == "ConcurrencyZero":
+            if stage.blocked == Reason.CONCURRENCY_ZERO:
                 where = f"placement {report.share.ref.name}, {stage.title}"
                 return Verdict(
-                    "ConcurrencyZero", f"{where}: maxConcurrency is zero; raise it to go on"
+                    Reason.CONCURRENCY_ZERO, f"{where}: maxConcurrency is zero; raise it to go on"
                 )
     for report in reports:
         if report.step.gate is not None:
@@ -201,13 +208,13 @@ def judge_workload(
 def _under_way(reports: Sequence[ShareReport]) -> Verdict | None:
     """What is still to come; None where all is done."""
     if not reports:
-        return Verdict("RollingOut", "no placement has been read yet")
+        return Verdict(Reason.ROLLING_OUT, "no placement has been read yet")
     waits = [text for report in reports for text in _waits(report)]
     if not waits:
         return None
     unheard = missing_news(reports[0].share.live.ledger.rollout.timing)
     notes = [*_uncounted(reports), *([unheard] if unheard else [])]
-    return Verdict("RollingOut", "; ".join([*waits, *notes]))
+    return Verdict(Reason.ROLLING_OUT, "; ".join([*waits, *notes]))
 
 
 def _uncounted(reports: Sequence[ShareReport], *, outdated: bool = False) -> list[str]:
@@ -236,7 +243,7 @@ def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> Verdict:
     text = ", ".join(parts)
     if not is_verified(replicaset.template.rules):
         text += "; HealthUnverified: the template has no Progressing rule, so success means applied"
-    return Verdict("CompleteWithFailures" if failed else "Complete", text)
+    return Verdict(Reason.COMPLETE_WITH_FAILURES if failed else Reason.COMPLETE, text)
 
 
 def _is_owned_elsewhere(report: ShareReport) -> bool:
@@ -315,20 +322,23 @@ def _placement_summary(report: ShareReport) -> Obj:
     }
 
 
-_NOT_OF_PLACEMENT = ("NoTargets", "Paused", "Frozen", "RecordRejected", *OF_REVISION)
-"""Holds that say nothing against the placement, or that another reason tells better."""
+def _is_against_placement(reason: Reason) -> bool:
+    """Whether it tells something against the placement. That it selects nobody is told otherwise."""
+    if reason is Reason.MISCONFIGURED:
+        return True
+    return reason.scope is Scope.PLACEMENT and reason is not Reason.NO_TARGETS
 
 
-def _verified(reports: Sequence[ShareReport], hold: Hold | None) -> Condition:
+def _verified(reports: Sequence[ShareReport], hold: Wait | None) -> Condition:
     """OCM's PlacementVerified."""
     for report in reports:
         share_hold = report.share.hold or report.step.hold
-        if share_hold is None or share_hold.reason in _NOT_OF_PLACEMENT:
+        if share_hold is None or not _is_against_placement(share_hold.reason):
             continue
-        missing = share_hold.reason == "PlacementNotFound"
+        missing = share_hold.reason == Reason.PLACEMENT_NOT_FOUND
         reason = "PlacementDecisionNotFound" if missing else "NotAsExpected"
         return Condition(names.PLACEMENT_VERIFIED, "False", reason, share_hold.message)
-    if hold is not None and hold.reason == "Misconfigured":
+    if hold is not None and hold.reason == Reason.MISCONFIGURED:
         return Condition(names.PLACEMENT_VERIFIED, "False", "NotAsExpected", hold.message)
     if not sum(report.share.selected for report in reports):
         message = "the placements select no cluster"
@@ -367,17 +377,20 @@ def _applied(reports: Sequence[ShareReport], verified: Condition) -> Condition:
 
 def _rolled_out(verdict: Verdict) -> Condition:
     """OCM's PlacementRolledOut: Complete only when nothing failed."""
-    if verdict.reason == "Complete":
-        return Condition(names.PLACEMENT_ROLLED_OUT, "True", "Complete", verdict.message)
+    if verdict.reason == Reason.COMPLETE:
+        return Condition(names.PLACEMENT_ROLLED_OUT, "True", Reason.COMPLETE, verdict.message)
     return Condition(names.PLACEMENT_ROLLED_OUT, "False", "Progressing", verdict.message)
 
 
 def _progressing(verdict: Verdict) -> Condition:
-    status = "True" if verdict.reason == "RollingOut" else "False"
+    status = "True" if verdict.reason == Reason.ROLLING_OUT else "False"
     return Condition(names.PROGRESSING, status, verdict.reason, verdict.message)
 
 
-_READY = {"Complete": "RolledOut", "CompleteWithFailures": "RolledOutWithFailures"}
+_READY = {
+    Reason.COMPLETE: Reason.ROLLED_OUT,
+    Reason.COMPLETE_WITH_FAILURES: Reason.ROLLED_OUT_WITH_FAILURES,
+}
 
 
 def _ready(verdict: Verdict) -> Condition:

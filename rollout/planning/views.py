@@ -10,12 +10,13 @@ from typing import Protocol
 from rollout.model.approvals import Freeze
 from rollout.model.kinds import Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
+from rollout.model.waits import Wait
 from rollout.model.work import Work
 from rollout.planning.plan import Write
 from rollout.planning.policy import Policy
 from rollout.planning.record import Head
 from rollout.planning.revisions import Revision
-from rollout.strategies.base import Hold, Rollout, Standing, Step
+from rollout.strategies.base import Rollout, Standing, Step
 from rollout.strategies.judge import Judgement
 from rollout.strategies.retreat import Retreat
 
@@ -85,7 +86,7 @@ class Live(Protocol):
 
     def judgements(self) -> Iterable[Judgement]: ...
 
-    def step(self, hold: Hold | None, now: datetime, kept: Container[str] = ()) -> Step: ...
+    def step(self, hold: Wait | None, now: datetime, kept: Container[str] = ()) -> Step: ...
 
 
 class Counted(Protocol):
@@ -108,7 +109,7 @@ class Share(Protocol):
     """One placementRef of a workload. ``hold``: why nothing of it may be touched."""
 
     ref: PlacementRef
-    hold: Hold | None
+    hold: Wait | None
     labels: dict[str, str]
     overlapped: int
 

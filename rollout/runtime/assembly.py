@@ -28,6 +28,7 @@ from rollout.placement.screening import SLICE_STEPS
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
 from rollout.planning.policy import Policy
+from rollout.plugins import gates
 from rollout.runtime.debug import Debug
 from rollout.runtime.decisions import DecisionLog
 from rollout.runtime.engine import Engine, Pace
@@ -209,6 +210,7 @@ def _fleet(
         watches_health=settings.watch_health,
         has_filter_plugins=bool(filters_of(settings)),
         trackers=trackers(rolls_addons=settings.roll_addons),
+        gates=gates(),
     )
     if settings.decision_log:
         fleet.witness = DecisionLog(Path(settings.decision_log), settings.decision_log_lines)

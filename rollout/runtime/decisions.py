@@ -20,7 +20,8 @@ import msgspec
 
 from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Group
-from rollout.strategies.base import Hold, Rollout, Standing, Step
+from rollout.model.waits import Wait
+from rollout.strategies.base import Rollout, Standing, Step
 from rollout.strategies.ocm_step import Reported
 from rollout.strategies.retreat import Retreat, RetreatLimits
 
@@ -52,7 +53,7 @@ class Line:
     strategy: Obj | None = None
     groups: tuple[Group, ...] | None = None
     reported: Mapping[str, Reported] | None = None
-    hold: Hold | None = None
+    hold: Wait | None = None
     others: tuple[str, ...] = ()
 
 
@@ -92,7 +93,7 @@ class DecisionLog:
         groups: tuple[Group, ...],
         reported: Mapping[str, Reported],
         others: Sequence[str],
-        hold: Hold | None,
+        hold: Wait | None,
         now: datetime,
         step: Step,
     ) -> None:

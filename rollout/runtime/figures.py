@@ -49,7 +49,7 @@ def _workload(workload: Standing, is_done: bool) -> WorkloadFigures:
         for report in reports:
             for phase, number in report.phases.items():
                 phases[phase.value] += number
-            if report.blocked:
+            if report.blocked is not None:
                 blocked[report.blocked] += report.phases.get(Phase.WAITING, 0)
         budget = share.live.ledger.rollout.staging.budget  # of all stages together
         members = sum(report.members for report in reports)

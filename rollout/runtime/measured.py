@@ -29,6 +29,7 @@ from rollout.planning.plan import Plan, Planner, Write
 from rollout.planning.policy import DEFAULT, Policy
 from rollout.runtime.io import Done, Io, Outcome
 from rollout.runtime.metrics import SCHEDULING, VERBS, Metrics
+from rollout.strategies.gates import GATES, Gate
 
 PREDICATE = "Predicate"  # the filter that runs CEL
 
@@ -49,6 +50,7 @@ class MeasuredFleet(Fleet):
         watches_health: bool = False,
         has_filter_plugins: bool = False,
         trackers: Sequence[Callable[[Fleet], Tracker]] = (),
+        gates: Mapping[str, Gate] = GATES,
     ) -> None:
         """``kinds``: those that are planned."""
         super().__init__(
@@ -56,6 +58,7 @@ class MeasuredFleet(Fleet):
             watches_health=watches_health,
             has_filter_plugins=has_filter_plugins,
             trackers=trackers,
+            gates=gates,
         )
         self._news, self._kinds = news, frozenset(kinds)
 

@@ -95,7 +95,7 @@ def _stage(report: StageReport, prefix: str) -> StageSnapshot:
         report.limit,
         report.budget,
         report.passed,
-        report.blocked,
+        report.blocked or "",
     )
 
 

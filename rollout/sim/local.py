@@ -21,6 +21,7 @@ from rollout.placement.grouping import Profile
 from rollout.placement.screening import SLICE_STEPS
 from rollout.planning.plan import Note
 from rollout.planning.policy import Policy
+from rollout.plugins import gates
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.planners import planners, trackers
 from rollout.runtime.snapshots import FleetSnapshot, NoteSnapshot, snapshot
@@ -93,7 +94,7 @@ class LocalRun:
             clock,
             self._drive.timers,
             planners(profile=profile, rolls_addons=True, slice_steps=SLICE_STEPS),
-            Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True)),
+            Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates()),
             pace=Pace(dict.fromkeys(WORKLOADS, gather), strict=mode.speed is None),
             notes=self._note,
             seed=0,

@@ -3,9 +3,9 @@
 from rollout.model.amounts import Amount
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
+from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import (
     Health,
-    Hold,
     Phase,
     Rollout,
     Stage,
@@ -24,9 +24,9 @@ __all__ = [
     "Group",
     "GroupRef",
     "Health",
-    "Hold",
     "Ledger",
     "Phase",
+    "Reason",
     "Rollout",
     "RolloutSpec",
     "Stage",
@@ -35,6 +35,7 @@ __all__ = [
     "Step",
     "Timing",
     "Verdict",
+    "Wait",
     "decide",
     "rollout_of",
 ]

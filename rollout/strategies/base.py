@@ -14,6 +14,7 @@ from rollout.model.amounts import Amount
 from rollout.model.approvals import Side
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
+from rollout.model.waits import Reason, Wait
 
 
 class Health(Enum):
@@ -125,14 +126,6 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
-    """Why nothing may be touched: a CamelCase reason, and a sentence that says what would end it."""
-
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
 class Checkpoint:
     """A gate at a stage, as it stands at one instant.
 
@@ -143,7 +136,7 @@ class Checkpoint:
     key: str
     stage: str
     side: Side
-    closed: Hold | None = None
+    closed: Wait | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +148,7 @@ class Staging:
 
     stages: tuple[Stage, ...] = ()
     budget: Amount | None = None
-    hold: Hold | None = None
+    hold: Wait | None = None
 
     @property
     def total(self) -> int:
@@ -235,11 +228,11 @@ class Rollout:
     passed: frozenset[str] = frozenset()
     skipped: frozenset[str] = frozenset()
     lost: Mapping[str, str] = field(default_factory=dict)
-    hold: Hold | None = None
+    hold: Wait | None = None
     strict_tolerance: bool = False
     held: frozenset[str] = frozenset()
     checkpoints: tuple[Checkpoint, ...] = ()
-    unsettled: Hold | None = None
+    unsettled: Wait | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,7 +248,7 @@ class Settled:
 class StageReport:
     """How one stage stands. ``limit`` and ``budget`` are resolved to clusters (budget None: none).
 
-    ``blocked`` is the one reason why its waiting clusters are not all touched now, "" where there
+    ``blocked`` is the one reason why its waiting clusters are not all touched now, None where there
     is none.
     """
 
@@ -266,7 +259,7 @@ class StageReport:
     budget: int | None
     passed: bool
     phases: Mapping[Phase, int]
-    blocked: str = ""
+    blocked: Reason | None = None
 
     @property
     def failures(self) -> int:
@@ -291,12 +284,12 @@ class Step:
     touch: tuple[str, ...] = ()
     settled: tuple[Settled, ...] = ()
     passed: tuple[str, ...] = ()
-    halt: Hold | None = None
-    hold: Hold | None = None
+    halt: Wait | None = None
+    hold: Wait | None = None
     stages: tuple[StageReport, ...] = ()
     recheck_at: datetime | None = None
     opened: tuple[str, ...] = ()
-    gate: Hold | None = None
+    gate: Wait | None = None
 
     @property
     def complete(self) -> bool:

@@ -1,83 +1,152 @@
-"""Which doors stand between the stages, and which of them are open now?
+"""Which gates stand between the stages, and which of them are open now?
 
-A gate stands before or after a stage. It opens when it is asked and has nothing against it, once the
-rollout has reached it; open, it stays open for the revision. `Approved` asks the approvals that people
-gave; a gate of another kind answers the same question.
+A gate stands before or after a stage. It is asked once the rollout has reached it. When it has nothing
+against it, it opens, and stays open for the revision. `Approved` asks the approvals that people gave.
+Packages can add gates of other kinds (entry point group ``rollout.gates``, see `rollout.plugins`).
 """
 
-from collections.abc import Container, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol
 
 from rollout.model.amounts import parse_digits
-from rollout.model.approvals import EVERY_STAGE, Approval, Decision, GateRef, refusal
-from rollout.strategies.base import Checkpoint, Hold, Selection, Stage, Staging
+from rollout.model.approvals import (
+    APPROVAL_GATE,
+    EVERY_STAGE,
+    Approval,
+    Decision,
+    GateRef,
+    refusal,
+)
+from rollout.model.kinds import Ref
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Checkpoint, Selection, Stage, Staging
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtGate:
+    """A rollout that stands at a gate: all that a gate is told.
+
+    ``placement`` is the name of the placementRef; ``approvals`` are those given for the workload, of
+    every gate and revision.
+    """
+
+    workload: Ref
+    placement: str
+    revision: str
+    stage: Stage
+    gate: GateRef
+    approvals: Sequence[Approval] = ()
 
 
 class Gate(Protocol):
-    """Says what keeps a gate shut at this instant; None where nothing does."""
+    """One kind of gate. It is pure: the same answer for the same arguments, without clock or I/O."""
 
-    def check(self, gate: GateRef, stage: Stage, revision: str, now: datetime) -> Hold | None: ...
+    def check(self, at: AtGate, now: datetime) -> Wait | None:
+        """What keeps the gate shut at this instant; None where nothing does.
+
+        ``Wait.until`` is when to ask again though nothing has happened (None: only after an event).
+        """
+        ...
 
 
-@dataclass(frozen=True, slots=True)
 class Approved:
     """Opens where a person approved this gate for this revision, and the approval has not expired."""
 
-    approvals: Sequence[Approval] = ()
-
-    def check(self, gate: GateRef, stage: Stage, revision: str, now: datetime) -> Hold | None:
+    def check(self, at: AtGate, now: datetime) -> Wait | None:
         mine = [
             each
-            for each in self.approvals
+            for each in at.approvals
             if each.decision is Decision.APPROVE
-            and each.revision == revision
-            and each.gate in (EVERY_STAGE, str(gate))
+            and each.revision == at.revision
+            and each.gate in (EVERY_STAGE, str(at.gate))
         ]
-        if any(each.counts(revision, now) for each in mine):
+        if any(each.counts(at.revision, now) for each in mine):
             return None
         late = f"; approval {mine[0].name} has expired" if mine else ""
-        return Hold(
-            "ApprovalNeeded",
-            f"{gate.side.value} {stage.title} somebody has to approve revision {revision}: "
-            f"an Approval of gate {gate}{late}",
+        return Wait(
+            Reason.APPROVAL_NEEDED,
+            f"{at.gate.side.value} {at.stage.title} somebody has to approve revision "
+            f"{at.revision}: an Approval of gate {at.gate}{late}",
         )
 
 
-def rejection(approvals: Iterable[Approval], revision: str, now: datetime) -> Hold | None:
+GATES: Mapping[str, Gate] = {APPROVAL_GATE: Approved()}
+"""The built-in kinds of gates, by the word that stands after ``=`` in the annotation."""
+
+
+def rejection(approvals: Iterable[Approval], revision: str, now: datetime) -> Wait | None:
     """Why this revision goes no further, where a person refused it."""
     found = refusal(approvals, revision, now)
     if found is None:
         return None
     by = f" by {found.actor} (as they say)" if found.actor else ""
     why = f": {found.reason}" if found.reason else ""
-    return Hold(
-        "Rejected",
+    return Wait(
+        Reason.REJECTED,
         f"revision {revision} was rejected{by} in Approval {found.name}{why}; "
         "roll out another one, or delete that Approval",
     )
 
 
-def checkpoints(
-    gates: Iterable[GateRef],
-    gate: Gate,
-    staging: Staging,
-    revision: str,
-    opened: Container[str],
-    now: datetime,
-) -> tuple[Checkpoint, ...]:
-    """Every gate at every stage that it stands at, but for those that have opened before."""
-    found: list[Checkpoint] = []
-    for ref in gates:
-        for stage in staging.stages:
-            if not stands_at(ref, stage):
-                continue
-            key = gate_key(ref, stage)
-            if key not in opened:
-                shut = gate.check(ref, stage, revision, now)
-                found.append(Checkpoint(key, stage.key, ref.side, shut))
-    return tuple(found)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gates:
+    """The gates that one rollout has to pass, and what opens them.
+
+    ``asked`` are those that the workload asks for in this placement; ``kinds`` those that are
+    installed; ``placement`` is the name of the placementRef.
+    """
+
+    workload: Ref
+    placement: str
+    revision: str
+    asked: Sequence[GateRef]
+    kinds: Mapping[str, Gate] = field(default_factory=lambda: GATES)
+    approvals: Sequence[Approval] = ()
+
+    def checkpoints(
+        self, staging: Staging, opened: Container[str], now: datetime
+    ) -> tuple[Checkpoint, ...]:
+        """Every gate at every stage that it stands at, but for those that have opened before."""
+        found: list[Checkpoint] = []
+        for ref in self.asked:
+            for stage in staging.stages:
+                key = gate_key(ref, stage)
+                if stands_at(ref, stage) and key not in opened:
+                    found.append(
+                        Checkpoint(key, stage.key, ref.side, self._closed(ref, stage, now))
+                    )
+        return tuple(found)
+
+    def _closed(self, ref: GateRef, stage: Stage, now: datetime) -> Wait | None:
+        kind = self.kinds.get(ref.kind)
+        if kind is None:
+            return unknown_kind(ref, self.kinds)
+        at = AtGate(
+            workload=self.workload,
+            placement=self.placement,
+            revision=self.revision,
+            stage=stage,
+            gate=ref,
+            approvals=self.approvals,
+        )
+        return kind.check(at, now)
+
+    def misplaced(self, staging: Staging, selection: Selection) -> Wait | None:
+        """The first gate that stands nowhere, or is of no kind, as the reason to hold (S7)."""
+        for ref in self.asked:
+            if ref.kind not in self.kinds:
+                return unknown_kind(ref, self.kinds)
+        return misplaced(self.asked, staging, selection)
+
+
+def unknown_kind(gate: GateRef, kinds: Iterable[str]) -> Wait:
+    """That nothing here can open the gate."""
+    return Wait(
+        Reason.UNKNOWN_GATE,
+        f"gate {gate}: no kind of gate is called {gate.kind!r}; there are: {', '.join(sorted(kinds))}",
+    )
 
 
 def gate_key(ref: GateRef, stage: Stage) -> str:
@@ -95,7 +164,7 @@ def stands_at(ref: GateRef, stage: Stage) -> bool:
     return ref.group == group.name or parse_digits(ref.group) == group.index
 
 
-def misplaced(gates: Iterable[GateRef], staging: Staging, selection: Selection) -> Hold | None:
+def misplaced(gates: Iterable[GateRef], staging: Staging, selection: Selection) -> Wait | None:
     """The first gate that stands nowhere, as the reason to hold (S7).
 
     A group that the placement's spec names may have no cluster yet: its stage will have the gate.
@@ -109,8 +178,8 @@ def misplaced(gates: Iterable[GateRef], staging: Staging, selection: Selection) 
         if ref.group in selection.named - inner:
             continue
         titles = ", ".join(_word(stage) for stage in staging.stages)
-        return Hold(
-            "UnknownApprovalGroup",
+        return Wait(
+            Reason.UNKNOWN_APPROVAL_GROUP,
             f"gate {ref} stands at no stage of this rollout; there are: {titles}",
         )
     return None

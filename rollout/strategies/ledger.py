@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from rollout.strategies.base import Checkpoint, Hold, Phase, Rollout, Settled, Standing, Step
+from rollout.model.waits import Wait
+from rollout.strategies.base import Checkpoint, Phase, Rollout, Settled, Standing, Step
 from rollout.strategies.judge import Judgement, judge
 from rollout.strategies.step import choose, due, lost_by_stage
 
@@ -128,7 +129,7 @@ class Ledger:
     def admit(
         self,
         passed: frozenset[str],
-        hold: Hold | None,
+        hold: Wait | None,
         checkpoints: tuple[Checkpoint, ...] = (),
     ) -> None:
         """Set the stages passed so far, the hold from outside, and the gates as they stand now."""

@@ -8,7 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from rollout.model.placement import Group
-from rollout.strategies.base import Hold, Phase, StageReport, Step
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Phase, StageReport, Step
 from rollout.strategies.judge import Judgement
 from rollout.strategies.ocm import Answer, Record, Status, decide
 
@@ -20,7 +21,7 @@ def ocm_step(
     strategy: Mapping[str, object],
     groups: Sequence[Group],
     reported: Mapping[str, Reported],
-    hold: Hold | None,
+    hold: Wait | None,
     now: datetime,
     others: Collection[str] = (),
 ) -> Step:
@@ -37,7 +38,7 @@ def ocm_decision(
     strategy: Mapping[str, object],
     groups: Sequence[Group],
     reported: Mapping[str, Reported],
-    hold: Hold | None,
+    hold: Wait | None,
     now: datetime,
     others: Collection[str] = (),
 ) -> tuple[Step, dict[str, Judgement]]:
@@ -48,7 +49,7 @@ def ocm_decision(
     answer = decide(strategy, groups, existing, now)
     judged = _judged(reported, answer)
     if answer.error is not None:
-        return Step(hold=hold or Hold("Misconfigured", answer.error)), judged
+        return Step(hold=hold or Wait(Reason.MISCONFIGURED, answer.error)), judged
     touch = () if hold else tuple(c for c in answer.to_apply if c not in reported)
     halt = _halt(answer, reported)
     phases: dict[Phase, int] = {}
@@ -58,7 +59,7 @@ def ocm_decision(
     if waiting > 0:
         phases[Phase.WAITING] = waiting
     why = hold or halt or (_FULL if waiting > len(touch) else None)
-    blocked = why.reason if why is not None and waiting > 0 else ""
+    blocked = why.reason if why is not None and waiting > 0 else None
     ended = phases.get(Phase.SOAKED, 0) + phases.get(Phase.SOAKING, 0) == total
     report = StageReport(ALL_CLUSTERS, "all clusters", total, total, None, ended, phases, blocked)
     # Without clusters there is no stage, and nothing left to do: OCM calls that complete.
@@ -67,17 +68,17 @@ def ocm_decision(
 
 ALL_CLUSTERS = "all"
 """The key of the one stage that is reported: OCM's library tells of no others."""
-_FULL = Hold("SlotsFull", "")
+_FULL = Wait(Reason.SLOTS_FULL, "")
 
 
-def _halt(answer: Answer, reported: Mapping[str, Reported]) -> Hold | None:
+def _halt(answer: Answer, reported: Mapping[str, Reported]) -> Wait | None:
     if not answer.breach:
         return None
     late = {record.cluster for record in answer.timed_out}
     late |= {cluster for cluster, (status, _) in reported.items() if status is Status.TIME_OUT}
     failed = {cluster for cluster, (status, _) in reported.items() if status is Status.FAILED}
-    return Hold(
-        "MaxFailuresExceeded", f"{len(failed | late)} failed, {len(late)} of them timed out"
+    return Wait(
+        Reason.MAX_FAILURES_EXCEEDED, f"{len(failed | late)} failed, {len(late)} of them timed out"
     )
 
 

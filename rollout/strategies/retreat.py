@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.model.amounts import Amount
-from rollout.strategies.base import Hold, Phase, Rollout, Standing
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Phase, Rollout, Standing
 from rollout.strategies.judge import judge
 
 
@@ -38,7 +39,7 @@ class Retreat:
     failed: int = 0
     limit: int = 0
     stuck: tuple[str, ...] = ()
-    hold: Hold | None = None
+    hold: Wait | None = None
     recheck_at: datetime | None = None
 
     @property
@@ -118,14 +119,14 @@ def _given_back(
     return counted, rechecks
 
 
-def _hold(failed: int, budget: int, limits: RetreatLimits) -> Hold | None:
+def _hold(failed: int, budget: int, limits: RetreatLimits) -> Wait | None:
     if failed <= budget and limits.limit.value:
         return None
     if failed <= budget:
         text = "the rollback's max-concurrency is zero; raise it to go on"
-        return Hold("RollbackHalted", text)
-    return Hold(
-        "RollbackHalted",
+        return Wait(Reason.ROLLBACK_HALTED, text)
+    return Wait(
+        Reason.ROLLBACK_HALTED,
         f"{failed} clusters failed on what they were given back, {budget} tolerated; look at them, "
         "then roll out a fix, skip them, or raise the rollback's max-failures",
     )

@@ -14,7 +14,8 @@ from rollout.model import names
 from rollout.model.amounts import Amount
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
-from rollout.strategies.base import Hold, Selection, Stage, Staging
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Selection, Stage, Staging
 
 NONE_TOLERATED = Amount(0)
 REST = "rest"
@@ -54,11 +55,11 @@ class ProgressivePerGroup:
 
 def _mandatory(
     spec: RolloutSpec, selection: Selection
-) -> tuple[tuple[Stage, ...], tuple[Group, ...], Hold | None]:
+) -> tuple[tuple[Stage, ...], tuple[Group, ...], Wait | None]:
     """The mandatory stages in the order listed, the groups left over, and why to hold, if so."""
     keys = _keys(selection.groups)
     taken: dict[tuple[int, str], Stage] = {}
-    hold: Hold | None = None
+    hold: Wait | None = None
     for ref in spec.mandatory:
         matched = [group for group in selection.groups if _is_meant(ref, group)]
         for group in matched:
@@ -81,30 +82,30 @@ def _mandatory(
     return tuple(taken.values()), rest, hold
 
 
-def _absent(ref: GroupRef, has_group: bool, selection: Selection) -> Hold | None:
+def _absent(ref: GroupRef, has_group: bool, selection: Selection) -> Wait | None:
     """Row 13: a mandatory group without a member proves nothing, so it holds.
 
     A person may allow a group to be empty from the start, but not to lose the members it had.
     """
     if str(ref) in selection.seen:
-        return Hold(
-            "MandatoryGroupEmptied",
+        return Wait(
+            Reason.MANDATORY_GROUP_EMPTIED,
             f"mandatory decision group {ref} had clusters in this revision and has none now; "
             "select clusters for it, or take it out of mandatoryDecisionGroups",
         )
     if str(ref) in selection.may_be_empty:
         return None
     if has_group or (ref.name and ref.name in selection.named):
-        return Hold(
-            "MandatoryGroupEmpty",
+        return Wait(
+            Reason.MANDATORY_GROUP_EMPTY,
             f"mandatory decision group {ref} has no cluster: select clusters for it (its "
             "groupClusterSelector, or the placement's predicates and numberOfClusters, match none), "
             f"take it out of mandatoryDecisionGroups, or allow it by annotation "
             f"{names.ALLOW_EMPTY_GROUPS}: {ref}",
         )
     known = sorted(selection.named | {g.name for g in selection.groups if g.name})
-    return Hold(
-        "UnknownDecisionGroup",
+    return Wait(
+        Reason.UNKNOWN_DECISION_GROUP,
         f"mandatory decision group {ref} is neither in the placement's decisionGroups nor in its "
         f"decisions; known names: {', '.join(known) or 'none'}",
     )

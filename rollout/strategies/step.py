@@ -13,9 +13,9 @@ from itertools import islice
 from typing import Protocol
 
 from rollout.model.approvals import Side
+from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import (
     Checkpoint,
-    Hold,
     Phase,
     Rollout,
     Settled,
@@ -27,7 +27,7 @@ from rollout.strategies.base import (
 )
 from rollout.strategies.judge import Judgement, judge
 
-NO_TARGETS = Hold("NoTargets", "the placement selects no cluster; nothing is rolled out")
+NO_TARGETS = Wait(Reason.NO_TARGETS, "the placement selects no cluster; nothing is rolled out")
 
 
 class Census(Protocol):
@@ -203,7 +203,7 @@ def _choose(
     censuses: Sequence[Census],
     settled: tuple[Settled, ...],
     recheck_at: datetime | None,
-    hold: Hold | None,
+    hold: Wait | None,
 ) -> Step:
     stages = rollout.staging.stages
     sizes = [_members(census) for census in censuses]
@@ -227,14 +227,16 @@ def _choose(
                 found.passed.append(stage.key)
         limit = stage.limit.of(size) if stage.limit else size
         blocked = _blocked(stage, census, hold or halt, is_open, doors.before)
-        if not blocked:
+        if blocked is None:
             chosen, blocked = _fill(rollout, census, limit, scope, fleet)
             found.touch += chosen
         if not passes and found.gate is not None and is_open:
             blocked = blocked or found.gate.reason
         found.reports.append(_report(stage, census, size, limit, scope, passes, blocked))
         is_open = is_open and passes
-    return found.step(settled, halt, hold, recheck_at)
+    opens_at = found.gate.until if found.gate is not None else None
+    instants = [at for at in (recheck_at, opens_at) if at is not None]
+    return found.step(settled, halt, hold, min(instants, default=None))
 
 
 class _Doors:
@@ -250,7 +252,7 @@ class _Doors:
         }
 
 
-def _shut(checkpoints: Iterable[Checkpoint], side: Side) -> Hold | None:
+def _shut(checkpoints: Iterable[Checkpoint], side: Side) -> Wait | None:
     return next((c.closed for c in checkpoints if c.side is side and c.closed is not None), None)
 
 
@@ -262,13 +264,13 @@ class _Found:
     passed: list[str] = field(default_factory=list)
     opened: list[str] = field(default_factory=list)
     reports: list[StageReport] = field(default_factory=list)
-    gate: Hold | None = None
+    gate: Wait | None = None
 
     def step(
         self,
         settled: tuple[Settled, ...],
-        halt: Hold | None,
-        hold: Hold | None,
+        halt: Wait | None,
+        hold: Wait | None,
         recheck_at: datetime | None,
     ) -> Step:
         return Step(
@@ -319,7 +321,7 @@ def _fleet_scope(rollout: Rollout, censuses: Sequence[Census], total: int) -> _S
     return _scope(budget.of(total) if budget else None, censuses)
 
 
-def _breach(rollout: Rollout, fleet: _Scope, scopes: Sequence[_Scope]) -> Hold | None:
+def _breach(rollout: Rollout, fleet: _Scope, scopes: Sequence[_Scope]) -> Wait | None:
     """The first scope whose failures exceed its budget (row 2): the fleet, then stages in order."""
     if fleet.breached:
         return _exceeded("the whole fleet", fleet)
@@ -329,9 +331,9 @@ def _breach(rollout: Rollout, fleet: _Scope, scopes: Sequence[_Scope]) -> Hold |
     return None
 
 
-def _exceeded(where: str, scope: _Scope) -> Hold:
-    return Hold(
-        "MaxFailuresExceeded",
+def _exceeded(where: str, scope: _Scope) -> Wait:
+    return Wait(
+        Reason.MAX_FAILURES_EXCEEDED,
         f"{scope.failures} failed in {where}, {scope.budget} tolerated; roll out a fix, raise "
         "maxFailures, or skip the failed clusters",
     )
@@ -346,27 +348,27 @@ def _passes(stage: Stage, census: Census, size: int, scope: _Scope, fleet: _Scop
 
 
 def _blocked(
-    stage: Stage, census: Census, stopped: Hold | None, is_open: bool, gate: Hold | None
-) -> str:
-    """Why nothing at all may be touched in this stage, "" where something may."""
+    stage: Stage, census: Census, stopped: Wait | None, is_open: bool, gate: Wait | None
+) -> Reason | None:
+    """Why nothing at all may be touched in this stage, None where something may."""
     waiting = census.phases.get(Phase.WAITING, 0) + census.phases.get(Phase.OUTDATED, 0)
     if not waiting:
         is_empty = stage.mandatory and not any(census.phases.values())
-        return stopped.reason if stopped is not None and is_empty else ""
+        return stopped.reason if stopped is not None and is_empty else None
     if stopped is not None:
         return stopped.reason
     if not is_open:
-        return "WaitingForStage"
+        return Reason.WAITING_FOR_STAGE
     if gate is not None:
         return gate.reason
     if stage.limit is not None and stage.limit.value == 0:
-        return "ConcurrencyZero"
-    return ""
+        return Reason.CONCURRENCY_ZERO
+    return None
 
 
 def _fill(
     rollout: Rollout, census: Census, limit: int, scope: _Scope, fleet: _Scope
-) -> tuple[list[str], str]:
+) -> tuple[list[str], Reason | None]:
     """The clusters to touch in an open stage, and why the others are not touched."""
     before = [cluster for cluster in census.outdated() if cluster not in rollout.held]
     held = sum(n for phase, n in census.phases.items() if phase.holds_slot)
@@ -378,13 +380,13 @@ def _fill(
         if room is not None
     ]
     chosen = before + list(islice(census.waiting(), free))
-    reason = "SlotsFull"
+    reason = Reason.SLOTS_FULL
     if rooms and len(chosen) > min(rooms):
-        chosen, reason = chosen[: min(rooms)], "FailureTolerance"
+        chosen, reason = chosen[: min(rooms)], Reason.FAILURE_TOLERANCE
     scope.unproven += len(chosen)
     if scope is not fleet:
         fleet.unproven += len(chosen)
-    return chosen, reason if len(chosen) < wanted else ""
+    return chosen, reason if len(chosen) < wanted else None
 
 
 def _report(
@@ -394,7 +396,7 @@ def _report(
     limit: int,
     scope: _Scope,
     passed: bool,
-    blocked: str,
+    blocked: Reason | None,
 ) -> StageReport:
     phases = {phase: n for phase, n in census.phases.items() if n}
     return StageReport(stage.key, stage.title, size, limit, scope.budget, passed, phases, blocked)

@@ -216,7 +216,7 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
         "a missing placement selects nobody",
         (
             SELECTED,
-            'return Reading(before.selection, Hold("PlacementNotFound", message))',
+            "return Reading(before.selection, Wait(Reason.PLACEMENT_NOT_FOUND, message))",
             "return Reading(Selection())",
         ),
     ),

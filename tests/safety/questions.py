@@ -7,21 +7,13 @@ from datetime import datetime
 from random import Random
 
 from rollout.model.approvals import Side
-from rollout.strategies.base import (
-    Checkpoint,
-    Health,
-    Hold,
-    Rollout,
-    Stage,
-    Standing,
-    Step,
-    Verdict,
-)
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Checkpoint, Health, Rollout, Stage, Standing, Step, Verdict
 from rollout.strategies.retreat import RetreatLimits, retreat
 from rollout.strategies.step import decide
 
 Blame = Callable[[str, str], None]
-SHUT = Hold("ApprovalNeeded", "somebody has to approve")
+SHUT = Wait(Reason.APPROVAL_NEEDED, "somebody has to approve")
 
 
 def pure(rollout: Rollout, step: Step, now: datetime, dice: Random, blame: Blame) -> None:
@@ -53,7 +45,7 @@ def worse_news(
         if set(bad.touch) - set(good.touch):
             blame("R6", f"{cluster} failing adds {set(bad.touch) - set(good.touch)}")
     before = decide(rollout, now)
-    if decide(replace(rollout, hold=Hold("Paused", "")), now).touch:
+    if decide(replace(rollout, hold=Wait(Reason.PAUSED, "")), now).touch:
         blame("R6", "a hold adds touches")
     for stage in dice.sample(rollout.staging.stages, min(1, len(rollout.staging.stages))):
         shut = Checkpoint("shut", stage.key, Side.BEFORE, SHUT)

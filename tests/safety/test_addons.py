@@ -14,8 +14,9 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
+from rollout.model.waits import Reason, Wait
 from rollout.planning.addons import AddOnPlanner
-from rollout.strategies.base import Health, Hold
+from rollout.strategies.base import Health
 from tests.support import make
 from tests.support.addons import (
     CMA,
@@ -224,7 +225,7 @@ def test_what_a_cluster_still_carries_is_known_though_it_is_asked_for_no_more() 
 def test_a_hold_that_this_engine_is_about_to_end_is_told_only_if_it_stays() -> None:
     rig = placed("c0", "c1").works_do(["c0", "c1"])
     share, now = share_of(rig), rig.clock.now()
-    share.hold = Hold("TornDecisions", "half written")
+    share.hold = Wait(Reason.TORN_DECISIONS, "half written")
     share.reading = Reading(share.reading.selection, share.hold, untold_until=now + UNTOLD)
     view: Any = rig.engine.fleet.view(CLUSTER_MANAGEMENT_ADDON)
 

@@ -11,7 +11,8 @@ from rollout.model.intents import Intents
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
-from rollout.strategies.base import Health, Hold, Phase, Step, select
+from rollout.model.waits import Wait
+from rollout.strategies.base import Health, Phase, Step, select
 from rollout.strategies.stages import BUILT_IN
 from rollout.strategies.step import decide
 from tests.support.fleets import GRACE, SILENT, SOAK, SUCCEEDED, T0, spec_of
@@ -59,19 +60,19 @@ class Hub:
     def agree(self) -> None:
         groups = [Group(0, "m", tuple(self.canaries))] if self.canaries else []
         terms = Terms(
-            self.revision,
-            self.spec,
-            BUILT_IN[self.spec.type],
-            select([*groups, Group(1, "", tuple(self.clusters))]),
-            self.soak,
-            GRACE,
-            self.outages,
-            Intents(waivers=dict.fromkeys(self.skipped, frozenset({""}))),
+            revision=self.revision,
+            spec=self.spec,
+            strategy=BUILT_IN[self.spec.type],
+            selection=select([*groups, Group(1, "", tuple(self.clusters))]),
+            soak=self.soak,
+            grace=GRACE,
+            outages=self.outages,
+            intents=Intents(waivers=dict.fromkeys(self.skipped, frozenset({""}))),
             is_known=self.is_known,
         )
         self.live.agree(terms, lambda c: c not in self.unreachable, self.now)
 
-    def turn(self, hold: Hold | None = None) -> Step:
+    def turn(self, hold: Wait | None = None) -> Step:
         """One pass: decide, write the record, then the works."""
         step = self.live.step(hold, self.now)
         again = self.live.step(hold, self.now)

@@ -15,8 +15,8 @@ from rollout.placement.prioritizers import (
     ResourceAllocatable,
     Steady,
 )
-from rollout.plugins import FILTERS, PRIORITIZERS, plugins
-from rollout.testing import NOW, check_filter, check_prioritizer
+from rollout.plugins import FILTERS, GATE_KINDS, PRIORITIZERS, gates, plugins
+from rollout.testing import NOW, check_filter, check_gate, check_prioritizer, sample_crossing
 
 EXAMPLE = Path(__file__).parents[2] / "examples/custom-prioritizer"
 
@@ -130,3 +130,16 @@ def test_the_kit_catches_a_filter_that_breaks_its_contract(
 ) -> None:
     with pytest.raises(AssertionError, match=words):
         check_filter(plugin)
+
+
+def test_gates_of_packages_stand_beside_the_built_in_one() -> None:
+    target = "rollout.strategies.gates:Approved"
+
+    found = gates([entry("second-look", target, GATE_KINDS)])
+
+    assert sorted(found) == ["approval", "second-look"]
+    check_gate(found["second-look"], [sample_crossing("before:rest=second-look")])
+    with pytest.raises(PluginError, match="has the name of a built-in"):
+        gates([entry("approval", target, GATE_KINDS)])
+    with pytest.raises(PluginError, match="load plugin broken"):
+        gates([entry("broken", "no.such.module:X", GATE_KINDS)])

@@ -18,7 +18,7 @@ from rollout.analysis.forecast import (
 )
 from rollout.cli.render_plan import plan_lines
 from rollout.model.kinds import REPLICA_SET, Obj
-from rollout.strategies.base import Hold
+from rollout.model.waits import Reason, Wait
 from tests.support.halted import HEALTHY, STRATEGY, files, ran
 from tests.support.shapes import T0, cluster, placement, run, stored, workload, write
 
@@ -271,7 +271,7 @@ def words(plan: WorkloadPlan) -> Iterator[str]:
 
 def test_removals_say_who_loses_it_and_what_holds_the_others() -> None:
     removal = RemovalPlan(("a", "b", "c"), ("a",), "RemovalBrake: too many")
-    hold = Hold("Paused", "somebody did")
+    hold = Wait(Reason.PAUSED, "somebody did")
     refs = (PlacementPlan("p", "All", 4, hold, (stage(),)),)
     finish = Finish(None, None, "Paused: not before somebody resumes it")
 

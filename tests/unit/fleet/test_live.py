@@ -1,6 +1,7 @@
 """One rollout, observation by observation: to its end, to a new revision and back, and what it records."""
 
-from rollout.strategies.base import Health, Hold, Phase, Verdict
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Health, Phase, Verdict
 from tests.support.fleets import DEADLINE, FAILED, GRACE, MIN, SOAK, SUCCEEDED, T0, spec_of
 from tests.support.live import A, B, Hub, new_live, soaked
 
@@ -160,7 +161,7 @@ def test_while_held_nothing_is_touched_and_clocks_run_on() -> None:
     hub.turn()
     hub.report("ab", SUCCEEDED)
     hub.later(SOAK)
-    paused = Hold("Paused", "")
+    paused = Wait(Reason.PAUSED, "")
 
     assert hub.turn(paused).touch == ()
     assert hub.phases() == "a:Soaked b:Soaked c:Waiting d:Waiting"
@@ -204,7 +205,7 @@ def test_a_selection_that_cannot_be_read_after_a_restart_costs_nobody_his_standi
 
     hub.clusters, hub.is_known = "", False
     hub.restart()
-    hub.turn(Hold("TornDecisions", ""))
+    hub.turn(Wait(Reason.TORN_DECISIONS, ""))
     hub.clusters, hub.is_known = "abcd", True
     hub.live.observations = dict(hub.works)
     hub.agree()
@@ -216,7 +217,7 @@ def test_a_selection_that_cannot_be_read_after_a_restart_costs_nobody_his_standi
 
 def test_what_timed_out_on_an_older_revision_is_not_in_flight_again_without_a_deadline() -> None:
     """S1: those clusters would be written without a slot, beside others that are in flight."""
-    held = Hold("Paused", "")
+    held = Wait(Reason.PAUSED, "")
     hub = Hub(spec_of(limit=2, budget=4))
     hub.turn()
     hub.revision = B

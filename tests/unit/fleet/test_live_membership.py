@@ -152,7 +152,14 @@ def test_a_retry_whose_write_is_lost_is_judged_by_what_is_there_already() -> Non
     hub.turn()
     assert hub.phase("a") is Phase.FAILED
 
-    terms = Terms(A, hub.spec, BUILT_IN[hub.spec.type], select([Group(1, "", ("a",))]), SOAK, GRACE)
+    terms = Terms(
+        revision=A,
+        spec=hub.spec,
+        strategy=BUILT_IN[hub.spec.type],
+        selection=select([Group(1, "", ("a",))]),
+        soak=SOAK,
+        grace=GRACE,
+    )
     hub.live.agree(replace(terms, intents=Intents(retry="again")), lambda _: True, hub.now)
     assert hub.live.step(None, hub.now).touch == ("a",)
     hub.live.attempt("a", "Retry", hub.now)

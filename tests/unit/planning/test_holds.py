@@ -11,9 +11,9 @@ from rollout.model.approvals import Approval, Decision, Freeze
 from rollout.model.intents import NO_INTENTS, Asked, Intents, RollbackMode
 from rollout.model.placement import Group
 from rollout.model.problems import Problem
+from rollout.model.waits import Reason, Scope, Wait
 from rollout.planning.holds import (
     CAUSES,
-    OF_REVISION,
     going_back,
     limits_of,
     revision_hold,
@@ -21,7 +21,7 @@ from rollout.planning.holds import (
     workload_hold,
 )
 from rollout.planning.record import Rollback
-from rollout.strategies.base import Hold, Rollout, Standing, Step, Verdict
+from rollout.strategies.base import Rollout, Standing, Step, Verdict
 from rollout.strategies.retreat import Retreat, retreat
 from tests.support.fleets import (
     FAILED,
@@ -67,16 +67,16 @@ def test_a_hold_says_who_asked_why_and_what_ends_it() -> None:
     paused = workload_hold([], PAUSED, None)
     asked = workload_hold([], replace(PAUSED, asked={"pause": Asked("ann", T0, "lunch")}), None)
 
-    assert frozen == Hold(
-        "Frozen",
+    assert frozen == Wait(
+        Reason.FROZEN,
         "the hub is frozen by ann (as they say) by Freeze incident: incident 7; delete it to go "
         "on, or wait until 2026-06-01T12:00:00Z",
     )
-    assert paused == Hold(
-        "Paused", f"paused by annotation {names.PAUSED}; set it to false to resume"
+    assert paused == Wait(
+        Reason.PAUSED, f"paused by annotation {names.PAUSED}; set it to false to resume"
     )
-    assert asked == Hold(
-        "Paused",
+    assert asked == Wait(
+        Reason.PAUSED,
         f"paused by ann (as they say) at 2026-06-01T12:00:00Z: lunch ({names.PAUSED})",
     )
 
@@ -121,16 +121,19 @@ def test_a_revision_is_held_where_a_person_said_so_of_it(
 
 # -- going back --------------------------------------------------------------------------------
 
-BREACH = Step(halt=Hold("MaxFailuresExceeded", ""))
-HELD = {word: Hold(word, "") for word in ("Undone", "Aborted", "Rejected", "UnknownApprovalGroup")}
+BREACH = Step(halt=Wait(Reason.MAX_FAILURES_EXCEEDED, ""))
+HELD = {
+    str(reason): Wait(reason)
+    for reason in (Reason.UNDONE, Reason.ABORTED, Reason.REJECTED, Reason.UNKNOWN_APPROVAL_GROUP)
+}
 
-WHEN: list[tuple[Step, Hold | None, RollbackMode, str]] = [
+WHEN: list[tuple[Step, Wait | None, RollbackMode, str]] = [
     (Step(), None, RollbackMode.AUTOMATIC, ""),
     (BREACH, None, RollbackMode.NONE, ""),
     (BREACH, None, RollbackMode.MANUAL, ""),
     (BREACH, None, RollbackMode.AUTOMATIC, "Breach"),
     # While it is paused or cannot be read, what is counted may be wrong: nothing begins.
-    (replace(BREACH, hold=Hold("TornDecisions", "")), None, RollbackMode.AUTOMATIC, ""),
+    (replace(BREACH, hold=Wait(Reason.TORN_DECISIONS, "")), None, RollbackMode.AUTOMATIC, ""),
     (Step(), HELD["Undone"], RollbackMode.NONE, ""),
     (Step(), HELD["Undone"], RollbackMode.MANUAL, "Undo"),
     (Step(), HELD["Undone"], RollbackMode.AUTOMATIC, "Undo"),
@@ -142,7 +145,7 @@ WHEN: list[tuple[Step, Hold | None, RollbackMode, str]] = [
 
 @pytest.mark.parametrize(("step", "held", "mode", "cause"), WHEN)
 def test_a_rollback_begins_for_a_cause_that_its_mode_allows(
-    step: Step, held: Hold | None, mode: RollbackMode, cause: str
+    step: Step, held: Wait | None, mode: RollbackMode, cause: str
 ) -> None:
     assert why_back(step, held, Intents(rollback=mode)) == cause
     assert cause in {"", *CAUSES}
@@ -159,7 +162,7 @@ BROKEN = standing("d", FAILED, BEGAN, revision=OLD, verdict=Verdict.FAILED)
 
 def gone_back(
     rollout: Rollout, targets: dict[str, str], intents: Intents = NO_INTENTS
-) -> tuple[Retreat, Hold]:
+) -> tuple[Retreat, Wait]:
     """The next step of the rollback, and what it says."""
     found = retreat(rollout, targets, BEGAN, limits_of(intents), T0)
     return found, going_back(BACK, found, (), T0)
@@ -188,7 +191,7 @@ def test_a_rollback_says_how_far_it_is_why_and_what_ends_the_bar(
     is_or_was = "was" if reason == "RolledBack" else "is"
     assert f"revision {NEW} {is_or_was} taken back, because more failed" in hold.message
     assert "until the template changes or somebody retries" in hold.message
-    assert reason in OF_REVISION
+    assert hold.reason.scope is Scope.REVISION
     assert {cluster for cluster, _ in found.touch} == targets
 
 

@@ -141,12 +141,12 @@ def test_a_cluster_is_lost_from_the_phases_that_the_diagram_shows(letter: str) -
     live = LiveRollout(Ref(REPLICA_SET, "apps/web"), "global", "uid", T0)
     known = lettered(letter, "a")
     terms = Terms(
-        NEW,
-        spec_of(),
-        BUILT_IN["Progressive"],
-        select([Group(0, "", ("a",))]),
-        SOAK,
-        GRACE,
+        revision=NEW,
+        spec=spec_of(),
+        strategy=BUILT_IN["Progressive"],
+        selection=select([Group(0, "", ("a",))]),
+        soak=SOAK,
+        grace=GRACE,
         intents=Intents(held=frozenset("a" if letter == "H" else "")),
     )
     if known is not None:

@@ -1,18 +1,22 @@
 """Gates: what opens them, where they stand, and that all they ever do is to hold a rollout up."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
 from itertools import product, takewhile
 
 import pytest
 
 from rollout.model.approvals import Approval, Decision, GateRef, Side, parse_gate
+from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
-from rollout.strategies.base import Checkpoint, Hold, Phase, Rollout, Stage, Staging, Step, select
-from rollout.strategies.gates import Approved, checkpoints, misplaced, rejection, stands_at
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Checkpoint, Phase, Rollout, Stage, Staging, Step, select
+from rollout.strategies.gates import GATES, AtGate, Gate, Gates, misplaced, rejection, stands_at
 from rollout.strategies.stages import BUILT_IN
 from rollout.strategies.step import decide
+from rollout.testing import check_gate, sample_crossing
 from tests.support.fleets import LETTERS, MIN, NEW, SEC, T0, applied, fleet, spec_of
 
 GROUPS = (Group(0, "canary", ("a",)), Group(1, "", ("b",)), Group(2, "west", ("c",)))
@@ -23,6 +27,24 @@ def gate(text: str) -> GateRef:
     found = parse_gate(text)
     assert found is not None, text
     return found
+
+
+def gates_of(
+    *asked: GateRef, approvals: tuple[Approval, ...] = (), kinds: Mapping[str, Gate] = GATES
+) -> Gates:
+    return Gates(
+        workload=Ref(REPLICA_SET, "apps/web"),
+        placement="global",
+        revision=NEW,
+        asked=asked,
+        kinds=kinds,
+        approvals=approvals,
+    )
+
+
+def checked(text: str, approvals: tuple[Approval, ...]) -> Wait | None:
+    at = replace(sample_crossing(text), stage=CANARY, revision=NEW, approvals=approvals)
+    return GATES["approval"].check(at, T0)
 
 
 def approval(
@@ -54,7 +76,7 @@ APPROVALS: dict[str, tuple[Approval, bool]] = {
 def test_a_gate_opens_for_an_approval(word: str) -> None:
     said, opens = APPROVALS[word]
 
-    shut = Approved((said,)).check(gate("before:canary"), CANARY, NEW, T0)
+    shut = checked("before:canary", (said,))
 
     assert (shut is None) == opens
     if shut is not None:
@@ -67,8 +89,8 @@ def test_a_gate_opens_for_an_approval(word: str) -> None:
 def test_one_approval_that_counts_is_enough_beside_others_that_do_not() -> None:
     useless = tuple(said for said, opens in APPROVALS.values() if not opens)
 
-    assert Approved(useless).check(gate("before:canary"), CANARY, NEW, T0) is not None
-    assert Approved((*useless, approval())).check(gate("before:canary"), CANARY, NEW, T0) is None
+    assert checked("before:canary", useless) is not None
+    assert checked("before:canary", (*useless, approval())) is None
 
 
 REFUSALS: dict[str, tuple[Approval, bool]] = {
@@ -90,8 +112,8 @@ def test_a_revision_is_refused_as_a_whole_by_a_refusal(word: str) -> None:
 def test_a_refusal_says_who_refused_why_and_what_ends_it() -> None:
     said = approval(decision=Decision.REJECT, actor="ann", reason="too early")
 
-    assert rejection((said,), NEW, T0) == Hold(
-        "Rejected",
+    assert rejection((said,), NEW, T0) == Wait(
+        Reason.REJECTED,
         "revision new was rejected by ann (as they say) in Approval said: too early; "
         "roll out another one, or delete that Approval",
     )
@@ -132,7 +154,7 @@ def test_a_gate_stands_at_the_stages_that_it_names(
     stages = staging(spec).stages
 
     assert [stage.key for stage in stages if stands_at(gate(text), stage)] == wanted
-    found = checkpoints([gate(text)], Approved(), staging(spec), NEW, (), T0)
+    found = gates_of(gate(text)).checkpoints(staging(spec), (), T0)
     assert [each.stage for each in found] == wanted
     assert (misplaced([gate(text)], staging(spec), select(GROUPS)) is None) == bool(wanted)
 
@@ -167,9 +189,9 @@ def test_where_nothing_is_selected_no_gate_is_out_of_place() -> None:
 
 def test_a_gate_that_has_opened_stands_there_no_more() -> None:
     gates = [gate("before:canary"), gate("after:canary"), gate("before:rest")]
-    before, after, rest = checkpoints(gates, Approved(), staging(PROGRESSIVE), NEW, (), T0)
+    before, after, rest = gates_of(*gates).checkpoints(staging(PROGRESSIVE), (), T0)
 
-    left = checkpoints(gates, Approved(), staging(PROGRESSIVE), NEW, {after.key}, T0)
+    left = gates_of(*gates).checkpoints(staging(PROGRESSIVE), {after.key}, T0)
 
     assert [each.key for each in left] == [before.key, rest.key]
 
@@ -179,7 +201,7 @@ def test_of_several_gates_at_one_place_each_opens_for_itself() -> None:
     rollout = fleet("...", PROGRESSIVE, groups=GROUPS)
 
     def asked(opened: frozenset[str], *said: Approval) -> tuple[Checkpoint, ...]:
-        return checkpoints(gates, Approved(said), rollout.staging, NEW, opened, T0)
+        return gates_of(*gates, approvals=said).checkpoints(rollout.staging, opened, T0)
 
     mine = asked(frozenset(), approval("before:canary"))
     step = decide(replace(rollout, checkpoints=mine), T0)
@@ -195,7 +217,7 @@ def test_of_several_gates_at_one_place_each_opens_for_itself() -> None:
 
 # -- what gates do to a step -------------------------------------------------------------------
 
-SHUT = Hold("ApprovalNeeded", "somebody has to approve")
+SHUT = Wait(Reason.APPROVAL_NEEDED, "somebody has to approve")
 SMALL = [
     (spec, "".join(letters))
     for spec in (PROGRESSIVE, PER_GROUP, ALL)
@@ -211,7 +233,7 @@ def gated(rollout: Rollout) -> Iterator[Rollout]:
         yield replace(
             rollout,
             checkpoints=tuple(
-                Checkpoint(f"{side.value}:{key}", key, side, c if isinstance(c, Hold) else None)
+                Checkpoint(f"{side.value}:{key}", key, side, c if isinstance(c, Wait) else None)
                 for (key, side), c in zip(places, choice, strict=True)
                 if c is not None
             ),
@@ -314,7 +336,7 @@ def test_behind_a_gate_at_the_last_stage_nothing_is_complete_until_it_opens() ->
 def test_no_gate_opens_while_nothing_may_go_through(how: str) -> None:
     rollout = fleet("..T" if how == "halted" else "...", spec_of(), groups=GROUPS)
     door = Checkpoint("door", "rest", Side.BEFORE, None)
-    hold = Hold("Paused", "paused") if how == "paused" else None
+    hold = Wait(Reason.PAUSED, "paused") if how == "paused" else None
 
     assert decide(replace(rollout, checkpoints=(door,), hold=hold), T0).opened == ()
 
@@ -322,12 +344,13 @@ def test_no_gate_opens_while_nothing_may_go_through(how: str) -> None:
 def test_an_approval_is_used_up_when_the_rollout_comes_to_its_gate_not_before() -> None:
     """It expires unused where the stage before takes too long."""
     rollout = fleet("P..", PROGRESSIVE, groups=GROUPS)
-    said = Approved((approval("before:rest", expires=T0 + MIN),))
-    doors = checkpoints([gate("before:rest")], said, rollout.staging, NEW, (), T0)
+    said = (approval("before:rest", expires=T0 + MIN),)
+    asked = gates_of(gate("before:rest"), approvals=said)
+    doors = asked.checkpoints(rollout.staging, (), T0)
     assert decide(replace(rollout, checkpoints=doors), T0).opened == ()
 
     done = fleet("D..", PROGRESSIVE, groups=GROUPS)
-    late = checkpoints([gate("before:rest")], said, done.staging, NEW, (), T0 + 2 * MIN)
+    late = asked.checkpoints(done.staging, (), T0 + 2 * MIN)
     step = decide(replace(done, checkpoints=late), T0 + 2 * MIN)
 
     assert step.touch == ()
@@ -358,3 +381,72 @@ def test_letters_and_groups_of_this_file_are_those_that_it_thinks_they_are() -> 
         Phase.OUTDATED,
     }
     assert PROGRESSIVE.mandatory == (GroupRef("canary"),)
+
+
+# -- gates of plugins --------------------------------------------------------------------------
+
+
+class Weekend:
+    """Shut until an instant that the argument says, in minutes from T0."""
+
+    def check(self, at: AtGate, now: datetime) -> Wait | None:
+        opens = T0 + int(at.gate.argument) * MIN
+        return None if now >= opens else Wait(Reason.GATE_CLOSED, "shut", opens)
+
+
+def test_a_gate_of_a_plugin_is_asked_with_its_argument_and_says_when_to_look_again() -> None:
+    asked = gates_of(gate("before:rest=weekend/30"), kinds={**GATES, "weekend": Weekend()})
+    rollout = fleet("D..", PROGRESSIVE, groups=GROUPS)
+
+    early = asked.checkpoints(rollout.staging, (), T0)
+    step = decide(replace(rollout, checkpoints=early), T0)
+    assert step.touch == ()
+    assert step.gate == Wait(Reason.GATE_CLOSED, "shut", T0 + 30 * MIN)
+    assert step.recheck_at == T0 + 30 * MIN
+
+    late = asked.checkpoints(rollout.staging, (), T0 + 30 * MIN)
+    step = decide(replace(rollout, checkpoints=late), T0 + 30 * MIN)
+    assert step.opened == ("before:rest=weekend/30",)
+
+
+def test_a_gate_of_a_kind_that_is_not_installed_holds_the_rollout_and_says_which_there_are() -> (
+    None
+):
+    asked = gates_of(gate("before:rest=weekend"))
+
+    found = asked.misplaced(staging(PROGRESSIVE), select(GROUPS))
+    assert found is not None
+    assert found.reason is Reason.UNKNOWN_GATE
+    assert "'weekend'; there are: approval" in found.message
+    assert all(each.closed for each in asked.checkpoints(staging(PROGRESSIVE), (), T0))
+
+
+def test_the_contract_kit_accepts_a_pure_gate_and_names_what_another_one_breaks() -> None:
+    check_gate(GATES["approval"], [sample_crossing("before:rest")])
+
+    class Moody:
+        def __init__(self) -> None:
+            self.asked = 0
+
+        def check(self, at: AtGate, now: datetime) -> Wait | None:
+            self.asked += 1
+            return Wait(Reason.GATE_CLOSED, f"asked {self.asked} times")
+
+    class Late:
+        def check(self, at: AtGate, now: datetime) -> Wait | None:
+            return Wait(Reason.GATE_CLOSED, "shut", now)
+
+    with pytest.raises(AssertionError, match="answers differently when asked again"):
+        check_gate(Moody())
+    with pytest.raises(AssertionError, match="until an instant that has passed"):
+        check_gate(Late())
+
+
+@pytest.mark.parametrize("text", ["before:canary=", "before:=analysis", "=analysis", "before=x:y"])
+def test_what_is_no_gate_is_refused(text: str) -> None:
+    assert parse_gate(text) is None
+
+
+def test_a_gate_is_printed_as_it_is_written() -> None:
+    for text in ("before:rest", "after:edge/canary", "before:*=analysis/slo", "after:0=weekend"):
+        assert str(gate(text)) == text

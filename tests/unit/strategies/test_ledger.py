@@ -12,10 +12,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from rollout.model.approvals import Side
 from rollout.model.placement import Group
+from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import (
     Checkpoint,
     Health,
-    Hold,
     Phase,
     Rollout,
     Settled,
@@ -35,9 +35,9 @@ CLUSTERS = [f"c{n}" for n in range(8)]
 STRANGER = "stranger"  # in no stage
 REVISIONS = ["r1", "r2"]
 KINDS = sorted(BUILT_IN)
-HOLDS = [None, Hold("Paused", "paused")]
+HOLDS = [None, Wait(Reason.PAUSED, "paused")]
 KEYS = ["all", "rest", "m/0", "/0", "/1"]
-SHUT = Hold("ApprovalNeeded", "somebody has to approve")
+SHUT = Wait(Reason.APPROVAL_NEEDED, "somebody has to approve")
 TIMINGS = [
     TIMING,
     Timing(),

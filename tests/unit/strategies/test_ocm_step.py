@@ -6,7 +6,8 @@ import pytest
 
 from rollout.model.kinds import Obj
 from rollout.model.placement import Group
-from rollout.strategies.base import Hold, Phase
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Phase
 from rollout.strategies.ocm import Status
 from rollout.strategies.ocm_step import Reported, ocm_decision, ocm_step
 
@@ -29,14 +30,14 @@ def test_clusters_wait_for_slots_only_where_not_all_of_them_are_touched(
 
 
 def test_who_waits_during_a_hold_waits_for_its_end() -> None:
-    (stage,) = ocm_step(ALL, FLEET, {}, Hold("Paused", "it is paused"), NOW).stages
+    (stage,) = ocm_step(ALL, FLEET, {}, Wait(Reason.PAUSED, "it is paused"), NOW).stages
     assert stage.blocked == "Paused"
 
 
 def test_a_breach_counts_what_timed_out_among_what_failed() -> None:
     late = {"a": since(9, Status.PROGRESSING), "b": since(9, Status.PROGRESSING)}
     step = ocm_step(TWO, FLEET, late, None, NOW)
-    assert step.halt == Hold("MaxFailuresExceeded", "2 failed, 2 of them timed out")
+    assert step.halt == Wait(Reason.MAX_FAILURES_EXCEEDED, "2 failed, 2 of them timed out")
     assert step.stages[0].blocked == "MaxFailuresExceeded"
 
 

@@ -8,7 +8,8 @@ import pytest
 
 from rollout.model.amounts import Amount
 from rollout.model.placement import Group
-from rollout.strategies.base import Hold, Phase, Rollout, Standing, Verdict
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Phase, Rollout, Standing, Verdict
 from rollout.strategies.judge import judge
 from rollout.strategies.retreat import Retreat, RetreatLimits, retreat
 from tests.support.fleets import (
@@ -173,8 +174,8 @@ def test_one_that_never_answers_on_what_it_got_back_fails_at_the_deadline() -> N
 
 
 def test_a_rollback_that_may_touch_nobody_at_once_says_so() -> None:
-    assert go("BB", "0", 0).hold == Hold(
-        "RollbackHalted", "the rollback's max-concurrency is zero; raise it to go on"
+    assert go("BB", "0", 0).hold == Wait(
+        Reason.ROLLBACK_HALTED, "the rollback's max-concurrency is zero; raise it to go on"
     )
     assert go("DD", "0", 0).hold is None
 

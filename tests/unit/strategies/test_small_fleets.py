@@ -7,7 +7,8 @@ from itertools import product
 import pytest
 
 from rollout.model.replicaset import RolloutSpec
-from rollout.strategies.base import Hold, Phase, Rollout
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Phase, Rollout
 from rollout.strategies.step import decide
 from tests.support.fleets import FAILURES, LETTERS, T0, amount, applied, fleet, spec_of
 from tests.support.small_fleets import in_two
@@ -157,7 +158,7 @@ def test_bad_news_adds_nothing(spec: RolloutSpec) -> None:
 
 def test_a_pause_or_a_lower_limit_only_removes() -> None:
     """R6, the other half."""
-    paused = Hold("Paused", "")
+    paused = Wait(Reason.PAUSED, "")
     for word in FOURS:
         before: set[str] | None = None
         for limit in (4, 3, 2, 1, "0"):

@@ -6,7 +6,8 @@ import pytest
 
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
-from rollout.strategies.base import Health, Hold, Phase, Verdict
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Health, Phase, Verdict
 from rollout.strategies.step import decide
 from tests.support.fleets import (
     DEADLINE,
@@ -277,20 +278,22 @@ def test_every_waiting_cluster_has_one_reason_to_wait(word: str, blocked: list[s
 
 
 def test_while_held_nothing_is_touched_and_no_gate_passes_but_verdicts_are_recorded() -> None:
-    rollout = replace(in_two("DD.T", spec_of(mandatory=["m"], budget=1)), hold=Hold("Paused", "p"))
+    rollout = replace(
+        in_two("DD.T", spec_of(mandatory=["m"], budget=1)), hold=Wait(Reason.PAUSED, "p")
+    )
 
     step = decide(rollout, T0)
 
     assert (step.touch, step.passed) == ((), ())
     assert [s.cluster for s in step.settled] == ["d"]
-    assert step.hold == Hold("Paused", "p")
+    assert step.hold == Wait(Reason.PAUSED, "p")
 
 
 def test_a_hold_from_outside_is_told_before_one_of_the_stages() -> None:
     rollout = in_two("....", spec_of(mandatory=["nope"]))
 
     assert decide(rollout, T0).hold == rollout.staging.hold
-    outside = Hold("Paused", "p")
+    outside = Wait(Reason.PAUSED, "p")
     assert decide(replace(rollout, hold=outside), T0).hold == outside
 
 
