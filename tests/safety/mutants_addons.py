@@ -139,8 +139,8 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "complete, though some have failed",
             (
                 SAID,
-                'reason = "CompleteWithFailures" if lacking else "Complete"',
-                'reason = "Complete"',
+                "reason = Reason.COMPLETE_WITH_FAILURES if lacking else Reason.COMPLETE",
+                "reason = Reason.COMPLETE",
             ),
         ),
         fault(

@@ -125,7 +125,7 @@ _OF_STEPS: tuple[Mutant, ...] = (
     fault(
         "O1",
         "nobody says why",
-        (STEP, 'return chosen, reason if len(chosen) < wanted else ""', 'return chosen, ""'),
+        (STEP, "return chosen, reason if len(chosen) < wanted else None", "return chosen, None"),
     ),
     fault(
         "S5",

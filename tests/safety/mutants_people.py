@@ -53,8 +53,8 @@ _OF_GATES: tuple[Mutant, ...] = (
     fault(
         "S14",
         "an approval is of any revision",
-        (GATES, "            and each.revision == revision\n", ""),
-        (GATES, "each.counts(revision, now)", "each.counts(each.revision, now)"),
+        (GATES, "            and each.revision == at.revision\n", ""),
+        (GATES, "each.counts(at.revision, now)", "each.counts(each.revision, now)"),
         focus="gates",
     ),
     fault(
@@ -76,7 +76,7 @@ _OF_GATES: tuple[Mutant, ...] = (
     fault(
         "L2",
         "a gate that has opened shuts when its approval ends",
-        (GATES, "            if key not in opened:\n", "            if True:\n"),
+        (GATES, "stands_at(ref, stage) and key not in opened", "stands_at(ref, stage)"),
         focus="gates",
     ),
     fault(

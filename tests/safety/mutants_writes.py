@@ -75,8 +75,8 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
         "works of a missing placement go",
         (
             GOES,
-            'return share is None or share.hold is None or share.hold.reason != "PlacementNotFound"',
-            "return True",
+            "share is None or share.hold is None or share.hold.reason != Reason.PLACEMENT_NOT_FOUND",
+            "True",
         ),
         kinds=RS,
         focus="pairs",
@@ -150,8 +150,8 @@ _OF_STATUSES: tuple[Mutant, ...] = (
         "complete, though some have failed",
         (
             SAID,
-            'return Verdict("CompleteWithFailures" if failed else "Complete", text)',
-            'return Verdict("Complete", text)',
+            "return Verdict(Reason.COMPLETE_WITH_FAILURES if failed else Reason.COMPLETE, text)",
+            "return Verdict(Reason.COMPLETE, text)",
         ),
         kinds=RS,
     ),
