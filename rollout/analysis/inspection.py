@@ -19,7 +19,7 @@ from rollout.model.kinds import PLACEMENT
 from rollout.model.placement import Group, Placement
 from rollout.model.replicaset import ReplicaSet, RolloutSpec
 from rollout.model.spelling import nearest
-from rollout.placement import cel
+from rollout.placement.cel import expressions
 from rollout.placement.scheduler import check
 from rollout.strategies.base import select
 from rollout.strategies.gates import misplaced
@@ -72,7 +72,7 @@ def _rules(world: World) -> Iterator[Finding]:
 def _syntax(item: Item, path: str, text: object) -> list[Finding]:
     if not isinstance(text, str) or not text:
         return []
-    problem = cel.program(text).problem or ""
+    problem = expressions.program(text).problem or ""
     if not _SYNTAX.search(problem):
         return []  # what else is wrong with it may be about variables that only agents have
     message = f"{text!r} is no CEL: {_first_line(problem)}"
@@ -81,7 +81,7 @@ def _syntax(item: Item, path: str, text: object) -> list[Finding]:
 
 def _strangers(item: Item, path: str, text: object) -> list[Finding]:
     """Names that agents do not know. A macro makes ``object`` a variable that our compiler knows."""
-    problem = cel.program(f"[dyn(0)].map(object, ({text}\n))").problem or ""
+    problem = expressions.program(f"[dyn(0)].map(object, ({text}\n))").problem or ""
     strange = [name for name in _UNDECLARED.findall(problem) if name not in _AGENTS_OWN]
     if not strange:
         return []

@@ -11,7 +11,7 @@ from rollout.model.cluster import Cluster
 from rollout.model.kinds import Obj
 from rollout.model.placement import NamedGroup, Placement, Predicate
 from rollout.model.selectors import Selector
-from rollout.placement import cel
+from rollout.placement.cel import expressions
 
 _NOISE = ("resourceVersion", "managedFields", "generation")
 
@@ -91,7 +91,7 @@ def interest_of(placement: Placement, *, reads_everything: bool = False) -> Inte
     for constraint in placement.spread:
         (labels if constraint.key_type == "Label" else claims).add(constraint.topology_key)
     for text in texts:
-        scores |= cel.score_names(text)
+        scores |= expressions.score_names(text)
     resources = raw = reads_everything or bool(texts)
     for coordinate, weight in placement.weights:
         if weight and coordinate.type == "AddOn":

@@ -16,7 +16,7 @@ from rollout.model.placement import Placement
 from rollout.placement.index import Pool
 
 if TYPE_CHECKING:
-    from rollout.placement.screening import Screening
+    from rollout.placement.cel.screening import Screening
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 MIN_SCORE = -100

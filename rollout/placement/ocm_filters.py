@@ -13,12 +13,12 @@ from rollout.model.cluster import Cluster, Taint
 from rollout.model.kinds import Obj
 from rollout.model.problems import joined
 from rollout.model.selectors import OPERATORS, Selector, parse_selector
-from rollout.placement import cel
+from rollout.placement.cel import expressions
+from rollout.placement.cel.screening import Screening, TooMuch
 from rollout.placement.filters.predicate import parts_of
 from rollout.placement.filters.taints import IF_NEW, PREFER
 from rollout.placement.framework import Cycle
 from rollout.placement.index import ClusterIndex, Pool
-from rollout.placement.screening import Screening, TooMuch
 
 _YEAR_ONE = datetime(1, 1, 1, tzinfo=UTC)
 _INT64 = 2**63
@@ -59,7 +59,7 @@ def predicated(spec: Obj, cycle: Cycle, clusters: Sequence[Cluster], pool: Pool)
         return list(clusters)
     screening = cycle.screening or Screening()
     selectors = [mapping(item.get("requiredClusterSelector")) for item in listed]
-    limit = cel.too_many([text for each in selectors for text in _expressions(each)])
+    limit = expressions.too_many([text for each in selectors for text in _expressions(each)])
     if limit is not None:
         raise Misconfigured("Predicate", f"it has {limit}")
     compiled = [_compile(each, screening.program) for each in selectors]
@@ -79,7 +79,7 @@ def _expressions(selector: Obj) -> tuple[str, ...]:
     return texts
 
 
-def _compile(selector: Obj, program: Callable[[str], cel.Program]) -> _Predicate:
+def _compile(selector: Obj, program: Callable[[str], expressions.Program]) -> _Predicate:
     labels = _selector(selector.get("labelSelector"))
     claims = mapping(selector.get("claimSelector"))
     only = {"matchExpressions": claims.get("matchExpressions")}

@@ -17,7 +17,9 @@ from rollout.model.intents import placement_problems
 from rollout.model.names import PLACEMENT_LABEL
 from rollout.model.placement import Placement
 from rollout.model.problems import Problem
-from rollout.placement import cel, prioritizers, spread, weights
+from rollout.placement import prioritizers, spread, weights
+from rollout.placement.cel import expressions
+from rollout.placement.cel.screening import TooMuch
 from rollout.placement.filters import Predicates, TaintToleration
 from rollout.placement.framework import (
     MAX_SCORE,
@@ -38,7 +40,6 @@ from rollout.placement.framework import (
 )
 from rollout.placement.index import Pool, bits_of
 from rollout.placement.prioritizers import prefer
-from rollout.placement.screening import TooMuch
 
 DEFAULT_FILTERS: tuple[Filter, ...] = (Predicates(), TaintToleration())
 
@@ -57,7 +58,7 @@ DEFAULT_PLUGINS = Plugins()
 def check(
     placement: Placement,
     plugins: Plugins = DEFAULT_PLUGINS,
-    program: Callable[[str], cel.Program] = cel.program,
+    program: Callable[[str], expressions.Program] = expressions.program,
 ) -> tuple[Problem, ...]:
     """Everything that is wrong with the spec, or asked for by annotation, clusters or not.
 
@@ -83,9 +84,11 @@ def check(
 
 
 def _wrong_expressions(
-    placement: Placement, program: Callable[[str], cel.Program]
+    placement: Placement, program: Callable[[str], expressions.Program]
 ) -> Iterator[Problem]:
-    limit = cel.too_many([text for predicate in placement.predicates for text in predicate.cel])
+    limit = expressions.too_many(
+        [text for predicate in placement.predicates for text in predicate.cel]
+    )
     if limit is not None:
         yield Problem("spec.predicates", len(placement.predicates), limit)
         return

@@ -21,13 +21,13 @@ from rollout.model.names import DECISION_ORDER, SCHEDULING_DISABLED, SEMANTICS
 from rollout.model.placement import Decision, Group, Placement
 from rollout.model.problems import joined
 from rollout.placement import ocm, sticky
+from rollout.placement.cel.screening import Screening, Unfinished
 from rollout.placement.explain import Explained, explain
 from rollout.placement.framework import Code, Cycle, Selection, Status
 from rollout.placement.grouping import Grouping, Profile, group, paginate, split
 from rollout.placement.index import Pool
 from rollout.placement.ocm_filters import mapping
 from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins, check, select
-from rollout.placement.screening import Screening, Unfinished
 from rollout.planning.decisions import Outcome, writes
 from rollout.planning.plan import NOTHING, UNFINISHED, Plan
 

@@ -24,7 +24,7 @@ from rollout.model.kinds import (
     key_of,
 )
 from rollout.model.names import PROFILE_LABEL
-from rollout.placement.screening import SLICE_STEPS
+from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
 from rollout.planning.policy import Policy

@@ -17,8 +17,8 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.states import AGENTS, ALIVE, CLOCK, PROFILE, STARTED, profile_of
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import WORKLOADS
+from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.placement.grouping import Profile
-from rollout.placement.screening import SLICE_STEPS
 from rollout.planning.plan import Note
 from rollout.planning.policy import Policy
 from rollout.plugins import gates

@@ -13,10 +13,10 @@ from operator import or_
 from rollout.model.cluster import Cluster
 from rollout.model.placement import Predicate
 from rollout.model.selectors import Selector
-from rollout.placement import cel
+from rollout.placement.cel import expressions
+from rollout.placement.cel.screening import Part, Screening
 from rollout.placement.framework import Admission, Cycle, Rejection
 from rollout.placement.index import Pool
-from rollout.placement.screening import Part, Screening
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def _refusal(predicate: Predicate, cycle: Cycle, cluster: Cluster) -> str:
         if not requirement.matches(cluster.claims):
             return f"claim {_said(requirement.key, cluster.claims)}"
     for text in predicate.cel:
-        verdict, _ = cel.Judge(cycle.scores, cycle.now).verdict(text, cluster)
+        verdict, _ = expressions.Judge(cycle.scores, cycle.now).verdict(text, cluster)
         if verdict is not True:
             return (
                 f"CEL expression {text!r} is false" if verdict is False else f"{text!r}: {verdict}"

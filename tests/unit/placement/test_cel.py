@@ -9,8 +9,7 @@ from cel_expr_python.ext import ext_optional
 from rollout.model.cluster import Cluster, Score
 from rollout.model.placement import Placement, Predicate
 from rollout.model.selectors import EVERYTHING
-from rollout.placement import cel, cel_frame
-from rollout.placement.cel_frame import BUDGET
+from rollout.placement.cel import bounds, expressions
 from rollout.placement.framework import Cycle
 from rollout.placement.index import ClusterIndex, Pool
 from rollout.placement.scheduler import select
@@ -41,8 +40,10 @@ def no_scores(name: str) -> Mapping[str, Score]:
     return {}
 
 
-def verdict(text: str, now: datetime | None = T0, scores: cel.Scores = no_scores) -> bool | str:
-    return cel.Judge(scores, now).verdict(text, ALPHA)[0]
+def verdict(
+    text: str, now: datetime | None = T0, scores: expressions.Scores = no_scores
+) -> bool | str:
+    return expressions.Judge(scores, now).verdict(text, ALPHA)[0]
 
 
 TRUE = (
@@ -162,7 +163,7 @@ def test_an_expression_without_a_verdict_says_why(text: str, words: str) -> None
     ],
 )
 def test_what_does_not_compile_is_a_problem_and_no_exception(text: str) -> None:
-    assert cel.program(text).problem
+    assert expressions.program(text).problem
 
 
 @pytest.mark.parametrize(
@@ -170,7 +171,7 @@ def test_what_does_not_compile_is_a_problem_and_no_exception(text: str) -> None:
     [("1", False), ("null", False), ('"a"', False), ("true", True), ("managedCluster.x", True)],
 )
 def test_an_expression_that_can_never_be_a_bool_is_known_as_such(text: str, boolean: bool) -> None:
-    assert cel.program(text).boolean is boolean
+    assert expressions.program(text).boolean is boolean
 
 
 PLAIN = [t for t in TRUE if "managedCluster" not in t]
@@ -198,7 +199,7 @@ def test_our_evaluation_agrees_with_the_librarys_where_it_can_evaluate(text: str
 # Scores.
 
 
-def usage(valid_until: datetime | None = None) -> cel.Scores:
+def usage(valid_until: datetime | None = None) -> expressions.Scores:
     score = Score("alpha", "usage", {"cpu": 90}, valid_until)
     return lambda name: {"alpha": score} if name == "usage" else {}
 
@@ -208,14 +209,14 @@ HIGH = 'managedCluster.scores("usage").exists(s, s.name == "cpu" && s.value > 80
 
 def test_scores_are_read_by_name() -> None:
     assert verdict(HIGH, scores=usage()) is True
-    assert cel.score_names(HIGH) == {"usage"}
+    assert expressions.score_names(HIGH) == {"usage"}
     for text in (
         "managedCluster.scores(managedCluster.metadata.name).size() > 0",
         "managedCluster.scores('a' + 'b').size() > 0",
         r"managedCluster.scores('\x61').size() > 0",
     ):
-        assert cel.score_names(text) == {"*"}
-    assert cel.score_names("managedCluster . scores ( 'a' ).size() > 0") == {"a"}
+        assert expressions.score_names(text) == {"*"}
+    assert expressions.score_names("managedCluster . scores ( 'a' ).size() > 0") == {"a"}
 
 
 def test_a_missing_score_is_no_verdict() -> None:
@@ -226,7 +227,7 @@ def test_a_missing_score_is_no_verdict() -> None:
 def test_a_score_is_used_until_it_expires_and_looked_at_again_right_after(
     after: timedelta, valid: bool
 ) -> None:
-    judge = cel.Judge(usage(valid_until=T0), T0 + after)
+    judge = expressions.Judge(usage(valid_until=T0), T0 + after)
 
     found, _ = judge.verdict(HIGH, ALPHA)
 
@@ -251,15 +252,15 @@ def nested(levels: int) -> str:
 
 
 def test_an_evaluation_is_bounded_in_steps_and_no_operator_hides_that() -> None:
-    assert cel.Judge(no_scores, T0).verdict(nested(4), ALPHA) == (True, 11_111)
-    assert f"more than {BUDGET} steps" in str(verdict(f"{nested(7)} || true"))
+    assert expressions.Judge(no_scores, T0).verdict(nested(4), ALPHA) == (True, 11_111)
+    assert f"more than {bounds.BUDGET} steps" in str(verdict(f"{nested(7)} || true"))
 
 
 def test_a_loop_that_repeats_much_pays_for_it() -> None:
     little, much = (f"{TEN}.all(v, {' || '.join(['v > 0'] * n)})" for n in (1, 400))
 
-    assert cel.Judge(no_scores, T0).verdict(little, ALPHA) == (True, 11)
-    answer, steps = cel.Judge(no_scores, T0).verdict(much, ALPHA)
+    assert expressions.Judge(no_scores, T0).verdict(little, ALPHA) == (True, 11)
+    answer, steps = expressions.Judge(no_scores, T0).verdict(much, ALPHA)
     assert answer is True
     assert 300 < steps < 600
 
@@ -270,9 +271,9 @@ def test_a_loop_that_repeats_much_pays_for_it() -> None:
 def test_what_goes_through_a_long_value_pays_for_its_length(use: str) -> None:
     long = f"['{'ab' * 2_000}'.replace('a', 'cccccccccc')].all(s, {TEN}.all(v, !({use})))"
 
-    answer, steps = cel.Judge(no_scores, T0).verdict(long, ALPHA)
+    answer, steps = expressions.Judge(no_scores, T0).verdict(long, ALPHA)
     assert answer is True
-    assert steps > 11 + 10 * (22_000 // cel_frame.STEP_LENGTH[str])
+    assert steps > 11 + 10 * (22_000 // bounds.LENGTH_PER_STEP[str])
 
 
 def test_values_cannot_grow_without_bound() -> None:

@@ -10,14 +10,12 @@ from typing import Any
 import pytest
 
 from rollout.model.cluster import Cluster
-from rollout.placement import cel
-from rollout.placement.cel_formats import FORMATS
-from rollout.placement.cel_functions import ANY, STANDARD, Function
-from rollout.placement.cel_kube import KUBERNETES
-from rollout.placement.cel_lists import LISTS
-from rollout.placement.cel_regex import REGEX, REGEX_KUBERNETES
-from rollout.placement.cel_text import TEXT
-from rollout.placement.cel_values import INT_MAX, INT_MIN, NONE, CelError, CelType, Optional, Uint
+from rollout.placement.cel import bounds, expressions
+from rollout.placement.cel.addresses import ADDRESSES
+from rollout.placement.cel.kubernetes import FORMATS, KUBERNETES
+from rollout.placement.cel.standard import ANY, STANDARD, Function
+from rollout.placement.cel.text import MATCHES, TEXT
+from rollout.placement.cel.values import INT_MAX, INT_MIN, NONE, CelError, CelType, Optional, Uint
 
 DIGITS = "9" * 5000
 ANNOTATIONS = {"long": DIGITS, "q": "9" * 400, "v": f"1.0.0-{DIGITS}", "zone": "1²:00"}
@@ -27,7 +25,7 @@ YEAR_1, YEAR_9999 = "timestamp('0001-01-01T00:00:00Z')", "timestamp('9999-12-31T
 
 
 def verdict(text: str, cluster: Cluster = ODD) -> bool | str:
-    return cel.Judge(lambda _: {}, None).verdict(text, cluster)[0]
+    return expressions.Judge(lambda _: {}, None).verdict(text, cluster)[0]
 
 
 WITHOUT_A_VALUE = {
@@ -60,7 +58,7 @@ def test_an_odd_value_is_no_match_and_says_why(text: str) -> None:
 
     assert isinstance(found, str)
     assert WITHOUT_A_VALUE[text] in found
-    assert len(found) <= cel.LONGEST_FAILURE
+    assert len(found) <= bounds.LONGEST_FAILURE
 
 
 @pytest.mark.parametrize("text", WITHOUT_A_VALUE)
@@ -97,7 +95,7 @@ def test_what_is_odd_and_has_a_value_gives_it(text: str) -> None:
     ],
 )
 def test_what_compiles_and_cannot_be_evaluated_is_a_problem(text: str, problem: str) -> None:
-    assert str(cel.program(text).problem).startswith(problem)
+    assert str(expressions.program(text).problem).startswith(problem)
 
 
 def test_a_fault_of_a_function_is_no_match_and_is_told_with_its_kind() -> None:
@@ -112,7 +110,7 @@ def test_the_words_of_a_failure_are_few_however_long_the_value() -> None:
     cluster = Cluster("c", raw={"metadata": {"annotations": {"x" * 100_000: "y" * 100_000}}})
     text = "managedCluster.metadata.annotations.all(k, int(managedCluster.metadata.annotations[k]) > 1)"
 
-    assert len(str(verdict(text, cluster))) <= cel.LONGEST_FAILURE
+    assert len(str(verdict(text, cluster))) <= bounds.LONGEST_FAILURE
 
 
 # Every function, with odd values of the types that it is declared for.
@@ -149,11 +147,11 @@ MADE = {
     "kubernetes.Semver": ("semver", [f"1.2.3-{DIGITS}", "1.2.3-a.1", "0.0.0"]),
 }
 for kind, (function, texts) in MADE.items():
-    VALUES[kind] = [cel.TABLE[function][(str,)](text) for text in texts]
+    VALUES[kind] = [expressions.TABLE[function][(str,)](text) for text in texts]
 VALUES[ANY] = [values[0] for values in VALUES.values()]
 
 
-ROWS = (*STANDARD, *TEXT, *LISTS, *REGEX, *REGEX_KUBERNETES, *KUBERNETES)
+ROWS = (*STANDARD, MATCHES, *TEXT, *KUBERNETES, *ADDRESSES)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -189,7 +187,7 @@ WHOLE, STATUS = "managedCluster", "managedCluster.status"
     ],
 )
 def test_what_goes_down_into_a_large_value_pays_for_all_of_it(use: str) -> None:
-    once, steps = cel.Judge(lambda _: {}, None).verdict(use, LARGE)
+    once, steps = expressions.Judge(lambda _: {}, None).verdict(use, LARGE)
     assert once is True
     assert steps > 200
 
@@ -201,7 +199,7 @@ def test_what_goes_down_into_a_large_value_pays_for_all_of_it(use: str) -> None:
 
 def test_values_that_can_be_told_apart_at_once_are_not_paid_for() -> None:
     for use in (f"{WHOLE}.metadata.annotations != {{}}", f"'a' in {WHOLE}.metadata || true"):
-        answer, steps = cel.Judge(lambda _: {}, None).verdict(use, LARGE)
+        answer, steps = expressions.Judge(lambda _: {}, None).verdict(use, LARGE)
         assert (answer, steps) == (True, 1)
 
 
@@ -234,7 +232,7 @@ def test_a_costly_pattern_takes_steps_for_what_it_costs(name: str) -> None:
 def test_a_usual_pattern_costs_next_to_nothing() -> None:
     use = "managedCluster.metadata.name.matches('^(odd|even)-?[0-9]*$')"
 
-    assert cel.Judge(lambda _: {}, None).verdict(use, ODD) == (True, 4)
+    assert expressions.Judge(lambda _: {}, None).verdict(use, ODD) == (True, 4)
 
 
 @pytest.mark.parametrize("maker", ["split('')", "findAll('a')", "parseJSON()"])
@@ -242,7 +240,7 @@ def test_many_values_that_are_made_of_one_text_are_paid_for(maker: str) -> None:
     text = "[" + "1," * 8000 + "1]" if maker == "parseJSON()" else "a" * 16_000
     cluster = Cluster("c", raw={"metadata": {"text": text}})
 
-    answer, steps = cel.Judge(lambda _: {}, None).verdict(
+    answer, steps = expressions.Judge(lambda _: {}, None).verdict(
         f"managedCluster.metadata.text.{maker}.size() > 1", cluster
     )
     assert answer is True

@@ -10,11 +10,11 @@ import pytest
 from rollout.model.cluster import Cluster, Score
 from rollout.model.placement import Placement, Predicate
 from rollout.model.selectors import EVERYTHING
-from rollout.placement import cel, screening
+from rollout.placement.cel import bounds, expressions
+from rollout.placement.cel.screening import Screening, Unfinished
 from rollout.placement.framework import Code, Cycle, Selection
 from rollout.placement.index import ClusterIndex, Pool
 from rollout.placement.scheduler import check, select
-from rollout.placement.screening import Screening, Unfinished
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 TEN = "[1,2,3,4,5,6,7,8,9,10]"
@@ -70,15 +70,15 @@ def test_slices_of_any_size_come_to_what_one_pass_comes_to(steps: int) -> None:
 
 def test_a_slice_takes_little_more_than_its_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
-    once = cel.Judge(lambda _: {}, T0).verdict(LARGER, cluster("c", 9))[1]
-    real = cel.Judge.run
+    once = expressions.Judge(lambda _: {}, T0).verdict(LARGER, cluster("c", 9))[1]
+    real = expressions.Judge.run
 
-    def counted(self: cel.Judge, *args: Any) -> tuple[bool | str, int]:
+    def counted(self: expressions.Judge, *args: Any) -> tuple[bool | str, int]:
         found = real(self, *args)
         taken[-1] += found[1]
         return found
 
-    monkeypatch.setattr(cel.Judge, "run", counted)
+    monkeypatch.setattr(expressions.Judge, "run", counted)
     known, pool = Screening(), Pool.of(many(20))
     for text in (LARGER, "true"):
         known.program(text)
@@ -157,7 +157,7 @@ def test_what_is_kept_never_alters_an_answer() -> None:
 def test_a_placement_that_takes_too_much_is_misconfigured_and_told_the_same_however_it_was_reached(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(screening, "MOST_STEPS", 2_500)
+    monkeypatch.setattr(bounds, "MOST_STEPS", 2_500)
     clusters = many(60)
     at_once = select(cycle(LARGER), Pool.of(clusters))
     index, known = ClusterIndex(), Screening()
@@ -181,11 +181,11 @@ def test_several_simple_expressions_over_ten_thousand_clusters_are_well_within_t
         "quantity('7500m').isGreaterThan(quantity('2'))",
         "!managedCluster.status.clusterClaims.exists(c, c.name == 'claim-99')",
     ]
-    judge = cel.Judge(lambda _: {}, T0)
+    judge = expressions.Judge(lambda _: {}, T0)
 
     steps = sum(judge.verdict(text, Cluster("c", raw=raw))[1] for text in texts)
 
-    assert steps * 10_000 < screening.MOST_STEPS // 2
+    assert steps * 10_000 < bounds.MOST_STEPS // 2
     assert all(judge.verdict(text, Cluster("c", raw=raw))[0] is True for text in texts)
 
 
@@ -227,6 +227,6 @@ def test_an_evaluation_makes_no_more_than_so_much() -> None:
     text = "'" + "a" * 3_000 + "'.replace('a', '" + "b" * 300 + "').size() > 0"
     often = f"{TEN}.all(a, {text})"
 
-    said = cel.Judge(lambda _: {}, T0).verdict(often, cluster("c", 1))[0]
+    said = expressions.Judge(lambda _: {}, T0).verdict(often, cluster("c", 1))[0]
 
     assert said == "it makes more than 2000000 characters and elements"

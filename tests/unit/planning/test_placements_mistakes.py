@@ -5,7 +5,7 @@ import pytest
 from rollout.model.kinds import Obj
 from rollout.model.names import DECISION_ORDER, SEMANTICS
 from rollout.model.placement import Coordinate
-from rollout.placement import screening
+from rollout.placement.cel import bounds
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
 from rollout.placement.weights import BUILTINS
 from rollout.planning.placements import PlacementPlanner
@@ -168,7 +168,7 @@ HEAVY = f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, a + b + c > 0)))"
 def test_a_placement_whose_expressions_take_too_much_is_misconfigured_and_says_how_much(
     profile: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(screening, "MOST_STEPS", 5_000)
+    monkeypatch.setattr(bounds, "MOST_STEPS", 5_000)
     world = simple("a", "b", "c")
     asked = {"rollout-engine.io/semantics": profile}
     world.placement({}, annotations=asked)

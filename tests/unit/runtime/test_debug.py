@@ -8,7 +8,7 @@ import pytest
 from rollout.clock import VirtualClock
 from rollout.errors import Unavailable
 from rollout.model.kinds import PLACEMENT_DECISION, Obj, Ref
-from rollout.placement.screening import SLICE_STEPS
+from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.planning.placements import PlacementPlanner
 from rollout.runtime.debug import Debug
 from rollout.runtime.health import LARGEST_BODY, Request, Response

@@ -12,20 +12,9 @@ from datetime import datetime
 
 from rollout.model.cluster import Score
 from rollout.model.wording import shortened
-from rollout.placement import cel
+from rollout.placement.cel import bounds
+from rollout.placement.cel.expressions import Judge, Program, Scores, program, score_names
 from rollout.placement.index import ClusterIndex, Pool, bits_of
-
-MOST_STEPS = 5_000_000
-"""Steps that all expressions of one Placement may take over all its candidates. See ADR 0021."""
-
-SLICE_STEPS = 5_000
-"""Steps of a slice: some ten milliseconds, and as much again for the last expression of it."""
-
-_STEPS_PER_CHARACTER = 8
-"""To compile an expression takes as long as so many steps for each character of it."""
-
-_LONGEST_SHOWN = 1000
-"""Characters of an expression that is told of."""
 
 UNKNOWN, FALSE, TRUE = 0, 1, 2
 
@@ -38,7 +27,7 @@ class Unfinished(Exception):  # ends a slice, not the evaluation
 
 
 class TooMuch(Exception):  # ends an evaluation; the scheduler makes a status of it
-    """All expressions together take more than `MOST_STEPS`."""
+    """All expressions together take more than `bounds.MOST_STEPS`."""
 
 
 @dataclass(slots=True)
@@ -46,7 +35,7 @@ class _Begun:
     """A cluster that is being judged: verdict and steps of each expression asked so far."""
 
     slot: int
-    judge: cel.Judge
+    judge: Judge
     verdicts: dict[str, tuple[bool | str, int]] = field(default_factory=dict)
 
 
@@ -55,7 +44,7 @@ class Screening:
 
     def __init__(self) -> None:
         self._left: int | None = None
-        self._programs: dict[str, cel.Program] = {}
+        self._programs: dict[str, Program] = {}
         self._source: ClusterIndex | None = None
         self._now: datetime | None = None
         self._clear()
@@ -66,24 +55,24 @@ class Screening:
         self._failed: dict[str, int] = {}  # clusters by expression, as bits
         self._words: dict[str, tuple[int, str]] = {}  # of one failure each: whose, and which
         self._until: dict[int, datetime] = {}  # verdicts that time alone changes
-        self._strays: set[int] = set()  # verdicts that rest on the scores of other clusters
+        self._read_others: set[int] = set()  # verdicts that rest on the scores of other clusters
         self._begun: _Begun | None = None
 
     def begin(self, steps: int | None) -> None:
         """A new slice of so many steps; None: no matter how many."""
         self._left = steps
 
-    def program(self, text: str) -> cel.Program:
+    def program(self, text: str) -> Program:
         """The compiled expression. Raises: Unfinished."""
         found = self._programs.get(text)
         if found is None:
             self._afford()
-            found = self._programs[text] = cel.program(text)
-            self._pay(len(text) * _STEPS_PER_CHARACTER)
+            found = self._programs[text] = program(text)
+            self._pay(len(text) * bounds.STEPS_PER_CHARACTER)
         return found
 
     def matching(
-        self, pool: Pool, parts: Sequence[Part], scores: cel.Scores, now: datetime | None
+        self, pool: Pool, parts: Sequence[Part], scores: Scores, now: datetime | None
     ) -> tuple[int, datetime | None]:
         """The clusters that any part matches, as bits, and when that changes by itself.
 
@@ -105,7 +94,7 @@ class Screening:
         changes = (self._until[s] for s in wanted if s in self._until) if self._until else ()
         return matched, min(changes, default=None)
 
-    def remarks(self, pool: Pool, scores: cel.Scores) -> tuple[str, ...]:
+    def remarks(self, pool: Pool, scores: Scores) -> tuple[str, ...]:
         """Which expressions failed: how often, and on which cluster first, by name. After `matching`.
 
         Raises: Unfinished.
@@ -114,18 +103,18 @@ class Screening:
         for text, bits in sorted(self._failed.items()):
             failed = pool.narrow(bits)
             if failed.bits:
-                first, said = failed.slots[0], shortened(text, _LONGEST_SHOWN)
+                first, said = failed.slots[0], shortened(text, bounds.LONGEST_SHOWN)
                 words = self._words_of(text, first, pool.source, scores)
                 on = f"{len(failed)} clusters, first on {pool.source.names[first]}"
                 found.append(f"CEL expression {said!r} failed on {on}: {words}")
         return tuple(found)
 
-    def _words_of(self, text: str, slot: int, source: ClusterIndex, scores: cel.Scores) -> str:
+    def _words_of(self, text: str, slot: int, source: ClusterIndex, scores: Scores) -> str:
         """Why it failed there. The words of all failures together could fill the memory."""
         known = self._words.get(text)
         if known is None or known[0] != slot:
             self._afford()
-            judge = cel.Judge(scores, self._now)
+            judge = Judge(scores, self._now)
             verdict, steps = judge.run(self.program(text), source.cluster_at(slot))
             known = self._words[text] = slot, str(verdict)
             self._pay(steps)
@@ -149,7 +138,7 @@ class Screening:
             ):
                 since, self._score_edition = self._score_edition, source.score_edition
                 stale += [s for s, at in source.score_edits.items() if at > since]
-                stale += self._strays
+                stale += self._read_others
             self._edition = source.edition
             self._forget(stale)
         if now is not None and self._until:
@@ -163,7 +152,7 @@ class Screening:
             self._state[slot] = UNKNOWN
             self._steps[slot] = 0
             self._until.pop(slot, None)
-            self._strays.discard(slot)
+            self._read_others.discard(slot)
         for text in list(self._failed):
             self._failed[text] &= ~gone
             if not self._failed[text]:
@@ -187,21 +176,21 @@ class Screening:
             if not state[slot]:
                 self._judge(slot, parts, source, scores)
             spent += steps[slot]
-            if spent > MOST_STEPS:
+            if spent > bounds.MOST_STEPS:
                 raise TooMuch(
                     f"its CEL expressions take about {spent * len(wanted) // place} steps for"
-                    f" {len(wanted)} clusters, and at most {MOST_STEPS} are accepted: write fewer"
+                    f" {len(wanted)} clusters, and at most {bounds.MOST_STEPS} are accepted: write fewer"
                     " or simpler expressions, or let labelSelector or claimSelector leave fewer"
                     " clusters to them"
                 )
 
     def _judge(
-        self, slot: int, parts: Sequence[Part], source: ClusterIndex, scores: cel.Scores
+        self, slot: int, parts: Sequence[Part], source: ClusterIndex, scores: Scores
     ) -> None:
         """Whether any part matches the cluster. Each expression is asked once, and paid for once."""
         begun = self._begun
         if begun is None or begun.slot != slot:
-            begun = self._begun = _Begun(slot, cel.Judge(scores, self._now))
+            begun = self._begun = _Begun(slot, Judge(scores, self._now))
         matched = False
         for bits, texts in parts:
             if not texts or not bits >> slot & 1:
@@ -224,8 +213,8 @@ class Screening:
                 self._failed[text] = self._failed.get(text, 0) | 1 << slot
         if begun.judge.changes:
             self._until[slot] = min(begun.judge.changes)
-        if begun.judge.strays:
-            self._strays.add(slot)
+        if begun.judge.read_others:
+            self._read_others.add(slot)
         self._begun = None
 
     def _afford(self) -> None:
@@ -238,4 +227,4 @@ class Screening:
 
 
 def _reads_scores(text: str) -> bool:
-    return bool(cel.score_names(text))
+    return bool(score_names(text))

@@ -1,8 +1,8 @@
 """What do the functions of CEL's standard library do?
 
 Each is a row: name, parameter types, result type, and the Python function. From the same rows come
-the table that the evaluator looks in and, for the libraries that the CEL checker does not know
-itself, the declarations for it. Source: cel-spec, "List of Standard Definitions".
+the table that the evaluator looks in and, for functions that the CEL library does not know, their
+declarations. Source: cel-spec, "List of Standard Definitions".
 """
 
 import math
@@ -18,7 +18,8 @@ from rollout.errors import ConfigError
 from rollout.model.amounts import parse_digits
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.loose import go_duration, go_float
-from rollout.placement.cel_values import (
+from rollout.placement.cel.bounds import bounded
+from rollout.placement.cel.values import (
     INT_MAX,
     INT_MIN,
     NONE,
@@ -27,7 +28,6 @@ from rollout.placement.cel_values import (
     CelType,
     Optional,
     Uint,
-    bounded,
     checked,
     checked_uint,
     shown,
@@ -64,6 +64,13 @@ PYTHON: dict[str, type] = {
     "optional": Optional,
 }
 """Python's type of a CEL type, by the word before any parameters."""
+
+
+def kind_of_value(name: str, kind: type) -> str:
+    """Make a type of values known beside CEL's own. Returns: its name, for the rows of tables."""
+    TYPES[kind] = name
+    PYTHON[name] = kind
+    return name
 
 
 def table(rows: Iterable[Function]) -> Table:
@@ -352,4 +359,4 @@ def _rows() -> Iterable[Function]:
 
 
 STANDARD = tuple(_rows())
-"""Known to the CEL checker already."""
+"""The CEL library knows these: they are not declared to it."""

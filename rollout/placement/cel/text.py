@@ -1,22 +1,29 @@
-"""What do the string functions of CEL's extension library do?
+"""What do the string functions of CEL's extension library do, and those of regular expressions?
 
-Positions count characters, not bytes. Source: cel-go, extension library ``strings``.
+Positions count characters, not bytes. Patterns are RE2's: it is linear in the text, but every
+character can cost as much as the program of the pattern is long, and a short pattern can have a long
+program. Both are paid for in steps, and the size of a pattern is bounded.
+Source: cel-go, extension library ``strings``; the Kubernetes documentation, regex library.
 """
 
 import re
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
-from rollout.placement.cel_functions import Function, double_text, duration_text, timestamp_text
-from rollout.placement.cel_values import LONGEST, CelError, CelType, Uint, bounded, no_overload
+import re2
+
+from rollout.placement.cel import bounds
+from rollout.placement.cel.bounds import bounded
+from rollout.placement.cel.standard import Function, double_text, duration_text, timestamp_text
+from rollout.placement.cel.values import CelError, CelType, Uint, no_overload, shown
 
 _LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(65, 91)})
 _QUOTED = str.maketrans(
     {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
     | {"\v": "\\v", "\\": "\\\\", '"': '\\"'}
 )
-_LONGEST_PATTERN = 16_384
 _UPPER = str.maketrans({chr(c): chr(c - 32) for c in range(97, 123)})
 
 
@@ -63,8 +70,8 @@ def _split(text: str, separator: str, limit: int = -1) -> list[str]:
 
 
 def _replace(text: str, old: str, new: str, limit: int = -1) -> str:
-    if len(text) * max(len(new), 1) > LONGEST:
-        raise CelError(f"a value grew beyond {LONGEST} elements")
+    if len(text) * max(len(new), 1) > bounds.LONGEST_VALUE:
+        raise CelError(f"a value grew beyond {bounds.LONGEST_VALUE} elements")
     return text.replace(old, new, limit if limit >= 0 else -1)
 
 
@@ -122,7 +129,6 @@ def _number(kinds: tuple[type, ...], form: str) -> Callable[[Any], str]:
 
 
 _PRECISION = re.compile(r"\.([0-9]*)", re.ASCII)
-_FINEST = 1000
 
 _VERBS: dict[str, Callable[[Any], str]] = {
     "s": _shown,
@@ -135,8 +141,8 @@ _VERBS: dict[str, Callable[[Any], str]] = {
 
 
 def _format(pattern: str, args: Sequence[Any]) -> str:
-    if len(pattern) > _LONGEST_PATTERN:
-        raise CelError(f"a format string has at most {_LONGEST_PATTERN} characters")
+    if len(pattern) > bounds.LONGEST_FORMAT:
+        raise CelError(f"a format string has at most {bounds.LONGEST_FORMAT} characters")
     found, at, used = [], 0, 0
     while at < len(pattern):
         letter = pattern[at]
@@ -164,7 +170,9 @@ def _precision(pattern: str, at: int) -> tuple[int, int]:
     if found is None:
         return 6, at
     digits = found[1].lstrip("0")
-    return (min(int(digits or 0), _FINEST) if len(digits) <= 4 else _FINEST), found.end()
+    return (
+        min(int(digits or 0), bounds.FINEST_FORMAT) if len(digits) <= 4 else bounds.FINEST_FORMAT
+    ), found.end()
 
 
 def _formatted(verb: str, precision: int, value: Any) -> str:
@@ -176,6 +184,64 @@ def _formatted(verb: str, precision: int, value: Any) -> str:
         raise CelError(f"unrecognized formatting clause {verb!r}")
     return _VERBS[verb](value)
 
+
+@lru_cache(maxsize=1024)
+def _compiled(pattern: str) -> Any:
+    """The pattern, or in words why it is none: that too takes time to find out."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = bounds.PATTERN_MEMORY
+    try:
+        return re2.compile(pattern, options=options)
+    except re2.error as error:
+        return f"invalid regular expression {shown(pattern)}: {error}"
+
+
+def _regex(pattern: str) -> Any:
+    found = _compiled(pattern)
+    if isinstance(found, str):
+        raise CelError(found)
+    return found
+
+
+def price_of_pattern(pattern: Any) -> int:
+    """The steps for a pattern that is made while the expression is evaluated."""
+    if type(pattern) is not str:
+        return 0
+    return bounds.NEW_PATTERN_STEPS + len(pattern) // bounds.PATTERN_CHARACTERS_PER_STEP
+
+
+def price_of_search(text: Any, pattern: Any, *_: Any) -> int:
+    """The steps for going through the text once."""
+    if type(text) is not str or type(pattern) is not str:
+        return 0
+    found = _compiled(pattern)
+    if isinstance(found, str):
+        return bounds.BAD_PATTERN_STEPS
+    size = int(found.programsize)
+    work = len(text) * size // bounds.WORK_PER_STEP
+    return bounds.SEARCH_STEPS + size // bounds.INSTRUCTIONS_PER_STEP + work
+
+
+def _matches(text: str, pattern: str) -> bool:
+    return _regex(pattern).search(text) is not None
+
+
+def _find(text: str, pattern: str) -> str:
+    found = _regex(pattern).search(text)
+    return "" if found is None else str(found.group(0))
+
+
+def _find_all(text: str, pattern: str, most: int = -1) -> list[str]:
+    found = [m.group(0) for m in _regex(pattern).finditer(text)]
+    return found if most < 0 else found[:most]
+
+
+MATCHES = Function("matches", ("string", "string"), "bool", _matches)
+"""The CEL library knows this one."""
+
+SEARCHES = frozenset({"matches", "find", "findAll"})
+"""Functions whose second argument is a pattern."""
 
 TEXT = (
     Function("charAt", ("string", "int"), "string", _at),
@@ -197,5 +263,8 @@ TEXT = (
     Function("format", ("string", "list(dyn)"), "string", _format),
     Function("reverse", ("string",), "string", lambda s: s[::-1]),
     Function("strings.quote", ("string",), "string", _quote, member=False),
+    Function("find", ("string", "string"), "string", _find),
+    Function("findAll", ("string", "string"), "list(string)", _find_all),
+    Function("findAll", ("string", "string", "int"), "list(string)", _find_all),
 )
-"""Declared to the CEL checker by us: its own extension lacks some, and could not be added to."""
+"""Declared to the CEL library: its own extension lacks some of them and cannot be added to."""

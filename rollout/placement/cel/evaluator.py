@@ -1,20 +1,31 @@
 """What is the value of a CEL tree? Trees become nested Python functions, made once per expression.
 
-Every step of a loop is paid from a budget, so an evaluation is bounded, and bounded in the same way
-on every machine. ``&&``, ``||`` and the loops made of them absorb errors as CEL asks.
-Source: cel-spec, "Evaluation", "Logical Operators", "Macros".
+``&&``, ``||`` and the loops made of them absorb errors as CEL asks; that the evaluation takes too much
+(`Exhausted`) is never absorbed.
+Source: cel-spec, "Evaluation", "Logical Operators", "Macros", "List of Standard Definitions".
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rollout.errors import ConfigError
-from rollout.placement import cel_tree as tree
-from rollout.placement.cel_frame import STEP_NODES, Frame, Run
-from rollout.placement.cel_functions import Overloads, Table
-from rollout.placement.cel_operators import operator, optional_at
-from rollout.placement.cel_regex import SEARCHES, price_of_pattern, price_of_search
-from rollout.placement.cel_values import TYPES, CelError, CelType, Exhausted, Optional, no_overload
+from rollout.placement.cel import parsing as tree
+from rollout.placement.cel.bounds import NODES_PER_STEP, Evaluation, Run
+from rollout.placement.cel.standard import Overloads, Table
+from rollout.placement.cel.text import SEARCHES, price_of_pattern, price_of_search
+from rollout.placement.cel.values import (
+    TYPES,
+    CelError,
+    CelType,
+    Optional,
+    Uint,
+    compare,
+    element,
+    equal,
+    has_key,
+    no_overload,
+    optional_at,
+)
 
 DEEP = frozenset({"format", "indexOf", "lastIndexOf"})
 """Functions that go down into their arguments."""
@@ -37,9 +48,9 @@ def build(node: tree.Node, table: Table) -> Run:
             return _select(build(operand, table), field, test)
         case tree.Call(function, args):
             return _call(function, _arguments(function, args, table), table)
-        case tree.Listing(items, optional):
+        case tree.ListLiteral(items, optional):
             return _listing([build(item, table) for item in items], optional)
-        case tree.Mapping(entries):
+        case tree.MapLiteral(entries):
             made = [(build(k, table), build(v, table), optional) for k, v, optional in entries]
             return _mapping(made)
         case tree.Comprehension():
@@ -54,9 +65,9 @@ def _arguments(function: str, args: Sequence[tree.Node], table: Table) -> list[R
 
 
 def _made_pattern(made: Run) -> Run:
-    def run(frame: Frame) -> Any:
-        pattern = made(frame)
-        frame.spend(price_of_pattern(pattern))
+    def run(on: Evaluation) -> Any:
+        pattern = made(on)
+        on.spend(price_of_pattern(pattern))
         return pattern
 
     return run
@@ -78,15 +89,15 @@ def _ident(name: str) -> Run:
     if name.startswith(("@", "__")):
         return _accumulated(name)
 
-    def run(frame: Frame) -> Any:
-        return frame.variables[name]
+    def run(on: Evaluation) -> Any:
+        return on.variables[name]
 
     return run
 
 
 def _accumulated(name: str) -> Run:
-    def run(frame: Frame) -> Any:
-        value = frame.variables[name]
+    def run(on: Evaluation) -> Any:
+        value = on.variables[name]
         if value.__class__ is _Held:
             raise value.error
         return value
@@ -95,8 +106,8 @@ def _accumulated(name: str) -> Run:
 
 
 def _select(operand: Run, field: str, test: bool) -> Run:
-    def run(frame: Frame) -> Any:
-        value = operand(frame)
+    def run(on: Evaluation) -> Any:
+        value = operand(on)
         if value.__class__ is dict:
             if field in value:
                 return value[field]
@@ -105,8 +116,8 @@ def _select(operand: Run, field: str, test: bool) -> Run:
             return optional_at(value, field)
         raise no_overload("select", value)
 
-    def has(frame: Frame) -> bool:
-        value = operand(frame)
+    def has(on: Evaluation) -> bool:
+        value = operand(on)
         if value.__class__ is Optional:
             return optional_at(value, field).present
         if value.__class__ is not dict:
@@ -130,20 +141,19 @@ def _call(function: str, args: Sequence[Run], table: Table) -> Run:
             return _or(function, *args)
         case "scores":
             return _scores(*args)
-    found = operator(function, *args) if len(args) == 2 else None
-    return found or _function(function, args, table)
+    if len(args) == 2 and function in _OPERATORS:
+        return _OPERATORS[function](*args)
+    return _function(function, args, table)
 
 
 def _logical(args: Sequence[Run], *, stops_at: bool) -> Run:
     """One side that decides hides an error of the other."""
 
-    def run(frame: Frame) -> bool:
+    def run(on: Evaluation) -> bool:
         error: CelError | None = None
         for arg in args:
             try:
-                value = arg(frame)
-            except Exhausted:
-                raise
+                value = arg(on)
             except CelError as raised:
                 error = error or raised
                 continue
@@ -159,21 +169,19 @@ def _logical(args: Sequence[Run], *, stops_at: bool) -> Run:
 
 
 def _ternary(condition: Run, then: Run, otherwise: Run) -> Run:
-    def run(frame: Frame) -> Any:
-        value = condition(frame)
+    def run(on: Evaluation) -> Any:
+        value = condition(on)
         if value.__class__ is not bool:
             raise no_overload("_?_:_", value)
-        return then(frame) if value else otherwise(frame)
+        return then(on) if value else otherwise(on)
 
     return run
 
 
 def _not_strictly_false(arg: Run) -> Run:
-    def run(frame: Frame) -> bool:
+    def run(on: Evaluation) -> bool:
         try:
-            return arg(frame) is not False
-        except Exhausted:
-            raise
+            return arg(on) is not False
         except CelError:
             return True
 
@@ -183,60 +191,120 @@ def _not_strictly_false(arg: Run) -> Run:
 def _or(function: str, one: Run, other: Run) -> Run:
     """The second side is not evaluated where the first has a value."""
 
-    def run(frame: Frame) -> Any:
-        value = one(frame)
+    def run(on: Evaluation) -> Any:
+        value = one(on)
         if value.__class__ is not Optional:
             raise no_overload(function, value)
         if not value.present:
-            return other(frame)
+            return other(on)
         return value.content if function == "orValue" else value
 
     return run
+
+
+def _equality(one: Run, other: Run) -> Run:
+    def run(on: Evaluation) -> bool:
+        a, b = one(on), other(on)
+        kind = a.__class__
+        # What is of another type or length is told apart without a look at what is in it.
+        if kind is b.__class__ and (
+            kind is Optional or (kind in (list, dict) and len(a) == len(b))
+        ):
+            on.paid_deep(a)  # no more of b is looked at than there is of a
+        return equal(a, b)
+
+    return run
+
+
+def _inequality(one: Run, other: Run) -> Run:
+    same = _equality(one, other)
+    return lambda on: not same(on)
+
+
+def _membership(one: Run, other: Run) -> Run:
+    def run(on: Evaluation) -> bool:
+        item, container = one(on), other(on)
+        if container.__class__ is dict:
+            return has_key(on.paid(container), on.paid(item))
+        if container.__class__ is not list:
+            raise no_overload("@in", item, container)
+        on.paid_deep(container)
+        return any(equal(item, each) for each in container)
+
+    return run
+
+
+def _at(read: Callable[[Any, Any], Any]) -> Callable[[Run, Run], Run]:
+    """One element is read, however many there are: nothing is paid for the others."""
+    return lambda one, other: lambda on: read(one(on), other(on))
+
+
+def _comparison(name: str, holds: Callable[[int], bool]) -> Callable[[Run, Run], Run]:
+    def build_one(one: Run, other: Run) -> Run:
+        return lambda on: holds(compare(name, on.paid(one(on)), on.paid(other(on))))
+
+    return build_one
+
+
+_OPERATORS: Mapping[str, Callable[[Run, Run], Run]] = {
+    "_==_": _equality,
+    "_!=_": _inequality,
+    "@in": _membership,
+    "in": _membership,
+    "_in_": _membership,
+    "_[_]": _at(element),
+    "_?._": _at(optional_at),
+    "_[?_]": _at(optional_at),
+    "_<_": _comparison("_<_", lambda order: order < 0),
+    "_<=_": _comparison("_<=_", lambda order: order <= 0),
+    "_>_": _comparison("_>_", lambda order: order > 0),
+    "_>=_": _comparison("_>=_", lambda order: order >= 0),
+}
 
 
 def _function(name: str, args: Sequence[Run], table: Table) -> Run:
     overloads = table.get(name)
     if overloads is None:
         raise ConfigError(f"there is no function {name}")
-    pay = Frame.paid_deep if name in DEEP else Frame.paid
+    pay = Evaluation.paid_deep if name in DEEP else Evaluation.paid
     run = _chosen(name, overloads, args, pay)
-    return (lambda frame: frame.paid_deep(run(frame))) if name in MAKERS else run
+    return (lambda on: on.paid_deep(run(on))) if name in MAKERS else run
 
 
 def _chosen(
-    name: str, overloads: Overloads, args: Sequence[Run], pay: Callable[[Frame, Any], Any]
+    name: str, overloads: Overloads, args: Sequence[Run], pay: Callable[[Evaluation, Any], Any]
 ) -> Run:
     """The overload for the values that the arguments have."""
     anything, is_search = overloads.get(None), name in SEARCHES
     if len(args) == 1:
         only = args[0]
 
-        def run_one(frame: Frame) -> Any:
-            value = pay(frame, only(frame))
-            frame.spend(1)
+        def onone(on: Evaluation) -> Any:
+            value = pay(on, only(on))
+            on.spend(1)
             found = overloads.get((value.__class__,)) or anything
             if found is None:
                 raise no_overload(name, value)
-            return frame.made(found(value))
+            return on.made(found(value))
 
-        return run_one
+        return onone
 
-    def run(frame: Frame) -> Any:
-        values = [pay(frame, arg(frame)) for arg in args]
-        frame.spend(1)
+    def run(on: Evaluation) -> Any:
+        values = [pay(on, arg(on)) for arg in args]
+        on.spend(1)
         found = overloads.get(tuple([v.__class__ for v in values])) or anything
         if found is None:
             raise no_overload(name, *values)
         if is_search:
-            frame.spend(price_of_search(*values))
-        return frame.made(found(*values))
+            on.spend(price_of_search(*values))
+        return on.made(found(*values))
 
     return run
 
 
 def _scores(cluster: Run, name: Run) -> Run:
-    def run(frame: Frame) -> Any:
-        return frame.scores(cluster(frame), name(frame))
+    def run(on: Evaluation) -> Any:
+        return on.scores(cluster(on), name(on))
 
     return run
 
@@ -249,27 +317,27 @@ def _is_present(value: Any) -> bool:
 
 
 def _listing(items: Sequence[Run], optional: frozenset[int]) -> Run:
-    def run(frame: Frame) -> list[Any]:
-        return [item(frame) for item in items]
+    def run(on: Evaluation) -> list[Any]:
+        return [item(on) for item in items]
 
-    def run_optional(frame: Frame) -> list[Any]:
+    def onoptional(on: Evaluation) -> list[Any]:
         found = []
         for i, item in enumerate(items):
-            value = item(frame)
+            value = item(on)
             if i not in optional:
                 found.append(value)
             elif _is_present(value):
                 found.append(value.content)
         return found
 
-    return run_optional if optional else run
+    return onoptional if optional else run
 
 
 def _mapping(entries: Sequence[tuple[Run, Run, bool]]) -> Run:
-    def run(frame: Frame) -> dict[Any, Any]:
+    def run(on: Evaluation) -> dict[Any, Any]:
         found = {}
         for key_of, value_of, optional in entries:
-            key, value = key_of(frame), value_of(frame)
+            key, value = key_of(on), value_of(on)
             if type(key) not in _KEYS:
                 raise CelError(f"unsupported key type: {TYPES.get(type(key), '?')}")
             if optional:
@@ -284,12 +352,12 @@ def _mapping(entries: Sequence[tuple[Run, Run, bool]]) -> Run:
     return run
 
 
-_KEYS = (bool, int, str, *(kind for kind, name in TYPES.items() if name == "uint"))
+_KEYS = (bool, int, str, Uint)
 
 
 def price_of(*nodes: tree.Node) -> int:
     """The steps for going through these nodes once, the calls of functions not counted."""
-    return 1 + sum(map(_repeated, nodes)) // STEP_NODES
+    return 1 + sum(map(_repeated, nodes)) // NODES_PER_STEP
 
 
 def _repeated(node: tree.Node) -> int:
@@ -305,27 +373,25 @@ def _comprehension(node: tree.Comprehension, table: Table) -> Run:
     result, variable, accumulator = build(node.result, table), node.variable, node.accumulator
     price = price_of(node.condition, node.step)
 
-    def run(frame: Frame) -> Any:
-        items = over(frame)
+    def run(on: Evaluation) -> Any:
+        items = over(on)
         if items.__class__ is not list and items.__class__ is not dict:
             raise no_overload("comprehension", items)
-        outer = frame.variables
-        variables = frame.variables = dict(outer)
+        outer = on.variables
+        variables = on.variables = dict(outer)
         try:
-            variables[accumulator] = start(frame)
+            variables[accumulator] = start(on)
             for item in items:
-                frame.spend(price)
+                on.spend(price)
                 variables[variable] = item
-                if not condition(frame):
+                if not condition(on):
                     break
                 try:
-                    variables[accumulator] = step(frame)
-                except Exhausted:
-                    raise
+                    variables[accumulator] = step(on)
                 except CelError as error:
                     variables[accumulator] = _Held(error)
-            return result(frame)
+            return result(on)
         finally:
-            frame.variables = outer
+            on.variables = outer
 
     return run

@@ -1,8 +1,8 @@
-"""What are the values of CEL, when are two of them equal, and which is less?
+"""What are the values of CEL? Their types, which are equal, which is less, and what is in them.
 
 Most are Python's own: None, bool, int, float, str, bytes, list, dict, datetime, timedelta. The others
 are here. Python takes True for 1 and compares anything with anything; CEL does neither.
-Source: cel-spec, "Values", "Equality", "Ordering".
+Source: cel-spec, "Values", "Equality", "Ordering"; cel-go, optional types.
 """
 
 from dataclasses import dataclass
@@ -11,16 +11,11 @@ from typing import Any
 
 from rollout.model.wording import shortened
 
-LONGEST = 1_000_000
 INT_MIN, INT_MAX, UINT_MAX = -(2**63), 2**63 - 1, 2**64 - 1
 
 
 class CelError(Exception):
     """An evaluation that has no value: a missing key, a wrong type, an overflow."""
-
-
-class Exhausted(CelError):
-    """The evaluation took more iterations than it may. No operator absorbs this error."""
 
 
 class Uint(int):
@@ -111,13 +106,6 @@ def shown(text: str) -> str:
     return repr(shortened(text, 80))
 
 
-def bounded(value: Any) -> Any:
-    """A string, list or bytes made by an expression, where it is not absurdly long."""
-    if len(value) > LONGEST:
-        raise CelError(f"a value grew beyond {LONGEST} elements")
-    return value
-
-
 def checked(value: int) -> int:
     """The int, where it fits in 64 bits."""
     if not INT_MIN <= value <= INT_MAX:
@@ -129,3 +117,48 @@ def checked_uint(value: int) -> Uint:
     if not 0 <= value <= UINT_MAX:
         raise CelError("unsigned integer overflow")
     return Uint(value)
+
+
+def optional_at(value: Any, key: Any) -> Optional:
+    """``value.?key`` and ``value[?key]``: what is there, or nothing. Never an error for a key."""
+    if value.__class__ is Optional:
+        if not value.present:
+            return NONE
+        value = value.content
+    if value.__class__ is dict:
+        return Optional(True, value[key]) if has_key(value, key) else NONE
+    if value.__class__ is list and type(key) is int:
+        return Optional(True, value[key]) if 0 <= key < len(value) else NONE
+    raise no_overload("_[?_]", value, key)
+
+
+def has_key(container: dict[Any, Any], key: Any) -> bool:
+    """Whether the map has the key: a list, or whatever else cannot be one, is none of its keys."""
+    try:
+        return key in container and type(key) is not bool
+    except TypeError:
+        return False
+
+
+def _shown_key(key: Any) -> str:
+    """The key as an error names it: what is no plain key may be of any size."""
+    if type(key) is str:
+        return shortened(key, 80)
+    return str(key) if type(key) in (bool, int, float) else f"a {type_name(key)}"
+
+
+def element(value: Any, key: Any) -> Any:
+    """``value[key]``. Raises: CelError."""
+    if type(key) is float and key.is_integer():
+        key = int(key)
+    if value.__class__ is dict:
+        if has_key(value, key):
+            return value[key]
+        raise CelError(f"no such key: {_shown_key(key)}")
+    if value.__class__ is list and type(key) in (int, float):
+        if type(key) is int and 0 <= key < len(value):
+            return value[key]
+        raise CelError(f"index out of bounds: {key}")
+    if value.__class__ is Optional:
+        return optional_at(value, key)
+    raise no_overload("_[_]", value, key)

@@ -1,17 +1,19 @@
-"""What does a checked CEL expression look like as a tree?
+"""Is this text a CEL expression, and what is its tree? The one module that asks the CEL library.
 
-Reads the protobuf message ``cel.expr.CheckedExpr`` that the CEL library writes, without a protobuf
-library: only the dozen messages of an expression occur. Source: cel-spec, ``checked.proto`` and
-``syntax.proto`` (field numbers).
+The library parses and type-checks. It hands over the protobuf message ``cel.expr.CheckedExpr``, which
+is read here without a protobuf library: only the dozen messages of an expression occur in it.
+Source: cel-spec, ``checked.proto`` and ``syntax.proto`` (field numbers).
 """
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from rollout.errors import ConfigError
-from rollout.placement.cel_values import Uint
+from rollout.placement.cel.standard import Function
+from rollout.placement.cel.values import Uint
 
 Fields = dict[int, list[Any]]
 
@@ -48,7 +50,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class ListLiteral:
     """A list literal; elements at the places in ``optional`` are left out where they have no value."""
 
     items: tuple["Node", ...]
@@ -56,7 +58,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapping:
+class MapLiteral:
     """A map literal: key, value, and whether the entry is optional."""
 
     entries: tuple[tuple["Node", "Node", bool], ...]
@@ -75,7 +77,59 @@ class Comprehension:
     result: "Node"
 
 
-Node = Const | Ident | Select | Call | Listing | Mapping | Comprehension
+Node = Const | Ident | Select | Call | ListLiteral | MapLiteral | Comprehension
+
+
+class Environment:
+    """What expressions may use: the variable ``managedCluster``, and functions beside CEL's own."""
+
+    def __init__(self, declared: Sequence[Function], cluster: str) -> None:
+        """Args: cluster: the CEL type of the variable."""
+        # Imported with the first expression that somebody writes: it takes ten megabytes.
+        from cel_expr_python import cel  # noqa: PLC0415
+        from cel_expr_python.ext import ext_optional  # noqa: PLC0415
+
+        overloads: dict[str, list[Any]] = {}
+        for number, row in enumerate(declared):
+            result, params = _type(cel.Type, row.result), [_type(cel.Type, p) for p in row.params]
+            overload = cel.Overload(f"{row.name}_{number}", result, params, row.member)
+            overloads.setdefault(row.name, []).append(overload)
+        self._boolean = (cel.Type.BOOL, cel.Type.DYN)
+        self._library = cel.NewEnv(
+            variables={"managedCluster": _type(cel.Type, cluster)},
+            extensions=[ext_optional.ExtOptional()],
+            functions=[cel.FunctionDecl(name, each) for name, each in overloads.items()],
+        )
+
+    @staticmethod
+    @lru_cache(maxsize=1)
+    def of(declared: tuple[Function, ...], cluster: str) -> "Environment":
+        """The environment with these declarations, made once."""
+        return Environment(declared, cluster)
+
+    def parse(self, text: str) -> tuple[Node, bool]:
+        """The tree, and False where its value can never be a bool.
+
+        Raises: ConfigError with what is wrong; RecursionError where it is nested too deeply.
+        """
+        try:
+            expression = self._library.compile(text)
+        except (RuntimeError, ValueError) as error:
+            words = str(error).removesuffix(" [INVALID_ARGUMENT]")
+            raise ConfigError(words.removeprefix("INVALID_ARGUMENT: ")) from error
+        return read(expression.serialize()), expression.return_type() in self._boolean
+
+
+def _type(types: Any, text: str) -> Any:
+    """The library's type of a type as our tables write it. ``types``: where the library has them."""
+    head, _, inner = text.removesuffix(")").partition("(")
+    if head == "list":
+        return types.List(_type(types, inner))
+    if head == "map":
+        key, _, value = inner.partition(", ")
+        return types.Map(_type(types, key), _type(types, value))
+    # The plain types are constants of the library; Kubernetes' own have a dot in their names.
+    return types.AbstractType(text) if "." in text else getattr(types, text.upper())
 
 
 def _varint(data: bytes, at: int) -> tuple[int, int]:
@@ -174,7 +228,7 @@ def _listing(fields: Fields) -> Node:
         while at < len(packed):
             value, at = _varint(packed, at)
             optional.append(value)
-    return Listing(tuple(_node(each) for each in fields.get(1, ())), frozenset(optional))
+    return ListLiteral(tuple(_node(each) for each in fields.get(1, ())), frozenset(optional))
 
 
 def _mapping(fields: Fields) -> Node:
@@ -184,7 +238,7 @@ def _mapping(fields: Fields) -> Node:
     for data in fields.get(2, ()):
         entry = _fields(data)
         entries.append((_node(entry[3][0]), _node(entry[4][0]), bool(entry.get(5, [0])[0])))
-    return Mapping(tuple(entries))
+    return MapLiteral(tuple(entries))
 
 
 def _comprehension(fields: Fields) -> Node:
@@ -214,9 +268,9 @@ def children(node: Node) -> tuple[Node, ...]:
             return (operand,)
         case Call(_, args):
             return args
-        case Listing(items):
+        case ListLiteral(items):
             return items
-        case Mapping(entries):
+        case MapLiteral(entries):
             return tuple(part for key, value, _ in entries for part in (key, value))
         case Comprehension():
             return (node.over, node.start, node.condition, node.step, node.result)
