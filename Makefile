@@ -10,7 +10,7 @@ ARGS ?=
 RIGHTS := $(CURDIR)/build/kube-rights
 N ?= 300
 
-.PHONY: help setup demo test lint format conformance bench safety kube-assets crds kube-test kube-bench clean
+.PHONY: help setup demo test lint format conformance bench safety kube-assets crds map kube-test kube-bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -54,6 +54,9 @@ bench: $(READY) ## measure, print a table, write benchmarks/results.json
 
 kube-assets: ## put kube-apiserver and etcd where kube-test looks for them (4-5 minutes, once)
 	@scripts/kube-assets.sh
+
+map: $(READY) ## draw the table of packages in docs/architecture.md
+	@$(BIN)/python -m tests.support.map
 
 crds: $(READY) ## write manifests/crds from the models
 	@$(BIN)/python -m rollout.api.crds

@@ -1,0 +1,97 @@
+"""The limits of size and form that the code keeps, measured on its syntax trees."""
+
+import ast
+from collections import Counter
+
+from tests.support.syntax import Module, length, modules
+
+LONGEST_MODULE = 400
+LONGEST_FUNCTION = 40
+MOST_FIELDS = 4  # of a dataclass whose values may be given by place
+HEADERS = 0.105  # docstrings and imports of modules, of all lines
+
+# What does not keep a limit yet. These lists only ever get shorter.
+LONG_MODULES = {"fleet/addon_workload.py", "fleet/fleet.py", "strategies/step.py"}
+LONG_FUNCTIONS = {
+    "fleet/selections.py read_selection",
+    "planning/addons.py plan",
+    "planning/notes.py rollout_notes",
+    "planning/replicasets.py plan",
+    "planning/status.py status_of",
+    "planning/templates/values.py values_of",
+}
+DOUBLED = """
+    AddOnScore AddOnTemplate Answer Approval Ask Asked Candidate Code Column Decision
+    Document Fault Figures Finding Fleet Frame Freeze JsonLines Ledger Line Listing Mirror
+    Outcome Page Placement Progressive ProgressivePerGroup Reader Record Rejection Report
+    Requirement Resource Result Row Rule Selection Share ShareReport Stage Standing Status
+    Step Subject Surroundings Target Template Told Turns Verdict View Wait Window Workload World
+"""
+BY_PLACE = """
+    Actor AddOn AddOnWork Answer Approval Asked Assembly Candidate Carried Cluster
+    ClusterAccount ClusterAddOn ClusterChange ClusterNode ClusterSet ClusterSetBinding
+    Column Comprehension Condition ConditionAccount ConfigAccount Counts Cycle Decision
+    Delete Description Distribution Explained Finding Flight Function GateAccount GateRef Head
+    History InstallPlacement Intents Interest Item Kind Line Manifest Member Note
+    Observation Options Outcome Pace Part Permission Placement PlacementAccount
+    PlacementPlan Plan Policy Question Rates Reading Record ReplicaSet Request Retreat
+    Revision RevisionAccount RollbackAccount Rollout RolloutAccount RolloutSnapshot
+    RolloutSpec Rule Selection Share ShareAccount Sighting Spread Stage StageAccount
+    StagePlan StageReport StageSnapshot StageTimeline Standing Step Surroundings Tally Terms
+    Timing Toleration Touch Tree Window Wish Work WorkloadFigures WorkloadPlan _Found _Lists
+    _Open _Series _Topology
+"""
+
+
+def doubled() -> set[str]:
+    """Names of public classes that stand in more than one place."""
+    found = Counter(
+        each.name
+        for module in modules()
+        for each in module.classes()
+        if not each.name.startswith("_")
+    )
+    return {name for name, times in found.items() if times > 1}
+
+
+def by_place(module: Module) -> set[str]:
+    """Dataclasses of many fields that can be given by place."""
+    found: set[str] = set()
+    for each in module.classes():
+        for decorator in each.decorator_list:
+            text = ast.unparse(decorator)
+            if not text.startswith("dataclass") or "kw_only=True" in text:
+                continue
+            fields = [n for n in each.body if isinstance(n, ast.AnnAssign)]
+            shared = [n for n in fields if "ClassVar" in ast.unparse(n.annotation)]
+            if len(fields) - len(shared) > MOST_FIELDS:
+                found.add(each.name)
+    return found
+
+
+def test_no_module_is_longer_than_can_be_read_at_once() -> None:
+    assert {m.path for m in modules() if m.lines > LONGEST_MODULE} <= LONG_MODULES
+
+
+def test_no_function_is_longer_than_a_page() -> None:
+    found = {
+        f"{module.path} {function.name}"
+        for module in modules()
+        for function in module.functions()
+        if length(function) > LONGEST_FUNCTION
+    }
+    assert found <= LONG_FUNCTIONS
+
+
+def test_a_class_name_stands_once_in_the_package() -> None:
+    assert doubled() <= set(DOUBLED.split())
+
+
+def test_dataclasses_of_many_fields_are_made_by_keyword() -> None:
+    found = {name for module in modules() for name in by_place(module)}
+    assert found <= set(BY_PLACE.split())
+
+
+def test_headers_take_a_small_part_of_the_code() -> None:
+    headers = sum(module.header() for module in modules())
+    assert headers <= HEADERS * sum(module.lines for module in modules())
