@@ -126,7 +126,7 @@ def conditions(
         before = known.get(kind)
         since = now
         if before is not None and before.get("status") == status:
-            since = before.get("lastTransitionTime") or now
+            since = _since(before) or now
         known[kind] = condition(kind, status, reason, message, generation, since)
     return list(known.values())
 
@@ -201,10 +201,9 @@ def manifest_status(
     as a whole alone.
     """
     before = [mapping(entry) for entry in old] if isinstance(old, list) else []
-    by_meta = {_identity(mapping(e.get("resourceMeta"))): e for e in before}
     found: list[Obj] = []
     for meta in template.metas:
-        past = by_meta.get(_identity(meta), {})
+        past: Obj = next((each for each in before if each.get("resourceMeta") == meta), {})
         entry = {"resourceMeta": meta, "conditions": _entry(past, report, generation, now)}
         asked = template.asked.get(meta["ordinal"])
         feedback = _feedback(*asked, report) if asked else None
@@ -236,12 +235,15 @@ def _feedback(kind: str, replicas: int, report: Report) -> Obj | None:
     }
 
 
-def _identity(meta: Obj) -> tuple[tuple[str, object], ...]:
-    return tuple(sorted(meta.items()))
+def _since(condition: Obj) -> str:
+    """When a condition came to be so, "" where it does not say: anybody may have written it."""
+    since = condition.get("lastTransitionTime")
+    return since if isinstance(since, str) else ""
 
 
 def _entry(before: Obj, report: Report, generation: int, now: str) -> list[Obj]:
-    known = {c["type"]: c for c in before.get("conditions") or () if "type" in c}
+    told = [mapping(each) for each in listed(before.get("conditions"))]
+    known = {kind: each for each in told if isinstance(kind := each.get("type"), str)}
     if report is not Report.STALE:
         is_applied = report is not Report.APPLY_FAILED
         old = known.get(APPLIED, {})
@@ -253,7 +255,7 @@ def _entry(before: Obj, report: Report, generation: int, now: str) -> list[Obj]:
             "AppliedManifestComplete" if is_applied else "AppliedManifestFailed",
             "Apply manifest complete" if is_applied else "Failed to apply manifest: refused",
             generation,
-            old["lastTransitionTime"] if same else now,
+            (_since(old) if same else "") or now,
         )
     if report in (Report.READY, Report.DEGRADED, Report.UNAVAILABLE):
         is_there = report is not Report.UNAVAILABLE
@@ -264,6 +266,6 @@ def _entry(before: Obj, report: Report, generation: int, now: str) -> list[Obj]:
             "status": status,
             "reason": "ResourceAvailable" if is_there else "ResourceNotAvailable",
             "message": f"Resource is {'' if is_there else 'not '}available",
-            "lastTransitionTime": old["lastTransitionTime"] if old.get("status") == status else now,
+            "lastTransitionTime": (_since(old) if old.get("status") == status else "") or now,
         }
     return list(known.values())

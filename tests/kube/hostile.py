@@ -31,13 +31,15 @@ MANY = {f"example.com/label-{n}": "x" * 60 for n in range(300)}
 
 
 def shapeless(crd: Obj) -> Obj:
-    """The CustomResourceDefinition without a word on what spec and status are."""
+    """The CustomResourceDefinition without a word on what spec, status or data are."""
     found = copy.deepcopy(crd)
     for version in found["spec"]["versions"]:
         version.pop("additionalPrinterColumns", None)
         schema = version["schema"]["openAPIV3Schema"]
         properties = {
-            field: ANYTHING for field in ("spec", "status") if field in schema["properties"]
+            field: ANYTHING
+            for field in schema["properties"]
+            if field not in ("apiVersion", "kind", "metadata")
         }
         version["schema"] = {"openAPIV3Schema": {"type": "object", "properties": properties}}
     return found

@@ -1,4 +1,4 @@
-"""More than a hundred malformed or hostile objects on a real server, and good rollouts beside them.
+"""More than five hundred malformed or hostile objects on a real server, and good rollouts beside them.
 
 The server has schemas that refuse nothing (`tests.kube.hostile`): whatever it lets in, the controller
 must cope with. What our own schemas refuse is in test_crds.py.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from rollout.api.validation import validate
 from rollout.errors import Gone, HubError
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
@@ -36,12 +37,26 @@ from tests.kube.driving import QUICK as AGENTS
 from tests.kube.hostile import refused, shapeless, strange
 from tests.kube.processes import QUICK, FieldAgents, Process, install, kubeconfig_of
 from tests.kube.setting import crd_objects, eventually, install_crds, is_gone, put
+from tests.kube.spoilt import all_spoilt, bases
 from tests.kube.tenants import Tenant
 from tests.support import make
 
 pytestmark = pytest.mark.kube
 
 WATCHED = (PLACEMENT, PLACEMENT_DECISION, REPLICA_SET, MANIFEST_WORK, CLUSTER_SET, ROLLOUT_RECORD)
+
+SAYING = {
+    "Placement": (names.PLACEMENT_MISCONFIGURED, "True"),
+    "ManifestWorkReplicaSet": (names.READY, "False"),
+    "ManagedClusterSet": ("Misconfigured", "True"),
+    "ManagedClusterSetBinding": ("Bound", "False"),
+}
+"""Of kinds whose status the controller writes, the condition that says that a spec is bad."""
+
+
+def is_followed(path: str) -> bool:
+    """Whether the controller reads a field, of those that people write."""
+    return path.startswith("spec") and not path.startswith("spec.managedNamespaces")
 
 
 @dataclass
@@ -71,9 +86,14 @@ class Bedlam:
         """Good objects in two namespaces, bad ones in one of them and in the whole fleet."""
         for tenant in (self.good, self.beset):
             self.clusters[tenant.name] = tenant.fleet(6)
-            tenant.place(predicates=[{"requiredClusterSelector": {"labelSelector": {
-                "matchExpressions": [{"key": make.GROUP, "operator": "DoesNotExist"}]}}}])  # fmt: skip
+            # Some of the bad sets and bindings are good enough to offer every cluster to Placements.
+            tenant.place(
+                clusterSets=[tenant.name],
+                predicates=[{"requiredClusterSelector": {"labelSelector": {
+                    "matchExpressions": [{"key": make.GROUP, "operator": "DoesNotExist"}]}}}],
+            )  # fmt: skip
         bad = [*refused("beset"), *strange("beset", self.clusters["good"][:2])]
+        bad += all_spoilt("beset", self.clusters["beset"][0])
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(self.admit, bad))
         for tenant in (self.good, self.beset):
@@ -154,9 +174,10 @@ def silent(bedlam: Bedlam, kind: Kind, good: Obj) -> list[str]:
     return found
 
 
-def test_more_than_a_hundred_bad_objects_got_in(bedlam: Bedlam) -> None:
+def test_more_than_six_hundred_bad_objects_of_every_kind_got_in(bedlam: Bedlam) -> None:
     assert bedlam.turned_away == []
-    assert len(bedlam.admitted) > 100
+    assert len(bedlam.admitted) > 600
+    assert {ref.kind.name for ref in bedlam.admitted} >= bases("", "").keys() - {"Freeze"}
 
 
 def test_good_rollouts_beside_them_come_to_their_end(bedlam: Bedlam) -> None:
@@ -174,6 +195,20 @@ def test_every_placement_that_cannot_be_followed_says_so(bedlam: Bedlam) -> None
 
 def test_every_workload_that_cannot_be_followed_says_so(bedlam: Bedlam) -> None:
     eventually("each says so", lambda: silent(bedlam, REPLICA_SET, {names.READY: "True"}) == [])
+
+
+def test_every_spoilt_object_that_cannot_be_followed_says_so(bedlam: Bedlam) -> None:
+    def unsaid() -> list[str]:
+        found = []
+        for obj in all_spoilt("beset", bedlam.clusters["beset"][0]):
+            if obj["kind"] in SAYING and any(is_followed(p.path) for p in validate(obj)):
+                kind, wanted = SAYING[obj["kind"]]
+                said = conditions(bedlam.hub.get(ref_of(KINDS[obj["kind"]], obj))).get(kind, {})
+                if said.get("status") != wanted or "message" not in said:
+                    found.append(f"{obj['kind']} {obj['metadata']['name']}: {said}")
+        return found
+
+    eventually("each says so", lambda: unsaid() == [])
 
 
 def test_forged_decisions_works_and_records_change_nothing(bedlam: Bedlam) -> None:

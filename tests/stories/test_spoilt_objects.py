@@ -9,11 +9,14 @@ from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Change, Event
-from rollout.model.kinds import KINDS, MANIFEST_WORK, ref_of
+from rollout.model.kinds import KINDS, MANAGED_CLUSTER, MANIFEST_WORK, ref_of
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.planners import planners, trackers
 from rollout.runtime.timers import VirtualTimers, Wake
-from tests.kube.spoilt import all_spoilt
+from rollout.sim.agents import Agents
+from rollout.sim.reports import said_of
+from rollout.sim.scenario import Scenario
+from tests.kube.spoilt import all_spoilt, replaced
 from tests.support import make
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -67,3 +70,29 @@ def test_no_spoilt_object_makes_the_engine_raise_or_stops_a_rollout(cluster: str
     assert engine.passes > 300  # placements, workloads, sets, bindings, clusters, add-ons
     written = {ref_of(MANIFEST_WORK, obj).namespace for obj in hub.list(MANIFEST_WORK).items}
     assert {"c00", "c01"} <= written
+
+
+def test_no_spoilt_work_stops_the_simulated_agents() -> None:
+    clock = VirtualClock(T0)
+    hub = MemoryHub(clock)
+    works = [
+        replaced(obj, ("spec", "workload", "manifests"), [{"kind": "ConfigMap"}])
+        for obj in all_spoilt("beset", "c00")
+        if obj["kind"] == "ManifestWork" and isinstance(obj["status"], dict)
+    ]
+    hub.create(ref_of(MANAGED_CLUSTER, cluster := make.cluster("c00")), cluster)
+    for obj in works:
+        ref = ref_of(MANIFEST_WORK, obj)
+        hub.create(ref, obj)
+        hub.patch_status(ref, {"status": obj["status"]})
+    quick = {"applyAfter": "1s", "readyAfter": "2s"}
+    scenario = {"spec": {"resourceStatus": True, "defaults": quick}}
+    agents = Agents(hub, clock, Scenario.model_validate(scenario))
+    agents.start()
+    for _ in range(10):
+        agents.run_due()
+        clock.advance(timedelta(seconds=1))
+
+    silent = [obj for obj in hub.list(MANIFEST_WORK).items if not said_of(obj)]
+    assert len(works) > 50
+    assert silent == []
