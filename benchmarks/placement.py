@@ -88,14 +88,14 @@ class Choosing:
 
     def choose(self, wanted: Placement) -> Selection:
         # A copy of the inputs: none of them is known from the time before.
-        inputs = Cycle(wanted, NOW, frozenset([*self.previous]), {**self.counts})
+        inputs = Cycle(wanted, NOW, previous=frozenset([*self.previous]), counts={**self.counts})
         return select(inputs, self.index.pool())
 
     def choose_with_cel(self, wanted: Placement) -> Selection:
         return self.choose(wanted)  # each cycle knows nothing of what the last one found out
 
     def choose_after_one_label(self, wanted: Placement) -> Callable[[], object]:
-        inputs = Cycle(wanted, NOW, self.previous, self.counts)
+        inputs = Cycle(wanted, NOW, previous=self.previous, counts=self.counts)
         values = cycle(("other", "main"))
 
         def run() -> Selection:

@@ -12,8 +12,8 @@ from typing import Any
 
 from rollout.errors import PluginError
 from rollout.placement.framework import Filter, Prioritizer
+from rollout.placement.prioritizers import BUILTINS, Factory
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
-from rollout.placement.weights import BUILTINS, Factory
 from rollout.strategies.gates import GATES, Gate
 
 FILTERS = "rollout.filters"

@@ -53,8 +53,8 @@ def sample_cycle(placement: Placement | None = None) -> Cycle:
     return Cycle(
         placement or Placement("default", "sample"),
         NOW,
-        frozenset({"cluster-01", "cluster-03"}),
-        {"cluster-02": 2, "cluster-03": 1},
+        previous=frozenset({"cluster-01", "cluster-03"}),
+        counts={"cluster-02": 2, "cluster-03": 1},
     )
 
 

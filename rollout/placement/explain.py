@@ -3,7 +3,7 @@
 Source: OCM placement spec 5.1 for the debug JSON, to which status, reasons and selected are added.
 """
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from rollout.model.kinds import Obj
 from rollout.model.placement import Placement
@@ -23,6 +23,7 @@ class Explained:
 
     cluster: str
     rejection: Rejection | None = None
+    _: KW_ONLY
     scores: tuple[tuple[str, int, int | None], ...] = ()
     total: int = 0
     rank: int = 0
@@ -52,11 +53,10 @@ def explain(
     found = [
         Explained(
             selection.names[i],
-            None,
-            tuple((r.name, r.weight, r.scores[i]) for r in selection.rankings),
-            selection.totals[i],
-            rank,
-            selection.names[i] in chosen,
+            scores=tuple((r.name, r.weight, r.scores[i]) for r in selection.rankings),
+            total=selection.totals[i],
+            rank=rank,
+            chosen=selection.names[i] in chosen,
         )
         for rank, i in enumerate(order, 1)
     ]

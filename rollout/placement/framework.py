@@ -6,7 +6,7 @@ may read is in the `Cycle`. A plugin may offer a second, vectorised method (`Ind
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -23,7 +23,7 @@ MIN_SCORE = -100
 MAX_SCORE = 100
 
 
-class Code(Enum):
+class EvaluationCode(Enum):
     """How an evaluation ended. Source: OCM placement spec 2.5."""
 
     SUCCESS = "Success"
@@ -33,10 +33,10 @@ class Code(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
+class EvaluationStatus:
     """The end of an evaluation, with the plugin that caused it ("" for the framework)."""
 
-    code: Code = Code.SUCCESS
+    code: EvaluationCode = EvaluationCode.SUCCESS
     plugin: str = ""
     reasons: tuple[str, ...] = ()
 
@@ -47,10 +47,10 @@ class Status:
     @property
     def failed(self) -> bool:
         """No selection was made."""
-        return self.code in (Code.ERROR, Code.MISCONFIGURED)
+        return self.code in (EvaluationCode.ERROR, EvaluationCode.MISCONFIGURED)
 
 
-SUCCESS = Status()
+SUCCESS = EvaluationStatus()
 
 
 def no_scores(_name: str) -> Mapping[str, Score]:
@@ -72,6 +72,7 @@ class Cycle:
 
     placement: Placement
     now: datetime
+    _: KW_ONLY
     previous: frozenset[str] = frozenset()
     counts: Mapping[str, int] = field(default_factory=dict)
     scores: Callable[[str], Mapping[str, Score]] = no_scores
@@ -101,7 +102,7 @@ class Admission:
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class ScoreColumn:
     """A vectorised prioritizer's answer: one score per cluster of the pool, in the pool's order.
 
     None: the cluster has no score (it counts as 0). ``expired``: scores that were too old to use.
@@ -151,11 +152,11 @@ class IndexedPrioritizer(Protocol):
     @property
     def name(self) -> str: ...
 
-    def column(self, cycle: Cycle, pool: Pool) -> Column: ...
+    def column(self, cycle: Cycle, pool: Pool) -> ScoreColumn: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class FilterStage:
     """What is left after a filter. ``name`` lists the filters so far, joined by commas."""
 
     name: str
@@ -185,12 +186,13 @@ class Selection:
         recheck_at: the earliest instant after which the answer can differ without an event.
     """
 
-    status: Status
+    status: EvaluationStatus
+    _: KW_ONLY
     chosen: tuple[str, ...] = ()
     unmet: int = 0
     names: tuple[str, ...] = ()
     totals: Sequence[int] = ()
-    stages: tuple[Stage, ...] = ()
+    stages: tuple[FilterStage, ...] = ()
     rankings: tuple[Ranking, ...] = ()
     recheck_at: datetime | None = None
     remarks: tuple[str, ...] = ()

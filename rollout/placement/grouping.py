@@ -1,15 +1,20 @@
-"""Which decision groups do the selected clusters form, and which pages hold them.
+"""Which decision groups do the selected clusters form, and which pages hold them?
 
-Three steps, each a function of its own: `split` (who belongs to which named group), `cut`
-(groups of at most so many), `paginate` (PlacementDecisions of at most 100). `group` orders the
-clusters, by name or by score, and does all three. A grouping that remembers the earlier one (sticky
-pages) replaces `cut`.
+Three steps, each a function of its own: `split` (who belongs to which named group), `cut` (groups of at
+most so many), `paginate` (PlacementDecisions of at most 100 clusters). `group` orders the clusters, by
+name or by score, and does all three.
+
+With annotation ``rollout-engine.io/decision-order: sticky`` a cluster stays in the group and on the
+page it is on as long as its named group holds it there; newcomers fill what is free, in order of name,
+and only then make new groups and pages. Without it groups are cut from a sorted list, and one early
+name shifts every later one.
 
 Source: OCM placement spec 3.1, 3.2. Profile ``ocm`` rounds percentages up in binary floating point,
 refuses counts written as strings, and on a bad selector returns the groups made before it;
 ``strict`` computes in integers, takes such strings as counts, and returns no group at all.
 """
 
+from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import compress
@@ -17,12 +22,13 @@ from operator import not_
 from typing import Literal
 
 from rollout.errors import ConfigError
+from rollout.model.amounts import parse_digits
 from rollout.model.cluster import Cluster
-from rollout.model.loose import go_float, share
 from rollout.model.names import GROUP_INDEX_LABEL, GROUP_NAME_LABEL, PLACEMENT_LABEL
-from rollout.model.placement import Group, NamedGroup, Placement
+from rollout.model.placement import Decision, Group, NamedGroup, Placement
 from rollout.model.problems import joined
-from rollout.model.selectors import OPERATORS, Requirement, Selector, parse_selector
+from rollout.model.selectors import Requirement
+from rollout.placement import ocm
 
 PAGE_SIZE = 100
 """The most clusters that one PlacementDecision holds."""
@@ -33,7 +39,7 @@ Profile = Literal["strict", "ocm"]
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class DecisionPage:
     """One PlacementDecision to have: its name, all of its labels, its clusters in order."""
 
     name: str
@@ -51,7 +57,7 @@ class Grouping:
     """
 
     groups: tuple[Group, ...]
-    pages: tuple[Page, ...]
+    pages: tuple[DecisionPage, ...]
     misconfigured: str | None = None
 
     @property
@@ -71,7 +77,9 @@ def group(
     placement: Placement,
     clusters: Sequence[Cluster],
     profile: Profile = "strict",
+    *,
     scores: Mapping[str, int] | None = None,
+    before: Sequence[Decision] = (),
 ) -> Grouping:
     """Group the selected ``clusters``, whose order does not matter.
 
@@ -81,6 +89,7 @@ def group(
         clusters: the selection; a name that occurs twice counts once.
         profile: whose arithmetic and validation.
         scores: where given, clusters go by falling score, then name; otherwise by name.
+        before: where given, the decisions as they are: as few clusters as possible change place.
 
     Cost: O(n log n) in clusters, and O(n) for each named group.
     """
@@ -89,8 +98,8 @@ def group(
     bad: str | None = None
     try:
         if profile == "ocm":
-            length = _loose_length(_raw_strategy(placement), len(chosen))
-            names, bad = _loose_groups(_raw_strategy(placement))
+            length = ocm.group_length(placement, len(chosen))
+            names, bad = ocm.named_groups(placement)
         else:
             length = _length(placement, len(chosen))
             names = placement.groups
@@ -100,7 +109,7 @@ def group(
     buckets, rest = split(chosen, names)
     if bad is None:
         buckets.append(("", rest))
-        groups = cut(buckets, length) or (Group(0, "", ()),)
+        groups = cut(buckets, length, before) or (Group(0, "", ()),)
     else:
         groups = cut(buckets, length)
     return Grouping(groups, paginate(placement.name, groups), bad)
@@ -124,21 +133,85 @@ def split(
     return buckets, [c.name for c in rest]
 
 
-def cut(buckets: Sequence[Bucket], length: int) -> tuple[Group, ...]:
-    """Groups of at most ``length`` (0: no limit), numbered through. An empty bucket makes none."""
+def cut(
+    buckets: Sequence[Bucket], length: int, before: Sequence[Decision] = ()
+) -> tuple[Group, ...]:
+    """Groups of at most ``length`` (0: no limit), numbered through. An empty bucket makes none.
+
+    ``before``: the decisions as they are, where as few clusters as possible are to change place. Then
+    members of a group are in the order of their pages, so that pages keep theirs.
+    """
     groups: list[Group] = []
     for name, members in buckets:
-        step = length or len(members)
-        groups += [
-            Group(len(groups) + n, name, tuple(members[at : at + step]))
-            for n, at in enumerate(range(0, len(members), step or 1))
-        ]
+        limit = length or len(members) or 1
+        kept = _kept(name, members, before, limit)
+        placed = {cluster for group in kept for cluster in group}
+        fresh = [cluster for cluster in members if cluster not in placed] if placed else members
+        for group in kept:
+            room = limit - len(group)
+            group.extend(fresh[:room])
+            fresh = fresh[room:]
+        kept += [list(fresh[at : at + limit]) for at in range(0, len(fresh), limit)]
+        for found in kept:
+            if found:
+                groups.append(Group(len(groups), name, tuple(_within_pages(found, before))))
     return tuple(groups)
 
 
-def paginate(placement: str, groups: Sequence[Group]) -> tuple[Page, ...]:
+def _kept(
+    name: str, members: Sequence[str], before: Sequence[Decision], limit: int
+) -> list[list[str]]:
+    """The present groups of this name with those members that stay, at most ``limit`` of each."""
+    wanted = set(members) if before else set()
+    found: dict[int, list[str]] = {}
+    for page in sorted(before, key=_position):
+        if page.group_name == name and page.group_index is not None:
+            group = found.setdefault(page.group_index, [])
+            for cluster in page.clusters:
+                if cluster in wanted and len(group) < limit:
+                    wanted.discard(cluster)
+                    group.append(cluster)
+    return [found[index] for index in sorted(found)]
+
+
+def _position(page: Decision) -> tuple[int, int, str]:
+    number = parse_digits(page.name.rpartition("-")[2])
+    index = -1 if page.group_index is None else page.group_index
+    return index, number or 0, page.name
+
+
+def _within_pages(clusters: Sequence[str], before: Sequence[Decision]) -> list[str]:
+    """The clusters by page: each page keeps its own, newcomers fill the gaps, then the last do.
+
+    Moves at most as many clusters to another page as gaps are left.
+    """
+    if not before:
+        return list(clusters)
+    page_of: dict[str, int] = {}
+    for number, page in enumerate(sorted(before, key=_position)):
+        for cluster in page.clusters:
+            page_of.setdefault(cluster, number)
+    by_page: dict[int, list[str]] = {}
+    fresh: deque[str] = deque()
+    for cluster in clusters:
+        if cluster in page_of:
+            by_page.setdefault(page_of[cluster], []).append(cluster)
+        else:
+            fresh.append(cluster)
+    pages = [by_page[number] for number in sorted(by_page)]
+    for at, members in enumerate(pages):
+        while len(members) < PAGE_SIZE and fresh:
+            members.append(fresh.popleft())
+        while len(members) < PAGE_SIZE and at + 1 < len(pages):
+            members.append(pages[-1].pop())
+            if not pages[-1]:
+                pages.pop()
+    return [cluster for members in pages for cluster in members] + list(fresh)
+
+
+def paginate(placement: str, groups: Sequence[Group]) -> tuple[DecisionPage, ...]:
     """The PlacementDecisions of these groups, numbered through from 1; an empty group has one."""
-    pages: list[Page] = []
+    pages: list[DecisionPage] = []
     for each in groups:
         labels = {
             PLACEMENT_LABEL: placement,
@@ -147,7 +220,7 @@ def paginate(placement: str, groups: Sequence[Group]) -> tuple[Page, ...]:
         }
         for at in range(0, len(each.clusters) or 1, PAGE_SIZE):
             name = f"{placement}-decision-{len(pages) + 1}"
-            pages.append(Page(name, labels, each.clusters[at : at + PAGE_SIZE], each))
+            pages.append(DecisionPage(name, labels, each.clusters[at : at + PAGE_SIZE], each))
     return tuple(pages)
 
 
@@ -187,61 +260,3 @@ def _length(placement: Placement, total: int) -> int:
     if wrong:
         raise ConfigError(joined(wrong))
     return placement.group_size.of(total) if placement.group_size else 0
-
-
-def _object(value: object) -> Mapping[str, object]:
-    """What is no object has no fields."""
-    return value if isinstance(value, Mapping) else {}
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
-
-
-def _raw_strategy(placement: Placement) -> Mapping[str, object]:
-    spec = _object(placement.raw.get("spec"))
-    return _object(_object(spec.get("decisionStrategy")).get("groupStrategy"))
-
-
-def _loose_length(strategy: Mapping[str, object], total: int) -> int:
-    """OCM's reading of clustersPerDecisionGroup; 0 where it is unset or out of bounds."""
-    written = strategy.get("clustersPerDecisionGroup")
-    if written is None:
-        return 0
-    if isinstance(written, int):
-        return written if 0 < written <= total else 0
-    refusal = ConfigError(f"{written} invalid type: string is not a percentage")
-    if not isinstance(written, str) or not written.endswith("%"):
-        raise refusal
-    try:
-        wanted = share(go_float(written[:-1]), total)
-    except ConfigError:
-        raise refusal from None
-    return wanted if 0 < wanted <= total else 0
-
-
-def _loose_groups(strategy: Mapping[str, object]) -> tuple[tuple[NamedGroup, ...], str | None]:
-    """The named groups up to the first that cannot be read, and what is wrong with that one."""
-    found: list[NamedGroup] = []
-    for item in map(_object, _list(strategy.get("decisionGroups"))):
-        selector = _object(item.get("groupClusterSelector"))
-        expressions = _object(selector.get("claimSelector")).get("matchExpressions")
-        try:
-            labels = _loose_selector(selector.get("labelSelector"))
-            claims = _loose_selector({"matchExpressions": expressions})
-        except ConfigError as refusal:
-            return tuple(found), str(refusal)
-        found.append(NamedGroup(str(item.get("groupName") or ""), labels, claims))
-    return tuple(found), None
-
-
-def _loose_selector(raw: object) -> Selector:
-    """A selector by the rules for labels, which OCM applies to claims as well."""
-    for expression in _list(_object(raw).get("matchExpressions")):
-        operator = _object(expression).get("operator") or ""
-        if operator not in OPERATORS:
-            raise ConfigError(f'"{operator}" is not a valid label selector operator')
-    selector, problems = parse_selector(raw, "groupClusterSelector")
-    if problems:
-        raise ConfigError(joined(problems))
-    return selector

@@ -17,7 +17,7 @@ from rollout.model.intents import placement_problems
 from rollout.model.names import PLACEMENT_LABEL
 from rollout.model.placement import Placement
 from rollout.model.problems import Problem
-from rollout.placement import prioritizers, spread, weights
+from rollout.placement import spread
 from rollout.placement.cel import expressions
 from rollout.placement.cel.screening import TooMuch
 from rollout.placement.filters import Predicates, TaintToleration
@@ -25,21 +25,29 @@ from rollout.placement.framework import (
     MAX_SCORE,
     MIN_SCORE,
     Admission,
-    Code,
-    Column,
     Cycle,
+    EvaluationCode,
+    EvaluationStatus,
     Filter,
+    FilterStage,
     IndexedFilter,
     IndexedPrioritizer,
     Prioritizer,
     Ranking,
+    ScoreColumn,
     Selection,
-    Stage,
-    Status,
     earliest,
 )
 from rollout.placement.index import Pool, bits_of
-from rollout.placement.prioritizers import prefer
+from rollout.placement.prioritizers import (
+    BUILTINS,
+    Factory,
+    PreferNoSelect,
+    Weighted,
+    has_prefer_taints,
+    unknown_prioritizers,
+    weighted_prioritizers,
+)
 
 DEFAULT_FILTERS: tuple[Filter, ...] = (Predicates(), TaintToleration())
 
@@ -49,7 +57,7 @@ class Plugins:
     """What a scheduler runs: filters in order, and the prioritizers that a Placement may name."""
 
     filters: tuple[Filter, ...] = DEFAULT_FILTERS
-    prioritizers: Mapping[str, weights.Factory] = field(default_factory=lambda: weights.BUILTINS)
+    prioritizers: Mapping[str, Factory] = field(default_factory=lambda: BUILTINS)
 
 
 DEFAULT_PLUGINS = Plugins()
@@ -79,7 +87,7 @@ def check(
         elif toleration.operator == "Exists" and toleration.value:
             extra.append(Problem(f"{at}.value", toleration.value, "no value with Exists"))
     if not any(path.startswith("spec.prioritizerPolicy") for path in found):
-        extra += weights.unknown(placement, plugins.prioritizers)
+        extra += unknown_prioritizers(placement, plugins.prioritizers)
     return (*placement.problems, *(p for p in extra if p.path not in found))
 
 
@@ -112,15 +120,17 @@ def select(cycle: Cycle, pool: Pool, plugins: Plugins = DEFAULT_PLUGINS) -> Sele
     try:
         stages, admissions = _filter(cycle, pool, plugins.filters)
     except TooMuch as trouble:
-        return Selection(Status(Code.MISCONFIGURED, "Predicate", (str(trouble),)))
+        return Selection(
+            EvaluationStatus(EvaluationCode.MISCONFIGURED, "Predicate", (str(trouble),))
+        )
     feasible = stages[-1].left if stages else pool
     rankings, columns = _rank(cycle, feasible, plugins)
     totals = _totals(len(feasible), rankings)
     expired = [text for column in columns for text in column.expired]
-    status = Status()
+    status = EvaluationStatus()
     if expired:
         reason = f"AddOnPlacementScores {' '.join(dict.fromkeys(expired))} expired"
-        status = Status(Code.WARNING, "AddOn", (reason,))
+        status = EvaluationStatus(EvaluationCode.WARNING, "AddOn", (reason,))
     placement = cycle.placement
     if placement.spread:
         chosen = spread.choose(placement, feasible, totals)
@@ -128,14 +138,14 @@ def select(cycle: Cycle, pool: Pool, plugins: Plugins = DEFAULT_PLUGINS) -> Sele
         chosen = best(feasible.names, totals, placement.number)
     return Selection(
         status,
-        chosen,
-        0 if placement.number is None else placement.number - len(chosen),
-        feasible.names,
-        totals,
-        tuple(stages),
-        tuple(rankings),
-        earliest(*(a.recheck_at for a in admissions), *(c.recheck_at for c in columns)),
-        tuple(remark for a in admissions for remark in a.remarks),
+        chosen=chosen,
+        unmet=0 if placement.number is None else placement.number - len(chosen),
+        names=feasible.names,
+        totals=totals,
+        stages=tuple(stages),
+        rankings=tuple(rankings),
+        recheck_at=earliest(*(a.recheck_at for a in admissions), *(c.recheck_at for c in columns)),
+        remarks=tuple(remark for a in admissions for remark in a.remarks),
     )
 
 
@@ -152,8 +162,8 @@ def best(names: Sequence[str], totals: Sequence[int], number: int | None) -> tup
 
 def _filter(
     cycle: Cycle, pool: Pool, filters: Sequence[Filter]
-) -> tuple[list[Stage], list[Admission]]:
-    stages: list[Stage] = []
+) -> tuple[list[FilterStage], list[Admission]]:
+    stages: list[FilterStage] = []
     admissions: list[Admission] = []
     for each in filters:
         if isinstance(each, IndexedFilter):
@@ -161,7 +171,9 @@ def _filter(
         else:
             admission = admit_one_by_one(each, cycle, pool)
         pool = pool.narrow(admission.bits)
-        stages.append(Stage(",".join([*(f.name for f in filters[: len(stages)]), each.name]), pool))
+        stages.append(
+            FilterStage(",".join([*(f.name for f in filters[: len(stages)]), each.name]), pool)
+        )
         admissions.append(admission)
     return stages, admissions
 
@@ -179,12 +191,14 @@ def admit_one_by_one(each: Filter, cycle: Cycle, pool: Pool) -> Admission:
     return Admission(bits_of(admitted, pool.bits.bit_length()), earliest(*rechecks))
 
 
-def _rank(cycle: Cycle, feasible: Pool, plugins: Plugins) -> tuple[list[Ranking], list[Column]]:
-    wanted = weights.prioritizers(cycle.placement, plugins.prioritizers)
-    if prefer.matters(feasible):
-        wanted.append(weights.Weighted(prioritizers.PreferNoSelect(), 1))
+def _rank(
+    cycle: Cycle, feasible: Pool, plugins: Plugins
+) -> tuple[list[Ranking], list[ScoreColumn]]:
+    wanted = weighted_prioritizers(cycle.placement, plugins.prioritizers)
+    if has_prefer_taints(feasible):
+        wanted.append(Weighted(PreferNoSelect(), 1))
     rankings: list[Ranking] = []
-    columns: list[Column] = []
+    columns: list[ScoreColumn] = []
     for each in wanted:
         prioritizer = each.prioritizer
         if isinstance(prioritizer, IndexedPrioritizer):
@@ -196,7 +210,7 @@ def _rank(cycle: Cycle, feasible: Pool, plugins: Plugins) -> tuple[list[Ranking]
     return rankings, columns
 
 
-def score_one_by_one(prioritizer: Prioritizer, cycle: Cycle, feasible: Pool) -> Column:
+def score_one_by_one(prioritizer: Prioritizer, cycle: Cycle, feasible: Pool) -> ScoreColumn:
     """What `IndexedPrioritizer.column` must equal. Raises: PluginError."""
     scores = prioritizer.score(cycle, tuple(feasible))
     for name, score in scores.items():
@@ -208,7 +222,7 @@ def score_one_by_one(prioritizer: Prioritizer, cycle: Cycle, feasible: Pool) -> 
     if not scores.keys() <= set(feasible.names):
         stray = min(scores.keys() - set(feasible.names))
         raise PluginError(f"prioritizer {prioritizer.name} scored {stray}, which is not feasible")
-    return Column([scores.get(name) for name in feasible.names])
+    return ScoreColumn([scores.get(name) for name in feasible.names])
 
 
 def _totals(size: int, rankings: Sequence[Ranking]) -> list[int]:

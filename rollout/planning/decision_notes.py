@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Ref
 from rollout.model.placement import Placement
-from rollout.placement.framework import Code, Selection, Status
+from rollout.placement.framework import EvaluationCode, EvaluationStatus, Selection
 from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
 
@@ -20,7 +20,7 @@ SCORE_LENGTH = 1000
 def page_notes(
     placement: Placement,
     profile: Profile,
-    status: Status,
+    status: EvaluationStatus,
     selection: Selection,
     *,
     fresh: Sequence[str],
@@ -28,7 +28,7 @@ def page_notes(
     gone: Sequence[str],
 ) -> tuple[Note, ...]:
     """Of the pages that are made, those whose clusters change (new ones too), and those removed."""
-    warning = status.code is Code.WARNING
+    warning = status.code is EvaluationCode.WARNING
     why = f": {status.message} in plugin {status.plugin}" if warning else ""
     together = profile == "strict"
     updated = [page for page in filled if warning or not together or page not in fresh]

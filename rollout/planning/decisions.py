@@ -22,8 +22,15 @@ from rollout.model.names import (
     PLACEMENT_SATISFIED,
 )
 from rollout.model.placement import Decision, Placement
-from rollout.placement.framework import FOREVER, Code, Selection, Status, earliest, later
-from rollout.placement.grouping import Grouping, Page, Profile
+from rollout.placement.framework import (
+    FOREVER,
+    EvaluationCode,
+    EvaluationStatus,
+    Selection,
+    earliest,
+    later,
+)
+from rollout.placement.grouping import DecisionPage, Grouping, Profile
 from rollout.planning.decision_notes import page_notes
 from rollout.planning.plan import (
     NOTHING,
@@ -56,7 +63,7 @@ class Outcome:
     available: int
     selection: Selection
     grouping: Grouping | None
-    status: Status
+    status: EvaluationStatus
     broken: tuple[str, ...] = ()
 
     @property
@@ -114,7 +121,7 @@ def _merged(placement: Placement, conditions: Sequence[Condition], now: datetime
 def misconfigured(placement: Placement, outcome: Outcome) -> Condition:
     """PlacementMisconfigured. The reason without trouble is spelt as OCM spells it."""
     status, generation = outcome.status, _observed(placement, outcome)
-    if status.code is Code.MISCONFIGURED:
+    if status.code is EvaluationCode.MISCONFIGURED:
         message = f"{status.plugin}:{status.message}"
         if outcome.profile == "strict" and not status.plugin:
             message = status.message
@@ -150,7 +157,7 @@ def _satisfied(placement: Placement, outcome: Outcome) -> tuple[str, str, str]:
         listed = ",".join(outcome.eligible)
         text = f"All ManagedClusterSets [{listed}] have no member ManagedCluster"
         return "False", "AllManagedClusterSetsEmpty", text
-    if outcome.status.code is Code.ERROR:
+    if outcome.status.code is EvaluationCode.ERROR:
         return "False", "NotAllDecisionsScheduled", outcome.status.message
     if outcome.keeps_decisions:
         text = f"the last decisions are kept: {outcome.status.message}"
@@ -220,11 +227,11 @@ class _Pages:
         self.scores_written = False
         self.rescored = self._rescored(now) if self.strict else []
 
-    def _clusters(self, page: Page) -> tuple[str, ...]:
+    def _clusters(self, page: DecisionPage) -> tuple[str, ...]:
         known = self.there[page.name]
         return () if known is None else known.clusters
 
-    def _rescored(self, now: datetime) -> list[Page]:
+    def _rescored(self, now: datetime) -> list[DecisionPage]:
         """Pages of which only scores changed, when it is time to write those."""
         changed = {page.name for page in self.changed}
         found = [
@@ -246,11 +253,11 @@ class _Pages:
         self.scores_written = self.scores_written or bool(found)
         return found
 
-    def _stored(self, page: Page) -> tuple[int, ...] | None:
+    def _stored(self, page: DecisionPage) -> tuple[int, ...] | None:
         known = self.there[page.name]
         return None if known is None else known.scores
 
-    def _scores(self, page: Page) -> tuple[int, ...]:
+    def _scores(self, page: DecisionPage) -> tuple[int, ...]:
         return tuple(self.scores.get(name, 0) for name in page.clusters)
 
     def _entries(self, clusters: Sequence[str]) -> list[Obj]:
@@ -278,12 +285,12 @@ class _Pages:
         waves: list[Sequence[Write]] = [meta, *filled, gains, [*losses, *emptied], scores, deletes]
         return tuple(tuple(wave) for wave in waves if wave)
 
-    def _moving(self, page: Page) -> list[str]:
+    def _moving(self, page: DecisionPage) -> list[str]:
         """The clusters that leave the page for another one."""
         wanted = frozenset(page.clusters)
         return [c for c in self._clusters(page) if c not in wanted and c in self.chosen]
 
-    def _turns(self) -> tuple[list[list[Page]], list[Page]]:
+    def _turns(self) -> tuple[list[list[DecisionPage]], list[DecisionPage]]:
         """An order in which each page is filled once: where its clusters go to comes first.
 
         Returns: pages by wave, and those for which there is no such order, or none so short. These
@@ -294,7 +301,7 @@ class _Pages:
         after = {
             page.name: {place[c] for c in self._moving(page) if c in place} for page in self.changed
         }
-        turns: list[list[Page]] = []
+        turns: list[list[DecisionPage]] = []
         left = [page for page in self.changed if not self._only_loses(page)]
         while left and len(turns) < LONGEST_ORDER:
             waiting = {page.name for page in left}
@@ -305,13 +312,13 @@ class _Pages:
             left = [page for page in left if not after[page.name].isdisjoint(waiting)]
         return turns, left
 
-    def _only_loses(self, page: Page) -> bool:
+    def _only_loses(self, page: DecisionPage) -> bool:
         return frozenset(page.clusters) <= frozenset(self._clusters(page))
 
     def _ref(self, name: str) -> Ref:
         return Ref(PLACEMENT_DECISION, f"{self.placement.namespace}/{name}")
 
-    def _fill(self, page: Page, clusters: Sequence[str], written: set[Ref]) -> PatchStatus:
+    def _fill(self, page: DecisionPage, clusters: Sequence[str], written: set[Ref]) -> PatchStatus:
         """The page's clusters. Its version is a precondition of its first write only."""
         ref, known = self._ref(page.name), self.there[page.name]
         version = None if known is None or ref in written else known.version or None
@@ -327,7 +334,7 @@ class _Pages:
             "blockOwnerDeletion": True,
         }
 
-    def _create(self, page: Page) -> Create:
+    def _create(self, page: DecisionPage) -> Create:
         obj: Obj = {
             "apiVersion": PLACEMENT_DECISION.api_version,
             "kind": PLACEMENT_DECISION.name,
@@ -340,7 +347,7 @@ class _Pages:
         }
         return Create(self._ref(page.name), obj)
 
-    def _metadata(self, page: Page, known: Decision) -> Obj | None:
+    def _metadata(self, page: DecisionPage, known: Decision) -> Obj | None:
         """What is wrong with an existing page's labels and owner; None where nothing is."""
         meta = known.raw.get("metadata", {})
         labels: Mapping[str, str] = meta.get("labels") or {}

@@ -18,15 +18,15 @@ from rollout.errors import ConfigError, PluginError
 from rollout.model.cluster import ClusterSet, ClusterSetBinding, Score
 from rollout.model.kinds import PLACEMENT
 from rollout.model.names import DECISION_ORDER, SCHEDULING_DISABLED, SEMANTICS
-from rollout.model.placement import Decision, Group, Placement
+from rollout.model.placement import Decision, Placement
 from rollout.model.problems import joined
-from rollout.placement import ocm, sticky
+from rollout.placement import ocm
 from rollout.placement.cel.screening import Screening, Unfinished
 from rollout.placement.explain import Explained, explain
-from rollout.placement.framework import Code, Cycle, Selection, Status
-from rollout.placement.grouping import Grouping, Profile, group, paginate, split
+from rollout.placement.framework import Cycle, EvaluationCode, EvaluationStatus, Selection
+from rollout.placement.grouping import Profile, group
 from rollout.placement.index import Pool
-from rollout.placement.ocm_filters import mapping
+from rollout.placement.ocm import mapping
 from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins, check, select
 from rollout.planning.decisions import Outcome, writes
 from rollout.planning.plan import NOTHING, UNFINISHED, Plan
@@ -193,11 +193,13 @@ class PlacementPlanner:
         """Why each candidate is selected or not; nothing where the Placement is unknown."""
         placement = view.placement(key)
         if placement is None:
-            return Selection(Status(Code.ERROR, "", ("it does not exist",))), []
+            return Selection(EvaluationStatus(EvaluationCode.ERROR, "", ("it does not exist",))), []
         own = owned(placement, view.decisions(key))
         outcome = self.evaluate(placement, own, view, now)
         if outcome is None:
-            return Selection(Status(Code.ERROR, "", ("OCM's pass ends early",))), []
+            return Selection(
+                EvaluationStatus(EvaluationCode.ERROR, "", ("OCM's pass ends early",))
+            ), []
         candidates = find_candidates(placement, view, clusters_of(own))
         cycle = self._cycle(placement, own, view, now)
         found = explain(cycle, candidates.pool, outcome.selection, self.plugins)
@@ -215,7 +217,7 @@ class PlacementPlanner:
         previous = clusters_of(own)
         candidates = find_candidates(placement, view, previous)
         if problems:
-            status = Status(Code.MISCONFIGURED, "", (joined(problems),))
+            status = EvaluationStatus(EvaluationCode.MISCONFIGURED, "", (joined(problems),))
             return Outcome(
                 "strict",
                 candidates.bound,
@@ -229,7 +231,7 @@ class PlacementPlanner:
         try:
             selection = select(cycle, candidates.pool, self.plugins)
         except PluginError as fault:
-            selection = Selection(Status(Code.ERROR, "", (str(fault),)))
+            selection = Selection(EvaluationStatus(EvaluationCode.ERROR, "", (str(fault),)))
         return _outcome("strict", placement, candidates, selection, own)
 
     def _as_ocm(
@@ -267,7 +269,14 @@ class PlacementPlanner:
         self._loads[placement.key] = load  # now the youngest
         if len(self._loads) > LOADS_KEPT:
             del self._loads[next(iter(self._loads))]
-        return Cycle(placement, now, load.previous, load.counts, view.scores, screening)
+        return Cycle(
+            placement,
+            now,
+            previous=load.previous,
+            counts=load.counts,
+            scores=view.scores,
+            screening=screening,
+        )
 
 
 def profile_of(placement: Placement, default: Profile = "strict") -> Profile:
@@ -350,18 +359,6 @@ def load_of(own: Sequence[Decision], hub: Mapping[str, int]) -> Load:
     return Load(own, hub, frozenset(mine), counts)
 
 
-def _stuck(
-    placement: Placement,
-    chosen: Pool,
-    own: Sequence[Decision],
-) -> Grouping:
-    """Groups and pages that move as few clusters as they can; newcomers go by name."""
-    buckets, rest = split(chosen, placement.groups)
-    length = placement.group_size.of(len(chosen)) if placement.group_size else 0
-    groups = sticky.cut([*buckets, ("", rest)], length, own) or (Group(0, "", ()),)
-    return Grouping(groups, paginate(placement.name, groups))
-
-
 def _outcome(
     profile: Profile,
     placement: Placement,
@@ -372,13 +369,12 @@ def _outcome(
     source = candidates.pool.source
     chosen = source.pool(source.bits(selection.chosen))
     by_score = profile == "strict" and placement.sort_by == "Score"
-    scores = selection.total_by_cluster() if by_score else None
-    grouping = group(placement, chosen, profile, scores)
     is_sticky = placement.annotations.get(DECISION_ORDER) == "sticky" and profile == "strict"
-    if is_sticky and grouping.misconfigured is None:
-        grouping = _stuck(placement, chosen, own)
+    # Sticky groups take newcomers by name, whatever the order of the others.
+    scores = selection.total_by_cluster() if by_score and not is_sticky else None
+    grouping = group(placement, chosen, profile, scores=scores, before=own if is_sticky else ())
     if grouping.misconfigured is not None:
-        status = Status(Code.MISCONFIGURED, "", (grouping.misconfigured,))
+        status = EvaluationStatus(EvaluationCode.MISCONFIGURED, "", (grouping.misconfigured,))
     else:
         status = selection.status
     return Outcome(

@@ -15,13 +15,13 @@ from rollout.model.events import Event
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Kind, Ref
 from rollout.placement.framework import (
     Admission,
-    Column,
     Cycle,
     Filter,
     IndexedFilter,
     IndexedPrioritizer,
     Prioritizer,
     Rejection,
+    ScoreColumn,
 )
 from rollout.placement.index import Pool
 from rollout.placement.scheduler import Plugins
@@ -172,7 +172,7 @@ class _MeasuredPrioritizer:
     def score(self, cycle: Cycle, feasible: Sequence[Cluster]) -> Mapping[str, int]:
         return self._inner.score(cycle, feasible)
 
-    def column(self, cycle: Cycle, pool: Pool) -> Column:
+    def column(self, cycle: Cycle, pool: Pool) -> ScoreColumn:
         began = self._watch.now()
         found = self._indexed.column(cycle, pool)
         self._watch.observe("prioritizer", self.name, began)

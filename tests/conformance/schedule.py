@@ -52,9 +52,9 @@ def cycle_of(given: Json) -> Cycle:
     return Cycle(
         placement,
         instant(given["now"]),
-        frozenset(own),
-        counts,
-        lambda name: scores.get(name, {}),
+        previous=frozenset(own),
+        counts=counts,
+        scores=lambda name: scores.get(name, {}),
     )
 
 

@@ -9,7 +9,7 @@ from rollout.errors import PluginError
 from rollout.placement.filters import Predicates, TaintToleration
 from rollout.placement.framework import Cycle, Rejection
 from rollout.placement.prioritizers import (
-    AddOnScore,
+    AddOnPrioritizer,
     Balance,
     PreferNoSelect,
     ResourceAllocatable,
@@ -64,7 +64,7 @@ def test_filters_run_after_the_built_in_ones_and_unknown_ones_are_an_error() -> 
         Balance(),
         Steady(),
         ResourceAllocatable("cpu", "cpu"),
-        AddOnScore("usage", "cpu"),
+        AddOnPrioritizer("usage", "cpu"),
         PreferNoSelect(),
     ],
     ids=lambda p: p.name,

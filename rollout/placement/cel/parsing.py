@@ -64,7 +64,7 @@ class MapLiteral:
     entries: tuple[tuple["Node", "Node", bool], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comprehension:
     """The loop that all macros are made of."""
 
@@ -243,10 +243,13 @@ def _mapping(fields: Fields) -> Node:
 
 def _comprehension(fields: Fields) -> Node:
     return Comprehension(
-        _text(fields, 1),
-        _node(fields[2][0]),
-        _text(fields, 3),
-        *(_node(fields[number][0]) for number in (4, 5, 6, 7)),
+        variable=_text(fields, 1),
+        over=_node(fields[2][0]),
+        accumulator=_text(fields, 3),
+        start=_node(fields[4][0]),
+        condition=_node(fields[5][0]),
+        step=_node(fields[6][0]),
+        result=_node(fields[7][0]),
     )
 
 

@@ -8,7 +8,7 @@ declarations. Source: cel-spec, "List of Standard Definitions".
 import math
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -49,6 +49,7 @@ class Function:
     params: tuple[str, ...]
     result: str
     run: Callable[..., Any]
+    _: KW_ONLY
     member: bool = True
 
 

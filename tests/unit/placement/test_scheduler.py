@@ -10,12 +10,10 @@ from rollout.model.cluster import Cluster, Score
 from rollout.model.placement import Coordinate, Placement, Predicate, Toleration
 from rollout.model.selectors import EVERYTHING
 from rollout.placement.filters import Predicates, TaintToleration
-from rollout.placement.framework import Code, Cycle, Rejection
+from rollout.placement.framework import Cycle, EvaluationCode, Rejection
 from rollout.placement.index import Pool
-from rollout.placement.prioritizers import ResourceAllocatable
-from rollout.placement.prioritizers.balance import balance_score
+from rollout.placement.prioritizers import BUILTINS, ResourceAllocatable, balance_score
 from rollout.placement.scheduler import Plugins, check, select
-from rollout.placement.weights import BUILTINS
 from tests.support.scheduling import BALANCE, CPU, MEMORY, SECOND, STEADY, T0, TICK, placed
 
 
@@ -64,7 +62,7 @@ def test_memory_cases_after_a_fourth_cluster_came(
     totals: tuple[int, ...],
     chosen: tuple[int, ...],
 ) -> None:
-    cycle = Cycle(placed(2, *weights), T0, frozenset({"cluster2", "cluster3"}))
+    cycle = Cycle(placed(2, *weights), T0, previous=frozenset({"cluster2", "cluster3"}))
 
     found = select(cycle, memories(*amounts))
 
@@ -152,7 +150,7 @@ def test_an_expired_score_counts_0_and_warns_and_the_next_expiry_is_looked_at_ag
     found = select(Cycle(addon, T0, scores=lambda _: scores), memories(1, 1, 1))
 
     assert tuple(found.totals) == (50, 0, 0)
-    assert found.status.code is Code.WARNING
+    assert found.status.code is EvaluationCode.WARNING
     assert found.status.message == "AddOnPlacementScores cluster2/usage expired"
     assert found.recheck_at == T0 + TICK
     later = select(Cycle(addon, T0 + TICK, scores=lambda _: scores), memories(1, 1, 1))

@@ -12,7 +12,7 @@ from rollout.model.placement import Placement, Predicate
 from rollout.model.selectors import EVERYTHING
 from rollout.placement.cel import bounds, expressions
 from rollout.placement.cel.screening import Screening, Unfinished
-from rollout.placement.framework import Code, Cycle, Selection
+from rollout.placement.framework import Cycle, EvaluationCode, Selection
 from rollout.placement.index import ClusterIndex, Pool
 from rollout.placement.scheduler import check, select
 
@@ -165,10 +165,10 @@ def test_a_placement_that_takes_too_much_is_misconfigured_and_told_the_same_howe
         index.put(each)
         one_by_one, _ = in_slices(cycle(LARGER, known=known), index.pool(), 100)
 
-    assert at_once.status.code is one_by_one.status.code is Code.MISCONFIGURED
+    assert at_once.status.code is one_by_one.status.code is EvaluationCode.MISCONFIGURED
     assert at_once.status.message == one_by_one.status.message
     assert "for 60 clusters, and at most 2500 are accepted" in at_once.status.message
-    assert select(cycle(LARGER), Pool.of(clusters[:10])).status.code is Code.SUCCESS
+    assert select(cycle(LARGER), Pool.of(clusters[:10])).status.code is EvaluationCode.SUCCESS
 
 
 def test_several_simple_expressions_over_ten_thousand_clusters_are_well_within_the_bound() -> None:

@@ -57,7 +57,7 @@ def test_a_toleration_matches_by_key_operator_value_effect_and_time(
 def test_an_effect_keeps_away_new_clusters_all_or_none(
     effect: str, decided: bool, passes: bool
 ) -> None:
-    cycle = Cycle(placed(), T0, frozenset({"c"} if decided else ()))
+    cycle = Cycle(placed(), T0, previous=frozenset({"c"} if decided else ()))
     rejection = TaintToleration().admit(cycle, Cluster("c", taints=(Taint("k", effect=effect),)))
 
     assert (rejection is None) is passes

@@ -12,7 +12,7 @@ from rollout.placement.filters import Predicates, TaintToleration
 from rollout.placement.framework import MAX_SCORE, MIN_SCORE, Cycle
 from rollout.placement.index import Pool
 from rollout.placement.prioritizers import (
-    AddOnScore,
+    AddOnPrioritizer,
     Balance,
     PreferNoSelect,
     ResourceAllocatable,
@@ -94,7 +94,9 @@ def worlds(draw: st.DrawFn) -> tuple[Cycle, list[Cluster]]:
     scores = {name: draw(scores_of(name)) for name in draw(st.sets(some))}
     previous = frozenset(draw(st.sets(some)))
     counts = draw(st.dictionaries(some, st.integers(1, 4)))
-    return Cycle(draw(placements), T0, previous, counts, lambda name: scores), clusters
+    return Cycle(
+        draw(placements), T0, previous=previous, counts=counts, scores=lambda name: scores
+    ), clusters
 
 
 @settings(max_examples=200, deadline=None)
@@ -110,7 +112,7 @@ def test_vectorised_plugins_answer_as_their_plain_twins_do(
         Balance(),
         Steady(),
         ResourceAllocatable("cpu", "cpu"),
-        AddOnScore("usage", "cpu"),
+        AddOnPrioritizer("usage", "cpu"),
         PreferNoSelect(),
     ):
         column = prioritizer.column(cycle, pool).scores

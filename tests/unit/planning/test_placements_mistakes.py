@@ -6,8 +6,8 @@ from rollout.model.kinds import Obj
 from rollout.model.names import DECISION_ORDER, SEMANTICS
 from rollout.model.placement import Coordinate
 from rollout.placement.cel import bounds
+from rollout.placement.prioritizers import BUILTINS
 from rollout.placement.scheduler import DEFAULT_FILTERS, Plugins
-from rollout.placement.weights import BUILTINS
 from rollout.planning.placements import PlacementPlanner
 from tests.support.placing import SET_LABEL, groups, predicate, satisfied, simple
 

@@ -3,8 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollout.model.placement import Decision, Group
-from rollout.placement.grouping import paginate
-from rollout.placement.sticky import cut
+from rollout.placement.grouping import cut, paginate
 
 
 def pages(groups: tuple[Group, ...]) -> list[Decision]:
