@@ -5,6 +5,7 @@ The packages, in reading order:
 * ``model``       what things are: frozen values, parsed once
 * ``placement``   which clusters?
 * ``strategies``  which of them now?
+* ``calendars``   when may a cluster be touched?
 * ``planning``    what writes follow?
 * ``api``         the wire shapes: decode, validate, encode
 * ``fleet``       what we know, kept current event by event
@@ -15,5 +16,5 @@ The packages, in reading order:
 * ``analysis``    what would happen, how would it go, why does it wait?
 * ``cli``         what a person types
 
-A package imports only packages above it (``tests/test_layers.py``). Nothing in the first four reads a clock.
+A package imports only packages above it (``tests/test_layers.py``). Nothing in the first five reads a clock.
 """

@@ -14,6 +14,8 @@ from typing import Any
 
 from rollout.model.kinds import (
     APPROVAL,
+    CALENDAR,
+    CLUSTER_CALENDAR,
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CONFIG_MAP,
@@ -80,6 +82,12 @@ def _ours(name: str, path: str, kind: Type = Type.STRING) -> Column:
     return Column(name, path, kind, wide=True, declared=False)
 
 
+_OF_CALENDARS = (
+    Column("Open", ".status.open"),
+    Column("Next Change", ".status.nextChange"),
+    Column("Blocks", ".spec.blocks[*]"),
+    AGE,
+)
 _COLUMNS: dict[str, tuple[Column, ...]] = {
     MANAGED_CLUSTER.name: (
         Column("Hub Accepted", ".spec.hubAcceptsClient", Type.BOOLEAN),
@@ -146,6 +154,8 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Expires", ".spec.expires"),
         AGE,
     ),
+    CALENDAR.name: _OF_CALENDARS,
+    CLUSTER_CALENDAR.name: _OF_CALENDARS,
     FREEZE.name: (
         Column("Reason", ".spec.reason"),
         Column("Actor", ".spec.actor"),

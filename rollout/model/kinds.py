@@ -92,6 +92,8 @@ ADDON_TEMPLATE = Kind(
 _OURS = "rollout-engine.io"
 APPROVAL = Kind("Approval", "approvals", _OURS, "v1alpha1", True, ("rap",), has_status=False)
 FREEZE = Kind("Freeze", "freezes", _OURS, "v1alpha1", False, ("rfz",), has_status=False)
+CALENDAR = Kind("Calendar", "calendars", _OURS, "v1alpha1", True, ("rcal",))
+CLUSTER_CALENDAR = Kind("ClusterCalendar", "clustercalendars", _OURS, "v1alpha1", False, ("rccal",))
 ROLLOUT_RECORD = Kind(
     "RolloutRecord", "rolloutrecords", _OURS, "v1alpha1", True, ("rrec",), has_status=False
 )
@@ -119,6 +121,8 @@ KINDS: dict[str, Kind] = {
         ADDON_TEMPLATE,
         APPROVAL,
         FREEZE,
+        CALENDAR,
+        CLUSTER_CALENDAR,
         ROLLOUT_RECORD,
         ROLLOUT_REVISION,
     )

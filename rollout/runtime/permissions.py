@@ -48,6 +48,10 @@ ALWAYS = (
     ),
     Permission(OURS, "approvals", READ, "who approved or rejected what"),
     Permission(OURS, "freezes", READ, "whether the hub is frozen"),
+    Permission(OURS, "calendars", READ, "when clusters may be touched"),
+    Permission(OURS, "calendars/status", ("patch",), "how calendars stand"),
+    Permission(OURS, "clustercalendars", READ, "when clusters may be touched"),
+    Permission(OURS, "clustercalendars/status", ("patch",), "how calendars stand"),
     Permission("events.k8s.io", "events", ("create", "patch"), "events"),
     Permission("authentication.k8s.io", "tokenreviews", ("create",), "who asks the debug endpoint"),
     Permission(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from tests.conformance.addon_config import AddOnConfigSuite
 from tests.conformance.addon_template import AddOnTemplateSuite
+from tests.conformance.calendar import CalendarSuite
 from tests.conformance.grouping import GroupingSuite
 from tests.conformance.mwrs_sync import MwrsSyncSuite
 from tests.conformance.mwrs_work_status import WorkStatusSuite
@@ -25,6 +26,7 @@ SUITES: Sequence[Suite] = (
     SpecHashSuite(),
     AddOnConfigSuite(),
     AddOnTemplateSuite(),
+    CalendarSuite(),
 )
 
 NOT_YET: frozenset[str] = frozenset()

@@ -7,6 +7,7 @@ from rollout.api.shapes.addon import (
 )
 from rollout.api.shapes.addon_template import AddOnTemplate
 from rollout.api.shapes.base import Resource, Shape
+from rollout.api.shapes.calendar import CalendarObject
 from rollout.api.shapes.cluster import (
     AddOnPlacementScore,
     ManagedCluster,
@@ -39,7 +40,7 @@ SHAPES: dict[str, type[Resource]] = {
         RolloutRecord,
         RolloutRevision,
     )
-}
+} | {"Calendar": CalendarObject, "ClusterCalendar": CalendarObject}
 """The model of each kind, by its name."""
 
 __all__ = [
@@ -48,6 +49,7 @@ __all__ = [
     "AddOnPlacementScore",
     "AddOnTemplate",
     "Approval",
+    "CalendarObject",
     "ClusterManagementAddOn",
     "Freeze",
     "ManagedCluster",

@@ -174,7 +174,14 @@ def test_a_hub_that_has_ocms_definitions_gets_those_of_our_own_kinds_alone(
     found = {obj["metadata"]["name"] for obj in of_kind(standalone, "CustomResourceDefinition")}
     assert found == ours
     assert {obj["metadata"]["name"] for obj in of_kind(on_ocm, "CustomResourceDefinition")} == own
-    plurals = ("approvals", "freezes", "rolloutrecords", "rolloutrevisions")
+    plurals = (
+        "approvals",
+        "calendars",
+        "clustercalendars",
+        "freezes",
+        "rolloutrecords",
+        "rolloutrevisions",
+    )
     assert own == {f"{plural}.rollout-engine.io" for plural in plurals}
 
 
