@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import Enum
 from zoneinfo import ZoneInfo
 
@@ -257,3 +257,30 @@ def openings(
         if now.is_open:
             yield at, until
         at = until
+
+
+def local_text(at: datetime, zone: ZoneInfo) -> str:
+    """An instant on a zone's clock and in UTC: ``Mon 2026-06-01 22:00 Europe/Berlin (20:00Z)``."""
+    there = at.astimezone(zone)
+    same_day = there.date() == at.astimezone(UTC).date()
+    in_utc = f"{at.astimezone(UTC):{'%H:%MZ' if same_day else '%Y-%m-%dT%H:%MZ'}}"
+    return f"{_WEEKDAYS[there.weekday()]} {there:%Y-%m-%d %H:%M} {zone.key} ({in_utc})"
+
+
+_WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")  # not those of the locale
+
+
+def change_text(opening: Opening, zone: ZoneInfo) -> str:
+    """When it opens or closes next, in words."""
+    verb = "closes" if opening.is_open else "opens"
+    if opening.until is None:
+        return f"no window {verb} it before {local_text(opening.known_to, zone)}"
+    return f"{verb} {local_text(opening.until, zone)}"
+
+
+def closing_text(opening: Opening) -> str:
+    """Which window closes, and why, in words."""
+    if opening.window is None:
+        return "outside of all windows that allow"
+    reason = f": {opening.window.reason}" if opening.window.reason else ""
+    return f"window {opening.window.name}{reason}"

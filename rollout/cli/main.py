@@ -45,6 +45,7 @@ _COMMANDS = {  # in the order of the help: what one does first comes first
     "release": "rollout.cli.operating:release_command",
     "freeze": "rollout.cli.operating:freeze_command",
     "unfreeze": "rollout.cli.operating:unfreeze_command",
+    "calendar": "rollout.cli.calendar:calendar_command",
     "replay": "rollout.cli.replay:replay_command",
     "delete": "rollout.cli.delete:delete",
     "controller": "rollout.cli.controller:controller",

@@ -138,5 +138,6 @@ def test_a_bad_field_of_a_window_is_named(what: str) -> None:
 
 
 def test_a_calendar_that_is_no_object_at_all_is_unreadable_and_nothing_is_raised() -> None:
-    for spec in (None, [], "x", {"windows": [None]}, {"windows": "x"}):
+    specs: list[Any] = [None, [], "x", {"windows": [None]}, {"windows": "x"}]
+    for spec in specs:
         assert decode_calendar(calendar() | {"spec": spec}).problems
