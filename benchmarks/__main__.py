@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import addons, decide, decode, forgetting, placement, simulate, virtual
+from benchmarks import addons, calendars, decide, decode, forgetting, placement, simulate, virtual
 from benchmarks.figures import Figure, calibrate
 
 SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -16,6 +16,7 @@ SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
     "placement": placement.run,
     "simulate": simulate.run,
     "forgetting": forgetting.run,
+    "calendars": calendars.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

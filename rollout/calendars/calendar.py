@@ -1,12 +1,12 @@
 """Is a cluster open now, until when, and by which window? Calendars in zones, alone and together."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import Enum
 from zoneinfo import ZoneInfo
 
-from rollout.calendars.windows import LOOK_AHEAD, Action, Spans, Window, spans
+from rollout.calendars.windows import LOOK_AHEAD, CalendarWindow, Spans, WindowAction, spans
 from rollout.calendars.zones import find_zone, instant, seconds
 from rollout.model.placement import Predicate
 from rollout.model.problems import Problem
@@ -66,7 +66,7 @@ class Calendar:
 
     name: str
     namespace: str = ""
-    windows: tuple[Window, ...] = ()
+    windows: tuple[CalendarWindow, ...] = ()
     zones: ZoneSource = ZoneSource()
     clusters: Predicate | None = None
     workloads: WorkloadFilter = WorkloadFilter()
@@ -78,7 +78,7 @@ class Calendar:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Opening:
     """How one calendar, or several together, stand at an instant.
 
@@ -91,7 +91,7 @@ class Opening:
     until: datetime | None
     known_to: datetime
     calendar: Calendar | None = None
-    window: Window | None = None
+    window: CalendarWindow | None = None
 
     @property
     def ask_again(self) -> datetime:
@@ -104,8 +104,8 @@ class Timetable:
     def __init__(self, calendar: Calendar, zone: ZoneInfo) -> None:
         self._calendar = calendar
         made = [(window, spans(window, zone)) for window in calendar.windows]
-        self._denies = [(w, s) for w, s in made if w.action is Action.DENY]
-        self._allows = [s for w, s in made if w.action is Action.ALLOW]
+        self._denies = [(w, s) for w, s in made if w.action is WindowAction.DENY]
+        self._allows = [s for w, s in made if w.action is WindowAction.ALLOW]
 
     def at(self, now: datetime) -> Opening:
         """Whether it is open now, and until when."""
@@ -114,11 +114,11 @@ class Timetable:
         is_open = closing is None and self._is_allowed(at)
         until, known_to = self._closes(at) if is_open else self._opens(at)
         return Opening(
-            is_open,
-            None if until is None else instant(until),
-            instant(known_to),
-            None if is_open else self._calendar,
-            closing,
+            is_open=is_open,
+            until=None if until is None else instant(until),
+            known_to=instant(known_to),
+            calendar=None if is_open else self._calendar,
+            window=closing,
         )
 
     def _is_allowed(self, at: int) -> bool:
@@ -228,18 +228,17 @@ def together(timetables: Iterable[Timetable], now: datetime) -> Opening:
     known_to = min((each.known_to for each in openings), default=instant(_END))
     if not closed:
         until = min((each.until for each in openings if each.until), default=None)
-        return Opening(True, until, known_to)
-    first = closed[0]
-    at = now
+        return Opening(is_open=True, until=until, known_to=known_to)
+    first, at = closed[0], now
     for _ in range(_MOST_STEPS):
-        ends = [each.until for each in closed]
-        if None in ends:
-            return Opening(False, None, known_to, first.calendar, first.window)
-        at = max(end for end in ends if end is not None)
+        ends = [each.until for each in closed if each.until is not None]
+        if len(ends) < len(closed):
+            return replace(first, until=None, known_to=known_to)
+        at = max(ends)
         closed = [each for table in tables if not (each := table.at(at)).is_open]
         if not closed:
-            return Opening(False, at, known_to, first.calendar, first.window)
-    return Opening(False, None, at, first.calendar, first.window)
+            return replace(first, until=at, known_to=known_to)
+    return replace(first, until=None, known_to=at)
 
 
 _END = 2**37

@@ -29,7 +29,7 @@ LOOK_AHEAD = 400 * DAY
 """How far ahead the next change is looked for. What does not change for so long has none in sight."""
 
 
-class Action(Enum):
+class WindowAction(Enum):
     """What a window says of the clusters that it concerns."""
 
     ALLOW = "Allow"
@@ -53,11 +53,11 @@ class Dated:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class CalendarWindow:
     """One window of a calendar."""
 
     name: str
-    action: Action
+    action: WindowAction
     when: Recurring | Dated
     reason: str = ""
 
@@ -106,16 +106,16 @@ class Spans(Protocol):
         ...
 
 
-def spans(window: Window, zone: ZoneInfo) -> Spans:
+def spans(window: CalendarWindow, zone: ZoneInfo) -> Spans:
     """The spans of a window in a zone."""
     if isinstance(window.when, Recurring):
         return _RecurringSpans(window.when, zone)
     return _DatedSpan(*_ends(window.when, window.action, zone))
 
 
-def _ends(when: Dated, action: Action, zone: ZoneInfo) -> tuple[int, int]:
+def _ends(when: Dated, action: WindowAction, zone: ZoneInfo) -> tuple[int, int]:
     """A local time that comes twice is taken so that clusters are closed for longer."""
-    is_allow = action is Action.ALLOW
+    is_allow = action is WindowAction.ALLOW
     start = _moment(when.start, zone, last=is_allow)
     return start, _moment(when.end, zone, last=not is_allow)
 

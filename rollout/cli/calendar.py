@@ -15,7 +15,7 @@ from rollout.analysis.calendars import Day, ZoneStanding, week, week_svg, zone_s
 from rollout.api.calendar import decode_calendar
 from rollout.api.cluster import decode_cluster
 from rollout.calendars.calendar import Calendar, Timetable, change_text, closing_text, openings
-from rollout.calendars.windows import Dated, Window
+from rollout.calendars.windows import CalendarWindow, Dated
 from rollout.calendars.zones import find_zone
 from rollout.cli.documents import read_documents
 from rollout.cli.naming import DEFAULT_NAMESPACE
@@ -43,7 +43,7 @@ _WEEK_DAYS = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class CalendarSource:
     """Objects by kind, and the instant at which they are looked at."""
 
     objects: dict[Kind, list[Obj]]
@@ -63,7 +63,7 @@ class Known:
         return zone_standings(calendar, clusters, self.now)
 
 
-def _known(paths: tuple[str, ...], namespace: str, at: datetime | None) -> Known:
+def _known(paths: tuple[str, ...], namespace: str, at: datetime | None) -> CalendarSource:
     """What the files hold or, where there are none, what the hub does."""
     if paths:
         documents = read_documents(paths, namespace)
@@ -74,9 +74,11 @@ def _known(paths: tuple[str, ...], namespace: str, at: datetime | None) -> Known
             kind: [d.obj for d in documents if d.ref is not None and d.ref.kind is kind]
             for kind in _SEEN
         }
-        return Known(objects, at or SystemClock().now())
+        return CalendarSource(objects, at or SystemClock().now())
     with open_hub(options()) as (hub, clock):
-        return Known({kind: list(hub.list(kind).items) for kind in _SEEN}, at or clock.now())
+        return CalendarSource(
+            {kind: list(hub.list(kind).items) for kind in _SEEN}, at or clock.now()
+        )
 
 
 def _instant(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
@@ -192,7 +194,7 @@ def show_command(
                 say(line)
 
 
-def _named(known: Known, name: str, namespace: str) -> Calendar:
+def _named(known: CalendarSource, name: str, namespace: str) -> Calendar:
     found = [c for c in known.calendars(namespace) if c.name == name]
     if not found:
         raise Stop(
@@ -239,7 +241,7 @@ def _title(calendar: Calendar) -> str:
     return f"{'Calendar' if calendar.namespace else 'ClusterCalendar'} {calendar.key}"
 
 
-def _when(window: Window) -> str:
+def _when(window: CalendarWindow) -> str:
     when = window.when
     if isinstance(when, Dated):
         return f"from {_moment(when.start)} until {_moment(when.end)}"

@@ -30,10 +30,10 @@ from rollout.calendars.schedules import SCHEDULE_ACCEPTED, parse_schedule
 from rollout.calendars.windows import (
     DURATION_ACCEPTED,
     MOMENT_ACCEPTED,
-    Action,
+    CalendarWindow,
     Dated,
     Recurring,
-    Window,
+    WindowAction,
     parse_moment,
     parse_window_duration,
 )
@@ -92,7 +92,7 @@ class WindowShape(Shape):
                 raise refusal(LATER_ACCEPTED)
         return self
 
-    def to_model(self) -> Window:
+    def to_model(self) -> CalendarWindow:
         """The window. Raises: ValueError where the ends are missing, which validation rules out."""
         when: Recurring | Dated
         if self.schedule is not None and self.duration is not None:
@@ -106,7 +106,7 @@ class WindowShape(Shape):
             if start is None or end is None:
                 raise ValueError(ENDS_ACCEPTED)
             when = Dated(start, end)
-        return Window(self.name, Action(self.action), when, self.reason or "")
+        return CalendarWindow(self.name, WindowAction(self.action), when, self.reason or "")
 
 
 def _compiled(given: Shape | None, *, plain: bool = False) -> Selector:

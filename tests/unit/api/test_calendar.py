@@ -7,7 +7,7 @@ import pytest
 from rollout.api.calendar import decode_calendar
 from rollout.api.validation import validate
 from rollout.calendars.calendar import Block, WorkloadFilter, ZoneSource
-from rollout.calendars.windows import Action, Dated, Recurring
+from rollout.calendars.windows import Dated, Recurring, WindowAction
 from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, Obj
 
 NIGHTS: dict[str, Any] = {
@@ -51,8 +51,8 @@ def test_a_calendar_is_read() -> None:
     assert not found.problems
     assert found.key == "apps/business"
     assert [(w.name, w.action, w.reason) for w in found.windows] == [
-        ("nights", Action.ALLOW, ""),
-        ("year-end", Action.DENY, "trading freeze"),
+        ("nights", WindowAction.ALLOW, ""),
+        ("year-end", WindowAction.DENY, "trading freeze"),
     ]
     assert isinstance(found.windows[0].when, Recurring)
     assert found.windows[0].when.duration == 6 * 3600

@@ -9,10 +9,10 @@ from rollout.calendars.calendar import Calendar, Opening, Timetable, openings
 from rollout.calendars.schedules import parse_schedule
 from rollout.calendars.windows import (
     LOOK_AHEAD,
-    Action,
+    CalendarWindow,
     Dated,
     Recurring,
-    Window,
+    WindowAction,
     parse_moment,
     parse_window_duration,
 )
@@ -22,20 +22,20 @@ from tests.support.calendar_oracle import Minutes, count_open, difference, trans
 HOUR = 3600
 
 
-def recurring(action: str, schedule: str, duration: int) -> Window:
+def recurring(action: str, schedule: str, duration: int) -> CalendarWindow:
     parsed = parse_schedule(schedule)
     assert parsed is not None
-    return Window("w", Action(action), Recurring(parsed, duration))
+    return CalendarWindow("w", WindowAction(action), Recurring(parsed, duration))
 
 
-def dated(action: str, start: str, end: str) -> Window:
+def dated(action: str, start: str, end: str) -> CalendarWindow:
     first, last = parse_moment(start), parse_moment(end)
     assert first is not None
     assert last is not None
-    return Window("d", Action(action), Dated(first, last))
+    return CalendarWindow("d", WindowAction(action), Dated(first, last))
 
 
-def table(zone: str, *windows: Window) -> Timetable:
+def table(zone: str, *windows: CalendarWindow) -> Timetable:
     found = find_zone(zone)
     assert found is not None
     return Timetable(Calendar(name="c", windows=windows), found)

@@ -39,6 +39,7 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
         "release",
         "freeze",
         "unfreeze",
+        "calendar",
         "replay",
         "delete",
         "controller",
