@@ -86,7 +86,7 @@ THIRD_PARTY_IN_PURE = {
     "placement/cel/text.py": {"re2"},
     "placement/cel/parsing.py": {"cel_expr_python"},
     # Expressions of people: RE2 takes time that grows with the text alone.
-    "planning/templates/container_ids.py": {"re2"},
+    "planning/templates/pods.py": {"re2"},
 }
 ONLY_IN = {
     "apscheduler": {"runtime/timers.py"},

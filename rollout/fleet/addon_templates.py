@@ -42,7 +42,7 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.planning.plan import Write
-from rollout.planning.templates.deploy import Subject
+from rollout.planning.templates.deploy import DeployInput
 
 _RESOURCES: dict[Kind, Resource] = {
     ADDON_TEMPLATE: TEMPLATES,
@@ -181,7 +181,7 @@ class AddOnTemplates:
 
     # -- what the planner reads ----------------------------------------------------------------
 
-    def subject(self, key: str, now: datetime) -> Subject | None:
+    def subject(self, key: str, now: datetime) -> DeployInput | None:
         """A ManagedClusterAddOn as its pass looks at it; None where there is nothing to do."""
         addon = self._installed.get(key)
         cluster = self._clusters.get(addon.cluster) if addon is not None else None
@@ -191,7 +191,7 @@ class AddOnTemplates:
         refused = self._refused.get(key)
         if whole is not None and not whole.is_managed:
             return None
-        return Subject(
+        return DeployInput(
             addon=addon,
             works=[decode_agent_work(work) for _, work in sorted(self._of(key))],
             sources=self,

@@ -14,8 +14,8 @@ from rollout.model.approvals import Freeze
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
 from rollout.planning.plan import NOTHING, Note, Patch, PatchStatus, Plan, Write
-from rollout.planning.templates.deploy import Outcome, Subject, deploy
-from rollout.planning.templates.sources import uses_template
+from rollout.planning.templates.deploy import DeployInput, DeployWrites, deploy
+from rollout.planning.templates.render import uses_template
 
 _NOTHING_TO_REGISTER = Condition(
     names.REGISTRATION_APPLIED,
@@ -34,7 +34,7 @@ _PENDING = Condition(
 class View(Protocol):
     """What the planner reads."""
 
-    def subject(self, key: str, now: datetime) -> Subject | None:
+    def subject(self, key: str, now: datetime) -> DeployInput | None:
         """A ManagedClusterAddOn that is made of a template; None where there is nothing to do."""
         ...
 
@@ -70,7 +70,7 @@ def _ref(addon: ClusterAddOn) -> Ref:
     return Ref(MANAGED_CLUSTER_ADDON, addon.key)
 
 
-def _registered(subject: Subject, now: datetime) -> Write:
+def _registered(subject: DeployInput, now: datetime) -> Write:
     """What is said of registration while nobody else says anything."""
     addon = subject.addon
     template = subject.sources.template(addon_template(addon))
@@ -93,7 +93,7 @@ def addon_template(addon: ClusterAddOn) -> str:
     return named.ref.name if named is not None else ""
 
 
-def _told(addon: ClusterAddOn, outcome: Outcome) -> Write | None:
+def _told(addon: ClusterAddOn, outcome: DeployWrites) -> Write | None:
     if outcome.finalizers is not None:
         changes: Obj = {"metadata": {"finalizers": outcome.finalizers}}
         return Patch(_ref(addon), changes, addon.version)
@@ -102,7 +102,7 @@ def _told(addon: ClusterAddOn, outcome: Outcome) -> Write | None:
     return None
 
 
-def _notes(addon: ClusterAddOn, outcome: Outcome) -> tuple[Note, ...]:
+def _notes(addon: ClusterAddOn, outcome: DeployWrites) -> tuple[Note, ...]:
     """A new fault, once."""
     before = addon.conditions.get(names.MANIFEST_APPLIED)
     conditions = outcome.status.get("conditions") or ()

@@ -3,14 +3,14 @@
 Never one per cluster and pass: clusters that fail together are told together.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rollout.model import names
 from rollout.model.kinds import Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason
 from rollout.planning.plan import Note, PatchStatus
-from rollout.strategies.base import Step, Verdict
+from rollout.strategies.base import Settled, Step, Verdict
 
 STARTED = "RolloutStarted"
 _ENDS = {
@@ -46,34 +46,33 @@ def rollout_notes(
     """
     found: list[Note] = []
     for placement, step in steps.items():
-        titles = {stage.key: stage.title for stage in step.stages}
-        found += [
-            Note(ref, "StagePassed", f"placement {placement}: {titles[key]} passed")
-            for key in step.passed
-        ]
-        found += [
-            Note(ref, "GateOpened", f"placement {placement}: gate {key} is open")
-            for key in step.opened
-        ]
+        found += _step_notes(ref, placement, step)
         failed = [s for s in step.settled if s.verdict is Verdict.FAILED]
         if failed:
-            listed = ", ".join(f"{s.cluster} ({s.reason})" for s in failed[:5])
-            fault = fault_on([s.cluster for s in failed])
-            more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
-            found.append(
-                Note(
-                    ref,
-                    "ClusterFailed",
-                    f"placement {placement}: {listed}{more} failed"
-                    + (f"; {fault}" if fault else ""),
-                    warning=True,
-                )
-            )
+            text = _failures(placement, failed, fault_on([s.cluster for s in failed]))
+            found.append(Note(ref, "ClusterFailed", text, warning=True))
     turn = _turn(replicaset, status)
     if turn is not None and not (is_retry and turn[0] == STARTED):
         reason, message, warning = turn
         found.append(Note(ref, reason, message, warning))
     return tuple(found)
+
+
+def _step_notes(ref: Ref, placement: str, step: Step) -> list[Note]:
+    titles = {stage.key: stage.title for stage in step.stages}
+    passed = [f"placement {placement}: {titles[key]} passed" for key in step.passed]
+    opened = [f"placement {placement}: gate {key} is open" for key in step.opened]
+    return [
+        *(Note(ref, "StagePassed", text) for text in passed),
+        *(Note(ref, "GateOpened", text) for text in opened),
+    ]
+
+
+def _failures(placement: str, failed: Sequence[Settled], fault: str) -> str:
+    """Which clusters failed; ``fault`` is what their agents say of manifests, "" for nothing."""
+    listed = ", ".join(f"{s.cluster} ({s.reason})" for s in failed[:5])
+    more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
+    return f"placement {placement}: {listed}{more} failed" + (f"; {fault}" if fault else "")
 
 
 def repair_notes(ref: Ref, edited: Iterable[Mapping[str, str]]) -> tuple[Note, ...]:

@@ -31,21 +31,10 @@ from rollout.model.kinds import (
     kind_by_resource,
 )
 from rollout.planning.addons_configs import hashes_of
+from rollout.planning.templates.deploy import APPLIED, NOT_APPLIED
 
 REGISTERED = Condition(
     "RegistrationApplied", "True", "SetPermissionApplied", "Registration is done"
-)
-_APPLIED = Condition(
-    names.MANIFEST_APPLIED,
-    "True",
-    "AddonManifestApplied",
-    "manifests of addon are applied successfully",
-)
-_NOT_APPLIED = Condition(
-    names.MANIFEST_APPLIED,
-    "False",
-    "AddonManifestAppliedFailed",
-    "failed to apply the manifests of addon",
 )
 _WELL = Condition(names.AVAILABLE, "True", "ProbeAvailable", "the add-on's agent is well")
 _UNWELL = Condition(names.AVAILABLE, "False", "ProbeUnavailable", "the add-on's agent is not well")
@@ -289,7 +278,7 @@ def _conditions(work: Obj | None) -> list[Condition]:
     applied, degraded = said.get(names.APPLIED), said.get(names.DEGRADED)
     found: list[Condition] = []
     if applied is not None:
-        found.append(_APPLIED if applied.is_true else _NOT_APPLIED)
+        found.append(APPLIED if applied.is_true else NOT_APPLIED)
     there = said.get(names.AVAILABLE)
     if there is not None and applied is not None and applied.is_true:
         is_well = there.is_true and not (degraded is not None and degraded.is_true)

@@ -28,9 +28,9 @@ from rollout.model.content import normal_spec
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj
 from rollout.placement.quantity import parse_quantity
 from rollout.planning.plan import Create, Delete, Patch
-from rollout.planning.templates.deploy import Outcome, Subject, deploy
-from rollout.planning.templates.problems import Unrenderable
-from rollout.planning.templates.sources import rendered
+from rollout.planning.templates import Unrenderable
+from rollout.planning.templates.deploy import DeployInput, DeployWrites, deploy
+from rollout.planning.templates.render import rendered
 from tests.conformance.addon_template_rows import (
     allowed,
     may_be_refused,
@@ -68,12 +68,12 @@ class Given:
         annotations = self.given["cluster"]["metadata"].get("annotations") or {}
         return str(annotations.get(names.IMAGE_REGISTRIES, ""))
 
-    def subject(self, *, strict: bool = False) -> Subject:
+    def subject(self, *, strict: bool = False) -> DeployInput:
         default = self.given.get("defaultTemplate") or self.given["template"]
         cluster = self.given["cluster"]
         conditions = read_conditions((cluster.get("status") or {}).get("conditions"))
         available = conditions.get(names.CLUSTER_AVAILABLE)
-        return Subject(
+        return DeployInput(
             addon=self.addon,
             works=[decode_agent_work(work) for work in self.given["works"] or ()],
             sources=self,
@@ -83,7 +83,7 @@ class Given:
             cluster_is_silent=available is not None and available.status == "Unknown",
         )
 
-    def after(self, outcome: Outcome) -> Json:
+    def after(self, outcome: DeployWrites) -> Json:
         """How everything stands once the pass is written down."""
         works = {_key(work): work for work in self.given["works"] or ()}
         actions: set[str] = set()

@@ -15,8 +15,8 @@ from rollout.model.addon import ClusterAddOn, ConfigRef
 from rollout.model.addon_template import AddOnTemplate, DeploymentConfig
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, MANIFEST_WORK, Obj
 from rollout.planning.plan import Create, Patch
-from rollout.planning.templates.deploy import Outcome, Subject, deploy
-from rollout.planning.templates.sources import rendered
+from rollout.planning.templates.deploy import DeployInput, DeployWrites, deploy
+from rollout.planning.templates.render import rendered
 
 GROUP = "addon.open-cluster-management.io"
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -156,9 +156,9 @@ class World:
         """What is rendered."""
         return list(rendered(self.addon, self, strict=strict).objects)
 
-    def deploy(self, *works: Obj, strict: bool = True, **more: Any) -> Outcome:
+    def deploy(self, *works: Obj, strict: bool = True, **more: Any) -> DeployWrites:
         """One pass."""
-        subject = Subject(
+        subject = DeployInput(
             addon=self.addon,
             works=[decode_agent_work(work) for work in works],
             sources=self,
@@ -168,7 +168,7 @@ class World:
         return deploy(subject, NOW)
 
 
-def told(outcome: Outcome) -> dict[str, tuple[str, str, str]]:
+def told(outcome: DeployWrites) -> dict[str, tuple[str, str, str]]:
     """Status, reason and message of each condition that a pass leaves behind."""
     return {
         c["type"]: (c["status"], c["reason"], c["message"])
@@ -176,7 +176,7 @@ def told(outcome: Outcome) -> dict[str, tuple[str, str, str]]:
     }
 
 
-def specs(outcome: Outcome) -> dict[str, Obj]:
+def specs(outcome: DeployWrites) -> dict[str, Obj]:
     """The specs that works get, by name; a patch shows what it changes."""
     found: dict[str, Obj] = {}
     for write in outcome.works:
@@ -187,7 +187,7 @@ def specs(outcome: Outcome) -> dict[str, Obj]:
     return found
 
 
-def contents(outcome: Outcome) -> dict[str, list[str]]:
+def contents(outcome: DeployWrites) -> dict[str, list[str]]:
     """Names of the manifests in each work that is written."""
     return {
         name: [m["metadata"]["name"] for m in spec["workload"]["manifests"]]

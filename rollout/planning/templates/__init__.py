@@ -1,1 +1,13 @@
-"""What does an AddOnTemplate put on a cluster? Rendering, the works that carry it, and its health."""
+"""Render an AddOnTemplate for one cluster, share it out over works, and judge its health."""
+
+
+class Unrenderable(Exception):
+    """A template or a configuration cannot be honoured; the message names the object and the field.
+
+    Whoever wrote it must mend it. It ends the pass of this add-on on this cluster and becomes a
+    condition there.
+    """
+
+
+class Fatal(Unrenderable):
+    """In profile ``ocm``: the reference stops here and writes nothing (semantics row T1)."""

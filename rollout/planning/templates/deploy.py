@@ -1,7 +1,7 @@
 """What is written for one ManagedClusterAddOn that is made of a template?
 
-One pass, in this order: works that deploy it, hooks that run before it goes, its health; then either
-its finalizers or its status. Source: OCM add-on template spec 4.
+One pass in this order: the works that deploy it, the hooks that run before it is removed, its health;
+then either its finalizers or its status. Source: OCM add-on template spec 4.
 """
 
 from collections.abc import Sequence
@@ -15,12 +15,16 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import MANIFEST_WORK, Obj, Ref
 from rollout.planning.addons_configs import content_of, in_order
 from rollout.planning.plan import Delete, Write
-from rollout.planning.templates import hooks
+from rollout.planning.templates import Fatal, Unrenderable, hooks
 from rollout.planning.templates.feedback import manifest_configs
 from rollout.planning.templates.health import of_workloads, of_works
-from rollout.planning.templates.problems import Fatal, Unrenderable
-from rollout.planning.templates.render import Rendered
-from rollout.planning.templates.sources import Sources, rendered, template_of, uses_template
+from rollout.planning.templates.render import (
+    Rendered,
+    Sources,
+    rendered,
+    template_of,
+    uses_template,
+)
 from rollout.planning.templates.works import (
     Filled,
     Parts,
@@ -32,13 +36,13 @@ from rollout.planning.templates.works import (
     written,
 )
 
-_APPLIED = Condition(
+APPLIED = Condition(
     names.MANIFEST_APPLIED,
     "True",
     "AddonManifestApplied",
     "manifests of addon are applied successfully",
 )
-_NOT_APPLIED = Condition(
+NOT_APPLIED = Condition(
     names.MANIFEST_APPLIED,
     "False",
     "AddonManifestAppliedFailed",
@@ -52,14 +56,16 @@ _CUSTOMIZED = "Customized"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Subject:
-    """A ManagedClusterAddOn and what its pass looks at.
+class DeployInput:
+    """A ManagedClusterAddOn and what its pass reads.
 
-    ``works`` are all of the add-on in its cluster's namespace. ``default_template`` is that of the
-    add-on's default configuration. ``is_held``: works are neither written nor removed for now;
-    ``is_current``: the objects that its status names are still of the revisions that it names.
-    ``refused``: what the server said to a work that it would not have; ``retry_at``: none is written
-    before then.
+    Args:
+        works: all works of the add-on in its cluster's namespace.
+        default_template: the template of the add-on's default configuration.
+        is_held: no work is written or removed for now.
+        is_current: the objects that its status names still have the revisions that it names.
+        refused: what the server answered when it refused a work, "" where it refused none.
+        retry_at: no work is written before this instant.
     """
 
     addon: ClusterAddOn
@@ -75,11 +81,11 @@ class Subject:
     retry_at: datetime | None = None
 
 
-@dataclass(slots=True)
-class Outcome:
-    """What is to be written: works, then what goes, then finalizers where they change, else the status.
+@dataclass(slots=True, kw_only=True)
+class DeployWrites:
+    """What is to be written: works, then deletes, then finalizers where they change, else the status.
 
-    ``status`` is what changes of it. ``error``: why a part of the pass came to nothing, "" where none did.
+    ``status`` has only what changes. ``error`` says why a part of the pass failed, "" where none did.
     """
 
     works: list[Write] = field(default_factory=list)
@@ -89,7 +95,7 @@ class Outcome:
     error: str = ""
 
 
-def deploy(subject: Subject, now: datetime) -> Outcome:
+def deploy(subject: DeployInput, now: datetime) -> DeployWrites:
     """One pass; nothing where the add-on names no template yet, or its agent is not registered."""
     made = _Pass(subject)
     addon = subject.addon
@@ -114,9 +120,9 @@ def _how_bad(applied: Condition | None) -> int:
 class _Pass:
     """One look at one ManagedClusterAddOn."""
 
-    def __init__(self, subject: Subject) -> None:
+    def __init__(self, subject: DeployInput) -> None:
         self.subject, self.addon = subject, subject.addon
-        self.outcome = Outcome()
+        self.outcome = DeployWrites()
         self.changed: dict[str, Condition | None] = {}
         self.finalizers = hooks.finalizers_of(self.addon)
         self.deployed = [w for w in subject.works if is_deploy_work(w, self.addon)]
@@ -272,7 +278,7 @@ class _Pass:
             said = sorted(said, key=_how_bad)[-1:]
         for condition in said:
             if condition is not None:
-                self._say(_APPLIED if condition.is_true else _NOT_APPLIED)
+                self._say(APPLIED if condition.is_true else NOT_APPLIED)
                 continue
             before = self._known(names.MANIFEST_APPLIED)
             if before is not None and before.status == "False":

@@ -1,4 +1,4 @@
-"""What are agents asked to tell of an add-on's objects, and how do they update them?
+"""Which status do agents report of an add-on's objects, and how do they update the objects?
 
 Source: OCM add-on template spec 4.4, semantics rows T4, T5.
 """
@@ -20,9 +20,9 @@ def identifier(group: str, resource: str, namespace: str, name: str) -> Obj:
 def manifest_configs(
     rendered: Rendered, template: AddOnTemplate | None, *, strict: bool
 ) -> list[Obj]:
-    """One entry for each workload whose health is asked for, then those of the template.
+    """``manifestConfigs`` of the works: one for each workload with a health check, then the template's.
 
-    ``template``: the one whose entries count; None where there is none. Raises: Unrenderable.
+    ``template`` is None where no template's entries count. Raises: Unrenderable.
     """
     found = [
         {
@@ -45,7 +45,7 @@ def manifest_configs(
 
 
 def _filled(config: Obj, rendered: Rendered, index: int) -> Obj:
-    """An entry that follows the objects: placeholders replaced, moved to their namespace."""
+    """An entry with its placeholders replaced, and in the namespace that the objects move to."""
     entry = in_tree(config, rendered.values.public, f"manifestConfigs[{index}]")
     about = entry.get("resourceIdentifier")
     if isinstance(about, dict) and about.get("namespace") and rendered.values.namespace:
@@ -59,7 +59,7 @@ def _key(config: Obj) -> tuple[object, ...]:
 
 
 def _merged(first: Obj, then: Obj) -> Obj:
-    """Two entries about one object: no rule and no path twice, the later update strategy."""
+    """Two entries for one object as one: each rule and path once, and the later update strategy."""
     rules = list(first.get("feedbackRules") or ())
     for rule in then.get("feedbackRules") or ():
         if rule.get("type") == "JSONPaths":

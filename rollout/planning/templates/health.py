@@ -1,4 +1,4 @@
-"""Is an add-on's agent well? Judged from what the agents of its works tell.
+"""Is an add-on's agent healthy, judged by the status of its works?
 
 Source: OCM add-on template spec 4.7, semantics rows T1, T19, T20.
 """
@@ -11,7 +11,7 @@ from rollout.model.addon import ClusterAddOn
 from rollout.model.addon_template import AgentWork, Feedback
 from rollout.model.conditions import Condition
 from rollout.model.kinds import Obj
-from rollout.planning.templates.problems import Fatal
+from rollout.planning.templates import Fatal
 from rollout.planning.templates.render import WORKLOADS, group_of, name_of
 
 _NUMBERS = ("Replicas", "ReadyReplicas", "NumberReady", "DesiredNumberScheduled")
@@ -28,9 +28,9 @@ def _unwell(message: str) -> Condition:
 
 
 def of_works(works: Sequence[AgentWork], *, strict: bool) -> Condition | None:
-    """What the works say by themselves; None where their objects are there.
+    """What the conditions of the works say; None where all objects are available.
 
-    ``strict``: what is said of an earlier generation of a work says nothing.
+    ``strict`` ignores a condition of an earlier generation.
     """
     if not works:
         return _unknown("WorkNotFound", "Addon manifestWork is not found")
@@ -47,7 +47,7 @@ def of_works(works: Sequence[AgentWork], *, strict: bool) -> Condition | None:
 def of_workloads(
     addon: ClusterAddOn, workloads: Sequence[Obj], works: Sequence[AgentWork], *, strict: bool
 ) -> Condition:
-    """What the agents tell of the workloads. Raises: Fatal in ``ocm`` for a value of a wrong type."""
+    """What the feedback on the workloads says. Raises: Fatal in ``ocm`` for a value of a wrong type."""
     probed = [obj for obj in workloads if not _is_scaled_down(obj)]
     told = [feedback for work in works for feedback in work.feedback]
     found = [(obj, values) for obj in probed if (values := _values(obj, told)) is not None]
@@ -66,7 +66,7 @@ def _is_scaled_down(obj: Obj) -> bool:
 
 
 def _values(obj: Obj, told: Sequence[Feedback]) -> Mapping[str, object] | None:
-    """What is told of an object; None where nothing is."""
+    """The feedback on an object; None where there is none."""
     about = (group_of(obj), WORKLOADS[str(obj["kind"])])
     namespace, name = name_of(obj)
     for feedback in told:
@@ -78,7 +78,7 @@ def _values(obj: Obj, told: Sequence[Feedback]) -> Mapping[str, object] | None:
 
 
 def _is(wanted: str, told: str) -> bool:
-    """Whether the name is the one that is told of; ``*`` in the template's stands for any text."""
+    """Whether the feedback names this object; ``*`` in the template's name matches any text."""
     pattern = wanted.replace("[", "[[]").replace("?", "[?]")
     return fnmatchcase(told, pattern)
 
@@ -95,7 +95,7 @@ def _numbers(values: Mapping[str, object], *, strict: bool) -> dict[str, int]:
 
 
 def _fault(obj: Obj, told: Mapping[str, int], *, strict: bool) -> str:
-    """What is wrong with a workload, in the words of the condition; "" where it is well."""
+    """What is wrong with a workload, as the condition says it; "" where it is healthy."""
     is_deployment = obj["kind"] == "Deployment"
     desired = told.get("Replicas" if is_deployment else "DesiredNumberScheduled")
     ready = told.get("ReadyReplicas" if is_deployment else "NumberReady")
@@ -118,7 +118,7 @@ def _fault(obj: Obj, told: Mapping[str, int], *, strict: bool) -> str:
 
 
 def _least(obj: Obj, desired: int) -> int:
-    """How many of a Deployment's replicas must be ready: all but those that may be missing, but one."""
+    """How many replicas of a Deployment must be ready: all but ``maxUnavailable``, and at least one."""
     rolling: Obj = (obj["spec"].get("strategy") or {}).get("rollingUpdate") or {}
     given: object = rolling.get("maxUnavailable", _DEFAULT_UNAVAILABLE)
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""What runs on a cluster before an add-on goes? Jobs and Pods that the template marks.
+"""Which Jobs and Pods run on a cluster before an add-on is removed from it?
 
 Source: OCM add-on template spec 4.5, semantics row T18.
 """
@@ -26,7 +26,7 @@ HOOK_COMPLETED = "HookManifestCompleted"
 
 
 def is_hook(obj: Obj) -> bool:
-    """Whether an object runs when the add-on goes, and not before."""
+    """Whether an object runs only when the add-on is removed."""
     meta = obj.get("metadata")
     if obj.get("kind") not in _KINDS or not isinstance(meta, dict):
         return False
@@ -53,7 +53,7 @@ def without_deprecated(finalizers: Sequence[str]) -> list[str]:
 
 
 def hook_write(hooks: Sequence[Obj], before: AgentWork | None, addon: ClusterAddOn) -> Write | None:
-    """The write that brings the hooks to the cluster; None where they are there."""
+    """The write that brings the hooks to the cluster; None where its work has them already."""
     configs = [
         {
             "resourceIdentifier": identifier(
@@ -86,7 +86,7 @@ def _has_run(hook: Obj, work: AgentWork) -> bool:
     about = (group_of(hook), _KINDS[str(hook["kind"])], *name_of(hook))
     for feedback in work.feedback:
         if not feedback.values:
-            return False  # told of in part: what comes after it is not looked at
+            return False  # as OCM does: feedback without values ends the search
         if feedback[:4] == about:
             if hook["kind"] == "Job":
                 return feedback.values.get("JobComplete") == "True"

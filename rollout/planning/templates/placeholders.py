@@ -1,4 +1,4 @@
-"""What becomes of ``{{NAME}}`` in a manifest? In its text as OCM does, or in its strings.
+"""How is ``{{NAME}}`` in a manifest replaced: in its JSON text as OCM does, or in its strings?
 
 Source: OCM add-on template spec 2.1, semantics rows T1, T2, T23.
 """
@@ -9,14 +9,14 @@ from typing import Any
 
 from rollout.model.kinds import Obj
 from rollout.model.spec_hash import go_json
-from rollout.planning.templates.problems import Fatal, Unrenderable
+from rollout.planning.templates import Fatal, Unrenderable
 
 _OPEN, _CLOSE = "{{", "}}"
 _SHOWN = 5
 
 
 def in_text(manifest: Obj, values: Mapping[str, str]) -> Obj:
-    """The manifest with its JSON text replaced, as profile ``ocm`` has it. Raises: Unrenderable."""
+    """The manifest, replaced in its JSON text (profile ``ocm``). Raises: Unrenderable."""
     text = _replaced(go_json(manifest), values)
     try:
         found: Any = json.loads(text, parse_constant=_refuse)
@@ -38,7 +38,7 @@ def _refuse(constant: str) -> Any:
 
 
 def _replaced(text: str, values: Mapping[str, str]) -> str:
-    """Every placeholder of the text replaced once; an unknown one by nothing."""
+    """Replace every placeholder once; one that is not known becomes empty."""
     parts: list[str] = []
     at = 0
     while (begin := text.find(_OPEN, at)) >= 0:
@@ -54,7 +54,7 @@ def _replaced(text: str, values: Mapping[str, str]) -> str:
 
 
 def in_tree(manifest: Obj, values: Mapping[str, str], where: str) -> Obj:
-    """The manifest, made anew, with its keys and strings replaced, as profile ``strict`` has it.
+    """A copy of the manifest, replaced in its keys and strings (profile ``strict``).
 
     ``where`` names the manifest in errors. Raises: Unrenderable, naming each place of an unknown or
     unclosed placeholder.

@@ -1,27 +1,31 @@
-"""What do the pods of an add-on's agent get besides what the template says?
+"""What is added to the pods of an add-on's agent besides what the template says?
 
 Environment, secrets of registrations, node placement, mirrored images, proxy and resources, in this
-order. Source: OCM add-on template spec 2.4-2.9, semantics rows T7, T8, T24.
+order. Source: OCM add-on template spec 2.4-2.9, semantics rows T7, T8, T9, T24.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from rollout.model.addon_template import Proxy, Registration
+import re2
+
+from rollout.model.addon_template import Mirror, Proxy, Registration
 from rollout.model.kinds import Obj
-from rollout.planning.templates.container_ids import is_meant, matches_as_ocm
-from rollout.planning.templates.images import pulled_from
-from rollout.planning.templates.problems import Unrenderable
+from rollout.planning.templates import Unrenderable
 from rollout.planning.templates.values import Values, needed
 
 CA_FILE = "ca-bundle.crt"
 _CA_PATH = "/managed/proxy-ca"
 _CA_VOLUME = "proxy-ca-bundle"
 _LONGEST_NAME = 63
+_BOUNDARIES = ("/", ":", "@", "")
+_MEMORY = 1 << 20
+"""Bytes that a compiled expression may take, so that compiling takes milliseconds."""
 
 
 class Pod(NamedTuple):
-    """A pod template in an object: ``resource`` and ``name`` are the object's, ``spec`` is changed."""
+    """A pod template inside an object. ``resource`` and ``name`` are the object's; ``spec`` is changed."""
 
     resource: str
     name: str
@@ -29,7 +33,7 @@ class Pod(NamedTuple):
 
 
 class Agent(NamedTuple):
-    """Whose pods they are. ``strict``: as that profile has it."""
+    """The add-on that the pods belong to. ``strict``: by the rules of that profile."""
 
     addon: str
     registrations: tuple[Registration, ...]
@@ -43,7 +47,7 @@ def ca_config_map(addon: str) -> str:
 
 
 def decorate(pod: Pod, agent: Agent) -> None:
-    """Give the pod what its agent needs. Raises: Unrenderable."""
+    """Add to the pod all that its agent needs. Raises: Unrenderable."""
     values = agent.values
     for name, value in values.presets:
         _env(pod, agent, name, value)
@@ -54,7 +58,7 @@ def decorate(pod: Pod, agent: Agent) -> None:
     for container in _containers(pod, agent):
         image = container.get("image")
         if values.registries and (not agent.strict or image):
-            container["image"] = pulled_from(image or "", values.registries, strict=agent.strict)
+            container["image"] = _pulled_from(image or "", values.registries, strict=agent.strict)
     _through_proxy(pod, agent, values.proxy)
     needed(values, "__RESOURCE_REQUIREMENTS")
     for container in _containers(pod, agent):
@@ -163,5 +167,68 @@ def _resources(pod: Pod, agent: Agent, container: Obj) -> None:
     """The last requirement that matches replaces the container's resources as a whole."""
     own = (pod.resource, pod.name, str(container.get("name") or ""))
     for wanted, resources in agent.values.requirements:
-        if (is_meant if agent.strict else matches_as_ocm)(wanted, own):
+        if (_is_meant if agent.strict else _matches_as_ocm)(wanted, own):
             container["resources"] = resources
+
+
+def _is_meant(wanted: str, own: Iterable[str]) -> bool:
+    """Whether a containerID names the container: part by part, and ``*`` matches any text."""
+    return all(
+        _pattern(".*".join(re2.escape(piece) for piece in part.split("*"))).fullmatch(text)
+        for part, text in zip(wanted.split(":"), own, strict=True)
+    )
+
+
+def _matches_as_ocm(wanted: str, own: Iterable[str]) -> bool:
+    """The rule of OCM: the parts are a regular expression; one that is not valid matches nothing."""
+    pattern = ":".join(".+" if part == "*" else part for part in wanted.split(":"))
+    try:
+        return _pattern(f"^{pattern}$").search(":".join(own)) is not None
+    except re2.error:
+        return False
+
+
+@lru_cache(maxsize=1024)
+def _pattern(text: str) -> Any:
+    """People write the expression; RE2 needs time linear in the text for any. Raises: re2.error."""
+    options = re2.Options()
+    options.log_errors = False
+    options.max_mem = _MEMORY
+    return re2.compile(text, options=options)
+
+
+# -- images ----------------------------------------------------------------------------------------
+
+
+def _pulled_from(image: str, registries: Iterable[Mirror], *, strict: bool) -> str:
+    """The image, from the registry that mirrors it.
+
+    In ``strict`` the longest source that ends at a boundary of the name counts, and an empty mirror
+    is ignored. OCM takes the last registry that changes the name.
+    """
+    if strict:
+        return _longest(image, registries)
+    pulled = image
+    for source, mirror in registries:
+        found = _mirrored(image, source.removesuffix("/"), mirror.removesuffix("/"))
+        if found != image:
+            pulled = found
+    return pulled
+
+
+def _mirrored(image: str, source: str, mirror: str) -> str:
+    if not source:
+        last = image.rpartition("/")[2]
+        return f"{mirror}/{last}" if mirror else last
+    return mirror + image[len(source) :] if image.startswith(source) else image
+
+
+def _longest(image: str, registries: Iterable[Mirror]) -> str:
+    found: tuple[str, str] | None = None
+    for source, mirror in registries:
+        short, to = source.rstrip("/"), mirror.rstrip("/")
+        rest = image[len(short) :]
+        matches = image.startswith(short) and rest[:1] in _BOUNDARIES
+        if to and image and (not short or matches):
+            found = (short, to) if found is None or len(short) >= len(found[0]) else found
+    return image if found is None else _mirrored(image, *found)

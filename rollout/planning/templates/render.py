@@ -1,17 +1,24 @@
-"""Which objects does an AddOnTemplate come to on one cluster?
+"""Which objects does an AddOnTemplate give on one cluster?
 
-Manifests in their order, with placeholders replaced, pods decorated and the namespace set; last the
-proxy's certificates. Any fault ends the rendering. Source: OCM add-on template spec 2, weaknesses
-T5 to T10, T21.
+The manifests in their order, with placeholders replaced, pods completed and the namespace set; last
+the proxy's certificates. Any error ends the rendering. Source: OCM add-on template spec 1.1 and 2,
+semantics rows T5 to T10, T21, T25.
 """
 
 import base64
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from rollout.model.addon_template import AddOnTemplate
+from rollout.model.addon import ClusterAddOn, Config, ConfigRef, Resource
+from rollout.model.addon_template import (
+    DEPLOYMENT_CONFIGS,
+    TEMPLATES,
+    AddOnTemplate,
+    DeploymentConfig,
+)
 from rollout.model.kinds import Obj
+from rollout.planning.templates import Unrenderable
 from rollout.planning.templates.placeholders import in_text, in_tree
 from rollout.planning.templates.pods import (
     CA_FILE,
@@ -21,9 +28,8 @@ from rollout.planning.templates.pods import (
     decorate,
     uses_ca,
 )
-from rollout.planning.templates.problems import Unrenderable
 from rollout.planning.templates.typed import POD_TEMPLATE, WORKLOAD, complete, mismatch
-from rollout.planning.templates.values import Values
+from rollout.planning.templates.values import Values, merged, registries_of, values_of
 
 DEFAULT_NAMESPACE = "open-cluster-management-agent-addon"
 WORKLOADS = {"Deployment": "deployments", "DaemonSet": "daemonsets"}
@@ -38,15 +44,72 @@ _OTHERS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rendered:
-    """The objects in their order; ``workloads`` are those of them whose health can be asked for."""
+    """The objects in their order; ``workloads`` are those among them that have a health check."""
 
     objects: tuple[Obj, ...]
     workloads: tuple[Obj, ...]
     values: Values
 
 
+class Sources(Protocol):
+    """Where templates, configurations and the annotations of clusters are looked up."""
+
+    def template(self, name: str) -> AddOnTemplate | None: ...
+
+    def deployment_config(self, ref: ConfigRef) -> DeploymentConfig | None: ...
+
+    def registries(self, cluster: str) -> str:
+        """The cluster's annotation of image registries, "" where it has none."""
+        ...
+
+
+def uses_template(addon: ClusterAddOn) -> Config | None:
+    """The template that the add-on is made of, where its status names one and its hash."""
+    first = next((r.desired for r in addon.references if r.resource == TEMPLATES), None)
+    return first if first is not None and first.spec_hash else None
+
+
+def template_of(addon: ClusterAddOn, sources: Sources) -> AddOnTemplate:
+    """The template that the add-on is made of. Raises: Unrenderable."""
+    named = [r.desired for r in addon.references if r.resource == TEMPLATES]
+    if not named:
+        raise Unrenderable(f"addon {addon.cluster}/{addon.name} template not found in status")
+    first = named[0]
+    if first is None or not first.spec_hash:
+        raise Unrenderable(f"addon {addon.name} template desired spec hash is empty")
+    found = sources.template(first.ref.name)
+    if found is None:
+        raise _missing(TEMPLATES, first.ref.name)
+    return found
+
+
+def rendered(addon: ClusterAddOn, sources: Sources, *, strict: bool) -> Rendered:
+    """The objects of an add-on on its cluster. Raises: Unrenderable."""
+    template = template_of(addon, sources)
+    registries = registries_of(sources.registries(addon.cluster))
+    configs = list(_configs(addon, sources, strict=strict))
+    values = values_of(template, merged(configs), addon.cluster, registries, strict=strict)
+    return render(template, values, addon.name, strict=strict)
+
+
+def _configs(addon: ClusterAddOn, sources: Sources, *, strict: bool) -> Iterator[DeploymentConfig]:
+    named = [r.desired for r in addon.references if r.resource == DEPLOYMENT_CONFIGS]
+    for desired in named if strict else named[:1]:
+        if desired is None or not desired.spec_hash:
+            raise Unrenderable(f"addon {addon.name} deployment config desired spec hash is empty")
+        found = sources.deployment_config(desired.ref)
+        if found is None:
+            raise _missing(DEPLOYMENT_CONFIGS, desired.ref.name)
+        yield found
+
+
+def _missing(resource: Resource, name: str) -> Unrenderable:
+    kind = "addontemplate" if resource == TEMPLATES else resource.resource
+    return Unrenderable(f'{kind}.{resource.group} "{name}" not found')
+
+
 def render(template: AddOnTemplate, values: Values, addon: str, *, strict: bool) -> Rendered:
-    """The objects of one cluster. Raises: Unrenderable."""
+    """The objects of a template, filled with the values of one cluster. Raises: Unrenderable."""
     agent = Agent(addon, template.registrations or (), values, strict)
     objects: list[Obj] = []
     workloads: list[Obj] = []
@@ -64,7 +127,7 @@ def render(template: AddOnTemplate, values: Values, addon: str, *, strict: bool)
 
 
 def described(manifest: Obj, index: int) -> str:
-    """A manifest in words, for whoever is to mend it."""
+    """A manifest as error messages name it."""
     name = (manifest.get("metadata") or {}).get("name") if _has_meta(manifest) else ""
     return f"manifest {index}, {manifest.get('kind') or 'without kind'} {name or ''}".rstrip()
 
@@ -99,7 +162,7 @@ def name_of(obj: Obj) -> tuple[str, str]:
 
 
 def _decorated(obj: Obj, agent: Agent, where: str) -> bool:
-    """Decorate what has pods; whether it is a workload whose health can be asked for."""
+    """Complete the pods of an object. Returns whether it is a workload with a health check."""
     kind, group = obj.get("kind"), group_of(obj)
     if group == "apps" and kind in WORKLOADS:
         fault = mismatch(obj, WORKLOAD)
@@ -134,7 +197,7 @@ def _template_of(obj: Obj, kind: str) -> Obj | None:
 
 
 def move(obj: Obj, namespace: str) -> None:
-    """Put an object into the namespace where agents are installed; nothing where that is not set."""
+    """Move an object into the namespace of the agents; nothing where ``namespace`` is empty."""
     if not namespace:
         return
     meta = obj.get("metadata")
@@ -154,7 +217,7 @@ def move(obj: Obj, namespace: str) -> None:
 
 
 def _refuse_collisions(objects: list[Obj]) -> None:
-    """Objects that became one by being moved, or were one all along (row T6)."""
+    """Refuse two manifests that are the same object on the cluster (row T6)."""
     seen: dict[tuple[str, str, str, str], int] = {}
     for index, obj in enumerate(objects):
         identity = (group_of(obj), str(obj.get("kind")), *name_of(obj))

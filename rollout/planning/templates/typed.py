@@ -1,7 +1,6 @@
-"""Does a workload have the form that Kubernetes wants? What cannot be read is not decorated.
+"""Do the fields of a workload have the types that Kubernetes wants?
 
-The shapes hold the types of the fields that agents commonly set; what they do not name is not
-checked. Source: Kubernetes' apps/v1 API; OCM add-on template spec 2.3, semantics row T21.
+The shapes list the fields that agents commonly set; a field that they do not name is not checked. Source: Kubernetes' apps/v1 API; OCM add-on template spec 2.3, semantics row T21.
 """
 
 from collections.abc import Iterator
@@ -132,7 +131,7 @@ WORKLOAD: Shape = {
 
 
 def mismatch(value: Any, shape: Shape) -> str:
-    """The first place whose type is another one, in words; "" where the value has the shape."""
+    """The first field of a wrong type, in words; "" where the value has the shape."""
     return next(_mismatches(value, shape, ""), "")
 
 
@@ -148,7 +147,7 @@ def _mismatches(value: Any, shape: Shape, path: str) -> Iterator[str]:
 
 
 def _parts(value: Any, shape: Shape, path: str) -> list[tuple[Any, Shape, str]] | None:
-    """What is to be looked at inside; None where the value has another type."""
+    """The parts to check inside a value; None where the value has the wrong type."""
     if isinstance(shape, list) and isinstance(value, list):
         return [(item, shape[0], f"{path}[{i}]") for i, item in enumerate(value)]
     if isinstance(shape, Each) and isinstance(value, dict):
@@ -167,7 +166,7 @@ _COUNTS = dict.fromkeys(
 
 
 def complete(workload: Obj) -> None:
-    """Write out what a typed client always writes, so that OCM's works and ours are the same."""
+    """Add the fields that a typed client always writes, so that OCM's works and ours are equal."""
     is_deployment = workload["kind"] == "Deployment"
     workload["status"] = {**({} if is_deployment else _COUNTS), **(workload.get("status") or {})}
     spec = workload.setdefault("spec", {})

@@ -1,7 +1,7 @@
-"""What is filled into a template for one cluster? Variables, namespace, registries, proxy and the rest.
+"""What replaces the placeholders of a template on one cluster: variables, namespace, registries, proxy.
 
-A later source replaces an earlier one: defaults, the cluster's registries, the configuration, and what
-is built in. Source: OCM add-on template spec 1.2-1.4, semantics rows T3, T25.
+A later source replaces an earlier one: defaults, the cluster's registries, the configuration, built-in
+values. Source: OCM add-on template spec 1.2-1.4, semantics rows T3, T25.
 """
 
 import json
@@ -16,7 +16,7 @@ from rollout.model.addon_template import (
     Proxy,
     Requirement,
 )
-from rollout.planning.templates.problems import Unrenderable
+from rollout.planning.templates import Unrenderable
 
 HUB_KUBECONFIG = "HUB_KUBECONFIG"
 CLUSTER_NAME = "CLUSTER_NAME"
@@ -34,10 +34,10 @@ _PRIVATE_NAMES = frozenset({*_PRIVATE, _NAMESPACE, "__PROXY"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Values:
-    """What one cluster's manifests are filled with.
+    """The values for the manifests of one cluster.
 
     ``public`` are the placeholders, ``presets`` the environment of every container, in order.
-    ``spoilt`` are settings that a variable took the place of: an error once one of them is needed.
+    ``spoilt`` are settings that a variable replaced: an error once one of them is needed.
     """
 
     public: Mapping[str, str]
@@ -78,21 +78,15 @@ def values_of(
 ) -> Values:
     """The values for one cluster.
 
-    Args:
-        template: only whether it registers is looked at.
-        config: the add-on's configuration; None where it has none.
-        cluster: the name of the ManagedCluster.
-        registries: those of the cluster; the configuration's replace them.
-        strict: whether names that stand for settings are refused as variables.
-
-    Raises: Unrenderable.
+    ``registries`` are the cluster's; those of ``config`` replace them. ``strict`` refuses variables
+    whose names stand for settings. Raises: Unrenderable.
     """
+    config = config or DeploymentConfig()
     public: dict[str, str] = {}
     presets: list[str] = []
     if template.registrations is not None:
         public[HUB_KUBECONFIG] = DEFAULT_KUBECONFIG
         presets.append(HUB_KUBECONFIG)
-    config = config or DeploymentConfig()
     private = _variables(config, public, strict=strict)
     presets.append(CLUSTER_NAME)
     public[CLUSTER_NAME] = cluster
@@ -100,28 +94,30 @@ def values_of(
     if namespace:
         public[INSTALL_NAMESPACE] = namespace
         presets.append(INSTALL_NAMESPACE)
-    given = {
-        "__NODE_PLACEMENT": config.node_placement,
-        "__REGISTRIES": config.registries,
-        "__RESOURCE_REQUIREMENTS": config.requirements,
-    }
-    spoilt = frozenset(k for k in private if k in given and given[k] is None)
-    if config.registries is not None:
-        registries = config.registries
     return Values(
         public=public,
         presets=tuple((name, public[name]) for name in presets),
         namespace=namespace,
         node_placement=config.node_placement,
-        registries=registries,
+        registries=registries if config.registries is None else config.registries,
         proxy=config.proxy,
         requirements=_checked(config.requirements or ()),
-        spoilt=spoilt,
+        spoilt=_spoilt(config, private),
     )
 
 
+def _spoilt(config: DeploymentConfig, private: Mapping[str, str]) -> frozenset[str]:
+    """Settings that a variable replaces because the configuration leaves them out."""
+    given = {
+        "__NODE_PLACEMENT": config.node_placement,
+        "__REGISTRIES": config.registries,
+        "__RESOURCE_REQUIREMENTS": config.requirements,
+    }
+    return frozenset(name for name, value in given.items() if value is None and name in private)
+
+
 def _variables(config: DeploymentConfig, public: dict[str, str], *, strict: bool) -> dict[str, str]:
-    """Takes the variables over into ``public``; returns those that stand for settings."""
+    """Adds the variables to ``public``; returns those whose names stand for settings."""
     private: dict[str, str] = {}
     for name, value in config.variables:
         if strict and name.startswith("__"):
@@ -141,7 +137,7 @@ def _checked(requirements: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
 
 
 def needed(values: Values, name: str) -> None:
-    """Raises Unrenderable where a variable has taken the place of the setting."""
+    """Raises: Unrenderable where a variable has replaced the setting."""
     if name in values.spoilt:
         raise Unrenderable(f"{_PRIVATE[name]} value is invalid")
 

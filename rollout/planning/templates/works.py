@@ -1,6 +1,6 @@
-"""Which ManifestWorks carry an add-on's objects, and what else is in them?
+"""Which ManifestWorks carry an add-on's objects, and what else do these works contain?
 
-Objects stay in the work that they are in; new ones go where there is room. Source: OCM add-on
+Objects stay in the work that has them; new ones go where there is room. Source: OCM add-on
 template spec 4.2, 4.3, semantics rows T12 to T14, T17.
 """
 
@@ -15,7 +15,7 @@ from rollout.model.kinds import MANAGED_CLUSTER_ADDON, MANIFEST_WORK, Obj, Ref
 from rollout.model.spec_hash import go_json
 from rollout.planning.addons_configs import hashes_of
 from rollout.planning.plan import Create, Patch, Write
-from rollout.planning.templates.problems import Unrenderable
+from rollout.planning.templates import Unrenderable
 from rollout.planning.templates.render import group_of, name_of
 
 ROOM = 409_600
@@ -26,7 +26,7 @@ Identity = tuple[str, str, str, str]
 
 
 class Filled(NamedTuple):
-    """A work that is to carry these manifests; ``before`` None where it is to be made."""
+    """A work and the manifests it is to carry; ``before`` is None where the work is new."""
 
     name: str
     manifests: list[Obj]
@@ -61,7 +61,7 @@ def identity(obj: Obj) -> Identity:
 def share_out(
     objects: Iterable[Obj], existing: Sequence[AgentWork], addon: str, *, strict: bool
 ) -> list[Filled]:
-    """New works first, then those that exist; a work without manifests is to go.
+    """New works first, then those that exist; a work left without manifests is to be deleted.
 
     Raises: Unrenderable for an object that no work can carry.
     """
@@ -102,7 +102,7 @@ def _refuse_large(sizes: Mapping[Identity, int]) -> None:
 def _kept(
     work: AgentWork, wanted: dict[Identity, Obj], sizes: Mapping[Identity, int], *, strict: bool
 ) -> Filled:
-    """What stays in the work; it is no longer among ``wanted``. In strict it is only what fits."""
+    """What stays in the work, taken out of ``wanted``. In strict only what fits into it."""
     kept: list[Obj] = []
     room = ROOM
     for manifest in work.manifests:
@@ -114,7 +114,7 @@ def _kept(
 
 
 def _piled(objects: list[tuple[Obj, int]], *, keeps_empty: bool) -> list[list[Obj]]:
-    """Objects in piles that are each smaller than a work, unless one alone is not."""
+    """Objects in piles that fit into one work each, unless one object alone is too large."""
     piles: list[list[Obj]] = [[]]
     full = 0
     for obj, bytes_ in objects:
@@ -128,7 +128,7 @@ def _piled(objects: list[tuple[Obj, int]], *, keeps_empty: bool) -> list[list[Ob
 
 
 def _numbers(addon: str, taken: Collection[str], first: int, count: int) -> list[str]:
-    """So many names of new works. In ``ocm`` they count on from the number of works (row T13)."""
+    """Names for ``count`` new works. In ``ocm`` numbers go on from the number of works (row T13)."""
     found: list[str] = []
     number = first
     while len(found) < count:
@@ -154,7 +154,7 @@ def _digits(length: int) -> int:
 
 
 class Parts(NamedTuple):
-    """What all works of one add-on have alike. ``manifest_configs`` may be empty."""
+    """What all works of one add-on share. ``manifest_configs`` may be empty."""
 
     manifest_configs: list[Obj]
     delete_option: Obj | None = None
@@ -162,13 +162,13 @@ class Parts(NamedTuple):
 
 
 def annotations_of(addon: ClusterAddOn) -> dict[str, str]:
-    """Which revision of which configuration the works are made of."""
+    """The annotation that says which revisions of the configurations the works are made from."""
     hashes = hashes_of(addon.references)
     return {names.CONFIG_SPEC_HASH: go_json(dict(hashes))} if addon.references else {}
 
 
 def written(filled: Filled, parts: Parts, addon: ClusterAddOn, annotations: Obj) -> Write | None:
-    """The write that makes the work what it is to be; None where it is."""
+    """The write that brings the work to what it is to be; None where nothing differs."""
     spec: Obj = {"workload": {"manifests": filled.manifests}}
     for field, value in zip(("manifestConfigs", "deleteOption", "executor"), parts, strict=True):
         if value:
@@ -198,7 +198,7 @@ def written(filled: Filled, parts: Parts, addon: ClusterAddOn, annotations: Obj)
 
 
 def _changed(ref: Ref, before: AgentWork, spec: Obj, meta: Obj) -> Patch | None:
-    """A merge patch; what others put into labels, annotations and owners goes."""
+    """A merge patch; labels, annotations and owners that others added are removed."""
     changes: Obj = {}
     if content_hash(spec) != content_hash(before.spec):
         gone = dict.fromkeys(before.spec.keys() - spec.keys())
@@ -216,7 +216,7 @@ def _changed(ref: Ref, before: AgentWork, spec: Obj, meta: Obj) -> Patch | None:
 
 
 def _whole(old: object, new: object) -> object:
-    """A value of a merge patch that leaves nothing of the old one; lists are replaced as they are."""
+    """A value for a merge patch that removes all that is only in the old one."""
     if not isinstance(old, dict) or not isinstance(new, dict):
         return new
     gone = dict.fromkeys(old.keys() - new.keys())
@@ -224,7 +224,7 @@ def _whole(old: object, new: object) -> object:
 
 
 def _same_owners(old: Sequence[Obj], new: Sequence[Obj]) -> bool:
-    """Whether the owners are the same objects, in whatever served version they are named."""
+    """Whether the owners are the same objects, whatever API version names them."""
 
     def known(owners: Sequence[Obj]) -> list[Obj]:
         return [{k: v for k, v in owner.items() if k != "apiVersion"} for owner in owners]
@@ -261,9 +261,9 @@ _GROUPS = frozenset(
 
 
 def delete_option(objects: Sequence[Obj], given: Obj | None, *, strict: bool) -> Obj | None:
-    """What becomes of the objects when their work goes. ``given``: the template's own, in strict.
+    """Which objects stay when their work is deleted. ``given`` is the template's own, in strict.
 
-    Raises: Unrenderable in strict for an object that is to stay and whose plural nobody knows.
+    Raises: Unrenderable in strict for an object that is to stay and whose plural is not known.
     """
     defined = _defined(objects)
     rules = [_rule(obj, defined, strict=strict) for obj in objects if _stays(obj, strict=strict)]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rollout.model.kinds import Obj
-from rollout.planning.templates.problems import Unrenderable
+from rollout.planning.templates import Unrenderable
 from tests.support.templates import World, config_map, settings, template, variables, workload
 
 KUBE_CLIENT = [{"type": "KubeClient"}]

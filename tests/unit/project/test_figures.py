@@ -14,11 +14,10 @@ HEADERS = 0.105  # docstrings and imports of modules, of all lines
 LONG_MODULES = {"fleet/addon_workload.py", "fleet/fleet.py", "strategies/step.py"}
 LONG_FUNCTIONS = {
     "fleet/selections.py read_selection",
+    "placement/ocm.py select",
     "planning/addons.py plan",
-    "planning/notes.py rollout_notes",
     "planning/replicasets.py plan",
     "planning/status.py status_of",
-    "planning/templates/values.py values_of",
 }
 DOUBLED = """
     AddOnScore AddOnTemplate Answer Approval Ask Asked Candidate Code Column Decision
