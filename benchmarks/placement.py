@@ -36,7 +36,15 @@ from rollout.planning.plan import Create, Patch, PatchStatus, Plan
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SIZES = {"1k": 1_000, "10k": 10_000}
 SET_LABEL = "cluster.open-cluster-management.io/clusterset"
-EXPRESSION = 'managedCluster.metadata.labels["env"] == "prod"'
+LABEL = 'managedCluster.metadata.labels["env"] == "prod"'
+FIVE = (
+    LABEL,
+    'managedCluster.metadata.name.matches("^cluster-[0-9]+$")',
+    'managedCluster.status.clusterClaims.exists(c, c.name == "platform" && c.value != "")',
+    'quantity(managedCluster.status.allocatable.cpu).isGreaterThan(quantity("2"))',
+    'semver(managedCluster.status.version.kubernetes).isLessThan(semver("2.0.0"))',
+)
+"""Expressions of every usual sort; each is asked of the clusters that the earlier ones match."""
 
 
 def document(i: int, **labels: str) -> Obj:
@@ -57,7 +65,12 @@ def document(i: int, **labels: str) -> Obj:
     return {
         "metadata": {"name": f"cluster-{i:05d}", "uid": str(i), "labels": {**have, **labels}},
         "spec": {"hubAcceptsClient": True},
-        "status": {"clusterClaims": claims, "allocatable": amounts, "capacity": amounts},
+        "status": {
+            "version": {"kubernetes": f"1.{28 + i % 4}.{i % 9}"},
+            "clusterClaims": claims,
+            "allocatable": amounts,
+            "capacity": amounts,
+        },
     }
 
 
@@ -87,12 +100,9 @@ class Choosing:
         self.counts = {name: 1 + i % 4 for i, name in enumerate(names[::2])}
 
     def choose(self, wanted: Placement) -> Selection:
-        # A copy of the inputs: none of them is known from the time before.
+        # A copy of the inputs, and no screening: nothing is known from the time before.
         inputs = Cycle(wanted, NOW, previous=frozenset([*self.previous]), counts={**self.counts})
         return select(inputs, self.index.pool())
-
-    def choose_with_cel(self, wanted: Placement) -> Selection:
-        return self.choose(wanted)  # each cycle knows nothing of what the last one found out
 
     def choose_after_one_label(self, wanted: Placement) -> Callable[[], object]:
         inputs = Cycle(wanted, NOW, previous=self.previous, counts=self.counts)
@@ -201,7 +211,8 @@ def run() -> Iterator[Figure]:
         for name, action, target in (
             ("default", lambda w=world: w.choose(placement()), 8.0),
             ("four", lambda w=world: w.choose(placement(cpu, memory)), 10.0),
-            ("cel", lambda w=world: w.choose_with_cel(placement(cel=(EXPRESSION,))), 60.0),
+            ("cel", lambda w=world: w.choose(placement(cel=(LABEL,))), 60.0),
+            ("cel_five", lambda w=world: w.choose(placement(cel=FIVE)), 400.0),
             ("one_label", world.choose_after_one_label(placement()), 3.0),
         ):
             value = fastest(action, 15) * 1e3

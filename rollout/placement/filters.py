@@ -8,14 +8,14 @@ tolerated taint has an end only where no other toleration goes on after it.
 Source: OCM placement spec 2.6, 2.7.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, reduce
 from operator import or_
 
 from rollout.model.cluster import Cluster, Taint
-from rollout.model.placement import Predicate, Toleration
+from rollout.model.placement import Placement, Predicate, Toleration
 from rollout.model.selectors import Selector
 from rollout.placement.cel.expressions import Judge
 from rollout.placement.cel.screening import Part, Screening
@@ -74,10 +74,10 @@ def _refusal(predicate: Predicate, cycle: Cycle, cluster: Cluster) -> str:
     """Why the predicate does not match the cluster; "" where it does."""
     for requirement in predicate.labels.requirements:
         if not requirement.matches(cluster.labels):
-            return f"label {_said(requirement.key, cluster.labels)}"
+            return f"label {_found(requirement.key, cluster.labels)}"
     for requirement in predicate.claims.requirements:
         if not requirement.matches(cluster.claims):
-            return f"claim {_said(requirement.key, cluster.claims)}"
+            return f"claim {_found(requirement.key, cluster.claims)}"
     for text in predicate.cel:
         verdict, _ = Judge(cycle.scores, cycle.now).verdict(text, cluster)
         if verdict is not True:
@@ -87,7 +87,7 @@ def _refusal(predicate: Predicate, cycle: Cycle, cluster: Cluster) -> str:
     return ""
 
 
-def _said(key: str, have: object) -> str:
+def _found(key: str, have: object) -> str:
     value = have.get(key) if isinstance(have, dict) else None
     return f"{key} is absent" if value is None else f"{key} is {value!r}"
 
@@ -112,8 +112,13 @@ class Tolerations:
         return last
 
 
+def tolerations_of(placement: Placement) -> Tolerations:
+    """What the placement tolerates."""
+    return _by_key(placement.tolerations)
+
+
 @lru_cache(maxsize=2048)
-def compiled(tolerations: tuple[Toleration, ...]) -> Tolerations:
+def _by_key(tolerations: tuple[Toleration, ...]) -> Tolerations:
     by_key: dict[str, list[Toleration]] = {}
     for toleration in tolerations:
         by_key.setdefault(toleration.key, []).append(toleration)
@@ -152,20 +157,21 @@ class Tolerance:
     until: datetime | None = None
 
 
-def tolerance(
-    taints: Iterable[Taint], tolerations: Tolerations, decided: bool, now: datetime
-) -> Tolerance:
+def tolerance(taints: Iterable[Taint], tolerations: Tolerations, now: datetime) -> Tolerance:
     """Whether all taints are tolerated, and when that ends; else the first that is not."""
     ends: list[datetime] = []
     for taint in taints:
-        if taint.effect == PREFER or (taint.effect == IF_NEW and decided):
-            continue
         end = tolerations.tolerated_until(taint)
         if end is None or end <= now:
             return Tolerance(taint)
         if end != FOREVER:
             ends.append(end)
     return Tolerance(None, min(ends, default=None))
+
+
+def _excluding(taints: Iterable[Taint], decided: bool) -> Iterator[Taint]:
+    """The taints that keep the cluster out unless they are tolerated."""
+    return (t for t in taints if t.effect != PREFER and not (t.effect == IF_NEW and decided))
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,19 +181,15 @@ class TaintToleration:
     name: str = "TaintToleration"
 
     def admit(self, cycle: Cycle, cluster: Cluster) -> Rejection | None:
-        found = tolerance(
-            cluster.taints,
-            compiled(cycle.placement.tolerations),
-            cluster.name in cycle.previous,
-            cycle.now,
-        )
+        taints = _excluding(cluster.taints, cluster.name in cycle.previous)
+        found = tolerance(taints, tolerations_of(cycle.placement), cycle.now)
         if found.refused_by is None:
             return None
         return Rejection(self.name, f"the taint {described(found.refused_by)} is not tolerated")
 
     def admit_all(self, cycle: Cycle, pool: Pool) -> Admission:
         """Judges every distinct list of taints once or twice. Cost: O(distinct lists)."""
-        index, tolerations = pool.source, compiled(cycle.placement.tolerations)
+        index, tolerations = pool.source, tolerations_of(cycle.placement)
         decided: int | None = None
         refused, ends = 0, []
         for taints, bits in index.taints.items():
@@ -200,10 +202,12 @@ class TaintToleration:
             if any(taint.effect == IF_NEW for taint in taints):
                 kinds = ((concerned & decided, True), (concerned & ~decided, False))
             for some, already in kinds:
-                found = tolerance(taints, tolerations, already, cycle.now) if some else None
-                if found is not None and found.refused_by is not None:
+                if not some:
+                    continue
+                found = tolerance(_excluding(taints, already), tolerations, cycle.now)
+                if found.refused_by is not None:
                     refused |= some
-                elif found is not None:
+                else:
                     ends.append(found.until)
         return Admission(pool.bits & ~refused, earliest(*ends))
 
@@ -211,17 +215,3 @@ class TaintToleration:
 def described(taint: Taint) -> str:
     value = f"={taint.value}" if taint.value else ""
     return f"{taint.key}{value}:{taint.effect}"
-
-
-def unwelcome(taints: Sequence[Taint], tolerations: Tolerations, now: datetime) -> Tolerance:
-    """The first PreferNoSelect taint that is not tolerated now; else until when all are."""
-    ends: list[datetime] = []
-    for taint in taints:
-        if taint.effect != PREFER:
-            continue
-        end = tolerations.tolerated_until(taint)
-        if end is None or end <= now:
-            return Tolerance(taint)
-        if end != FOREVER:
-            ends.append(end)
-    return Tolerance(None, min(ends, default=None))

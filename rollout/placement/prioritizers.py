@@ -6,14 +6,15 @@ that names the same score, and the default; an evaluation says when a score expi
 again at that instant; PreferNoSelect is a score of its own. Source: OCM placement spec 2.8, 2.9.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import repeat
 
-from rollout.model.cluster import Cluster, Score
+from rollout.model.cluster import Cluster, Score, Taint
 from rollout.model.placement import Coordinate, Placement
 from rollout.model.problems import Problem
-from rollout.placement.filters import PREFER, compiled, unwelcome
+from rollout.placement.filters import PREFER, Tolerance, Tolerations, tolerance, tolerations_of
 from rollout.placement.framework import (
     MIN_SCORE,
     Cycle,
@@ -177,18 +178,18 @@ class PreferNoSelect:
     name: str = "PreferNoSelect"
 
     def score(self, cycle: Cycle, feasible: Sequence[Cluster]) -> Mapping[str, int]:
-        tolerations = compiled(cycle.placement.tolerations)
+        tolerations = tolerations_of(cycle.placement)
         return {
-            c.name: MIN_SCORE if unwelcome(c.taints, tolerations, cycle.now).refused_by else 0
+            c.name: MIN_SCORE if _preferred(c.taints, tolerations, cycle.now).refused_by else 0
             for c in feasible
         }
 
     def column(self, cycle: Cycle, pool: Pool) -> ScoreColumn:
-        tolerations, ends, avoided = compiled(cycle.placement.tolerations), [], 0
+        tolerations, ends, avoided = tolerations_of(cycle.placement), [], 0
         for taints, bits in pool.source.taints.items():
             if not bits & pool.bits:
                 continue
-            found = unwelcome(taints, tolerations, cycle.now)
+            found = _preferred(taints, tolerations, cycle.now)
             if found.refused_by is not None:
                 avoided |= bits
             ends.append(found.until)
@@ -196,6 +197,11 @@ class PreferNoSelect:
             return ScoreColumn([0] * len(pool), earliest(*ends))
         names = set(pool.narrow(avoided).names)
         return ScoreColumn([MIN_SCORE if n in names else 0 for n in pool.names], earliest(*ends))
+
+
+def _preferred(taints: Iterable[Taint], tolerations: Tolerations, now: datetime) -> Tolerance:
+    """Whether all PreferNoSelect taints are tolerated, and until when; else the first that is not."""
+    return tolerance((t for t in taints if t.effect == PREFER), tolerations, now)
 
 
 def has_prefer_taints(pool: Pool) -> bool:

@@ -47,7 +47,8 @@ def build(node: tree.Node, table: Table) -> Run:
         case tree.Select(operand, field, test):
             return _select(build(operand, table), field, test)
         case tree.Call(function, args):
-            return _call(function, _arguments(function, args, table), table)
+            makes_pattern = len(args) > 1 and not isinstance(args[1], tree.Const)
+            return _call(function, [build(arg, table) for arg in args], table, makes_pattern)
         case tree.ListLiteral(items, optional):
             return _listing([build(item, table) for item in items], optional)
         case tree.MapLiteral(entries):
@@ -55,22 +56,6 @@ def build(node: tree.Node, table: Table) -> Run:
             return _mapping(made)
         case tree.Comprehension():
             return _comprehension(node, table)
-
-
-def _arguments(function: str, args: Sequence[tree.Node], table: Table) -> list[Run]:
-    runs = [build(arg, table) for arg in args]
-    if function in SEARCHES and len(args) > 1 and not isinstance(args[1], tree.Const):
-        runs[1] = _made_pattern(runs[1])
-    return runs
-
-
-def _made_pattern(made: Run) -> Run:
-    def run(on: Evaluation) -> Any:
-        pattern = made(on)
-        on.spend(price_of_pattern(pattern))
-        return pattern
-
-    return run
 
 
 class _Held:
@@ -86,16 +71,7 @@ def _ident(name: str) -> Run:
     if name in TYPES.values():
         kind = CelType(name)
         return lambda _: kind
-    if name.startswith(("@", "__")):
-        return _accumulated(name)
 
-    def run(on: Evaluation) -> Any:
-        return on.variables[name]
-
-    return run
-
-
-def _accumulated(name: str) -> Run:
     def run(on: Evaluation) -> Any:
         value = on.variables[name]
         if value.__class__ is _Held:
@@ -127,7 +103,7 @@ def _select(operand: Run, field: str, test: bool) -> Run:
     return has if test else run
 
 
-def _call(function: str, args: Sequence[Run], table: Table) -> Run:
+def _call(function: str, args: Sequence[Run], table: Table, makes_pattern: bool) -> Run:
     match function:
         case "_&&_":
             return _logical(args, stops_at=False)
@@ -140,10 +116,14 @@ def _call(function: str, args: Sequence[Run], table: Table) -> Run:
         case "or" | "orValue" if len(args) == 2:
             return _or(function, *args)
         case "scores":
-            return _scores(*args)
+            cluster, name = args
+            return lambda on: on.scores(cluster(on), name(on))
     if len(args) == 2 and function in _OPERATORS:
         return _OPERATORS[function](*args)
-    return _function(function, args, table)
+    if function not in table:
+        raise ConfigError(f"there is no function {function}")
+    run = _function(function, args, table[function], makes_pattern)
+    return (lambda on: on.paid_deep(run(on))) if function in MAKERS else run
 
 
 def _logical(args: Sequence[Run], *, stops_at: bool) -> Run:
@@ -262,24 +242,14 @@ _OPERATORS: Mapping[str, Callable[[Run, Run], Run]] = {
 }
 
 
-def _function(name: str, args: Sequence[Run], table: Table) -> Run:
-    overloads = table.get(name)
-    if overloads is None:
-        raise ConfigError(f"there is no function {name}")
-    pay = Evaluation.paid_deep if name in DEEP else Evaluation.paid
-    run = _chosen(name, overloads, args, pay)
-    return (lambda on: on.paid_deep(run(on))) if name in MAKERS else run
-
-
-def _chosen(
-    name: str, overloads: Overloads, args: Sequence[Run], pay: Callable[[Evaluation, Any], Any]
-) -> Run:
+def _function(name: str, args: Sequence[Run], overloads: Overloads, makes_pattern: bool) -> Run:
     """The overload for the values that the arguments have."""
+    pay = Evaluation.paid_deep if name in DEEP else Evaluation.paid
     anything, is_search = overloads.get(None), name in SEARCHES
     if len(args) == 1:
         only = args[0]
 
-        def onone(on: Evaluation) -> Any:
+        def run_one(on: Evaluation) -> Any:
             value = pay(on, only(on))
             on.spend(1)
             found = overloads.get((value.__class__,)) or anything
@@ -287,7 +257,7 @@ def _chosen(
                 raise no_overload(name, value)
             return on.made(found(value))
 
-        return onone
+        return run_one
 
     def run(on: Evaluation) -> Any:
         values = [pay(on, arg(on)) for arg in args]
@@ -296,15 +266,10 @@ def _chosen(
         if found is None:
             raise no_overload(name, *values)
         if is_search:
-            on.spend(price_of_search(*values))
+            if makes_pattern:
+                on.spend(price_of_pattern(values[1]))
+            on.spend(price_of_search(*values[:2]))
         return on.made(found(*values))
-
-    return run
-
-
-def _scores(cluster: Run, name: Run) -> Run:
-    def run(on: Evaluation) -> Any:
-        return on.scores(cluster(on), name(on))
 
     return run
 
@@ -317,10 +282,10 @@ def _is_present(value: Any) -> bool:
 
 
 def _listing(items: Sequence[Run], optional: frozenset[int]) -> Run:
-    def run(on: Evaluation) -> list[Any]:
-        return [item(on) for item in items]
+    if not optional:
+        return lambda on: [item(on) for item in items]
 
-    def onoptional(on: Evaluation) -> list[Any]:
+    def run(on: Evaluation) -> list[Any]:
         found = []
         for i, item in enumerate(items):
             value = item(on)
@@ -330,7 +295,7 @@ def _listing(items: Sequence[Run], optional: frozenset[int]) -> Run:
                 found.append(value.content)
         return found
 
-    return onoptional if optional else run
+    return run
 
 
 def _mapping(entries: Sequence[tuple[Run, Run, bool]]) -> Run:

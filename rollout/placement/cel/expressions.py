@@ -95,55 +95,25 @@ def too_many(texts: Sequence[str]) -> str | None:
     return None
 
 
-class _ScoresAt:
-    """``<cluster>.scores(<name>)`` at one instant; remembers when its answer may change.
-
-    ``own`` is the cluster that is judged; ``read_others``: scores of another one were asked for.
-    """
-
-    __slots__ = ("changes", "now", "own", "read_others", "scores")
-
-    def __init__(self, scores: Scores, now: datetime | None) -> None:
-        self.scores = scores
-        self.now = now
-        self.changes: set[datetime] = set()
-        self.own = ""
-        self.read_others = False
-
-    def __call__(self, cluster: Any, name: Any) -> list[Any]:
-        if type(name) is not str or type(cluster) is not dict:
-            raise no_overload("scores", cluster, name)
-        who = (cluster.get("metadata") or {}).get("name")
-        self.read_others = self.read_others or who != self.own
-        found = self.scores(name).get(who) if isinstance(who, str) else None
-        if found is None:
-            raise CelError(f"no AddOnPlacementScore {name} of cluster {who}")
-        if self.now is not None and found.valid_until is not None:
-            if self.now > found.valid_until:
-                raise CelError(f"AddOnPlacementScore {name} of cluster {who} expired")
-            change = just_after(found.valid_until)
-            self.changes |= set() if change is None else {change}
-        return [{"name": key, "value": value} for key, value in found.values.items()]
-
-
 class Judge:
-    """Evaluates expressions for one pass over many clusters.
+    """Asks expressions about clusters, for one pass over many of them.
 
-    ``now`` None: scores are used whether or not they expired, as OCM does. ``changes``: instants
-    after which a verdict may be another one. ``read_others``: a verdict rests on the scores of a
-    cluster other than the one that is judged.
+    Args:
+        now: None where scores are used whether or not they expired, as OCM does.
+
+    Attributes:
+        changes: instants after which a verdict may be another one, since a score expires.
+        read_others: a verdict rests on the scores of a cluster other than the one it is about.
     """
 
+    __slots__ = ("_name", "_now", "_scores", "changes", "read_others")
+
     def __init__(self, scores: Scores, now: datetime | None) -> None:
-        self._scores = _ScoresAt(scores, now)
-
-    @property
-    def changes(self) -> set[datetime]:
-        return self._scores.changes
-
-    @property
-    def read_others(self) -> bool:
-        return self._scores.read_others
+        self._scores = scores
+        self._now = now
+        self._name = ""
+        self.changes: set[datetime] = set()
+        self.read_others = False
 
     def verdict(self, text: str, cluster: Cluster) -> tuple[bool | str, int]:
         """Whether the expression is true, or in words why it is neither; and the steps taken."""
@@ -153,8 +123,12 @@ class Judge:
         """As `verdict`, of an expression that is compiled."""
         if found.run is None:
             return found.problem or "it has not been compiled", 1
-        self._scores.own = cluster.name
-        evaluation = Evaluation({"managedCluster": variable_of(cluster)}, self._scores)
+        self._name = cluster.name
+        # Expressions see the cluster without apiVersion and kind.
+        seen = {
+            key: cluster.raw[key] for key in ("metadata", "spec", "status") if key in cluster.raw
+        }
+        evaluation = Evaluation({"managedCluster": seen}, self._scores_of)
         try:
             evaluation.spend(found.price)
             value = found.run(evaluation)
@@ -164,6 +138,22 @@ class Judge:
             if value.__class__ is not bool:
                 value = f"it is a {type_name(value)}, not a bool"
         return value, bounds.BUDGET - evaluation.left
+
+    def _scores_of(self, cluster: Any, name: Any) -> list[Any]:
+        """``<cluster>.scores(<name>)``."""
+        if type(name) is not str or type(cluster) is not dict:
+            raise no_overload("scores", cluster, name)
+        who = (cluster.get("metadata") or {}).get("name")
+        self.read_others = self.read_others or who != self._name
+        found = self._scores(name).get(who) if isinstance(who, str) else None
+        if found is None:
+            raise CelError(f"no AddOnPlacementScore {name} of cluster {who}")
+        if self._now is not None and found.valid_until is not None:
+            if self._now > found.valid_until:
+                raise CelError(f"AddOnPlacementScore {name} of cluster {who} expired")
+            change = just_after(found.valid_until)
+            self.changes |= set() if change is None else {change}
+        return [{"name": key, "value": value} for key, value in found.values.items()]
 
 
 def _failure(error: Exception) -> str:
@@ -176,8 +166,3 @@ def _failure(error: Exception) -> str:
         case MemoryError():
             return "it takes more memory than there is"
     return f"{type(error).__name__}: {error}"
-
-
-def variable_of(cluster: Cluster) -> dict[str, Any]:
-    """The cluster as expressions see it: without apiVersion and kind."""
-    return {key: cluster.raw[key] for key in ("metadata", "spec", "status") if key in cluster.raw}

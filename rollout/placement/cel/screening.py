@@ -133,9 +133,7 @@ class Screening:
         self._steps.extend([0] * new)
         if source.edition != self._edition:
             stale = [s for s, at in enumerate(source.edits) if at > self._edition]
-            if source.score_edition > self._score_edition and any(
-                map(_reads_scores, self._programs)
-            ):
+            if source.score_edition > self._score_edition and any(map(score_names, self._programs)):
                 since, self._score_edition = self._score_edition, source.score_edition
                 stale += [s for s, at in source.score_edits.items() if at > since]
                 stale += self._read_others
@@ -224,7 +222,3 @@ class Screening:
     def _pay(self, steps: int) -> None:
         if self._left is not None:
             self._left -= steps
-
-
-def _reads_scores(text: str) -> bool:
-    return bool(score_names(text))

@@ -6,6 +6,7 @@ declarations. Source: cel-spec, "List of Standard Definitions".
 """
 
 import math
+import operator
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import KW_ONLY, dataclass
@@ -266,30 +267,15 @@ def _date_rows() -> Iterable[Function]:
 
 
 def _arithmetic_rows() -> Iterable[Function]:
-    for name, ints, uints, doubles in (
-        (
-            "_+_",
-            lambda a, b: checked(a + b),
-            lambda a, b: checked_uint(int(a) + int(b)),
-            float.__add__,
-        ),
-        (
-            "_-_",
-            lambda a, b: checked(a - b),
-            lambda a, b: checked_uint(int(a) - int(b)),
-            float.__sub__,
-        ),
-        (
-            "_*_",
-            lambda a, b: checked(a * b),
-            lambda a, b: checked_uint(int(a) * int(b)),
-            float.__mul__,
-        ),
-        ("_/_", _divide, _uint_divide, _divide_float),
-    ):
-        yield Function(name, ("int", "int"), "int", ints)
-        yield Function(name, ("uint", "uint"), "uint", uints)
-        yield Function(name, ("double", "double"), "double", doubles)
+    for name, run in (("_+_", operator.add), ("_-_", operator.sub), ("_*_", operator.mul)):
+        yield Function(name, ("int", "int"), "int", lambda a, b, run=run: checked(run(a, b)))
+        yield Function(
+            name, ("uint", "uint"), "uint", lambda a, b, run=run: checked_uint(run(int(a), int(b)))
+        )
+        yield Function(name, ("double", "double"), "double", run)
+    yield Function("_/_", ("int", "int"), "int", _divide)
+    yield Function("_/_", ("uint", "uint"), "uint", _uint_divide)
+    yield Function("_/_", ("double", "double"), "double", _divide_float)
     yield Function("_%_", ("int", "int"), "int", _modulo)
     yield Function("_%_", ("uint", "uint"), "uint", _uint_modulo)
     yield Function("-_", ("int",), "int", lambda a: checked(-a))

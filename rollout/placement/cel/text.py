@@ -204,17 +204,13 @@ def _regex(pattern: str) -> Any:
     return found
 
 
-def price_of_pattern(pattern: Any) -> int:
+def price_of_pattern(pattern: str) -> int:
     """The steps for a pattern that is made while the expression is evaluated."""
-    if type(pattern) is not str:
-        return 0
     return bounds.NEW_PATTERN_STEPS + len(pattern) // bounds.PATTERN_CHARACTERS_PER_STEP
 
 
-def price_of_search(text: Any, pattern: Any, *_: Any) -> int:
+def price_of_search(text: str, pattern: str) -> int:
     """The steps for going through the text once."""
-    if type(text) is not str or type(pattern) is not str:
-        return 0
     found = _compiled(pattern)
     if isinstance(found, str):
         return bounds.BAD_PATTERN_STEPS
