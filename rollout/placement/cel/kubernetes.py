@@ -206,10 +206,9 @@ def _is_base64(text: str) -> bool:
 
 def _is_date(text: str) -> bool:
     try:
-        date.fromisoformat(text)
+        return date.fromisoformat(text).isoformat() == text  # Python also reads 2026-W05-6
     except ValueError:
         return False
-    return len(text) == 10
 
 
 def _is_uri(text: str) -> bool:
