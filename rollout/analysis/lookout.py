@@ -9,10 +9,10 @@ import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
-from rollout.errors import Expired
 from rollout.hub.base import EmbeddedHub, Listing
+from rollout.hub.watching import Watch, version_of
 from rollout.model.events import Change, Event
-from rollout.model.kinds import Kind, Obj, Ref, ref_of
+from rollout.model.kinds import Kind, Obj, Ref
 
 LOOK_SECONDS = 0.25
 """Between two looks at a state file that other processes write; a server tells by itself."""
@@ -21,11 +21,10 @@ LOOK_SECONDS = 0.25
 class _Kept:
     """The objects of one kind, and the watch that keeps them."""
 
-    def __init__(self, kind: Kind) -> None:
-        self.kind = kind
+    def __init__(self, watch: Watch) -> None:
+        self.watch = watch
         self.objects: dict[Ref, Obj] = {}
         self.expired = False
-        self.end: Callable[[], None] = lambda: None
 
 
 class Lookout:
@@ -48,9 +47,7 @@ class Lookout:
         """As `rollout.hub.base.Hub.list`; the first time a kind is asked for, it begins to be watched."""
         kept = self._kept.get(kind)
         if kept is None:
-            kept = _Kept(kind)
-            self._begin(kept)
-            self._kept[kind] = kept
+            kept = self._kept[kind] = self._begun(kind)
         wanted = (labels or {}).items()
         found = (obj for _, obj in sorted(kept.objects.items(), key=lambda pair: pair[0].key))
         return Listing(tuple(o for o in found if _is_in(o, namespace) and _has(o, wanted)), 0)
@@ -71,7 +68,7 @@ class Lookout:
             changed = self._take(kept, event) or changed
         for kept in self._kept.values():
             if kept.expired:
-                self._begin(kept)
+                self._list(kept)
                 changed = True
         return changed
 
@@ -89,37 +86,29 @@ class Lookout:
 
     def close(self) -> None:
         for kept in self._kept.values():
-            kept.end()
+            kept.watch.end()
         self._kept.clear()
 
-    def _begin(self, kept: _Kept) -> None:
-        """Watch from what there is now."""
-        while True:
-            listing = self._hub.list(kept.kind)
-            kept.expired = False
-            kept.objects = {ref_of(kept.kind, o): o for o in listing.items}
-            try:
-                kept.end = self._hub.watch(
-                    kept.kind,
-                    listing.version,
-                    lambda event: self._heard(kept, event),
-                    lambda: self._expire(kept),
-                )
-            except Expired:  # others wrote more than the history holds, in between
-                continue
-            return
+    def _begun(self, kind: Kind) -> _Kept:
+        def heard(event: Event) -> None:
+            self._events.append((kept, event))
+            self._news.set()
 
-    def _heard(self, kept: _Kept, event: Event) -> None:
-        self._events.append((kept, event))
-        self._news.set()
+        def expired() -> None:
+            kept.expired = True
+            self._news.set()
 
-    def _expire(self, kept: _Kept) -> None:
-        kept.expired = True
-        self._news.set()
+        kept = _Kept(Watch(self._hub, kind, heard, expired))
+        self._list(kept)
+        return kept
+
+    def _list(self, kept: _Kept) -> None:
+        kept.expired = False
+        kept.objects = {event.ref: event.obj for event in kept.watch.again()}
 
     def _take(self, kept: _Kept, event: Event) -> bool:
         known = kept.objects.get(event.ref)
-        if known is not None and int(known["metadata"]["resourceVersion"]) > event.version:
+        if known is not None and version_of(known) > event.version:
             return False  # listed anew since
         if event.change is Change.DELETED:
             return kept.objects.pop(event.ref, None) is not None

@@ -3,10 +3,10 @@
 import threading
 from collections.abc import Callable
 
-from rollout.errors import Expired
 from rollout.hub.base import EmbeddedHub
+from rollout.hub.watching import Watch
 from rollout.model.events import Event
-from rollout.model.kinds import Kind, Obj, Ref, ref_of
+from rollout.model.kinds import Kind, Obj
 
 PAUSE_SECONDS = 0.25  # between two looks at what other processes wrote
 
@@ -21,24 +21,11 @@ class Follow:
     """The objects of one kind that change from the moment this is made."""
 
     def __init__(self, hub: EmbeddedHub, kind: Kind) -> None:
-        self._hub, self._kind = hub, kind
+        self._hub = hub
         self._events: list[Event] = []
         self._expired = False
-        self._known: dict[Ref, str] = {}
-        self._begin()
-
-    def _begin(self) -> None:
-        """Watch from what there is now."""
-        while True:
-            listing = self._hub.list(self._kind)
-            try:
-                self._hub.watch(self._kind, listing.version, self._events.append, self._expire)
-            except Expired:  # others wrote more than the history holds, in between
-                continue
-            break
-        self._known = {
-            ref_of(self._kind, obj): obj["metadata"]["resourceVersion"] for obj in listing.items
-        }
+        self._watch = Watch(hub, kind, self._events.append, self._expire)
+        self._known = {event.ref: event.version for event in self._watch.again()}
 
     def _expire(self) -> None:
         self._expired = True
@@ -46,18 +33,11 @@ class Follow:
     def changed(self) -> list[Obj]:
         """Each object that changed since the last call, as it is now; of a removed one, its last state."""
         self._hub.poll()
-        latest: dict[Ref, Obj] = {}
-        for event in self._events:
-            latest[event.ref] = event.obj
+        events = self._events[:]
         self._events.clear()
         if self._expired:
             self._expired = False
-            before = self._known
-            self._begin()
-            for obj in self._hub.list(self._kind).items:
-                ref = ref_of(self._kind, obj)
-                if before.get(ref) != obj["metadata"]["resourceVersion"]:
-                    latest[ref] = obj
-        for ref, obj in latest.items():
-            self._known[ref] = obj["metadata"]["resourceVersion"]
-        return list(latest.values())
+            listed = self._watch.again()
+            events += [e for e in listed if self._known.get(e.ref) != e.version]
+        self._known.update((event.ref, event.version) for event in events)
+        return list({event.ref: event.obj for event in events}.values())

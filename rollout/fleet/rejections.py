@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-FIRST_RETRY, LAST_RETRY = timedelta(seconds=5), timedelta(minutes=5)
+from rollout.model.backoff import Backoff
+
+RETRY = Backoff(first=timedelta(seconds=5), longest=timedelta(minutes=5))
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,5 +20,4 @@ class Rejection:
 def refusal(known: Rejection | None, message: str, now: datetime) -> Rejection:
     """What follows from a refusal, after those before it."""
     tries = known.tries + 1 if known else 1
-    wait = min(FIRST_RETRY * 2 ** min(tries - 1, 10), LAST_RETRY)
-    return Rejection(message, tries, now + wait)
+    return Rejection(message, tries, now + RETRY.wait(tries))

@@ -15,6 +15,7 @@ from rollout.hub.base import Listing
 from rollout.hub.kube_answers import error_of
 from rollout.hub.kube_discovery import Discovery
 from rollout.hub.kube_session import JSON, MERGE_PATCH, Answer, Session
+from rollout.model.backoff import Backoff
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.secrets import secret_texts
 
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 PAGE = 500
 _RESTARTS = 5  # of a list that expired between its pages
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_RETRY = Backoff(first=timedelta(milliseconds=100), longest=timedelta(seconds=5), jitter=0.5)
 
 
 class Calls:
@@ -185,10 +186,7 @@ class Calls:
 
     def pause(self, attempt: int, error: HubError | None = None) -> float:
         """Seconds before the next attempt: doubling, less up to half, and what the server asks for."""
-        pause = min(_FIRST_PAUSE * float(1 << min(attempt, 16)), _LONGEST_PAUSE)
-        pause *= 1 - 0.5 * self._random.random()
-        return (
-            max(pause, error.after / timedelta(seconds=1))
-            if isinstance(error, Throttled)
-            else pause
-        )
+        pause = _RETRY.wait(attempt + 1, self._random.random())
+        if isinstance(error, Throttled):
+            pause = max(pause, error.after)
+        return pause.total_seconds()

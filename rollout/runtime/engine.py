@@ -18,6 +18,7 @@ from rollout.clock import Clock
 from rollout.errors import Gone, HubError
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
+from rollout.hub.watching import last_seen, version_of
 from rollout.model.events import Change, Event
 from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref
 from rollout.planning.plan import (
@@ -33,7 +34,7 @@ from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
 from rollout.runtime.messages import Answered, Ask, Broken, Flight, Message, Woken
 from rollout.runtime.places import Places
 from rollout.runtime.timers import Timers, Wake
-from rollout.runtime.watches import Watches, last_seen, version_of
+from rollout.runtime.watches import Watches
 from rollout.runtime.workqueue import WorkQueue
 
 log = logging.getLogger(__name__)

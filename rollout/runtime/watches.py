@@ -12,8 +12,9 @@ from datetime import datetime
 from rollout.errors import Denied, HubError, NotServed
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
+from rollout.hub.watching import Watch, last_seen
 from rollout.model.events import Change, Event
-from rollout.model.kinds import Kind, Obj, Ref, ref_of
+from rollout.model.kinds import Kind, Ref
 from rollout.runtime.messages import Broken, Message
 from rollout.runtime.timers import Timers
 from rollout.runtime.workqueue import WorkQueue
@@ -42,7 +43,7 @@ class Watches:
     ) -> None:
         self._hub, self._fleet, self._timers = hub, fleet, timers
         self._post, self._see, self._want = post, see, want
-        self._stops: dict[Kind, Callable[[], None]] = {}  # of the kinds that are watched
+        self._watched: dict[Kind, Watch] = {}
         self._broken: dict[Kind, datetime] = {}  # out of sync after they were read -> since when
         self._missing: dict[Kind, str] = {}  # referred to, and cannot be had -> why
         self._followed: frozenset[Kind] = frozenset()  # kinds that workloads refer to
@@ -64,9 +65,9 @@ class Watches:
 
     def stop(self) -> None:
         self._started = False
-        for stop in self._stops.values():
-            stop()
-        self._stops.clear()
+        for watch in self._watched.values():
+            watch.end()
+        self._watched.clear()
 
     def follow(self, now: datetime) -> bool:
         """Watch the kinds that workloads refer to by now. Returns whether these are others.
@@ -88,7 +89,7 @@ class Watches:
         """
         if kind not in self._fleet.watched and kind not in self._followed:
             return
-        if kind in self._fleet.watched or kind in self._stops:
+        if kind in self._fleet.watched or kind in self._watched:
             self._broken.setdefault(kind, now)
         if kind in self._broken and kind in self._fleet.essential:
             self._fleet.blind(kind, self._broken[kind])  # what is listed now may hide what happened
@@ -124,19 +125,13 @@ class Watches:
             self._tell(kind, "", now)
 
     def _list(self, kind: Kind, now: datetime) -> None:
-        listing = self._hub.list(kind)
-        gone = self._fleet.known(kind)
-        for obj in listing.items:
-            ref = ref_of(kind, obj)
-            gone.discard(ref)
-            self._see(Event(ref, Change.ADDED, obj, version_of(obj)), now)
-        for ref in sorted(gone, key=str):
-            self._see(Event(ref, Change.DELETED, last_seen(ref), listing.version), now)
-        if kind in self._stops:
-            self._stops.pop(kind)()
-        self._stops[kind] = self._hub.watch(
-            kind, listing.version, self._post, lambda: self._post(Broken(kind))
+        watch = self._watched.get(kind) or Watch(
+            self._hub, kind, self._post, lambda: self._post(Broken(kind))
         )
+        seen = watch.again(self._fleet.known(kind))
+        self._watched[kind] = watch
+        for event in seen:
+            self._see(event, now)
 
     def _miss(self, kind: Kind, error: HubError, now: datetime) -> None:
         """It cannot be had for now. Where the server does not have it (any more) it has no objects."""
@@ -177,18 +172,7 @@ class Watches:
         return sorted(wanted - before, key=repr)
 
     def _unwatch(self, kind: Kind) -> None:
-        self._stops.pop(kind, lambda: None)()
+        if (watch := self._watched.pop(kind, None)) is not None:
+            watch.end()
         self._broken.pop(kind, None)
         self._fleet.blind(kind, None)
-
-
-def version_of(obj: Obj) -> int:
-    return int(obj["metadata"]["resourceVersion"])
-
-
-def last_seen(ref: Ref) -> Obj:
-    """What is left of an object that is gone: enough to find what to forget."""
-    meta: Obj = {"name": ref.name, "resourceVersion": "0"}
-    if ref.kind.namespaced:
-        meta["namespace"] = ref.namespace
-    return {"metadata": meta}

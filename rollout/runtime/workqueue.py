@@ -15,11 +15,12 @@ from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
+from rollout.model.backoff import Backoff
 from rollout.model.turns import Turns
 
 K = TypeVar("K", bound=Hashable)
 
-FIRST, LONGEST = timedelta(milliseconds=500), timedelta(minutes=5)
+RETRY = Backoff(first=timedelta(milliseconds=500), longest=timedelta(minutes=5), jitter=0.2)
 GAP = timedelta(milliseconds=20)
 """Between two keys of one namespace that are tried again: at most fifty a second."""
 _PACED = 100  # namespaces, before those that are due again are looked for
@@ -31,11 +32,8 @@ class WorkQueue(Generic[K]):
     def __init__(
         self,
         seed: int | None = None,
-        first: timedelta = FIRST,
-        longest: timedelta = LONGEST,
         turn_of: Callable[[K], str] = lambda _: "",
     ) -> None:
-        self._first, self._longest = first, longest
         self._random = random.Random(seed)  # noqa: S311  (jitter, not secrets)
         self._turn_of = turn_of
         self._ready: Turns[K] = Turns()
@@ -82,10 +80,9 @@ class WorkQueue(Generic[K]):
         self.done(key)
 
     def backoff(self, key: K) -> timedelta:
-        """Count a failure; returns how long to wait: 0.5 s, 1 s, 2 s ... 5 min, less up to a fifth."""
+        """Count a failure. Returns: how long to wait: 0.5 s, 1 s, 2 s ... 5 min, less up to a fifth."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        wait = min(self._first * (1 << min(failures - 1, 20)), self._longest)
-        return wait * (1 - 0.2 * self._random.random())
+        return RETRY.wait(failures, self._random.random())
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)

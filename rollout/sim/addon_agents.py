@@ -8,7 +8,7 @@ agents. It acts at once and remembers nothing, so there is nothing to keep. Sour
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 
 from rollout.api.addon import decode_addon, decode_cluster_addon
@@ -16,6 +16,7 @@ from rollout.api.fields import listed, mapping, text
 from rollout.clock import Clock
 from rollout.errors import Conflict, Gone, HubError
 from rollout.hub.base import Hub
+from rollout.hub.watching import Watch
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, Config
 from rollout.model.addon_template import TEMPLATES
@@ -48,7 +49,7 @@ class AddOnManager:
         self.notes: list[str] = []
         self._hub, self._clock = hub, clock
         self._inbox: deque[Event] = deque()
-        self._watches: dict[Kind, Callable[[], None]] = {}
+        self._watches: dict[Kind, Watch] = {}
         self._addons: dict[str, AddOn] = {}
         self._clusters: dict[str, ClusterAddOn] = {}
         self._works: dict[str, Obj] = {}  # of add-ons, by key
@@ -57,17 +58,15 @@ class AddOnManager:
     def start(self) -> None:
         """Look at everything there is, then watch."""
         for kind in _KINDS:
-            self._look(kind)
+            self._list(kind)
 
-    def _look(self, kind: Kind) -> None:
-        listing = self._hub.list(kind)
-        for obj in listing.items:
-            self._inbox.append(_seen(kind, obj))
-        if kind in self._watches:
-            self._watches.pop(kind)()
-        self._watches[kind] = self._hub.watch(
-            kind, listing.version, self._inbox.append, lambda: self._broken.add(kind)
-        )
+    def _list(self, kind: Kind) -> None:
+        """List and watch; also after a watch broke."""
+        if kind not in self._watches:
+            self._watches[kind] = Watch(
+                self._hub, kind, self._inbox.append, lambda: self._broken.add(kind)
+            )
+        self._inbox.extend(self._watches[kind].again())
 
     def next_at(self) -> datetime | None:
         """Now, where something is to be done; it never waits for a time."""
@@ -76,12 +75,12 @@ class AddOnManager:
     def run_due(self) -> int:
         """Act on all that was seen. Returns: on how many add-ons of clusters."""
         while self._broken:
-            self._look(self._broken.pop())
+            self._list(self._broken.pop())
         concerned: dict[str, None] = {}
         while self._inbox:
             concerned.update(dict.fromkeys(self._take(self._inbox.popleft())))
         if self._clusters and MANIFEST_WORK not in self._watches:
-            self._look(MANIFEST_WORK)
+            self._list(MANIFEST_WORK)
         for key in concerned:
             try:
                 self._act(key)
@@ -93,8 +92,8 @@ class AddOnManager:
 
     def close(self) -> None:
         """Stop watching."""
-        for end in self._watches.values():
-            end()
+        for watch in self._watches.values():
+            watch.end()
         self._watches.clear()
 
     # Seeing
@@ -284,12 +283,6 @@ def _conditions(work: Obj | None) -> list[Condition]:
         is_well = there.is_true and not (degraded is not None and degraded.is_true)
         found.append(_WELL if is_well else _UNWELL)
     return found
-
-
-def _seen(kind: Kind, obj: Obj) -> Event:
-    meta = obj["metadata"]
-    key = f"{meta.get('namespace', '')}/{meta['name']}".removeprefix("/")
-    return Event(Ref(kind, key), Change.ADDED, obj, int(meta["resourceVersion"]))
 
 
 def _json(value: object) -> str:

@@ -7,16 +7,16 @@ again (`dump`, `restore`), and goes on the same.
 """
 
 from collections import deque
-from collections.abc import Callable
 from datetime import datetime
 
 from rollout.api.fields import listed, mapping, text, version_of
 from rollout.clock import Clock
 from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
-from rollout.hub.base import Hub, Listing
+from rollout.hub.base import Hub
+from rollout.hub.watching import Watch
 from rollout.model.events import Change, Event
 from rollout.model.instants import rfc3339
-from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Kind, Obj, Ref, ref_of
+from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Obj, Ref
 from rollout.model.names import REVISION
 from rollout.sim.agenda import Agenda
 from rollout.sim.chance import draws
@@ -53,7 +53,9 @@ class Agents:
         self._templates = Templates()
         self._statuses = Statuses(with_manifests=scenario.spec.resource_status)
         self._inbox: deque[tuple[datetime, Event]] = deque()
-        self._watches: list[Callable[[], None]] = []
+        self._watches = [
+            Watch(hub, kind, self._heard, self._broke) for kind in (MANAGED_CLUSTER, MANIFEST_WORK)
+        ]
         self._expired = False
         self._dumped: bytes | None = None  # as long as nothing has changed
         self._set_up(clock.now())
@@ -67,7 +69,8 @@ class Agents:
             self._roster.of(name).gone = True
         for entry in saved.works:
             self._recall(entry)
-        self._look(now)
+        self._list(now)
+        self._drain()
 
     def _set_up(self, started_at: datetime) -> None:
         self._started_at = started_at
@@ -109,9 +112,8 @@ class Agents:
 
     def close(self) -> None:
         """Stop watching. What is pending can still be dumped."""
-        for end in self._watches:
-            end()
-        self._watches.clear()
+        for watch in self._watches:
+            watch.end()
 
     def dump(self) -> bytes:
         """All that is pending, for `restore` on the same hub and scenario.
@@ -141,27 +143,14 @@ class Agents:
 
     # Seeing
 
-    def _look(self, now: datetime) -> None:
+    def _list(self, now: datetime) -> None:
         """List everything and watch from there; also after a watch broke."""
-        self.close()
         self._inbox.clear()
         self._expired, self._dumped = False, None
-        clusters, works = self._hub.list(MANAGED_CLUSTER), self._hub.list(MANIFEST_WORK)
-        found = {obj["metadata"]["name"] for obj in clusters.items}
-        for member in self._roster:
-            if member.joined and member.name not in found:
-                member.gone = True
-        for obj in clusters.items:
-            self._saw_cluster(obj["metadata"]["name"], obj, now)
-        there = {ref_of(MANIFEST_WORK, obj).key: obj for obj in works.items}
-        for key in [key for key in self._works if key not in there]:
-            self._forget(key)
-        for obj in there.values():
-            self._saw_work(ref_of(MANIFEST_WORK, obj), obj, version_of(obj["metadata"]), now)
-        self._watches = [self._watch(MANAGED_CLUSTER, clusters), self._watch(MANIFEST_WORK, works)]
-
-    def _watch(self, kind: Kind, listing: Listing) -> Callable[[], None]:
-        return self._hub.watch(kind, listing.version, self._heard, self._broke)
+        clusters = [Ref(MANAGED_CLUSTER, m.name) for m in self._roster if m.joined]
+        works = [work.ref for work in self._works.values()]
+        for watch, known in zip(self._watches, (clusters, works), strict=True):
+            self._inbox.extend((now, event) for event in watch.again(known))
 
     def _heard(self, event: Event) -> None:
         """May be called from another thread, and in the midst of our own writes: only noted."""
@@ -172,7 +161,7 @@ class Agents:
 
     def _drain(self) -> None:
         if self._expired:
-            self._look(self._clock.now())
+            self._list(self._clock.now())
         inbox, works = self._inbox, self._works
         if inbox:
             self._dumped = None
@@ -218,7 +207,7 @@ class Agents:
 
     def _gone(self, event: Event) -> None:
         work = self._works.get(event.ref.key)
-        if work is not None and work.uid == event.obj["metadata"]["uid"]:
+        if work is not None and event.obj["metadata"].get("uid") in (work.uid, None):
             self._forget(event.ref.key)
 
     def _forget(self, key: str) -> None:
