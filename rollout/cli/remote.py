@@ -4,11 +4,11 @@ What a runner keeps for itself there is none of, but whose rules the controller 
 simulates on an API server.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from rollout.errors import ConfigError, Denied, Invalid
-from rollout.hub.base import Changes, Expire, Listing, Sink
+from rollout.hub.base import Changes, Listing
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_objects import object_path, precondition
@@ -23,15 +23,12 @@ PATIENCE_SECONDS = 1.0
 """A person waits: reads are not repeated for longer."""
 
 
-class RemoteHub:
+class RemoteHub(KubeHub):
     """Implements `rollout.hub.base.EmbeddedHub` for commands. Each write is a transaction of its own."""
 
     def __init__(self, access: Access) -> None:
         """Raises: ConfigError where the kubeconfig cannot be used."""
-        self.kube = KubeHub(access, patience=PATIENCE_SECONDS, only=OLD)
-
-    def get(self, ref: Ref) -> Obj:
-        return self.kube.get(ref)
+        super().__init__(access, patience=PATIENCE_SECONDS, only=OLD)
 
     def list(
         self,
@@ -42,7 +39,7 @@ class RemoteHub:
         label_selector: str = "",
         field_selector: str = "",
     ) -> Listing:
-        found = self.kube.list(kind, namespace, labels)
+        found = super().list(kind, namespace, labels)
         selector, fields = parse_labels(label_selector), parse_fields(field_selector)
         items = tuple(
             obj
@@ -51,26 +48,15 @@ class RemoteHub:
         )
         return Listing(items, found.version)
 
-    def create(self, ref: Ref, obj: Obj) -> Obj:
-        return self.kube.create(ref, obj)
-
     def patch(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
-        return self.kube.patch(ref, _merge(changes), version)
+        return super().patch(ref, _merge(changes), version)
 
     def patch_status(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
-        return self.kube.patch_status(ref, _merge(changes), version)
+        return super().patch_status(ref, _merge(changes), version)
 
     def replace(self, ref: Ref, obj: Obj, version: int | None = None) -> Obj:
-        self.kube.send("PUT", object_path(ref), precondition(obj, version))
-        return self.kube.get(ref)
-
-    def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
-        self.kube.delete(ref, uid, version)
-
-    def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
-    ) -> Callable[[], None]:
-        return self.kube.watch(kind, since, sink, expired)
+        self.send("PUT", object_path(ref), precondition(obj, version))
+        return self.get(ref)
 
     def batch(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -93,14 +79,11 @@ class RemoteHub:
         found: list[tuple[str, str]] = []
         for profile in PROFILES:
             try:
-                leases = self.kube.list(LEASE, None, {PROFILE_LABEL: profile}).items
+                leases = self.list(LEASE, None, {PROFILE_LABEL: profile}).items
             except Denied:
                 return ""
             found += [(str((each.get("spec") or {}).get("renewTime")), profile) for each in leases]
         return max(found, default=("", ""))[1]
-
-    def close(self) -> None:
-        self.kube.close()
 
 
 def _merge(changes: Changes) -> Obj:

@@ -1,18 +1,18 @@
 """An API server in memory: everything controllers rely on, for tests, simulations and short runs."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
 from rollout.clock import Clock
-from rollout.errors import Expired
-from rollout.hub.base import Admit, Changes, Expire, Listing, Sink
-from rollout.hub.feed import Feed, Journal
+from rollout.hub.base import Admit
+from rollout.hub.embedded import EmbeddedVerbs
+from rollout.hub.feed import Journal
 from rollout.hub.objects import Objects
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, Kind, Obj, Ref, ref_of
 
 
-class MemoryHub:
+class MemoryHub(EmbeddedVerbs):
     """An `EmbeddedHub` that lives as long as the process. For one thread.
 
     Args:
@@ -32,56 +32,22 @@ class MemoryHub:
         admit: Admit | None = None,
         kinds: Mapping[str, Kind] = KINDS,
     ) -> None:
-        self._objects, self._kinds = Objects(clock, seed, admit, kinds), kinds
+        super().__init__(Objects(clock, seed, admit, kinds))
+        self._kinds = kinds
         self._journal = Journal(history)
-        self._feed = Feed()
         self._state: dict[str, bytes] = {}
         self._in_batch = False
 
-    def get(self, ref: Ref) -> Obj:
-        return self._objects.get(ref)
+    def _refresh(self) -> None:
+        """Nobody else writes here."""
 
-    def list(
-        self,
-        kind: Kind,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> Listing:
-        return self._objects.select(kind, namespace, labels, label_selector, field_selector)
-
-    def create(self, ref: Ref, obj: Obj) -> Obj:
-        stored = self._objects.create(ref, obj)
-        self._publish()
-        return stored
-
-    def patch(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
-        stored = self._objects.patch(ref, changes, version)
-        self._publish()
-        return stored
-
-    def patch_status(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
-        stored = self._objects.patch_status(ref, changes, version)
-        self._publish()
-        return stored
-
-    def replace(self, ref: Ref, obj: Obj, version: int | None = None) -> Obj:
-        stored = self._objects.replace(ref, obj, version)
-        self._publish()
-        return stored
-
-    def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
-        self._objects.delete(ref, uid, version)
+    @contextmanager
+    def _write(self) -> Iterator[None]:
+        yield
         self._publish()
 
-    def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
-    ) -> Callable[[], None]:
-        if since > self._objects.version:
-            raise Expired(f"cannot watch from version {since}: it is not there yet; list again")
-        return self._feed.watch(kind, since, sink, expired, self._journal.after)
+    def _past(self, kind: Kind, version: int) -> Sequence[Event]:
+        return self._journal.after(kind, version)
 
     def batch(self) -> AbstractContextManager[None]:
         return self._batch()

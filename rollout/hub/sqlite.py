@@ -5,7 +5,7 @@ of the file, first takes over what other processes wrote, then checks and writes
 are checked against the file, and no two processes can both believe that they were first.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -13,9 +13,9 @@ import msgspec
 
 from rollout.clock import Clock
 from rollout.errors import ConfigError, Expired, Invalid
-from rollout.hub.base import Admit, Changes, Expire, Listing, Sink
+from rollout.hub.base import Admit
 from rollout.hub.database import MIGRATIONS, Database, Row
-from rollout.hub.feed import Feed
+from rollout.hub.embedded import EmbeddedVerbs
 from rollout.hub.locks import RunnerLock
 from rollout.hub.objects import Objects, Record
 from rollout.model.events import Change, Event
@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(Obj).decode
 
 
-class SqliteHub:
+class SqliteHub(EmbeddedVerbs):
     """An `EmbeddedHub` on a SQLite file. For one thread of each process that opens it.
 
     Reads see what other processes wrote; watchers hear of it at the next `poll` or write.
@@ -61,7 +61,6 @@ class SqliteHub:
         migrations: Sequence[str] = MIGRATIONS,
     ) -> None:
         self._kinds, self._history = kinds, history
-        self._feed = Feed()
         self._rows: list[Row] = []
         self._superseded: list[int] = []
         self._brought_in = 0
@@ -72,56 +71,12 @@ class SqliteHub:
         self._lock: RunnerLock | None = None
         try:
             self._lock = RunnerLock(Path(path)) if runner else None
-            self._objects = Objects(clock, self._database.seed(), admit, kinds)
+            super().__init__(Objects(clock, self._database.seed(), admit, kinds))
             self._seen = self._database.data_version()
             self._load()
         except BaseException:
             self.close()
             raise
-
-    def get(self, ref: Ref) -> Obj:
-        self._refresh()
-        return self._objects.get(ref)
-
-    def list(
-        self,
-        kind: Kind,
-        namespace: str | None = None,
-        labels: Mapping[str, str] | None = None,
-        *,
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> Listing:
-        self._refresh()
-        return self._objects.select(kind, namespace, labels, label_selector, field_selector)
-
-    def create(self, ref: Ref, obj: Obj) -> Obj:
-        with self._write():
-            return self._objects.create(ref, obj)
-
-    def patch(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
-        with self._write():
-            return self._objects.patch(ref, changes, version)
-
-    def patch_status(self, ref: Ref, changes: Changes, version: int | None = None) -> Obj:
-        with self._write():
-            return self._objects.patch_status(ref, changes, version)
-
-    def replace(self, ref: Ref, obj: Obj, version: int | None = None) -> Obj:
-        with self._write():
-            return self._objects.replace(ref, obj, version)
-
-    def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
-        with self._write():
-            self._objects.delete(ref, uid, version)
-
-    def watch(
-        self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
-    ) -> Callable[[], None]:
-        self._refresh()
-        if since > self._objects.version:
-            raise Expired(f"cannot watch from version {since}: it is not there yet; list again")
-        return self._feed.watch(kind, since, sink, expired, self._past)
 
     def batch(self) -> AbstractContextManager[None]:
         return self._batch()

@@ -11,7 +11,6 @@ import pytest
 from rollout.clock import VirtualClock
 from rollout.errors import AlreadyExists, Invalid
 from rollout.hub.base import Admit, EmbeddedHub, Listing
-from rollout.hub.faults import FaultyHub, RandomFaults, Rates
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.kinds import (
@@ -22,6 +21,7 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
+from tests.support.faults import FaultyHub, RandomFaults, Rates
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 WORK = Ref(MANIFEST_WORK, "c1/web")

@@ -12,7 +12,6 @@ from typing import Any
 
 from rollout.errors import Denied, Invalid
 from rollout.hub.base import Expire, Listing, Sink
-from rollout.hub.faults import Fault, Faults, FaultyHub
 from rollout.hub.kube import KubeHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
@@ -22,6 +21,7 @@ from rollout.runtime.kube_io import KubeIo
 from tests.safety.door import Door, Ear
 from tests.safety.setting import Setting
 from tests.safety.world import History
+from tests.support.faults import Fault, Faults, FaultyHub
 
 PATIENCE = 20.0
 """Seconds until the server must have told of a write."""

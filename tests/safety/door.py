@@ -12,11 +12,11 @@ from typing import Protocol, TypeVar
 from rollout.clock import Clock
 from rollout.errors import Denied, Gone, Invalid
 from rollout.hub.base import Expire, Listing, Sink
-from rollout.hub.faults import FaultyHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
 from rollout.planning.plan import Create, Patch, PatchStatus, Write
 from rollout.runtime.io import Done, InlineIo, Io, Outcome, perform
+from tests.support.faults import FaultyHub
 
 T = TypeVar("T")
 

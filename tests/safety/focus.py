@@ -9,10 +9,10 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from rollout.hub.faults import Rates
 from rollout.model.kinds import Obj
 from rollout.model.names import GATES, ROLLBACK, ROLLBACK_CONCURRENCY, ROLLBACK_FAILURES
 from tests.safety.setting import Act, Setting, draw_any, failing
+from tests.support.faults import Rates
 
 SHARE = 0.6
 """Of all histories so many have a focus."""

@@ -10,11 +10,11 @@ from typing import cast
 from rollout.analysis.forecast import Forecast, forecast
 from rollout.errors import Invalid
 from rollout.hub.base import EmbeddedHub, Hub
-from rollout.hub.faults import Rates
 from tests.safety.focus import draw
 from tests.safety.kinds import EDITORS
 from tests.safety.setting import Setting
 from tests.safety.world import T0, History
+from tests.support.faults import Rates
 
 Blame = Callable[[str, str], None]
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from rollout.hub.faults import Rates
 from tests.safety.setting import Act, Setting, draw_any
 from tests.safety.world import History
+from tests.support.faults import Rates
 
 Blame = Callable[[str, str], None]
 Make = Callable[..., History]

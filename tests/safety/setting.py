@@ -6,10 +6,10 @@ from datetime import timedelta
 from random import Random
 from typing import Any
 
-from rollout.hub.faults import Rates
 from rollout.model.kinds import Obj
 from rollout.model.names import GATES, ROLLBACK, ROLLBACK_CONCURRENCY, ROLLBACK_FAILURES
 from rollout.sim.scenario import Scenario
+from tests.support.faults import Rates
 
 REVISIONS = ("r1", "r2", "r3", "r4")
 FIX = "fix"

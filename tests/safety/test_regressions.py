@@ -6,7 +6,6 @@ from datetime import timedelta
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.observations import Observation
 from rollout.fleet.terms import Terms
-from rollout.hub.faults import Rates
 from rollout.model.amounts import Amount
 from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
 from rollout.model.names import HOLD
@@ -18,6 +17,7 @@ from rollout.strategies.stages import Progressive
 from tests.safety.setting import Setting
 from tests.safety.suite import run
 from tests.safety.world import T0, History
+from tests.support.faults import Rates
 
 SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 SLOW_SOAK: Obj = {

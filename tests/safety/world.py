@@ -11,7 +11,6 @@ from typing import Any, cast
 from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub, Hub
-from rollout.hub.faults import Fault, FaultyHub, RandomFaults
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import PLACEMENT, Kind, Ref
 from rollout.planning.placements import PlacementPlanner
@@ -26,6 +25,7 @@ from tests.safety.observer import Judge, Violation
 from tests.safety.setting import Setting
 from tests.safety.terms import LEASE, QUIET
 from tests.safety.told import Told
+from tests.support.faults import Fault, FaultyHub, RandomFaults
 
 T0 = datetime(2030, 1, 1, tzinfo=UTC)
 TURNS = 200  # more at one instant is a loop

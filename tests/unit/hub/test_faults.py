@@ -7,10 +7,10 @@ import pytest
 from rollout.clock import VirtualClock
 from rollout.errors import Conflict, Gone, HubError, Throttled, Unavailable
 from rollout.hub.base import EmbeddedHub
-from rollout.hub.faults import Delivery, Fault, FaultyHub, RandomFaults, Rates
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Event
 from rollout.model.kinds import CONFIG_MAP, Kind, Obj, Ref
+from tests.support.faults import Delivery, Fault, FaultyHub, RandomFaults, Rates
 
 A = Ref(CONFIG_MAP, "ns/a")
 

@@ -11,7 +11,6 @@ import pytest
 
 from rollout.clock import SystemClock
 from rollout.fleet.fleet import Fleet
-from rollout.hub.faults import FaultyHub
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Event
 from rollout.model.kinds import (
@@ -32,6 +31,7 @@ from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 from tests.support import make
 from tests.support.engines import MIN, MS, SEC, T0, A, B, Rig, Script, note
+from tests.support.faults import FaultyHub
 
 # -- whom and when -----------------------------------------------------------------------------
 

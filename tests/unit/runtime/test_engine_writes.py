@@ -8,7 +8,6 @@ from itertools import pairwise
 import pytest
 
 from rollout.errors import Conflict, Denied, HubError, Throttled, Unavailable
-from rollout.hub.faults import Delivery, Fault, FaultyHub
 from rollout.model.events import Event
 from rollout.model.kinds import (
     MANIFEST_WORK,
@@ -24,6 +23,7 @@ from rollout.runtime.io import Outcome, Result, perform
 from rollout.runtime.messages import Woken
 from tests.support import make
 from tests.support.engines import MIN, MS, SEC, T0, A, B, Rig, note
+from tests.support.faults import Delivery, Fault, FaultyHub
 from tests.support.story import Story
 
 

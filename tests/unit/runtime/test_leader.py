@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from rollout.clock import Clock, VirtualClock
 from rollout.errors import Fenced
-from rollout.hub.faults import Fault, FaultyHub
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Event
 from rollout.model.kinds import LEASE, Kind, Ref
@@ -26,6 +25,7 @@ from rollout.runtime.leader import (
     sighted,
 )
 from rollout.runtime.timers import VirtualTimers
+from tests.support.faults import Fault, FaultyHub
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 SEC = timedelta(seconds=1)
