@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
 from rollout.hub.base import EmbeddedHub, Listing
-from rollout.hub.watching import Watch, version_of
+from rollout.hub.watching import ListWatch, version_of
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref
 
@@ -21,7 +21,7 @@ LOOK_SECONDS = 0.25
 class _Kept:
     """The objects of one kind, and the watch that keeps them."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: ListWatch) -> None:
         self.watch = watch
         self.objects: dict[Ref, Obj] = {}
         self.expired = False
@@ -98,7 +98,7 @@ class Lookout:
             kept.expired = True
             self._news.set()
 
-        kept = _Kept(Watch(self._hub, kind, heard, expired))
+        kept = _Kept(ListWatch(self._hub, kind, heard, expired))
         self._list(kept)
         return kept
 

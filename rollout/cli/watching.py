@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable
 
 from rollout.hub.base import EmbeddedHub
-from rollout.hub.watching import Watch
+from rollout.hub.watching import ListWatch
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Obj
 
@@ -24,7 +24,7 @@ class Follow:
         self._hub = hub
         self._events: list[Event] = []
         self._expired = False
-        self._watch = Watch(hub, kind, self._events.append, self._expire)
+        self._watch = ListWatch(hub, kind, self._events.append, self._expire)
         self._known = {event.ref: event.version for event in self._watch.again()}
 
     def _expire(self) -> None:

@@ -8,7 +8,7 @@ from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
 
 
-class Watch:
+class ListWatch:
     """The watch of one kind. It begins with the first call of `again`.
 
     Args:

@@ -56,9 +56,8 @@ class Pace:
     )
     """News of an object is planned at once; then news and due timers are gathered for this long."""
     from_landing: Container[Kind] = ()
-    """Of these kinds that span begins when the plan's last write has landed: a plan writes an
-    object once, hardly ever twice, and two plans write it no sooner than this after one another. The
-    planners of the others bound their writes themselves."""
+    """Kinds whose ``least_interval`` is measured from the last write of a plan, not from the plan, so
+    that one object is written at most once in each interval. Other planners bound their own writes."""
     quiet: Mapping[Kind, timedelta] = field(default_factory=dict)
     """Of these kinds not even the first news is planned at once, but when none has come for this
     long, or after the least interval: what happens to many objects together is planned once."""

@@ -65,7 +65,7 @@ class Io(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ReadSelected:
     """Asks which clusters the decisions of a Placement name at this moment: a ``frozenset[str]``."""
 
     placement: str
@@ -86,14 +86,14 @@ class Selection:
 
 
 @dataclass(frozen=True, slots=True)
-class Labelled:
+class ReadLabelled:
     """Asks for the objects of a kind, in any namespace, that have this label: ``Iterable[Obj]``."""
 
     kind: Kind
     label: tuple[str, str]
 
 
-Request = Selection | Labelled | Write
+Request = ReadSelected | ReadLabelled | Write
 """A write asks to be done; it is answered by the object as stored, or by None."""
 
 
@@ -127,10 +127,10 @@ def _steps(write: Write) -> Generator[Request, Any, Outcome]:
         match write:
             case Delete(unless_selected_by=placements, cluster=cluster):
                 for placement in placements:
-                    if cluster in (yield Selection(placement)):
+                    if cluster in (yield ReadSelected(placement)):
                         return Outcome(Result.STALE, message=f"{cluster} is selected after all")
             case RemoveFinalizer(kind=kind, label=label):
-                left = write.left_of((yield Labelled(kind, label)))
+                left = write.left_of((yield ReadLabelled(kind, label)))
                 if left:
                     return Outcome(Result.STALE, message=f"{left} {kind.plural} are left")
         stored = yield write
@@ -191,7 +191,7 @@ class InlineIo:
         self._batch: Callable[[], AbstractContextManager[None]] = getattr(hub, "batch", nullcontext)
 
     def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
-        selected: dict[Selection, frozenset[str]] = {}
+        selected: dict[ReadSelected, frozenset[str]] = {}
         with self._batch():
             outcomes = [perform(self._hub, write, selected) for write in writes]
         for write, outcome in zip(writes, outcomes, strict=True):
@@ -199,7 +199,7 @@ class InlineIo:
 
 
 def perform(
-    hub: Hub, write: Write, selected: dict[Selection, frozenset[str]] | None = None
+    hub: Hub, write: Write, selected: dict[ReadSelected, frozenset[str]] | None = None
 ) -> Outcome:
     """Do one write. ``selected`` keeps what was read live for the other writes of a wave."""
     attempt, known = Attempt(write), {} if selected is None else selected
@@ -214,13 +214,13 @@ def perform(
 
 
 def _answer(
-    hub: Hub, request: Request, selected: dict[Selection, frozenset[str]]
+    hub: Hub, request: Request, selected: dict[ReadSelected, frozenset[str]]
 ) -> frozenset[str] | Iterable[Obj] | Obj | None:
     match request:
-        case Selection():
+        case ReadSelected():
             if request not in selected:
                 selected[request] = request.answer(hub.list(*request.where))
             return selected[request]
-        case Labelled(kind, label):
+        case ReadLabelled(kind, label):
             return hub.list(kind, None, dict([label])).items
     return call(hub, request)

@@ -18,7 +18,16 @@ from rollout.hub.kube import KubeHub
 from rollout.hub.kube_crew import Job
 from rollout.model.kinds import Kind, Obj
 from rollout.planning.plan import Write
-from rollout.runtime.io import Attempt, Done, Labelled, Outcome, ReadBack, Result, Selection, call
+from rollout.runtime.io import (
+    Attempt,
+    Done,
+    Outcome,
+    ReadBack,
+    ReadLabelled,
+    ReadSelected,
+    Result,
+    call,
+)
 
 READ_BACK_SECONDS = 3.0
 """For so long reading back is repeated while the server cannot answer."""
@@ -66,9 +75,9 @@ class KubeIo:
         guarded: list[Attempt] = []
         for attempt in map(Attempt, writes):
             match attempt.request:
-                case Selection():
+                case ReadSelected():
                     guarded.append(attempt)
-                case Labelled() as request:
+                case ReadLabelled() as request:
                     self._calls.session.post(partial(self._leave, attempt, request, errand))
                 case _:
                     single.append(attempt)
@@ -118,10 +127,10 @@ class KubeIo:
     async def _look_for_decisions(self, attempts: Sequence[Attempt], errand: _Errand) -> None:
         """Decisions are read once for all deletes of a wave, which rest on what was read then."""
         fresh = self._freshly(errand)
-        selected: dict[Selection, frozenset[str]] = {}
+        selected: dict[ReadSelected, frozenset[str]] = {}
         fault: HubError | None = None
         for attempt in attempts:
-            while isinstance(request := attempt.request, Selection):
+            while isinstance(request := attempt.request, ReadSelected):
                 try:
                     if fault is None and request not in selected:
                         selected[request] = request.answer(await self._calls.list(*request.where))
@@ -135,7 +144,7 @@ class KubeIo:
         if fault is not None:
             _tell_the_window(fault)
 
-    def _leave(self, attempt: Attempt, request: Labelled, errand: _Errand) -> None:
+    def _leave(self, attempt: Attempt, request: ReadLabelled, errand: _Errand) -> None:
         """It waits for a read that shows nothing left; whoever waits for the same kind shares it."""
         place = request.kind, request.label[0]
         self._leaving.setdefault(place, deque()).append((attempt, request.label[1], errand))

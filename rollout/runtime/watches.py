@@ -12,7 +12,7 @@ from datetime import datetime
 from rollout.errors import Denied, HubError, NotServed
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
-from rollout.hub.watching import Watch, last_seen
+from rollout.hub.watching import ListWatch, last_seen
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Ref
 from rollout.runtime.messages import Broken, Message
@@ -43,7 +43,7 @@ class Watches:
     ) -> None:
         self._hub, self._fleet, self._timers = hub, fleet, timers
         self._post, self._see, self._want = post, see, want
-        self._watched: dict[Kind, Watch] = {}
+        self._watched: dict[Kind, ListWatch] = {}
         self._broken: dict[Kind, datetime] = {}  # out of sync after they were read -> since when
         self._missing: dict[Kind, str] = {}  # referred to, and cannot be had -> why
         self._followed: frozenset[Kind] = frozenset()  # kinds that workloads refer to
@@ -70,7 +70,7 @@ class Watches:
         self._watched.clear()
 
     def follow(self, now: datetime) -> bool:
-        """Watch the kinds that workloads refer to by now. Returns whether these are others.
+        """ListWatch the kinds that workloads refer to by now. Returns whether these are others.
 
         Whoever stands by reads nothing, neither before `start` nor after `stop`.
         """
@@ -125,7 +125,7 @@ class Watches:
             self._tell(kind, "", now)
 
     def _list(self, kind: Kind, now: datetime) -> None:
-        watch = self._watched.get(kind) or Watch(
+        watch = self._watched.get(kind) or ListWatch(
             self._hub, kind, self._post, lambda: self._post(Broken(kind))
         )
         seen = watch.again(self._fleet.known(kind))

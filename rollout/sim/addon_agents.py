@@ -16,7 +16,7 @@ from rollout.api.fields import listed, mapping, text
 from rollout.clock import Clock
 from rollout.errors import Conflict, Gone, HubError
 from rollout.hub.base import Hub
-from rollout.hub.watching import Watch
+from rollout.hub.watching import ListWatch
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, Config
 from rollout.model.addon_template import TEMPLATES
@@ -49,7 +49,7 @@ class AddOnManager:
         self.notes: list[str] = []
         self._hub, self._clock = hub, clock
         self._inbox: deque[Event] = deque()
-        self._watches: dict[Kind, Watch] = {}
+        self._watches: dict[Kind, ListWatch] = {}
         self._addons: dict[str, AddOn] = {}
         self._clusters: dict[str, ClusterAddOn] = {}
         self._works: dict[str, Obj] = {}  # of add-ons, by key
@@ -63,7 +63,7 @@ class AddOnManager:
     def _list(self, kind: Kind) -> None:
         """List and watch; also after a watch broke."""
         if kind not in self._watches:
-            self._watches[kind] = Watch(
+            self._watches[kind] = ListWatch(
                 self._hub, kind, self._inbox.append, lambda: self._broken.add(kind)
             )
         self._inbox.extend(self._watches[kind].again())

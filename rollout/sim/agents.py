@@ -13,7 +13,7 @@ from rollout.api.fields import listed, mapping, text, version_of
 from rollout.clock import Clock
 from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
 from rollout.hub.base import Hub
-from rollout.hub.watching import Watch
+from rollout.hub.watching import ListWatch
 from rollout.model.events import Change, Event
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Obj, Ref
@@ -54,7 +54,8 @@ class Agents:
         self._statuses = Statuses(with_manifests=scenario.spec.resource_status)
         self._inbox: deque[tuple[datetime, Event]] = deque()
         self._watches = [
-            Watch(hub, kind, self._heard, self._broke) for kind in (MANAGED_CLUSTER, MANIFEST_WORK)
+            ListWatch(hub, kind, self._heard, self._broke)
+            for kind in (MANAGED_CLUSTER, MANIFEST_WORK)
         ]
         self._expired = False
         self._dumped: bytes | None = None  # as long as nothing has changed

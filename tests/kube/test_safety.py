@@ -16,7 +16,7 @@ import pytest
 from rollout.hub.kube import KubeHub
 from rollout.model.kinds import MANIFEST_WORK, Ref, ref_of
 from rollout.planning.plan import Delete, Write
-from rollout.runtime.io import Outcome, Result, Selection
+from rollout.runtime.io import Outcome, ReadSelected, Result
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.guards import check
 from tests.kube.setting import eventually, namespace, put, wipe
@@ -99,7 +99,7 @@ def test_S11_nothing_is_removed_on_a_torn_read_or_beyond_the_brake_or_against_a_
 def test_S11_whoever_does_not_read_live_is_caught(
     admin: KubeHub, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Selection, "answer", staticmethod(lambda _: frozenset()))
+    monkeypatch.setattr(ReadSelected, "answer", staticmethod(lambda _: frozenset()))
     assert removed_against_decisions(admin)[1] > 0
 
 

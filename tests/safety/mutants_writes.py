@@ -13,7 +13,7 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
     fault(
         "S11",
         "no live read",
-        (IO, "if cluster in (yield Selection(placement)):", "if False:"),
+        (IO, "if cluster in (yield ReadSelected(placement)):", "if False:"),
     ),
     fault(
         "S11",

@@ -9,7 +9,7 @@ from rollout.clock import VirtualClock
 from rollout.errors import Expired, Unavailable
 from rollout.hub.base import Expire, Listing, Sink
 from rollout.hub.memory import MemoryHub
-from rollout.hub.watching import Watch
+from rollout.hub.watching import ListWatch
 from rollout.model.events import Change, Event
 from rollout.model.kinds import CONFIG_MAP, Kind, Obj, Ref
 
@@ -48,9 +48,9 @@ def document() -> Obj:
     return {"metadata": {}}
 
 
-def watch_of(hub: Hub) -> tuple[Watch, list[Ref]]:
+def watch_of(hub: Hub) -> tuple[ListWatch, list[Ref]]:
     heard: list[Ref] = []
-    return Watch(hub, CONFIG_MAP, lambda event: heard.append(event.ref), lambda: None), heard
+    return ListWatch(hub, CONFIG_MAP, lambda event: heard.append(event.ref), lambda: None), heard
 
 
 def said(events: list[Event]) -> list[tuple[Ref, Change]]:
