@@ -16,7 +16,7 @@ from rollout.model.instants import parse_instant
 from rollout.model.kinds import PLACEMENT, Kind, Obj, Ref
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import PatchStatus, Plan, Planner
-from rollout.runtime.planners import planners
+from rollout.runtime.planners import plan_now, planners
 
 """Under these keys of `rollout.sim.local` a state file says when its engine was there last."""
 PATIENCE = timedelta(seconds=15)
@@ -44,8 +44,8 @@ class Sight:
         """What the engine would write for a workload now."""
         known = self._plans.get(ref)
         if known is None:
-            view = self.fleet.view(ref.kind)
-            known = self._plans[ref] = self._planners[ref.kind].plan(ref.key, view, self.now)
+            known = plan_now(self._planners[ref.kind], self.fleet, ref, self.now)
+            self._plans[ref] = known
         return known
 
     @property

@@ -41,6 +41,7 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
+from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
 from rollout.planning.templates.deploy import DeployInput
 
@@ -277,6 +278,12 @@ class AddOnTemplates:
         self._refused[owner.key] = write.ref.key, refusal(known[1] if known else None, text, now)
         return now
 
+    def refresh(self, key: str, now: datetime) -> None:
+        return None
+
+    def checked(self, fact: Checked) -> None:
+        return None
+
     def restate(self) -> None:
         return None
 
@@ -284,7 +291,7 @@ class AddOnTemplates:
         """None: what is rolled out is the add-on as a whole."""
         return []
 
-    def peek(self, key: str) -> None:
+    def workload(self, key: str) -> None:
         return None
 
     def is_done(self, workload: Ref) -> bool:

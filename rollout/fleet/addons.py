@@ -33,6 +33,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.spec_hash import spec_hash
 from rollout.planning.addons_configs import Known, read_addon_work
+from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
 from rollout.planning.policy import Policy
 
@@ -244,6 +245,18 @@ class AddOns:
     def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> None:
         return None
 
+    def refresh(self, key: str, now: datetime) -> None:
+        workload = self._addons.get(key)
+        if workload is not None:
+            workload.sync(self._fleet, now)
+            workload.advance(now)
+
+    def checked(self, fact: Checked) -> None:
+        workload = self._addons.get(fact.workload.key)
+        if workload is not None and fact.workload == workload.ref:
+            workload.untold -= fact.says
+            workload.unowned -= fact.owned
+
     def restate(self) -> None:
         for workload in self._addons.values():
             workload.stale = True
@@ -274,13 +287,6 @@ class AddOns:
 
     # -- what planners and displays read -------------------------------------------------------
 
-    def addon(self, key: str, now: datetime) -> AddOnWorkload | None:
-        """One add-on, up to date with what it refers to; None where it is not known."""
-        workload = self._addons.get(key)
-        if workload is not None:
-            workload.sync(self._fleet, now)
-        return workload
-
     def abandoned(self, key: str) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placements that an add-on no longer has."""
         workload = self._addons.get(key)
@@ -292,8 +298,7 @@ class AddOns:
     def is_detached(self, cluster: str) -> bool:
         return self._fleet.is_detached(cluster)
 
-    def peek(self, key: str) -> AddOnWorkload | None:
-        """One add-on as it was last planned."""
+    def workload(self, key: str) -> AddOnWorkload | None:
         return self._addons.get(key)
 
 

@@ -24,6 +24,8 @@ from rollout.planning.record import (
     record_id,
 )
 
+NO_LINES: Mapping[str, Line] = {}
+
 
 @dataclass(frozen=True, slots=True)
 class Shelf:
@@ -149,36 +151,58 @@ class RecordBook:
             if number in self._pages
         ]
 
-    def writes(self) -> list[Write]:
-        """What brings the hub's pages up to date, by page number."""
-        found: list[Write] = []
-        for number, page in sorted(self._pages.items()):
-            if page.changed or page.rendered is None:
-                page.rendered = self._render(number, page)
-                page.changed = False
-            if page.stored is not None and page.rendered.items() <= page.stored.items():
-                continue  # keys that others added are left alone
-            ref = page_ref(self.namespace, self.rid, number)
-            page.sent = page.rendered
-            if page.version is None:
-                obj = page_object(
-                    self.rid,
-                    self.workload,
-                    self.uid,
-                    self.placement,
-                    number,
-                    page.rendered,
-                    self.namespace,
-                )
-                found.append(Create(ref, obj))
-            else:
-                found.append(Patch(ref, {"data": page.rendered}, page.version))
-        return found
+    def writes(self, head: Head | None = None, lines: Mapping[str, Line] = NO_LINES) -> list[Write]:
+        """What brings the hub's pages up to date, by page number.
 
-    def _render(self, number: int, page: _Page) -> Obj:
-        if number == 0 and not page.lines:
-            return {HEAD: head_text(self._head)}
-        data = {CLUSTERS: page_text(page.lines.values())}
-        if number == 0:
-            data[HEAD] = head_text(self._head)
-        return data
+        Args:
+            head, lines: what is decided now and not yet taken: it is written before anything follows
+                from it. None: the head as it is.
+        """
+        others: dict[int, dict[str, str]] = {}
+        for cluster, line in lines.items():
+            place = self._places.get(cluster)
+            number = self._room() if place is None else place
+            others.setdefault(number, {})[cluster] = line_text(cluster, line)
+        if head is not None and head != self._head:
+            others.setdefault(0, {})
+        found = [
+            self._write(number, page, self._data(number, page, head, others.get(number)))
+            for number, page in sorted(self._pages.items())
+        ]
+        return [write for write in found if write is not None]
+
+    def _data(
+        self, number: int, page: _Page, head: Head | None, others: Mapping[str, str] | None
+    ) -> Obj:
+        """The page as it is to be. Rendered once for as long as nothing on it changes."""
+        if others is not None:
+            return _rendered({**page.lines, **others}, (head or self._head) if not number else None)
+        if page.changed or page.rendered is None:
+            page.rendered = _rendered(page.lines, self._head if not number else None)
+            page.changed = False
+        return page.rendered
+
+    def _write(self, number: int, page: _Page, data: Obj) -> Write | None:
+        if page.stored is not None and data.items() <= page.stored.items():
+            return None  # keys that others added are left alone
+        ref = page_ref(self.namespace, self.rid, number)
+        if page.version is not None:
+            return Patch(ref, {"data": data}, page.version)
+        obj = page_object(
+            self.rid, self.workload, self.uid, self.placement, number, data, self.namespace
+        )
+        return Create(ref, obj)
+
+    def sends(self, number: int, data: Obj) -> None:
+        """A write of this page goes out."""
+        self._pages.setdefault(number, _Page()).sent = data
+
+
+def _rendered(lines: Mapping[str, str], head: Head | None) -> Obj:
+    """The data of one page; ``head`` where it is the first."""
+    if head is not None and not lines:
+        return {HEAD: head_text(head)}
+    data = {CLUSTERS: page_text(lines.values())}
+    if head is not None:
+        data[HEAD] = head_text(head)
+    return data

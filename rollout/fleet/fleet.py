@@ -45,9 +45,10 @@ from rollout.model.kinds import (
 )
 from rollout.model.placement import Decision, Placement
 from rollout.planning.clustersets import STANDARD
+from rollout.planning.facts import Decided, Fact
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch, Write
 from rollout.planning.policy import DEFAULT, Policy
-from rollout.planning.record import belongs_to
+from rollout.planning.record import belongs_to, page_of
 from rollout.planning.revisions import Revision
 from rollout.strategies.base import Strategy
 from rollout.strategies.gates import GATES, Gate
@@ -252,15 +253,8 @@ class Fleet:
             return self._presence
         return self.clusters if kind in PLACING else self
 
-    def workload(self, key: str, now: datetime) -> Workload | None:
-        """One workload, up to date with what it refers to; None where it is not known."""
-        workload = self._replicasets.get(key)
-        if workload is not None:
-            workload.sync(self, now)
-        return workload
-
-    def peek(self, key: str) -> Workload | None:
-        """One workload as it was last planned."""
+    def workload(self, key: str) -> Workload | None:
+        """One ManifestWorkReplicaSet as it was last brought up to date; None where it is not known."""
         return self._replicasets.get(key)
 
     def workloads(self) -> list[str]:
@@ -278,7 +272,7 @@ class Fleet:
             return self._replicasets.get(workload.key)
         for tracker in self.trackers:
             if workload.kind in tracker.planned:
-                return tracker.peek(workload.key)
+                return tracker.workload(workload.key)
         return None
 
     def is_done(self, workload: Ref) -> bool:
@@ -382,12 +376,49 @@ class Fleet:
 
     # -- what the engine reports ---------------------------------------------------------------
 
-    def attempted(self, write: Write, now: datetime) -> None:
-        """The write is about to go out."""
+    def refresh(self, ref: Ref, now: datetime) -> None:
+        """Bring a workload up to date with what it refers to and with the time. To be called before it
+        is planned; nothing for other objects.
+        """
+        if ref.kind is REPLICA_SET:
+            workload = self._replicasets.get(ref.key)
+            if workload is not None:
+                workload.sync(self, now)
+                workload.advance(now)
+        for tracker in self.trackers:
+            if ref.kind in tracker.planned:
+                tracker.refresh(ref.key, now)
+
+    def take(self, facts: Iterable[Fact], now: datetime) -> None:
+        """Remember what a plan found out that is carried out now."""
+        for fact in facts:
+            if isinstance(fact, Decided):
+                live = self._live(fact.workload.key, fact.placement)
+                if live is not None:
+                    live.take(fact, now)
+            else:
+                for tracker in self.trackers:
+                    tracker.checked(fact)
+
+    def attempted(self, write: Write, now: datetime, owner: Ref | None = None) -> None:
+        """The write, which was planned for ``owner``, is about to go out."""
         self._replicasets.told(write, now)
+        if write.ref.kind is ROLLOUT_RECORD and owner is not None:
+            self._sends_page(write, owner)
         touch, live = self._touched(write)
         if live is not None and touch is not None and touch.first:
             live.attempt(touch.cluster, touch.cause, now, touch.revision)
+
+    def _sends_page(self, write: Write, owner: Ref) -> None:
+        """So that the book of the record knows its own words again."""
+        named, workload = page_of(write.ref), self.rollout(owner)
+        if named is None or workload is None or not isinstance(write, Create | Patch):
+            return
+        rid, number = named
+        data = (write.obj if isinstance(write, Create) else write.changes)["data"]
+        for share in workload.shares.values():
+            if share.live.book.rid == rid:
+                share.live.book.sends(number, data)
 
     def rejected(
         self, write: Write, message: str, now: datetime, owner: Ref | None = None

@@ -26,13 +26,15 @@ from rollout.fleet.unbrought import NOT_BROUGHT
 from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
 from rollout.model.waits import Wait
+from rollout.planning.facts import Decided, Made, OcmStepMade, RetreatMade, StepMade
 from rollout.planning.holds import barred, going_back, limits_of, revision_hold, why_back
-from rollout.planning.record import Basis, Record, Rollback
+from rollout.planning.record import Basis, Head, Record, Rollback
 from rollout.strategies.base import (
     Checkpoint,
     Phase,
     Rollout,
     Selection,
+    Settled,
     Staging,
     Standing,
     Step,
@@ -40,6 +42,7 @@ from rollout.strategies.base import (
     Verdict,
 )
 from rollout.strategies.judge import Judgement, judge
+from rollout.strategies.ledger import Ledger
 from rollout.strategies.ocm_step import ocm_decision
 from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
@@ -56,7 +59,6 @@ class LiveRollout(Standings):
         super().__init__(workload, placement, uid, now, namespace)
         self.witness: Witness | None = None
         self.retreat: Retreat | None = None  # who goes back now, while a revision is taken back
-        self.barred_in = ""  # another placement in which the present revision is taken back
         self._terms: Terms | None = None
         self.last = Step()  # the latest answer
         self.carriers: Collection[str] | None = None  # clusters that carry anything; None: observed
@@ -123,6 +125,7 @@ class LiveRollout(Standings):
             self._write(cluster)
         for cluster in sorted(self.observations.keys() | standings.keys()):
             self.observe(cluster, self.observations.get(cluster), now)
+        self._void_failures(now)
 
     def reselect(
         self, selection: Selection, known: bool, available: Callable[[str], bool], now: datetime
@@ -185,23 +188,49 @@ class LiveRollout(Standings):
 
     # -- decisions -----------------------------------------------------------------------------
 
-    def step(self, hold: Wait | None, now: datetime, kept: Container[str] = ()) -> Step:
-        """Decide, and take the verdicts, stages and gates of the answer into the record.
+    def advance(self, now: datetime) -> None:
+        """Judge anew what time alone changes until this instant."""
+        self.ledger.advance(now)
 
-        ``kept`` are the revisions that can be given back. Asked again at once, it touches the same.
+    def decide(
+        self, hold: Wait | None, now: datetime, kept: Container[str] = (), barred: str = ""
+    ) -> Decided:
+        """What is to be done now. Nothing changes by asking.
+
+        Args:
+            hold: why nothing of the workload may be touched.
+            kept: the revisions that can be given back.
+            barred: another placement of the workload that takes the present revision back.
         """
-        self._void_failures(now)
-        held = self._revision_hold(kept, now)
-        self._by_ocm = None
-        if self._terms is not None and self._terms.as_ocm is not None:
-            step = self._as_ocm(self._terms.as_ocm, hold or held, now)
-        else:
-            step = self._strict(hold or held, now)
-        self.last = until_expiry(step, self._terms, now)
+        first = self._decide(self.head, hold, now, kept, barred)
         if hold is not None:
-            self.retreat = None
-        elif self._begin_rollback(held, now):
-            return self.step(hold, now, kept)
+            return replace(first, retreat=None)
+        head = self._with_rollback(first, now)
+        if head is None:
+            return first
+        again = self._decide(head, None, now, kept, barred)
+        return replace(again, made=first.made + again.made)
+
+    def take(self, decided: Decided, now: datetime) -> None:
+        """Go on from this decision, which was asked for just now."""
+        if self.witness is not None:
+            for made in decided.made:
+                self.witness.made(self.workload, self.placement, made, now)
+        for cluster, standing in decided.settled.items():
+            self.ledger.put(standing, now)
+            self._write(cluster)
+        self.book.set_head(decided.head)
+        for made in decided.made:
+            if isinstance(made, StepMade):
+                rollout, opened = made.rollout, decided.head.opened
+                gates = tuple(gate for gate in rollout.checkpoints if gate.key not in opened)
+                self.ledger.admit(decided.head.passed, rollout.hold, gates)
+        self._by_ocm = decided.by_ocm
+        self.last, self.retreat = decided.step, decided.retreat
+
+    def step(self, hold: Wait | None, now: datetime, kept: Container[str] = ()) -> Step:
+        """Decide, and go on from there. Asked again at once, it touches the same."""
+        self.take(self.decide(hold, now, kept), now)
         return self.last
 
     def judgement(self, cluster: str) -> Judgement:
@@ -221,59 +250,83 @@ class LiveRollout(Standings):
         dues = ((each.until, c) for c, each in self._by_ocm.items() if each.until is not None)
         return min(dues, default=None)
 
-    def _strict(self, hold: Wait | None, now: datetime) -> Step:
-        self.ledger.admit(self.head.passed, hold, self._checkpoints(now))
-        step = self.ledger.step(now)
-        if self.witness is not None:
-            self.witness.decided(self.workload, self.placement, self.ledger.rollout, now, step)
-        for verdict in step.settled:
-            self._settle(verdict, now)
-        if step.passed or step.opened:
-            head = self.head
-            passed, opened = head.passed | set(step.passed), head.opened | set(step.opened)
-            self.book.set_head(replace(head, passed=passed, opened=opened))
-            self.ledger.admit(passed, hold, self._checkpoints(now))
-        return step
+    def _decide(
+        self, head: Head, hold: Wait | None, now: datetime, kept: Container[str], barred: str
+    ) -> Decided:
+        """One decision on the record as ``head`` has it."""
+        terms, rollout, ledger = self._terms, self.ledger.rollout, self.ledger.at(now)
+        made: list[Made] = []
+        held, back = None, None
+        if terms is not None and head.rollback is None:
+            held = self._held(terms, now, barred)
+        elif terms is not None and head.rollback is not None:
+            back = self._retreat(terms, head.rollback, now, kept)
+            made.append(back)
+            held = going_back(head.rollback, back.retreat, terms.approvals, now)
+        by_ocm: Mapping[str, Judgement] | None = None
+        if terms is not None and terms.as_ocm is not None:
+            answer, by_ocm = self._as_ocm(terms, terms.as_ocm, hold or held, now)
+            made.append(answer)
+            step, settled = answer.step, {}
+        else:
+            gates = self._checkpoints(terms, head, now)
+            asked = replace(rollout, passed=head.passed, hold=hold or held, checkpoints=gates)
+            step = ledger.answer(asked)
+            made.append(StepMade(rollout=asked, step=step))
+            settled = {each.cluster: _settled(ledger, each) for each in step.settled}
+            if step.passed or step.opened:
+                passed, opened = head.passed | set(step.passed), head.opened | set(step.opened)
+                head = replace(head, passed=passed, opened=opened)
+        return Decided(
+            workload=self.workload,
+            placement=self.placement,
+            hold=hold or held,
+            step=until_expiry(step, terms, now),
+            retreat=_untouched(back.retreat, terms) if back and terms else None,
+            head=head,
+            settled=settled,
+            lines={cluster: self._line(cluster, each) for cluster, each in settled.items()},
+            by_ocm=by_ocm,
+            made=tuple(made),
+            ledger=ledger,
+        )
 
-    def _checkpoints(self, now: datetime) -> tuple[Checkpoint, ...]:
-        if self._terms is None:
-            return ()
-        gates = gates_of(self._terms, self.workload, self.placement)
-        return gates.checkpoints(self.ledger.rollout.staging, self.head.opened, now)
-
-    def _revision_hold(self, kept: Container[str], now: datetime) -> Wait | None:
-        """Why the present revision goes no further; sets `retreat` while it is taken back."""
-        self.retreat = None
-        terms, back, rollout = self._terms, self.head.rollback, self.ledger.rollout
+    def _checkpoints(
+        self, terms: Terms | None, head: Head, now: datetime
+    ) -> tuple[Checkpoint, ...]:
         if terms is None:
-            return None
-        if back is None:
-            asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
-            asked = asked or barred(self.revision, self.barred_in)
-            gates = gates_of(terms, self.workload, self.placement)
-            return asked or gates.misplaced(rollout.staging, terms.selection)
-        targets = self.soaked.targets(rollout.standings, self.revision, back.to, kept)
-        limits = limits_of(terms.intents)
-        found = retreat(rollout, targets, back.began, limits, now)
-        # While the selection may be half written nothing is touched, not even to take it back.
-        self.retreat = found if terms.unsettled is None else replace(found, touch=())
-        if self.witness is not None:
-            self.witness.retreated(
-                self.workload, self.placement, rollout, targets, back.began, limits, now, found
-            )
-        return going_back(back, found, terms.approvals, now)
+            return ()
+        gates = gates_of(terms, self.workload, self.placement)
+        return gates.checkpoints(self.ledger.rollout.staging, head.opened, now)
 
-    def _begin_rollback(self, held: Wait | None, now: datetime) -> bool:
-        """Begin to take the present revision back, where it is time to; whether that was so."""
-        terms = self._terms
-        if terms is None or not terms.keeps_templates or self.head.rollback is not None:
-            return False
-        cause = why_back(self.last, held, terms.intents)
+    def _held(self, terms: Terms, now: datetime, barred_in: str) -> Wait | None:
+        """Why the present revision goes no further, where nothing takes it back here."""
+        asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
+        asked = asked or barred(self.revision, barred_in)
+        gates = gates_of(terms, self.workload, self.placement)
+        return asked or gates.misplaced(self.ledger.rollout.staging, terms.selection)
+
+    def _retreat(
+        self, terms: Terms, back: Rollback, now: datetime, kept: Container[str]
+    ) -> RetreatMade:
+        """Who goes back now."""
+        rollout, limits = self.ledger.rollout, limits_of(terms.intents)
+        targets = self.soaked.targets(rollout.standings, self.revision, back.to, kept)
+        found = retreat(rollout, targets, back.began, limits, now)
+        return RetreatMade(
+            rollout=rollout, targets=targets, began=back.began, limits=limits, retreat=found
+        )
+
+    def _with_rollback(self, decided: Decided, now: datetime) -> Head | None:
+        """The head of the record with a rollback of the present revision, where one begins now."""
+        terms, head = self._terms, decided.head
+        if terms is None or not terms.keeps_templates or head.rollback is not None:
+            return None
+        cause = why_back(decided.step, decided.hold, terms.intents)
         if not cause:
-            return False
+            return None
         to = terms.intents.undo_to if cause == "Undo" else ""
-        self.book.set_head(replace(self.head, rollback=Rollback(self.revision, cause, now, to)))
-        return True
+        return replace(head, rollback=Rollback(self.revision, cause, now, to))
 
     def _void_failures(self, now: datetime) -> None:
         """A person asked to retry: what failed waits for another attempt, and the bar is lifted, unless
@@ -294,20 +347,36 @@ class LiveRollout(Standings):
         back = self.head.rollback if still else None
         self.book.set_head(replace(self.head, retried=terms.intents.retry, rollback=back))
 
-    def _as_ocm(self, strategy: Obj, hold: Wait | None, now: datetime) -> Step:
+    def _as_ocm(
+        self, terms: Terms, strategy: Obj, hold: Wait | None, now: datetime
+    ) -> tuple[OcmStepMade, Mapping[str, Judgement]]:
         """OCM's answer follows from the works alone; the record only keeps who was touched."""
-        assert self._terms is not None
         reported = reported_of(self.observations, self.revision)
-        groups = self._terms.selection.groups
         there = self.observations if self.carriers is None else self.carriers
         others = [c for c in sorted(there) if c not in reported]
-        step, self._by_ocm = ocm_decision(strategy, groups, reported, hold, now, others)
-        if self.witness is not None:
-            self.witness.decided_as_ocm(
-                self.workload, self.placement, strategy, groups, reported, others, hold, now, step
-            )
-        return step
+        groups = terms.selection.groups
+        step, judged = ocm_decision(strategy, groups, reported, hold, now, others)
+        answer = OcmStepMade(
+            strategy=strategy,
+            groups=groups,
+            reported=reported,
+            others=others,
+            hold=hold,
+            step=step,
+        )
+        return answer, judged
 
     def remember(self, basis: Basis, removals: tuple[tuple[datetime, int], ...]) -> None:
         """Note what membership follows from, and what has been removed lately (row 16)."""
         self.book.set_head(replace(self.head, basis=basis, removals=removals))
+
+
+def _settled(ledger: Ledger, verdict: Settled) -> Standing:
+    """The standing with a verdict that is due."""
+    known = ledger.standings[verdict.cluster]
+    return replace(known, verdict=verdict.verdict, reason=verdict.reason)
+
+
+def _untouched(found: Retreat, terms: Terms) -> Retreat:
+    """While the selection may be half written nothing is touched, not even to take it back."""
+    return found if terms.unsettled is None else replace(found, touch=())

@@ -146,13 +146,15 @@ class Membership(Generic[S]):
                 members.update(dict.fromkeys(group.clusters, placement))
         return shares, members
 
-    def bar(self) -> None:
-        """What one placement takes back goes no further in the others (row 27)."""
-        back = {
-            s.live.head.rollback.revision: n for n, s in self.shares.items() if s.live.head.rollback
-        }
+    def taken_back(self) -> dict[str, str]:
+        """Revisions that are taken back, with the placement that does (row 27)."""
+        heads = {placement: share.live.head for placement, share in self.shares.items()}
+        return {h.rollback.revision: p for p, h in heads.items() if h.rollback is not None}
+
+    def advance(self, now: datetime) -> None:
+        """Judge anew what time alone changes until this instant."""
         for share in self.shares.values():
-            share.live.barred_in = back.get(share.live.revision, "")
+            share.live.advance(now)
 
     def settle_owners(self, now: datetime) -> None:
         """Tell each rollout which of the clusters that it lost have another owner now.

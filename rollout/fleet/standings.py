@@ -16,7 +16,7 @@ from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.unbrought import NOT_BROUGHT, Unbrought
 from rollout.model.kinds import Ref
 from rollout.planning.record import Head, Line
-from rollout.strategies.base import Health, Rollout, Settled, Staging, Standing, Verdict
+from rollout.strategies.base import Health, Rollout, Staging, Standing, Verdict
 from rollout.strategies.judge import concluded
 from rollout.strategies.ledger import Ledger
 
@@ -132,12 +132,6 @@ class Standings:
         """The write was accepted."""
         self.rejections.pop(cluster, None)
 
-    def _settle(self, verdict: Settled, now: datetime) -> None:
-        standing = self.ledger.standings[verdict.cluster]
-        settled = replace(standing, verdict=verdict.verdict, reason=verdict.reason)
-        self.ledger.put(settled, now)
-        self._write(verdict.cluster)
-
     def supposed(self, cluster: str) -> str:
         """The revision that this cluster is supposed to carry, "" where it was never touched."""
         standing = self.ledger.standings.get(cluster)
@@ -157,8 +151,12 @@ class Standings:
         if standing is None and not lost:
             self.book.set(cluster, None)
         else:
-            cause, soaked = self.causes.get(cluster, ""), self.soaked.of(cluster)
-            self.book.set(cluster, Line(standing, cause, lost, soaked))
+            self.book.set(cluster, self._line(cluster, standing))
+
+    def _line(self, cluster: str, standing: Standing | None) -> Line:
+        """What the record says of a cluster that stands so."""
+        cause, lost = self.causes.get(cluster, ""), self.losses.stage_of(cluster)
+        return Line(standing, cause, lost, self.soaked.of(cluster))
 
     def _mark(self, cluster: str) -> None:
         """Keep `astray`: clusters that do not carry what they are supposed to."""

@@ -15,6 +15,7 @@ from rollout.model.conditions import Condition
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.waits import Wait
+from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
 
 
@@ -166,6 +167,14 @@ class Tracker(Protocol):
         """
         ...
 
+    def refresh(self, key: str, now: datetime) -> None:
+        """Bring what is planned under this key up to date with what it refers to and with the time."""
+        ...
+
+    def checked(self, fact: Checked) -> None:
+        """Clusters were found to be in order, until something is heard of them again."""
+        ...
+
     def restate(self) -> None:
         """Something that all terms depend on has changed."""
         ...
@@ -174,8 +183,8 @@ class Tracker(Protocol):
         """Those that exist."""
         ...
 
-    def peek(self, key: str) -> Standing | None:
-        """One workload as it was last planned."""
+    def workload(self, key: str) -> Standing | None:
+        """One workload as it was last brought up to date; None where it is not known."""
         ...
 
     def is_done(self, workload: Ref) -> bool:

@@ -23,6 +23,7 @@ from rollout.planning.addons_configs import (
 from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
 from rollout.planning.addons_status import ShareReport, halted, status_of
 from rollout.planning.addons_views import Share, Told, View, Workload
+from rollout.planning.facts import Checked
 from rollout.planning.notes import STARTED, repair_notes
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
@@ -38,7 +39,7 @@ class AddOnPlanner:
 
     def plan(self, key: str, view: View, now: datetime) -> Plan:
         """The writes that are due now; nothing where everything is as it should be."""
-        workload = view.addon(key, now)
+        workload = view.workload(key)
         if workload is None or workload.addon is None or workload.addon.deleting:
             return NOTHING
         if not workload.addon.is_managed:
@@ -54,11 +55,14 @@ class _Pass(Pass):
         super().__init__(now)
         self.workload, self.addon, self.view = workload, addon, view
         self._touched: set[str] = set()
+        self._says: set[str] = set()  # clusters whose ManagedClusterAddOn says what it should
+        self._owned: set[str] = set()  # those with the metadata that they should have
 
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
         hold = self.held(addon, self.view.freeze(now), workload.unwritten)
-        steps = {k: s.live.step(hold or s.hold, now) for k, s in workload.shares.items()}
+        decided = {k: s.live.decide(hold or s.hold, now) for k, s in workload.shares.items()}
+        steps = {key: each.step for key, each in decided.items()}
         writes: list[Write] = []
         gone = (
             NONE
@@ -71,10 +75,12 @@ class _Pass(Pass):
                 writes += self._touches(share, key, steps[key])
                 writes += self._restored(share, key)
             writes += self._installs()
-            writes += owned(workload, addon, self._touched)
+            writes += owned(workload, addon, self._touched, self._owned)
         writes += self._statuses(hold)
         reports = [
-            ShareReport(s, steps[k], sum(workload.installed(c) is not None for c in steps[k].touch))
+            ShareReport(
+                s, decided[k], sum(workload.installed(c) is not None for c in steps[k].touch)
+            )
             for k, s in workload.shares.items()
         ]
         halts = {
@@ -90,7 +96,12 @@ class _Pass(Pass):
         books = [] if self.is_unwritten else [s.live.book for s in workload.shares.values()]
         waves = (
             [write for book in books for write in book.leftovers()],
-            [write for book in books for write in book.writes()],
+            [
+                write
+                for key, share in workload.shares.items()
+                if not self.is_unwritten
+                for write in share.live.book.writes(decided[key].head, decided[key].lines)
+            ],
             writes,
             gone.writes + self._forgotten(),
             [status] if status else [],
@@ -100,7 +111,15 @@ class _Pass(Pass):
             min(self.rechecks, default=None),
             self._notes(steps, halts),
             gone.hold,
+            facts=(*decided.values(), *self._checked()),
         )
+
+    def _checked(self) -> tuple[Checked, ...]:
+        """The clusters that were found to be in order, where there are any."""
+        if not self._says and not self._owned:
+            return ()
+        ref = self.workload.ref
+        return (Checked(workload=ref, says=frozenset(self._says), owned=frozenset(self._owned)),)
 
     # -- configurations ------------------------------------------------------------------------
 
@@ -175,7 +194,7 @@ class _Pass(Pass):
                     installed, told.configs, configured=told.configured, touch=touch
                 )
             if write is None:
-                self.workload.untold.discard(cluster)
+                self._says.add(cluster)
             else:
                 found.append(write)
         return found

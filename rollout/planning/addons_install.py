@@ -43,18 +43,18 @@ def new_addon(workload: Workload, addon: AddOn, cluster: str, touch: Touch | Non
     )
 
 
-def owned(workload: Workload, addon: AddOn, busy: set[str]) -> list[Write]:
+def owned(workload: Workload, addon: AddOn, busy: set[str], in_order: set[str]) -> list[Write]:
     """Owner references and mirrored annotations that are not as they should be.
 
-    Clusters in ``busy`` are written to already; those written to here are put there. From what a person
-    holds hands are off.
+    Clusters in ``busy`` are written to already; those written to here are put there, and into ``in_order``
+    those where nothing is amiss. What a person holds is left alone.
     """
     found: list[Write] = []
     for cluster in sorted(workload.unowned - busy - addon.intents.held):
         installed = workload.installed(cluster)
         changes = None if installed is None else _metadata(workload, addon, installed)
         if installed is None or not changes:
-            workload.unowned.discard(cluster)
+            in_order.add(cluster)
             continue
         touch = Touch(workload.ref, workload.members.get(cluster, ""), cluster, False, "Own")
         busy.add(cluster)

@@ -15,9 +15,9 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.waits import Reason, Wait
 from rollout.planning.addons_configs import reference_of
 from rollout.planning.addons_views import Share
+from rollout.planning.facts import Decided
 from rollout.planning.holds import missing_news
 from rollout.planning.plan import PatchStatus
-from rollout.planning.views import Live
 from rollout.strategies.base import Phase, Step
 
 _TIMED_OUT = ("TimedOut", "Unreachable")
@@ -25,11 +25,15 @@ _TIMED_OUT = ("TimedOut", "Unreachable")
 
 @dataclass(frozen=True, slots=True)
 class ShareReport:
-    """One placement with its step, and how many of its clusters are being written to."""
+    """One placement with what is decided, and how many of its clusters are being written to."""
 
     share: Share
-    step: Step
+    decided: Decided
     touched: int
+
+    @property
+    def step(self) -> Step:
+        return self.decided.step
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,7 @@ def tally(report: ShareReport) -> Tally:
     """Count a placement's clusters as OCM does; skipped ones are not wanted."""
     step, share = report.step, report.share
     failed = step.count(Phase.FAILED)
-    late = _timed_out(share.live) if failed else 0
+    late = _timed_out(report.decided) if failed else 0
     moving = sum(step.count(p) for p in (Phase.PROGRESSING, Phase.FAILING, Phase.SOAKING))
     return Tally(
         share.total,
@@ -75,10 +79,11 @@ def tally(report: ShareReport) -> Tally:
     )
 
 
-def _timed_out(live: Live) -> int:
+def _timed_out(decided: Decided) -> int:
     """How many finally failed by time alone."""
     return sum(
-        judged.phase is Phase.FAILED and judged.reason in _TIMED_OUT for judged in live.judgements()
+        judged.phase is Phase.FAILED and judged.reason in _TIMED_OUT
+        for judged in decided.judgements()
     )
 
 

@@ -106,8 +106,8 @@ class View(Protocol):
 
     policy: Policy
 
-    def addon(self, key: str, now: datetime) -> Workload | None:
-        """One add-on, up to date with what it refers to."""
+    def workload(self, key: str) -> Workload | None:
+        """One add-on as it was last brought up to date; None where it is not known."""
         ...
 
     def freeze(self, now: datetime) -> Freeze | None: ...

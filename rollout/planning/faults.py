@@ -1,7 +1,8 @@
 """What do agents say of the manifests on the clusters that fail? One sentence for a person to begin with."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from rollout.planning.facts import Decided
 from rollout.planning.views import Workload
 from rollout.strategies.base import Health, Verdict
 
@@ -17,12 +18,15 @@ def fault_on(workload: Workload, clusters: Iterable[str]) -> str:
     return f"{work.cluster}: {'; '.join(work.faults)}{more}"
 
 
-def failing(workload: Workload) -> Iterable[str]:
-    """The clusters among the faulty ones that fail, or have failed. Cost: O(faulty clusters)."""
+def failing(workload: Workload, decided: Mapping[str, Decided]) -> Iterable[str]:
+    """The clusters among the faulty ones that fail, or have failed. Cost: O(faulty clusters).
+
+    Args:
+        decided: what is decided now, by placement.
+    """
     for cluster in workload.faulty:
         owner = workload.members.get(cluster)
-        live = workload.shares[owner].live if owner is not None else None
-        standing = live.ledger.standings.get(cluster) if live is not None else None
+        standing = decided[owner].standing(cluster) if owner is not None else None
         if standing is not None and (
             standing.health is Health.FAILED or standing.verdict is Verdict.FAILED
         ):

@@ -1,8 +1,8 @@
 """What writes follow from a decision? The vocabulary of plans.
 
-A planner is ``(key, view, now) -> Plan``: total, without clock or I/O. What it decides on the way goes
-into the fleet's rollout and its record, so that it says the same when asked again at once. It never
-raises for bad input (that is a condition in the plan) and never says "again", only when to look next.
+A planner is ``(key, view, now) -> Plan``: total, without clock or I/O, and nothing changes by asking it.
+What it decides on the way stands in the plan as facts. It never raises for bad input (that is a condition
+in the plan) and never says "again", only when to look next.
 """
 
 from collections.abc import Callable, Iterable
@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.waits import Wait
+from rollout.planning.facts import Fact
 
 V_contra = TypeVar("V_contra", contravariant=True)
 
@@ -158,6 +159,7 @@ class Plan:
     ``pressing``: clusters wait for others, so that news can let more be done at once; or the end is
     near, and people wait for it.
     ``status_due_at``: a status is held back until then, since the last one is too young.
+    ``facts`` are what was found out on the way: the engine hands them to the fleet before the first write.
     ``unfinished``: deciding takes longer than one turn; there is nothing else in the plan, and the
     object is to be planned again when all others that wait had theirs.
     """
@@ -169,6 +171,7 @@ class Plan:
     pressing: bool = False
     status_due_at: datetime | None = None
     unfinished: bool = False
+    facts: tuple[Fact, ...] = ()
 
     @property
     def writes(self) -> tuple[Write, ...]:

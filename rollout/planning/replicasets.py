@@ -21,6 +21,7 @@ from rollout.planning.documents import (
     new_work,
     work_annotations,
 )
+from rollout.planning.facts import Decided
 from rollout.planning.faults import failing, fault_on
 from rollout.planning.notes import repair_notes, rollout_notes
 from rollout.planning.passes import Pass
@@ -51,7 +52,7 @@ class ReplicaSetPlanner:
 
     def plan(self, key: str, view: View, now: datetime) -> Plan:
         """The writes that are due now; nothing where everything is as it should be."""
-        workload = view.workload(key, now)
+        workload = view.workload(key)
         if workload is None or workload.replicaset is None:
             return NOTHING
         if workload.replicaset.deleting and view.freeze(now) is None:
@@ -72,33 +73,37 @@ class _Pass(Pass):
         self.status_due_at: datetime | None = None
         self.is_ending = False
         self.notes: list[Note] = []
+        self.decided: dict[str, Decided] = {}
 
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
         hold = self.held(replicaset, self.view.freeze(now), workload.unwritten)
-        workload.bar()
-        steps = {
-            name: share.live.step(hold or share.hold, now, self.revisions)
+        barred = workload.taken_back()
+        self.decided = {
+            name: share.live.decide(
+                hold or share.hold, now, self.revisions, barred.get(share.live.revision, "")
+            )
             for name, share in workload.shares.items()
         }
+        steps = {name: each.step for name, each in self.decided.items()}
         works = self._works(steps) if hold is None else []
         gone = self._removals(hold)
         books = [] if self.is_unwritten else [s.live.book for s in workload.shares.values()]
         reports = [
-            ShareReport(share, steps[name], sum(1 for t in steps[name].touch))
+            ShareReport(share, self.decided[name], len(steps[name].touch))
             for name, share in workload.shares.items()
         ]
         status = self._due(self._status(reports, hold, gone.hold))
         finalizer = self._finalizer()
         if finalizer and status is not None:
             status = replace(status, version=None)  # the finalizer's write makes it another one
-        retreats = (share.live.retreat for share in workload.shares.values())
+        retreats = (each.retreat for each in self.decided.values())
         for found in (*steps.values(), *retreats, gone):
             self.recheck(found.recheck_at if found is not None else None)
         self.recheck(workload.next_quiet())
         waves = (
             finalizer + self._in_the_way(books),
-            self._written(books),
+            self._written(),
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
             [status] if status else [],
@@ -115,6 +120,7 @@ class _Pass(Pass):
                 for stage in step.stages
             ),
             self.status_due_at,
+            facts=tuple(self.decided.values()),
         )
 
     def _status(
@@ -127,7 +133,7 @@ class _Pass(Pass):
             brake,
             self.now,
             as_ocm=self.workload.is_ocm,
-            fault=self._fault_on(failing(self.workload)),
+            fault=self._fault_on(failing(self.workload, self.decided)),
         )
 
     def _notes(self, steps: Mapping[str, Step], status: PatchStatus | None) -> tuple[Note, ...]:
@@ -174,11 +180,15 @@ class _Pass(Pass):
         self.status_due_at = due_at
         return None
 
-    def _written(self, books: Sequence[Book]) -> list[Write]:
+    def _written(self) -> list[Write]:
         """What must be written down before anything is touched."""
         if self.is_unwritten:
             return []
-        return self._history() + [write for book in books for write in book.writes()]
+        found = self._history()
+        for name, share in self.workload.shares.items():
+            decided = self.decided[name]
+            found += share.live.book.writes(decided.head, decided.lines)
+        return found
 
     def _finalizer(self) -> list[Write]:
         if self.replicaset.deleting or names.REPLICASET_FINALIZER in self.replicaset.finalizers:
@@ -239,7 +249,8 @@ class _Pass(Pass):
     def _taken_back(self, share: Share, placement: str) -> list[Create | Patch]:
         """Clusters that get back what soaked there before (row 27)."""
         found: list[Create | Patch] = []
-        for cluster, content in share.live.retreat.touch if share.live.retreat else ():
+        retreat = self.decided[placement].retreat
+        for cluster, content in retreat.touch if retreat else ():
             spec = self._spec(content)
             if spec is not None:
                 touch = Touch(self.workload.ref, placement, cluster, True, "Rollback", content)

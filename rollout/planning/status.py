@@ -13,6 +13,7 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Scope, Wait
+from rollout.planning.facts import Decided
 from rollout.planning.holds import missing_news
 from rollout.planning.plan import PatchStatus
 from rollout.planning.views import Live, Share
@@ -22,11 +23,15 @@ from rollout.strategies.states import is_verified
 
 @dataclass(frozen=True, slots=True)
 class ShareReport:
-    """One placementRef with its step; ``touched`` clusters are being written to in this pass."""
+    """One placementRef with what is decided; ``touched`` clusters are being written to in this pass."""
 
     share: Share
-    step: Step
+    decided: Decided
     touched: int
+
+    @property
+    def step(self) -> Step:
+        return self.decided.step
 
     @property
     def carrying(self) -> int:
@@ -34,7 +39,7 @@ class ShareReport:
 
         One that is touched again carries it already; one that is given back what it had, no more.
         """
-        live, retreat = self.share.live, self.share.live.retreat
+        live, retreat = self.share.live, self.decided.retreat
         again = sum(_carries(live, cluster) for cluster in self.step.touch)
         leaving = sum(_carries(live, cluster) for cluster, _ in retreat.touch) if retreat else 0
         return self.share.counts.updated + self.touched - again - leaving
@@ -183,7 +188,7 @@ def judge_workload(
     if hold is not None:
         return Verdict(hold.reason, hold.message)
     for report in reports:
-        back = report.step.hold if report.share.live.head.rollback else None
+        back = report.step.hold if report.decided.head.rollback else None
         stopped = report.share.hold or back or report.step.halt or report.step.hold
         if stopped is None or _is_owned_elsewhere(report):
             continue

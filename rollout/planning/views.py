@@ -3,7 +3,7 @@
 A planner sees a workload (a template on its way to clusters) with one share for each placementRef.
 """
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -12,13 +12,12 @@ from rollout.model.kinds import Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
 from rollout.model.waits import Wait
 from rollout.model.work import Work
+from rollout.planning.facts import Decided
 from rollout.planning.plan import Write
 from rollout.planning.policy import Policy
-from rollout.planning.record import Head
+from rollout.planning.record import Head, Line
 from rollout.planning.revisions import Revision
-from rollout.strategies.base import Rollout, Standing, Step
-from rollout.strategies.judge import Judgement
-from rollout.strategies.retreat import Retreat
+from rollout.strategies.base import Rollout, Standing
 
 
 class Ledger(Protocol):
@@ -51,7 +50,9 @@ class Book(Protocol):
 
     def leftovers(self) -> list[Write]: ...
 
-    def writes(self) -> list[Write]: ...
+    def writes(self, head: Head | None = ..., lines: Mapping[str, Line] = ...) -> list[Write]:
+        """What brings the pages up to date, with what is decided now and not yet taken."""
+        ...
 
 
 class Remembered(Protocol):
@@ -79,14 +80,16 @@ class Live(Protocol):
     def rejections(self) -> Mapping[str, Rejection]: ...
 
     @property
-    def retreat(self) -> Retreat | None: ...
-
-    @property
     def soaked(self) -> Remembered: ...
 
-    def judgements(self) -> Iterable[Judgement]: ...
+    def decide(
+        self, hold: Wait | None, now: datetime, kept: Container[str] = (), barred: str = ""
+    ) -> Decided:
+        """What is to be done now; nothing changes by asking."""
+        ...
 
-    def step(self, hold: Wait | None, now: datetime, kept: Container[str] = ()) -> Step: ...
+    @property
+    def revision(self) -> str: ...
 
 
 class Counted(Protocol):
@@ -160,8 +163,8 @@ class Workload(Protocol):
     @property
     def clusters(self) -> list[str]: ...
 
-    def bar(self) -> None:
-        """Have what one placement takes back go no further in the others."""
+    def taken_back(self) -> Mapping[str, str]:
+        """Revisions that are taken back, with the placement that does."""
         ...
 
     def work(self, cluster: str) -> Work | None: ...
@@ -180,7 +183,9 @@ class View(Protocol):
 
     policy: Policy
 
-    def workload(self, key: str, now: datetime) -> Workload | None: ...
+    def workload(self, key: str) -> Workload | None:
+        """As it was last brought up to date; None where it is not known."""
+        ...
 
     def revisions(self, key: str) -> Mapping[str, Revision]: ...
 

@@ -10,7 +10,7 @@ and each file can be read by itself. No manifest is in it, so no Secret either.
 
 import contextlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ import msgspec
 from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Group
 from rollout.model.waits import Wait
+from rollout.planning.facts import Made, OcmStepMade, StepMade
 from rollout.strategies.base import Rollout, Standing, Step
 from rollout.strategies.ocm_step import Reported
 from rollout.strategies.retreat import Retreat, RetreatLimits
@@ -75,75 +76,34 @@ class DecisionLog:
         self._standings: dict[Key, dict[str, Standing]] = {}
         self._answers: dict[Key, Step | Retreat] = {}
 
-    def decided(
-        self, workload: Ref, placement: str, rollout: Rollout, now: datetime, step: Step
-    ) -> None:
+    def made(self, workload: Ref, placement: str, made: Made, now: datetime) -> None:
         key = (str(workload), placement)
-        changed, terms = self._news(key, rollout, now)
-        if not changed and terms is None and self._answers.get(key) == step:
+        if isinstance(made, OcmStepMade):
+            if self._answers.get(key) != made.step:
+                self._answers[key] = made.step
+                self._write(_ocm_line(key, made, now))
             return
-        self._answers[key] = step
-        self._write(Line("step", *key, now, terms=terms, standings=changed or None, step=step))
-
-    def decided_as_ocm(
-        self,
-        workload: Ref,
-        placement: str,
-        strategy: Obj,
-        groups: tuple[Group, ...],
-        reported: Mapping[str, Reported],
-        others: Sequence[str],
-        hold: Wait | None,
-        now: datetime,
-        step: Step,
-    ) -> None:
-        key = (str(workload), placement)
-        if self._answers.get(key) == step:
+        answer = made.step if isinstance(made, StepMade) else made.retreat
+        changed, terms = self._news(key, made.rollout, now)
+        if not changed and terms is None and self._answers.get(key) == answer:
             return
-        self._answers[key] = step
-        self._write(
-            Line(
-                "ocm",
-                *key,
-                now,
-                strategy=strategy,
-                groups=groups,
-                reported=reported,
-                others=tuple(others),
-                hold=hold,
-                step=step,
-            )
-        )
-
-    def retreated(
-        self,
-        workload: Ref,
-        placement: str,
-        rollout: Rollout,
-        targets: Mapping[str, str],
-        began: datetime,
-        limits: RetreatLimits,
-        now: datetime,
-        found: Retreat,
-    ) -> None:
-        key = (str(workload), placement)
-        changed, terms = self._news(key, rollout, now)
-        if not changed and terms is None and self._answers.get(key) == found:
-            return
-        self._answers[key] = found
-        self._write(
-            Line(
+        self._answers[key] = answer
+        standings = changed or None
+        if isinstance(made, StepMade):
+            line = Line("step", *key, now, terms=terms, standings=standings, step=made.step)
+        else:
+            line = Line(
                 "retreat",
                 *key,
                 now,
                 terms=terms,
-                standings=changed or None,
-                targets=targets,
-                began=began,
-                limits=limits,
-                retreat=found,
+                standings=standings,
+                targets=made.targets,
+                began=made.began,
+                limits=made.limits,
+                retreat=made.retreat,
             )
-        )
+        self._write(line)
 
     def close(self) -> None:
         if self._file is not None:
@@ -211,3 +171,17 @@ class DecisionLog:
     def _put_aside(self) -> None:
         with contextlib.suppress(FileNotFoundError):
             self.path.replace(self.path.with_name(f"{self.path.name}.1"))
+
+
+def _ocm_line(key: Key, made: OcmStepMade, now: datetime) -> Line:
+    return Line(
+        "ocm",
+        *key,
+        now,
+        strategy=made.strategy,
+        groups=made.groups,
+        reported=made.reported,
+        others=tuple(made.others),
+        hold=made.hold,
+        step=made.step,
+    )

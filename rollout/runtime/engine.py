@@ -33,6 +33,7 @@ from rollout.planning.plan import (
 from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
 from rollout.runtime.messages import Answered, Ask, Broken, Flight, Message, Woken
 from rollout.runtime.places import Places
+from rollout.runtime.planners import plan_now
 from rollout.runtime.timers import Timers, Wake
 from rollout.runtime.watches import Watches
 from rollout.runtime.workqueue import WorkQueue
@@ -247,7 +248,7 @@ class Engine:
             self.timers.cancel((_GATHERED, ref))
         self.passes += 1
         try:
-            plan = self._planners[ref.kind].plan(ref.key, self.fleet.view(ref.kind), now)
+            plan = plan_now(self._planners[ref.kind], self.fleet, ref, now)
         except Exception:
             if self._pace.strict:
                 raise
@@ -289,7 +290,7 @@ class Engine:
         wave = flight.plan.waves[flight.wave]
         flight.pending = len(wave)
         for write in wave:
-            self.fleet.attempted(write, now)
+            self.fleet.attempted(write, now, flight.ref)
         turn = flight.ref.namespace
         self._io.send(wave, lambda w, outcome: self.inbox.put(Answered(flight, w, outcome)), turn)
 

@@ -4,6 +4,7 @@ The one list of planners and trackers, for every process that runs an engine or 
 """
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any
 
 from rollout.fleet.addon_templates import AddOnTemplates
@@ -19,6 +20,7 @@ from rollout.model.kinds import (
     PLACEMENT,
     REPLICA_SET,
     Kind,
+    Ref,
 )
 from rollout.placement.grouping import Profile
 from rollout.planning.addon_templates import AddOnTemplatePlanner
@@ -26,7 +28,7 @@ from rollout.planning.addons import AddOnPlanner
 from rollout.planning.clustersets import BindingPlanner, ClusterSetPlanner
 from rollout.planning.health import HealthPlanner
 from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import Planner
+from rollout.planning.plan import Plan, Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.plugins import plugins
 
@@ -71,3 +73,14 @@ def planners(
 def trackers(*, rolls_addons: bool = False) -> tuple[Callable[[Fleet], Tracker], ...]:
     """What the fleet needs besides itself for `planners` of the same arguments."""
     return (AddOns, AddOnTemplates) if rolls_addons else ()
+
+
+def plan_now(planner: Planner[Any], fleet: Fleet, ref: Ref, now: datetime) -> Plan:
+    """The plan of one object that is to be carried out: what it found out is taken.
+
+    Whoever only wants to know what would be done calls the planner itself; nothing changes by that.
+    """
+    fleet.refresh(ref, now)
+    plan = planner.plan(ref.key, fleet.view(ref.kind), now)
+    fleet.take(plan.facts, now)
+    return plan

@@ -160,12 +160,26 @@ class Ledger:
         return self._judged.values()
 
     def step(self, now: datetime) -> Step:
-        """The same answer as ``decide(self.rollout, now)``."""
-        self._advance(now)
+        """Come to this instant; the same answer as ``decide(self.rollout, now)``."""
+        self.advance(now)
+        return self.answer(self._rollout)
+
+    def at(self, now: datetime) -> "Ledger":
+        """The same rollout as it stands at an instant to come. This one, where nothing is due by then."""
+        soonest = self.next_due()
+        is_there = soonest is None or soonest[0] > now
+        return self if is_there else Ledger(self._rollout, now)
+
+    def answer(self, rollout: Rollout) -> Step:
+        """The step for the instant that this ledger has come to.
+
+        Args:
+            rollout: that of the ledger, with other stages passed, another hold or other gates, perhaps.
+        """
         settled = tuple(self._unsettled[c] for c in sorted(self._unsettled))
         soonest = self.next_due()
         due_at = soonest[0] if soonest else None
-        return choose(self._rollout, self._censuses, settled, due_at)
+        return choose(rollout, self._censuses, settled, due_at)
 
     def _recount(self, now: datetime) -> None:
         self._censuses = [_Census() for _ in self._rollout.staging.stages]
@@ -229,7 +243,8 @@ class Ledger:
             self._censuses[at].leave(cluster, before)
             self._censuses[at].enter(seat, after)
 
-    def _advance(self, now: datetime) -> None:
+    def advance(self, now: datetime) -> None:
+        """Judge anew what time alone changes until this instant."""
         while self._due and self._due[0][0] <= now:
             until, cluster = heapq.heappop(self._due)
             judged = self._judged.get(cluster)

@@ -25,12 +25,14 @@ from rollout.model.kinds import (
     PLACEMENT_DECISION,
     Kind,
     Obj,
+    Ref,
     ref_of,
 )
 from rollout.planning.addons import AddOnPlanner
 from rollout.planning.addons_configs import Known
 from rollout.planning.plan import Plan
 from rollout.planning.policy import Policy
+from rollout.runtime.planners import plan_now
 from tests.conformance.addon_excuses import EXCUSES
 from tests.conformance.suite import Excuse, Json, Vector
 
@@ -61,7 +63,7 @@ class AddOnConfigSuite:
             stored = _stored(obj, number)
             event = Event(ref_of(kind, stored), Change.ADDED, stored, number)
             fleet.apply(event, now - LONG_AGO)
-        plan = AddOnPlanner().plan("app", tracker, now)
+        plan = plan_now(AddOnPlanner(), fleet, Ref(CLUSTER_MANAGEMENT_ADDON, "app"), now)
         return _normal(plan, given)
 
     def agree(self, expected: Json, got: Json, vector: Vector) -> bool:

@@ -25,6 +25,7 @@ from rollout.model.kinds import (
     REPLICA_SET,
     Kind,
     Obj,
+    Ref,
     key_of,
     ref_of,
 )
@@ -38,6 +39,7 @@ from rollout.planning.plan import (
     Write,
 )
 from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.runtime.planners import plan_now
 from tests.conformance.mwrs_excuses import EXCUSES
 from tests.conformance.suite import Excuse, Json, Vector
 
@@ -68,14 +70,16 @@ class MwrsSyncSuite:
             fleet.apply(event, now - LONG_AGO)
         meta = given["manifestWorkReplicaSet"]["metadata"]
         key = key_of(meta["namespace"], meta["name"])
-        plan = ReplicaSetPlanner().plan(key, fleet, now)
+        plan = plan_now(ReplicaSetPlanner(), fleet, Ref(REPLICA_SET, key), now)
         if plan.writes and all(isinstance(write, Delete) for write in plan.writes):
             for number, work in enumerate(given.get("manifestWorks") or [], len(objects) + 1):
                 going = _stored(_deleting(work), number)
                 fleet.apply(
                     Event(ref_of(MANIFEST_WORK, going), Change.MODIFIED, going, number), now
                 )
-            plan = Plan(plan.waves + ReplicaSetPlanner().plan(key, fleet, now).waves)
+            plan = Plan(
+                plan.waves + plan_now(ReplicaSetPlanner(), fleet, Ref(REPLICA_SET, key), now).waves
+            )
         return _normal(plan, given["manifestWorkReplicaSet"])
 
     def agree(self, expected: Json, got: Json, vector: Vector) -> bool:

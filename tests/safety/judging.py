@@ -72,7 +72,7 @@ class PlanJudge:
             else:
                 by_rollout[owner.name].append(write)
                 self._owned(write, self.subject.share_key(owner.name))
-        workload = view.peek(self.subject.ref.key)
+        workload = view.workload(self.subject.ref.key)
         for name, rollout in told.rollouts.items():
             share = workload.shares.get(self.subject.share_key(name)) if workload else None
             live = share.live if share else None

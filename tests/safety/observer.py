@@ -55,6 +55,7 @@ class Judge:
     ) -> None:
         self.subject, self.hub, self.now, self.counts = subject, hub, now, counts
         self.violations: list[Violation] = []
+        self.pending: Callable[[], None] | None = None  # a plan that is not carried out yet
         self.is_ours = False  # the engine is writing just now
         self.hears_reads = True  # what the engine reads live is told here
         self._asked: set[str] = set()  # placements whose decisions were read since the last plan

@@ -13,6 +13,7 @@ from rollout.hub.base import Hub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import ROLLOUT_RECORD, Kind, ref_of
 from rollout.planning.plan import Plan
+from rollout.runtime.planners import plan_now
 from rollout.strategies.base import Step
 from tests.safety.subject import Subject
 
@@ -27,8 +28,7 @@ class Decision:
 
 def decision(subject: Subject, fleet: Fleet, now: datetime) -> Decision:
     """What this fleet decides."""
-    view = fleet.view(subject.ref.kind)
-    plan = subject.planner().plan(subject.ref.key, view, now)
+    plan = plan_now(subject.planner(), fleet, subject.ref, now)
     known = fleet.rollout(subject.ref)
     steps = {key: share.live.last for key, share in known.shares.items()} if known else {}
     return Decision(plan, steps)

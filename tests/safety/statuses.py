@@ -29,7 +29,7 @@ class StatusJudge:
         that get another one.
         """
         generation = (self.told.workload() or {})["metadata"]["generation"]
-        workload = view.peek(self.subject.ref.key)
+        workload = view.workload(self.subject.ref.key)
         total = sum(len(r.selected) for r in self.told.rollouts.values())
         self.counts["S16.zero_targets"] += not total
         for rollout in self.told.rollouts.values():

@@ -22,7 +22,7 @@ GOING_BACK = frozenset(
 
 def waits(told: Told, view: Any, now: datetime, counts: Counter[str], blame: Blame) -> None:
     """Each cluster that is selected and not soaked; the engine has nothing to do at this instant."""
-    workload = view.peek(told.subject.ref.key)
+    workload = view.workload(told.subject.ref.key)
     for rollout in told.rollouts.values():
         share = workload.shares.get(told.subject.share_key(rollout.name)) if workload else None
         if share is None or rollout.hold or rollout.bad or rollout.terms is None:

@@ -1,7 +1,7 @@
 """How does a history run? Engine, agents, people and time together, with every bad luck in between."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -13,6 +13,7 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import PLACEMENT, Kind, Ref
+from rollout.planning.facts import Fact
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Plan, Planner
 from rollout.runtime.engine import Engine, Pace
@@ -24,7 +25,6 @@ from tests.safety.kinds import SUBJECTS
 from tests.safety.observer import Judge, Violation
 from tests.safety.setting import Setting
 from tests.safety.terms import LEASE, QUIET
-from tests.safety.told import Told
 from tests.support.faults import Fault, FaultyHub, RandomFaults
 
 T0 = datetime(2030, 1, 1, tzinfo=UTC)
@@ -46,7 +46,7 @@ class Watched:
 
     def plan(self, key: str, view: Any, now: datetime) -> Plan:
         plan = self.inner.plan(key, view, now)
-        self.judge.planned(plan, view, now)
+        self.judge.pending = partial(self.judge.planned, plan, view, now)
         return plan
 
 
@@ -65,9 +65,16 @@ class StartsSucceed(RandomFaults):
 class WatchedFleet(Fleet):
     """Tells the judge of the spans in which the engine was out of touch."""
 
-    def __init__(self, told: Told) -> None:
-        super().__init__(trackers=told.subject.trackers)
-        self._told = told
+    def __init__(self, judge: Judge) -> None:
+        super().__init__(trackers=judge.told.subject.trackers)
+        self._told, self._judge = judge.told, judge
+
+    def take(self, facts: Iterable[Fact], now: datetime) -> None:
+        """The plan that was asked for last is carried out: it is judged with what came of it."""
+        super().take(facts, now)
+        pending, self._judge.pending = self._judge.pending, None
+        if pending is not None:
+            pending()
 
     def out_of_touch(self, begin: datetime, end: datetime) -> None:
         self._told.was_out_of_touch((begin, end + LEASE))
@@ -145,7 +152,7 @@ class History:
             self.clock,
             self._make_timers,
             self.planners(),
-            WatchedFleet(self.judge.told),
+            WatchedFleet(self.judge),
             io=self.slow or self.door.io(),
             pace=Pace({}, strict=True),
             seed=0,

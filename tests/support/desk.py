@@ -15,6 +15,7 @@ from rollout.planning.plan import Plan, Write
 from rollout.planning.policy import DEFAULT, Policy
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.runtime.io import Result, perform
+from rollout.runtime.planners import plan_now
 from tests.support import make
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -66,12 +67,12 @@ class Desk:
         return self
 
     def plan(self, key: str = "default/web") -> Plan:
-        return ReplicaSetPlanner().plan(key, self.fleet, self.clock.now())
+        return plan_now(ReplicaSetPlanner(), self.fleet, Ref(REPLICA_SET, key), self.clock.now())
 
     def do(self, *writes: Write) -> None:
         """Carry writes out as the engine does; each must land."""
         for write in writes:
-            self.fleet.attempted(write, self.clock.now())
+            self.fleet.attempted(write, self.clock.now(), WEB)
         for write in writes:
             assert perform(self.hub, write, {}).result is Result.LANDED, write
             self.fleet.landed(write, self.clock.now())

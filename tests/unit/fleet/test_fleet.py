@@ -93,7 +93,9 @@ def test_repeated_and_late_events_end_where_each_once_in_order_ends() -> None:
         for again in (event, *in_order[max(0, n - 4) : n], event):
             shaken.apply(again, T0)
 
-    one, other = (f.workload("default/web", T0) for f in (plain, shaken))
+    for fleet in (plain, shaken):
+        fleet.refresh(WEB, T0)
+    one, other = (f.workload("default/web") for f in (plain, shaken))
     assert one is not None
     assert other is not None
     assert one.members == other.members == {"a": "p", "b": "p"}
@@ -240,7 +242,7 @@ def test_a_workload_made_anew_under_its_name_starts_from_nothing() -> None:
     d = Desk([*decided("a"), make.workload()]).converge()
     d.report("a", Applied="True", Available="True", Progressing="False", Degraded="False")
     d.converge().later(15 * SEC).converge()
-    heard = d.fleet.workload("default/web", d.clock.now())
+    heard = d.fleet.workload("default/web")
     assert heard is not None
     assert heard.shares["p"].live.head.passed
 
@@ -248,7 +250,8 @@ def test_a_workload_made_anew_under_its_name_starts_from_nothing() -> None:
     stamped = {"uid": "another", "resourceVersion": "9999", "generation": 1}
     fresh["metadata"] = {**fresh["metadata"], **stamped}
     d.fleet.apply(Event(WEB, Change.ADDED, fresh, 9999), d.clock.now())
-    now = d.fleet.workload("default/web", d.clock.now())
+    d.fleet.refresh(WEB, d.clock.now())
+    now = d.fleet.workload("default/web")
 
     assert now is not None
     assert now.shares["p"].live.book.uid == "another"

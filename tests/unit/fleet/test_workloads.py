@@ -22,7 +22,8 @@ def desk(*clusters: str, extra: tuple[Obj, ...] = (), **workload: Any) -> Desk:
 
 
 def workload(d: Desk) -> Workload:
-    found = d.fleet.workload("default/web", d.clock.now())
+    d.fleet.refresh(WEB, d.clock.now())
+    found = d.fleet.workload("default/web")
     assert found is not None
     return found
 
@@ -224,7 +225,7 @@ def test_a_work_that_is_labelled_as_another_workloads_stays_with_its_own_and_is_
     d.edit({"metadata": {"labels": {names.WORK_OWNER_LABEL: "default.api"}}}, name_of(d, "a"))
 
     assert workload(d).clusters == ["a"]
-    assert d.fleet.workload("default/api", d.clock.now()) is None
+    assert d.fleet.workload("default/api") is None
     assert [note.reason for note in d.plan().notes] == ["WorkRepaired"]
     d.converge()
     (work,) = d.works().values()
@@ -240,7 +241,7 @@ def test_a_work_of_our_name_is_its_workloads_whatever_it_says_of_itself() -> Non
     d = Desk([*decided("a"), mine, other, make.workload()])
 
     assert workload(d).clusters == ["a"]
-    api = d.fleet.workload("default/api", d.clock.now())
+    api = d.fleet.workload("default/api")
     assert api is not None
     assert api.clusters == []
     d.converge()

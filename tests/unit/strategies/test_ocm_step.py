@@ -21,9 +21,9 @@ def since(seconds: float, status: Status) -> Reported:
     return status, NOW - timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize(("strategy", "blocked"), [(ALL, ""), (TWO, "SlotsFull")])
+@pytest.mark.parametrize(("strategy", "blocked"), [(ALL, None), (TWO, "SlotsFull")])
 def test_clusters_wait_for_slots_only_where_not_all_of_them_are_touched(
-    strategy: Obj, blocked: str
+    strategy: Obj, blocked: str | None
 ) -> None:
     (stage,) = ocm_step(strategy, FLEET, {}, None, NOW).stages
     assert (stage.blocked, stage.phases) == (blocked, {Phase.WAITING: 3})

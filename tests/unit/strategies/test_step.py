@@ -262,16 +262,16 @@ def test_an_explicit_zero_holds_the_window_and_lets_mandatory_groups_go() -> Non
 @pytest.mark.parametrize(
     ("word", "blocked"),
     [
-        ("....", ["", "WaitingForStage"]),
-        ("PP..", ["", "WaitingForStage"]),
-        ("DD..", ["", "SlotsFull"]),
-        ("DDP.", ["", "SlotsFull"]),
-        ("DDDD", ["", ""]),
-        ("DT..", ["", HALTED]),
+        ("....", [None, "WaitingForStage"]),
+        ("PP..", [None, "WaitingForStage"]),
+        ("DD..", [None, "SlotsFull"]),
+        ("DDP.", [None, "SlotsFull"]),
+        ("DDDD", [None, None]),
+        ("DT..", [None, HALTED]),
         ("F...", [HALTED, HALTED]),
     ],
 )
-def test_every_waiting_cluster_has_one_reason_to_wait(word: str, blocked: list[str]) -> None:
+def test_every_waiting_cluster_has_one_reason_to_wait(word: str, blocked: list[str | None]) -> None:
     step = decide(in_two(word, spec_of(mandatory=["m"], limit=1, budget=4)), T0)
 
     assert [stage.blocked for stage in step.stages] == blocked
