@@ -264,7 +264,7 @@ _OF_WAITS: tuple[Mutant, ...] = (
             "sooner = counts_at",
         ),
     ),
-    fault("L1", "no timer", (LEDGER, "soonest = self.next_due()", "soonest = None")),
+    fault("L1", "no timer", (LEDGER, "due_at = soonest[0] if soonest else None", "due_at = None")),
     fault(
         "L1",
         "at the very instant nothing has changed yet",

@@ -30,8 +30,8 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "no record",
         (
             "fleet.book",
-            "        for number, page in sorted(self._pages.items()):\n            if page.changed",
-            "        for number, page in ():\n            if page.changed",
+            "            for number, page in sorted(self._pages.items())\n",
+            "            for number, page in list[tuple[int, _Page]]()\n",
         ),
     ),
     fault(

@@ -185,8 +185,9 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
             "those that are back go forward",
             (
                 LIVE,
-                "return going_back(back, found, terms.approvals, now)",
-                "return None if found.is_done else going_back(back, found, terms.approvals, now)",
+                "held = going_back(head.rollback, back.retreat, terms.approvals, now)",
+                "held = None if back.retreat.is_done else "
+                "going_back(head.rollback, back.retreat, terms.approvals, now)",
             ),
         ),
         fault(
@@ -197,7 +198,7 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
         fault(
             "S10",
             "what is taken back in one placement goes on in another",
-            (LIVE, "asked = asked or barred(self.revision, self.barred_in)", "asked = asked"),
+            (LIVE, "asked = asked or barred(self.revision, barred_in)", "asked = asked"),
         ),
     )
 )
