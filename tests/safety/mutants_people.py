@@ -185,9 +185,8 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
             "those that are back go forward",
             (
                 LIVE,
-                "held = going_back(head.rollback, back.retreat, terms.approvals, now)",
-                "held = None if back.retreat.is_done else "
-                "going_back(head.rollback, back.retreat, terms.approvals, now)",
+                "            held = going_back(head.rollback",
+                "            held = None if back.retreat.is_done else going_back(head.rollback",
             ),
         ),
         fault(
