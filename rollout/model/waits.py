@@ -257,6 +257,18 @@ class Reason(StrEnum):
         Grade.PERSON,
         f"somebody releases it: `rollout release`, or annotation {names.HOLD} no longer names it",
     )
+    WINDOW_CLOSED = _row(
+        "WindowClosed",
+        Scope.CLUSTER,
+        Grade.WAITING,
+        "the calendar that the message names opens",
+    )
+    UNKNOWN_TIME_ZONE = _row(
+        "UnknownTimeZone",
+        Scope.CLUSTER,
+        Grade.PERSON,
+        "the label or claim that names the cluster's time zone is corrected, or the calendar gets a timeZone",
+    )
 
     # -- nothing stands in the way, or it is over ------------------------------------------------
     ROLLING_OUT = _row("RollingOut", Scope.WORKLOAD, Grade.WAITING)

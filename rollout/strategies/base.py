@@ -210,6 +210,19 @@ class Strategy(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Shut:
+    """Clusters at which a gate is shut now: they are not touched and take no slot, but their stage waits
+    for them. ``until`` is the earliest instant at which one of them may open (None: no instant is known).
+    """
+
+    waits: Mapping[str, Wait] = field(default_factory=dict)
+    until: datetime | None = None
+
+
+NOTHING_SHUT = Shut()
+
+
+@dataclass(frozen=True, slots=True)
 class Rollout:
     """Everything a step is decided from, besides the instant.
 
@@ -219,6 +232,7 @@ class Rollout:
     caused by touches stay within budget + 1 (failure-tolerance: Strict). ``held`` are the clusters
     that a person asked not to touch; ``checkpoints`` the gates at the stages. ``unsettled`` says that
     the selection may still be half written: then nothing is touched and nothing passes (row 15).
+    ``shut`` are the clusters that may not be touched now, ``shut_back`` those that may not be taken back.
     """
 
     revision: str
@@ -233,6 +247,8 @@ class Rollout:
     held: frozenset[str] = frozenset()
     checkpoints: tuple[Checkpoint, ...] = ()
     unsettled: Wait | None = None
+    shut: Shut = NOTHING_SHUT
+    shut_back: Shut = NOTHING_SHUT
 
 
 @dataclass(frozen=True, slots=True)

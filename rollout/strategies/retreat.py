@@ -73,8 +73,12 @@ def retreat(
     waiting.sort(key=lambda standing: standing.cluster)
     waiting.sort(key=lambda standing: standing.touched, reverse=True)
     free = 0 if hold else max(0, limit - in_flight)
+    shut = rollout.shut_back
+    ready = [standing for standing in waiting if standing.cluster not in shut.waits]
+    if len(ready) < len(waiting) and shut.until is not None:
+        rechecks.append(shut.until)
     return Retreat(
-        tuple((standing.cluster, targets[standing.cluster]) for standing in waiting[:free]),
+        tuple((standing.cluster, targets[standing.cluster]) for standing in ready[:free]),
         total,
         len(waiting),
         in_flight,

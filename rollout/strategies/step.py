@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from itertools import islice
+from itertools import chain, filterfalse, islice
 from typing import Protocol
 
 from rollout.model.approvals import Side
-from rollout.model.waits import Reason, Wait
+from rollout.model.waits import Reason, Scope, Wait
 from rollout.strategies.base import (
     Checkpoint,
     Phase,
@@ -230,12 +230,14 @@ def _choose(
         if blocked is None:
             chosen, blocked = _fill(rollout, census, limit, scope, fleet)
             found.touch += chosen
+            if blocked is not None and blocked.scope is Scope.CLUSTER:
+                found.shut_until = rollout.shut.until
         if not passes and found.gate is not None and is_open:
             blocked = blocked or found.gate.reason
         found.reports.append(_report(stage, census, size, limit, scope, passes, blocked))
         is_open = is_open and passes
     opens_at = found.gate.until if found.gate is not None else None
-    instants = [at for at in (recheck_at, opens_at) if at is not None]
+    instants = [at for at in (recheck_at, opens_at, found.shut_until) if at is not None]
     return found.step(settled, halt, hold, min(instants, default=None))
 
 
@@ -265,6 +267,7 @@ class _Found:
     opened: list[str] = field(default_factory=list)
     reports: list[StageReport] = field(default_factory=list)
     gate: Wait | None = None
+    shut_until: datetime | None = None  # clusters are waited for until then at least
 
     def step(
         self,
@@ -370,23 +373,32 @@ def _fill(
     rollout: Rollout, census: Census, limit: int, scope: _Scope, fleet: _Scope
 ) -> tuple[list[str], Reason | None]:
     """The clusters to touch in an open stage, and why the others are not touched."""
-    before = [cluster for cluster in census.outdated() if cluster not in rollout.held]
-    held = sum(n for phase, n in census.phases.items() if phase.holds_slot)
-    wanted = len(before) + census.phases.get(Phase.WAITING, 0)
-    free = max(0, limit - held)
+    held, shut = rollout.held, rollout.shut.waits
+    old = [cluster for cluster in census.outdated() if cluster not in held]
+    before = [cluster for cluster in old if cluster not in shut] if shut else old
+    wanted = len(old) + census.phases.get(Phase.WAITING, 0)
+    taken = sum(n for phase, n in census.phases.items() if phase.holds_slot)
+    free = max(0, limit - taken)
     rooms = [
         room
         for room in (scope.room(rollout.strict_tolerance), fleet.room(rollout.strict_tolerance))
         if room is not None
     ]
-    chosen = before + list(islice(census.waiting(), free))
+    free_to_go = filterfalse(shut.__contains__, census.waiting()) if shut else census.waiting()
+    chosen = before + list(islice(free_to_go, free))
     reason = Reason.SLOTS_FULL
+    if shut and (len(before) < len(old) or len(chosen) < len(before) + free):
+        reason = _why_shut(shut, chain(old, census.waiting())) or reason
     if rooms and len(chosen) > min(rooms):
         chosen, reason = chosen[: min(rooms)], Reason.FAILURE_TOLERANCE
     scope.unproven += len(chosen)
     if scope is not fleet:
         fleet.unproven += len(chosen)
     return chosen, reason if len(chosen) < wanted else None
+
+
+def _why_shut(shut: Mapping[str, Wait], clusters: Iterable[str]) -> Reason | None:
+    return next((shut[cluster].reason for cluster in clusters if cluster in shut), None)
 
 
 def _report(

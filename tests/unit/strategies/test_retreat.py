@@ -1,6 +1,7 @@
 """Going back: who goes, how many at once, in which order, and when it stops (S10)."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from itertools import product
 
@@ -9,7 +10,7 @@ import pytest
 from rollout.model.amounts import Amount
 from rollout.model.placement import Group
 from rollout.model.waits import Reason, Wait
-from rollout.strategies.base import Phase, Rollout, Standing, Verdict
+from rollout.strategies.base import Phase, Rollout, Shut, Standing, Verdict
 from rollout.strategies.judge import judge
 from rollout.strategies.retreat import Retreat, RetreatLimits, retreat
 from tests.support.fleets import (
@@ -203,3 +204,19 @@ def test_the_letters_of_this_file_are_judged_as_it_says() -> None:
     judged = [judge(s, s.revision, rollout.timing, T0).phase for s in rollout.standings.values()]
     assert judged[1:4] == [Phase.PROGRESSING, Phase.SOAKED, Phase.FAILED]
     assert judged[4].holds_slot
+
+
+def test_a_shut_cluster_is_not_taken_back_and_the_next_look_is_when_it_may_open() -> None:
+    rollout, targets = situation("BBB")
+    until = T0 + 9 * MIN
+    closed = Wait(Reason.WINDOW_CLOSED, "calendar business is closed", until)
+    limits = RetreatLimits(amount("100%"), amount("100%"))
+
+    found = retreat(
+        replace(rollout, shut_back=Shut({"a": closed}, until)), targets, BEGAN, limits, T0
+    )
+
+    assert sorted(cluster for cluster, _ in found.touch) == ["b", "c"]
+    assert found.waiting == 3
+    assert not found.is_done
+    assert found.recheck_at == until

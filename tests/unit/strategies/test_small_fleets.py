@@ -8,9 +8,9 @@ import pytest
 
 from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Reason, Wait
-from rollout.strategies.base import Phase, Rollout
+from rollout.strategies.base import Phase, Rollout, Shut
 from rollout.strategies.step import decide
-from tests.support.fleets import FAILURES, LETTERS, T0, amount, applied, fleet, spec_of
+from tests.support.fleets import FAILURES, LETTERS, MIN, T0, amount, applied, fleet, spec_of
 from tests.support.small_fleets import in_two
 
 LIMITS: list[int | str | None] = [None, 0, 1, 2, "0%", "50%"]
@@ -92,6 +92,39 @@ def test_in_every_small_fleet_held_clusters_are_not_touched_and_keep_what_slots_
                 assert not step.passed, "somebody is still to come"
                 spared += 1
     assert spared > 200
+
+
+@pytest.mark.parametrize("limit", [None, 1, 2], ids=str)
+def test_in_every_small_fleet_shut_clusters_are_not_touched_and_take_no_slot(
+    limit: int | None,
+) -> None:
+    spec, spared, until = spec_of(limit=limit, budget=1), 0, T0 + 7 * MIN
+    closed = Wait(Reason.WINDOW_CLOSED, "calendar business is closed", until)
+    for word in map("".join, product(".PDOT", repeat=3)):
+        for chosen in product((False, True), repeat=3):
+            shut = frozenset(n for n, is_shut in zip("abc", chosen, strict=True) if is_shut)
+            halted = failures(word) > 1
+            outdated = [n for n, letter in zip("abc", word, strict=True) if letter == "O"]
+            waiting = [n for n, letter in zip("abc", word, strict=True) if letter == "."]
+            free = max(0, limited(limit, 3) - in_flight(word))
+            expected = [c for c in outdated if c not in shut]
+            open_ones = [c for c in waiting if c not in shut]
+            expected += open_ones[:free]
+
+            gates = Shut(dict.fromkeys(shut, closed), until)
+            step = decide(replace(fleet(word, spec), shut=gates), T0)
+
+            assert list(step.touch) == ([] if halted else expected), (word, shut)
+            assert step.count(Phase.WAITING) == len(waiting), "its stage waits for it"
+            if shut & {*outdated, *waiting}:
+                assert not step.passed, "somebody is still to come"
+            stopped = bool(shut & {*outdated}) or len(open_ones) < free
+            if not halted and stopped and shut & {*outdated, *waiting}:
+                assert step.stages[0].blocked is Reason.WINDOW_CLOSED, (word, shut)
+                assert step.recheck_at is not None
+                assert step.recheck_at <= until
+                spared += 1
+    assert spared > 50
 
 
 def shuffled(rollout: Rollout) -> Rollout:

@@ -7,7 +7,7 @@ import pytest
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Reason, Wait
-from rollout.strategies.base import Health, Phase, Verdict
+from rollout.strategies.base import Health, Phase, Shut, Verdict
 from rollout.strategies.step import decide
 from tests.support.fleets import (
     DEADLINE,
@@ -316,3 +316,36 @@ def test_verdicts_come_by_name_and_once() -> None:
     assert [s.cluster for s in step.settled] == ["a", "b", "c", "d"]
     assert step.passed == ("/0", "/1", "/2")
     assert step.complete
+
+
+CLOSED = Wait(Reason.WINDOW_CLOSED, "calendar business is closed", T0 + 7 * MIN)
+
+
+def shut(clusters: str) -> Shut:
+    return Shut(dict.fromkeys(clusters, CLOSED), CLOSED.until)
+
+
+def test_a_shut_canary_holds_back_what_comes_after_its_stage() -> None:
+    rollout = fleet("....", spec_of(mandatory=["m"], limit=1), groups=TWO_STAGES)
+    canary = rollout.staging.stages[0].groups[0].clusters
+
+    step = decide(replace(rollout, shut=shut("".join(canary))), T0)
+
+    assert step.touch == ()
+    assert [stage.blocked for stage in step.stages] == ["WindowClosed", "WaitingForStage"]
+    assert step.recheck_at == CLOSED.until
+
+
+def test_the_order_is_kept_among_the_clusters_that_are_not_shut() -> None:
+    step = decide(replace(fleet(".....", spec_of(limit=2)), shut=shut("ac")), T0)
+
+    assert step.touch == ("b", "d")
+    assert step.stages[0].blocked == "SlotsFull"
+
+
+def test_a_shut_cluster_keeps_nobody_from_being_done_who_is_in_flight() -> None:
+    rollout = fleet("P.", spec_of())
+    step = decide(replace(rollout, shut=shut("ab")), T0)
+
+    assert step.count(Phase.PROGRESSING) == 1
+    assert step.stages[0].blocked == "WindowClosed"
