@@ -7,7 +7,6 @@ Source: OCM placement spec 2.5 to 2.11.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -100,13 +99,6 @@ def select(cycle: Cycle, pool: Pool, order: Sequence[Cluster] | None = None) -> 
 # -- filters
 
 
-@dataclass(frozen=True, slots=True)
-class _Predicate:
-    labels: Selector
-    claims: Selector
-    expressions: tuple[str, ...]
-
-
 def _predicated(spec: Obj, cycle: Cycle, clusters: Sequence[Cluster], pool: Pool) -> list[Cluster]:
     """Those of the pool's clusters that any predicate matches, in their order.
 
@@ -122,7 +114,7 @@ def _predicated(spec: Obj, cycle: Cycle, clusters: Sequence[Cluster], pool: Pool
     if limit is not None:
         raise Misconfigured("Predicate", f"it has {limit}")
     compiled = [_compile(each, screening.program) for each in selectors]
-    parts = parts_of(((p.labels, p.claims, p.expressions) for p in compiled), pool)
+    parts = parts_of(compiled, pool)
     try:
         bits, _ = screening.matching(pool, parts, cycle.scores, None)
     except TooMuch as trouble:
@@ -138,7 +130,10 @@ def _expressions(selector: Obj) -> tuple[str, ...]:
     return texts
 
 
-def _compile(selector: Obj, program: Callable[[str], Program]) -> _Predicate:
+def _compile(
+    selector: Obj, program: Callable[[str], Program]
+) -> tuple[Selector, Selector, tuple[str, ...]]:
+    """Selectors of labels and of claims, and expressions that compile. Raises: Misconfigured."""
     at = "requiredClusterSelector"
     try:
         labels = _selector(selector.get("labelSelector"), at)
@@ -147,7 +142,7 @@ def _compile(selector: Obj, program: Callable[[str], Program]) -> _Predicate:
             problem = program(text).problem
             if problem is not None:
                 raise Misconfigured("Predicate", f"compilation failed: {problem}")
-        return _Predicate(labels, _claims(selector, at), expressions)
+        return labels, _claims(selector, at), expressions
     except ConfigError as refusal:
         raise Misconfigured("Predicate", str(refusal)) from refusal
 
