@@ -1,4 +1,4 @@
-"""Why did a cluster get selected, or not? Answered from the same inputs as the decision itself.
+"""Says why each cluster was selected or not, from the inputs of the decision itself.
 
 Source: OCM placement spec 5.1 for the debug JSON, to which status, reasons and selected are added.
 """

@@ -1,4 +1,4 @@
-"""Which clusters may not be selected? The predicates of a placement, and the taints of clusters.
+"""The filters of the scheduler: predicates of a placement, and taints of clusters.
 
 Predicates are ORed; each is its label selector AND its claim selector AND all its CEL expressions; no
 predicate at all matches everything. A cluster passes the taints when every one with effect NoSelect or

@@ -1,4 +1,4 @@
-"""What may a scheduling plugin read, and what does it answer? The seams of the scheduler.
+"""What scheduling plugins read and what they answer: the seams of the scheduler.
 
 A filter judges one cluster, a prioritizer scores the feasible ones. Both are pure: everything they
 may read is in the `Cycle`. A plugin may offer a second, vectorised method (`IndexedFilter`,

@@ -1,4 +1,4 @@
-"""Which decision groups do the selected clusters form, and which pages hold them?
+"""Makes decision groups of the selected clusters, and the pages that hold them.
 
 Three steps, each a function of its own: `split` (who belongs to which named group), `cut` (groups of at
 most so many), `paginate` (PlacementDecisions of at most 100 clusters). `group` orders the clusters, by

@@ -1,8 +1,8 @@
-"""Which clusters match? Facts about clusters, kept as sets of slots and answered as bits of an int.
+"""Keeps facts about clusters so that "which ones match?" is a few operations on ints.
 
 Every cluster has a slot; a set of clusters is one Python int with the bits of its slots, so AND, OR
-and NOT over a whole fleet are single operations. One changed cluster costs O(its labels). The plain
-twin of every answer is a loop over `Cluster` values; the tests hold the two together.
+and NOT over a whole fleet are single operations. One changed cluster costs O(its labels). Tests
+compare every answer with a plain loop over `Cluster` values.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

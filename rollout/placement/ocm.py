@@ -1,4 +1,4 @@
-"""Which clusters would OCM's own scheduler choose? Profile ``ocm``, bit for bit.
+"""Selects clusters exactly as OCM's own scheduler does: profile ``ocm``.
 
 Plain and slow on purpose: one cluster at a time, in OCM's order, its weaknesses included. It reads the
 spec as written, because what OCM takes for a mistake differs from what we do. Nothing is validated

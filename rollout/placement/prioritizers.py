@@ -1,4 +1,4 @@
-"""How good is each feasible cluster, and which scores count for a placement?
+"""The prioritizers of the scheduler, and which of them count for a placement.
 
 A prioritizer scores each feasible cluster from -100 to 100; the total is the weighted sum. Scores are
 computed as OCM computes them, to the last bit. Differences: a configuration replaces every earlier one

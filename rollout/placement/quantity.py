@@ -1,8 +1,8 @@
-"""How much is "500m", "32Gi" or "1e3"? Kubernetes quantities, exactly.
+"""Kubernetes quantities such as 500m, 32Gi and 1e3, read exactly.
 
-A quantity is mantissa * 10**exponent with whole numbers; nothing is lost until somebody asks for a
-float, and that float is computed in the order of steps that the scores depend on. What is longer or
-larger than any cluster's is none: every float of a quantity is finite.
+A quantity is mantissa * 10**exponent with whole numbers, so it is exact until somebody asks for a
+float. The float is computed in a fixed order of steps, because scores must be OCM's to the last bit.
+Longer texts than 64 characters and numbers beyond 10**99 are refused: every quantity has a finite float.
 Source: Kubernetes' serialisation format of quantities; OCM placement spec 2.9.
 """
 

@@ -1,4 +1,4 @@
-"""Which clusters does a placement get? Filter, score, order, cut; with a reason for everything.
+"""Chooses the clusters of a placement: filter, score, order, cut; with a reason for everything.
 
 Profile ``strict``. The decision is a pure function of the cycle and the pool; the order of the
 input never matters. Built-in plugins work on whole columns (bits of an int, lists of scores); a

@@ -1,4 +1,4 @@
-"""How evenly are clusters taken over zones, regions or other topologies?
+"""Takes clusters evenly over zones, regions or other topologies: spreadPolicy.
 
 Greedy, one cluster at a time. Constraints in list order form a tree: a later key is compared only
 among clusters that agree on the earlier keys. The skew of a topology is what was taken from it minus

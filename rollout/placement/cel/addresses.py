@@ -1,4 +1,4 @@
-"""What do Kubernetes' CEL libraries for addresses do: IP addresses, networks, URLs?
+"""Kubernetes' CEL libraries for IP addresses, networks and URLs.
 
 Source: the Kubernetes documentation, "Common Expression Language in Kubernetes".
 """

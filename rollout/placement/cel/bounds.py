@@ -1,4 +1,4 @@
-"""What may CEL expressions take? Every bound, and the account that an evaluation pays from.
+"""Every bound on CEL expressions, and the account that an evaluation pays from.
 
 Bounds count steps and never time, so that a decision is the same on every machine. A step is a turn
 of a loop, a call of a function, or so much of a long value; it takes 0.2 to 2 microseconds on a small
@@ -65,10 +65,12 @@ NODES_PER_STEP = 32
 of a loop. Each call of a function costs one more."""
 
 LENGTH_PER_STEP: Mapping[type, int] = {str: 2048, bytes: 2048, list: 32, dict: 32}
-"""Whatever goes along a value takes a step for each so many elements of a longer one."""
+"""What goes along a value once costs a step for each so many of its characters or elements, where it
+has more than that."""
 
 PARTS_PER_STEP = 16
-"""Whatever goes down into a value takes a step for each so many of all the values in it."""
+"""What looks through nested values (``==``, ``in``, format, indexOf) costs a step for each so many of
+the values in them."""
 
 CHARACTERS_PER_PART = 128
 """So many characters of a text count as one value."""

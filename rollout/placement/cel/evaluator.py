@@ -1,7 +1,7 @@
-"""What is the value of a CEL tree? Trees become nested Python functions, made once per expression.
+"""Evaluates the tree of a CEL expression, with nested Python functions that are made once.
 
-``&&``, ``||`` and the loops made of them absorb errors as CEL asks; that the evaluation takes too much
-(`Exhausted`) is never absorbed.
+``&&``, ``||`` and the loops made of them absorb a `CelError`, as CEL asks. Nothing absorbs `Exhausted`,
+which ends an evaluation that takes too much.
 Source: cel-spec, "Evaluation", "Logical Operators", "Macros", "List of Standard Definitions".
 """
 

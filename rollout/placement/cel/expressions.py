@@ -1,4 +1,4 @@
-"""Is this CEL expression true of a cluster?
+"""Compiles CEL expressions and asks them about clusters.
 
 A CEL library parses and type-checks the text (`parsing`); our own functions evaluate the tree
 (`evaluator`), so that an evaluation costs microseconds and is bounded in steps and in memory.

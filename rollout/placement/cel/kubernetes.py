@@ -1,4 +1,4 @@
-"""What do Kubernetes' CEL libraries do: quantities, versions, lists, formats of text, JSON?
+"""Kubernetes' CEL libraries for quantities, versions, lists and formats, and OCM's parseJSON.
 
 A list may hold anything, whatever the CEL library took it for. The rules for names are those of
 Kubernetes' API conventions. IP addresses, networks and URLs are in `addresses`.

@@ -1,7 +1,7 @@
-"""Is this text a CEL expression, and what is its tree? The one module that asks the CEL library.
+"""Parses and type-checks CEL expressions; the one module that uses the CEL library.
 
-The library parses and type-checks. It hands over the protobuf message ``cel.expr.CheckedExpr``, which
-is read here without a protobuf library: only the dozen messages of an expression occur in it.
+The library hands an expression over as the protobuf message ``cel.expr.CheckedExpr``. It is read here
+without a protobuf library, since only a dozen messages occur in it.
 Source: cel-spec, ``checked.proto`` and ``syntax.proto`` (field numbers).
 """
 

@@ -1,8 +1,9 @@
-"""Which clusters do the CEL expressions of one Placement match, as far as that is known by now?
+"""Finds the clusters that the CEL expressions of one Placement match, in slices.
 
-What was found out is kept until the cluster, or a score it rests on, changes. The work can be cut into
-slices: when the steps of a slice are used up, `Unfinished` is raised, and whoever asks again goes on
-from there. How much one Placement may take is bounded, and told the same however it was reached.
+A verdict is kept until the cluster changes, or a score that it rests on. When the steps of a slice are
+used up, `Unfinished` is raised; whoever asks again goes on from there. All expressions of a Placement
+over all its candidates may take `bounds.MOST_STEPS`. Steps of kept verdicts count as well, so that the
+answer never depends on what was asked before.
 """
 
 from array import array
@@ -40,7 +41,7 @@ class _Begun:
 
 
 class Screening:
-    """See the module. For the expressions of one Placement, and for one index of clusters."""
+    """What is known of the expressions of one Placement, over one index of clusters."""
 
     def __init__(self) -> None:
         self._left: int | None = None
@@ -110,7 +111,7 @@ class Screening:
         return tuple(found)
 
     def _words_of(self, text: str, slot: int, source: ClusterIndex, scores: Scores) -> str:
-        """Why it failed there. The words of all failures together could fill the memory."""
+        """Why it failed there. Asked again, since the words of all failures could fill the memory."""
         known = self._words.get(text)
         if known is None or known[0] != slot:
             self._afford()

@@ -1,4 +1,4 @@
-"""What do the functions of CEL's standard library do?
+"""The functions of CEL's standard library.
 
 Each is a row: name, parameter types, result type, and the Python function. From the same rows come
 the table that the evaluator looks in and, for functions that the CEL library does not know, their

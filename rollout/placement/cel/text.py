@@ -1,4 +1,4 @@
-"""What do the string functions of CEL's extension library do, and those of regular expressions?
+"""The string functions of CEL's extension library, and regular expressions.
 
 Positions count characters, not bytes. Patterns are RE2's: it is linear in the text, but every
 character can cost as much as the program of the pattern is long, and a short pattern can have a long
