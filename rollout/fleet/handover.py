@@ -11,7 +11,7 @@ from rollout.fleet.observations import Observation, is_broken, rebuilt
 from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.terms import Terms
 from rollout.planning.record import Head
-from rollout.strategies.base import Health, Rollout, Standing
+from rollout.strategies.base import Health, Rollout, Standing, Verdict
 from rollout.strategies.judge import concluded
 
 
@@ -53,7 +53,9 @@ def _broken(
     found: dict[str, Standing] = {}
     for cluster in (c for group in terms.selection.groups for c in group.clusters):
         known, seen = rollout.standings.get(cluster), observations.get(cluster)
-        if known is None or known.verdict is not None or known.health is not Health.SUCCEEDED:
+        if known is None or known.health is not Health.SUCCEEDED:
+            continue
+        if known.verdict not in (None, Verdict.FAILED):  # who came too late may soak all the same
             continue
         is_the_same = seen is not None and seen.content == known.revision
         if seen is None or (is_the_same and seen.health is not known.health):

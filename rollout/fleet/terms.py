@@ -12,6 +12,7 @@ from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Wait
 from rollout.planning.record import Head
 from rollout.strategies.base import (
+    Health,
     Rollout,
     Selection,
     Staging,
@@ -19,6 +20,7 @@ from rollout.strategies.base import (
     Step,
     Strategy,
     Timing,
+    Verdict,
 )
 from rollout.strategies.gates import GATES, Gate, Gates
 from rollout.strategies.stages import All
@@ -137,7 +139,7 @@ def relevant_outages(
     So many are remembered; then those become one between which the least time passed: a deadline is
     rather late than early (R8).
     """
-    open_since = min((s.touched for s in standings if s.verdict is None), default=None)
+    open_since = min((s.touched for s in standings if _is_open(s)), default=None)
     merged: list[tuple[datetime, datetime]] = []
     for begin, end in sorted({*head.outages, *news}):
         if end <= now and (open_since is None or end <= open_since):
@@ -151,6 +153,13 @@ def relevant_outages(
         least = gaps.index(min(gaps))
         merged[least : least + 2] = [(merged[least][0], merged[least + 1][1])]
     return tuple(merged)
+
+
+def _is_open(standing: Standing) -> bool:
+    """Whether time still decides something of it; who came too late may soak all the same."""
+    if standing.verdict is Verdict.FAILED:
+        return standing.health is Health.SUCCEEDED
+    return standing.verdict is None
 
 
 def not_heard_in(

@@ -28,7 +28,7 @@ from rollout.model.kinds import (
 from rollout.planning.addons import AddOnPlanner
 from rollout.sim.addon_agents import AddOnManager
 from tests.safety import objects
-from tests.safety.subject import Carried, Controllers, Find, Said, Standing
+from tests.safety.subject import Carried, Controllers, Find, Said, Standing, stamp_of
 from tests.safety.terms import Terms, terms_of
 
 NAME = "hello"
@@ -160,7 +160,8 @@ class AddOns:
         )
         if own != _wanted(obj, find):
             revision += " with something else of its own"
-        return Carried(revision, health)
+        stamp = stamp_of(status, "Progressing", "ManifestApplied", "Degraded", "Available")
+        return Carried(revision, health, stamp)
 
     def brought(self, before: Obj | None, changes: Obj, find: Find) -> str:
         if "configReferences" not in changes.get("status", {}):

@@ -55,7 +55,7 @@ def foreseen(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
 
 def _calm(setting: Setting) -> Setting:
     """Nothing is out of order that only an engine remembers, which has seen more than stands there."""
-    rough = ("crash", "crash_soon", "lose_record", "refuse", "torn")
+    rough = ("crash", "crash_soon", "lose_record", "outage", "refuse", "torn")
     script = tuple(act for act in setting.script if act.verb not in rough)
     return replace(setting, faults=Rates(), latency=timedelta(0), script=script)
 

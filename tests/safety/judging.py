@@ -221,7 +221,8 @@ class PlanJudge:
             if settled.verdict is Verdict.SOAKED:
                 self.counts["S13.soaks_ended"] += 1
                 if not rollout.has_soaked(track, now):
-                    stale = self.told.carries(settled.cluster) != (track.revision, "succeeded")
+                    found = self.told.carries(settled.cluster)
+                    stale = found is None or found[:2] != (track.revision, "succeeded")
                     self.blame("S6" if stale else "S13", f"{settled.cluster} did not soak: {track}")
             else:
                 self.counts["S13.deadlines_ended"] += 1

@@ -70,7 +70,7 @@ class Rollout(Readings):
     def _pass(self, now: datetime) -> None:
         """Note the stages that may have passed, and the gates that may have opened."""
         for stage in self.plan.stages:
-            if self.hold or self.is_unquiet:
+            if self.hold:
                 break
             wishes.open_gates(self, stage, "before")
             if not self.may_have_passed(stage, now):
@@ -93,7 +93,7 @@ class Rollout(Readings):
         if found and found.revision == self.terms.revision == track.before.revision:
             self.tracks[cluster] = track.before
             self.forget(track.before, now)
-            track.before.turn(found.health, now)
+            track.before.turn(found.health, now, found.stamp)
 
     def _part(self, places: dict[str, str], now: datetime) -> None:
         members = self.selected
@@ -121,7 +121,7 @@ class Rollout(Readings):
                 known = Track(found.revision, LONG_AGO, now, landed=True)
             self.forget(known, now)
             known.void = known.maybe_void = False
-            known.health = found.health
+            known.health, known.stamp = found.health, found.stamp
             self.tracks[cluster] = known
             self.sure = False
 
@@ -157,7 +157,7 @@ class Rollout(Readings):
             return
         if found is not None and found.revision == track.revision:
             track.refused = False
-            track.turn(found.health, now)
+            track.turn(found.health, now, found.stamp)
         elif not track.refused:
             track.turn("silent", now)
 
@@ -184,7 +184,7 @@ class Rollout(Readings):
         there = self.carries(cluster)
         if there is not None and there.revision == revision:  # no news may come of it
             self.land(cluster, revision, now)
-            self.tracks[cluster].turn(there.health, now)
+            self.tracks[cluster].turn(there.health, now, there.stamp)
 
     def land(self, cluster: str, revision: str, now: datetime) -> None:
         track = self.tracks.get(cluster)
@@ -206,6 +206,7 @@ class Rollout(Readings):
             self.waivers.pop(cluster, None)
         self.unwritten.clear()
         for cluster, track in list(self.tracks.items()):
+            track.unseen = True
             if track.void and (amnesia or track.fresh):
                 track.void, track.maybe_void = False, True
             if amnesia or track.fresh:

@@ -142,7 +142,7 @@ class Judge:
         if ref.kind in (self.subject.carrier, self.subject.ref.kind):
             for track, since in self._committing:
                 if track.since == since:
-                    track.fresh, track.kept = False, (track.health, track.since)
+                    track.fresh, track.kept = False, track.known
             self._committing.clear()
             self.told.wrote_down(self._outages)
 

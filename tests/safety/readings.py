@@ -153,6 +153,8 @@ class Readings:
             return False
         track = self.tracks.get(cluster)
         while track is not None and not track.landed:
+            if track.refused and self.is_free(track, now):
+                return False  # what it is to have was refused for good
             track = track.before
         if track is None or track.void or track.maybe_void:
             return False

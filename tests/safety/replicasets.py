@@ -11,7 +11,7 @@ from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.replicasets import ReplicaSetPlanner
-from tests.safety.subject import Carried, Controllers, Find, Said, Standing
+from tests.safety.subject import Carried, Controllers, Find, Said, Standing, stamp_of
 from tests.safety.terms import Terms, terms_of
 
 WORKLOAD = Ref(REPLICA_SET, "default/web")
@@ -121,7 +121,10 @@ class ReplicaSets:
         return False
 
     def carried(self, obj: Obj, find: Find) -> Carried | None:
-        return Carried(revision_of(obj["spec"]), health_of(obj))
+        decisive = "Progressing" if obj["spec"].get("manifestConfigs") else "Available"
+        status = obj.get("status") or {}
+        stamp = stamp_of(status, decisive, "Applied", "Degraded")
+        return Carried(revision_of(obj["spec"]), health_of(obj), stamp)
 
     def brought(self, before: Obj | None, changes: Obj, find: Find) -> str:
         if "spec" not in changes:

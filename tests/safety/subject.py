@@ -22,10 +22,14 @@ Find = Callable[[Ref], Obj | None]
 
 
 class Carried(NamedTuple):
-    """What one cluster has, and how it does with it: silent, progressing, succeeded or failed."""
+    """What one cluster has, and how it does with it: silent, progressing, succeeded or failed.
+
+    ``stamp``: when, by the agent's clock, what it says last changed. It is compared, never read.
+    """
 
     revision: str
     health: str
+    stamp: str
 
 
 class Said(NamedTuple):
@@ -197,3 +201,9 @@ class Editor(Protocol):
     def do_meddle(self) -> None:
         """Someone edits carriers by hand."""
         ...
+
+
+def stamp_of(status: Obj, *kinds: str) -> str:
+    """When these conditions last changed, by the clock of whoever wrote them; in one text."""
+    found = {c["type"]: c.get("lastTransitionTime") for c in status.get("conditions") or []}
+    return "/".join(str(found.get(kind)) for kind in kinds)

@@ -188,3 +188,9 @@ def test_a_held_cluster_keeps_its_labels_and_its_second_work_until_it_is_release
 def test_a_restart_under_a_misconfigured_strategy_goes_on_watching() -> None:
     """A success that nobody noted until the strategy was mended came too late for its deadline."""
     assert run([5732]).broken == []
+
+
+def test_histories_that_broke_a_promise_once_keep_it() -> None:
+    """Late successes that broke, or outages, while nobody lived; refusals; gates and unquiet decisions."""
+    assert run([1030, 2051, 3062, 3659]).broken == []
+    assert run([1415], "addon").broken == []

@@ -7,8 +7,17 @@ uncertain is kept as two instants: ``since`` and ``first`` are the earliest the 
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+class Kept(NamedTuple):
+    """What is written down of a cluster: how it does, since when, and what success was stamped with."""
+
+    health: str
+    since: datetime
+    stamp: str
 
 
 @dataclass(slots=True)
@@ -26,18 +35,29 @@ class Track:
     soaked: bool = False
     ended: bool = False  # finally failed at some time, by the earliest reading
     failed: bool = False  # finally failed by the latest reading
+    stamp: str = ""  # what the agent stamped what it says with
+    unseen: bool = False  # nobody lived to see whether it was so all the time
     fresh: bool = True  # the engine may not have written this down yet
-    kept: tuple[str, datetime] | None = None  # health, and since when: what it has written down
-    recalled: tuple[str, datetime] | None = None  # what a new process may have read of that
+    kept: "Kept | None" = None  # what it has written down
+    recalled: "Kept | None" = None  # what a new process may have read of that
     refused: bool = False
     exact: bool = True
     void: bool = False  # a person asked for another attempt
     maybe_void: bool = False  # the engine may have taken it so
 
-    def turn(self, health: str, now: datetime) -> None:
-        if health != self.health:
+    @property
+    def known(self) -> "Kept":
+        """What is to be written down of it now."""
+        return Kept(self.health, self.since, self.stamp)
+
+    def turn(self, health: str, now: datetime, stamp: str = "") -> None:
+        """It is told to do so. Success broke unseen where it is stamped otherwise than before (row 8)."""
+        is_broken = self.unseen and health == "succeeded" and stamp != self.stamp
+        if health != self.health or is_broken:
             self.health, self.since, self.late = health, now, now
             self.fresh = True
-        if self.recalled is not None and self.recalled[0] == health:
-            self.since = min(self.since, self.recalled[1])  # row 8: it goes on from the record
+        self.stamp, self.unseen = stamp, False
+        kept = self.recalled
+        if kept is not None and kept.health == health and kept.stamp == stamp:
+            self.since = min(self.since, kept.since)  # row 8: it goes on from the record
         self.recalled = None

@@ -1,10 +1,11 @@
 """What terms remember: times in which the hub was out of touch, and waivers."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from rollout.fleet.terms import OUTAGES_KEPT, relevant_outages, reselected
 from rollout.planning.record import Head
-from rollout.strategies.base import Selection, Standing
+from rollout.strategies.base import Health, Selection, Standing, Verdict
 from tests.support.fleets import T0
 
 SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
@@ -30,6 +31,16 @@ def test_outages_before_the_first_touch_in_flight_are_forgotten() -> None:
     past, present = (T0 - 2 * MIN, T0 - MIN), (T0 + MIN, T0 + 2 * MIN)
     assert relevant_outages(Head(outages=(past,)), [present], IN_FLIGHT, LATER) == (present,)
     assert relevant_outages(Head(outages=(past, present)), [], [], LATER) == ()
+
+
+def test_an_outage_counts_for_who_succeeds_after_the_deadline_and_is_still_to_soak() -> None:
+    outage = (T0 + MIN, T0 + 2 * MIN)
+    late = replace(IN_FLIGHT[0], health=Health.SUCCEEDED, verdict=Verdict.FAILED)
+
+    assert relevant_outages(Head(), [outage], [late], LATER) == (outage,)
+    for verdict, health in ((Verdict.FAILED, Health.FAILED), (Verdict.SOAKED, Health.SUCCEEDED)):
+        over = replace(late, verdict=verdict, health=health)
+        assert relevant_outages(Head(), [outage], [over], LATER) == ()
 
 
 def test_after_a_restart_waivers_are_kept_until_it_is_known_again_what_is_asked_for() -> None:
