@@ -80,10 +80,7 @@ def select(cycle: Cycle, pool: Pool, order: Sequence[Cluster] | None = None) -> 
     status, rankings = _ranked(cycle, left, names, weighted)
     totals = [sum(r.weight * (r.scores[i] or 0) for r in rankings) for i in range(len(names))]
     number = spec.get("numberOfClusters")
-    if number is not None and number < 0:
-        raise ConfigError("numberOfClusters is negative: slice bounds out of range")
-    by_total = sorted(range(len(names)), key=totals.__getitem__, reverse=True)
-    chosen = tuple(names[i] for i in by_total[:number])
+    chosen = _best(names, totals, number)
     return Selection(
         status,
         chosen=chosen,
@@ -94,6 +91,13 @@ def select(cycle: Cycle, pool: Pool, order: Sequence[Cluster] | None = None) -> 
         rankings=tuple(rankings),
         recheck_at=_recheck_at(spec, cycle, pool.source),
     )
+
+
+def _best(names: Sequence[str], totals: Sequence[int], number: int | None) -> tuple[str, ...]:
+    if number is not None and number < 0:
+        raise ConfigError("numberOfClusters is negative: slice bounds out of range")
+    by_total = sorted(range(len(names)), key=totals.__getitem__, reverse=True)
+    return tuple(names[i] for i in by_total[:number])
 
 
 # -- filters

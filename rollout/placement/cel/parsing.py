@@ -113,7 +113,10 @@ class Environment:
         Raises: ConfigError with what is wrong; RecursionError where it is nested too deeply.
         """
         try:
+            text.encode()  # the library takes text that is UTF-8
             expression = self._library.compile(text)
+        except UnicodeEncodeError as error:
+            raise ConfigError("it has a surrogate, which is half a character") from error
         except (RuntimeError, ValueError) as error:
             words = str(error).removesuffix(" [INVALID_ARGUMENT]")
             raise ConfigError(words.removeprefix("INVALID_ARGUMENT: ")) from error

@@ -154,6 +154,7 @@ def test_an_expression_without_a_verdict_says_why(text: str, words: str) -> None
         "1 < 2.5",
         '"a".size() == "b"',
         'managedCluster.status.clusterClaims.exists(i, c, c.name == "id")',
+        "'\ud800' == ''",
         "math.greatest(1, 2) == 2",
         "managedCluster.scores(1).size() > 0",
         "quantity(1) == quantity(2)",
