@@ -1,40 +1,220 @@
-"""What do a ClusterManagementAddOn and a ManagedClusterAddOn say? Wire objects to model values.
+"""How a ClusterManagementAddOn is written, and what it says.
 
-Both served versions are read; v1alpha1 is what hubs store. A reference to a configuration that has
-no name is none. Source: OCM add-on spec 1, 2.2 and weaknesses A-13, A-16, A-22.
+Both served versions are read; v1alpha1 is what hubs store. Source: OCM add-on spec 1, 2.2 and
+weaknesses A-13, A-22.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Any, Literal
 
-from rollout.api.fields import Reader, listed, mapping, strings, text, version_of, whole
-from rollout.api.rollouts import parse_rollout
+from pydantic import Field, ValidationInfo, model_validator
+
+from rollout.api.fields import listed, mapping, strings, text, version_of, whole
+from rollout.api.reading import read
+from rollout.api.strategy import RolloutStrategyShape, read_strategy
+from rollout.api.wire import (
+    BLANK,
+    UNREAD,
+    Conditions,
+    Inside,
+    Name,
+    RawObject,
+    RuledShape,
+    Shape,
+    WireObject,
+    accepted,
+    list_map,
+    only_chosen,
+)
 from rollout.model import names
-from rollout.model.addon import (
-    AddOn,
-    ClusterAddOn,
-    Config,
-    ConfigRef,
-    InstallPlacement,
-    Reference,
-    Resource,
-)
-from rollout.model.conditions import read_conditions
+from rollout.model.addon import AddOn, ConfigRef, InstallPlacement, Resource
 from rollout.model.intents import read_intents
-from rollout.model.kinds import (
-    ADDON_DEPLOYMENT_CONFIG,
-    ADDON_TEMPLATE,
-    CLUSTER_MANAGEMENT_ADDON,
-    MANAGED_CLUSTER_ADDON,
-    Obj,
-)
+from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 
+AGENT_NAMESPACE = "open-cluster-management-agent-addon"
+ADDON_RESOURCE = list_map("group", "resource")
 NO_DEFAULT = "__reserved_no_default__"
 """Stands in v1beta1 for "supported, without a default"."""
-STRATEGIES = ("Manual", "Placements")
-OTHER_VERSION = f"{CLUSTER_MANAGEMENT_ADDON.group}/v1beta1"
-INSTALL_NAMESPACE = "addon.open-cluster-management.io/v1alpha1-install-namespace"
 _MANAGED = (None, "", "addon-manager")
+
+
+class AddOnMetaShape(Shape):
+    """Display texts."""
+
+    display_name: str | None = None
+    description: str | None = None
+
+
+class ConfigReferentShape(Shape):
+    """Names a configuration object."""
+
+    namespace: str | None = None
+    name: Name
+
+
+class ConfigResourceShape(Shape):
+    """A kind of configuration objects."""
+
+    group: str | None = ""
+    resource: Annotated[Name, accepted('the plural of a kind such as "addondeploymentconfigs"')]
+
+    def kind(self) -> Resource:
+        """The kind."""
+        return Resource(self.group or "", self.resource)
+
+
+class SupportedConfigShape(ConfigResourceShape):
+    """A kind of configuration objects, and the one that counts where no other is named."""
+
+    default_config: ConfigReferentShape | None = None
+
+
+class AddOnConfigShape(ConfigResourceShape):
+    """One configuration object, with its kind."""
+
+    namespace: str | None = None
+    name: Annotated[Name, accepted("the name of a configuration object")]
+
+    def to_model(self) -> ConfigRef:
+        """The configuration object."""
+        return ConfigRef(self.kind(), self.namespace or "", self.name)
+
+
+class SpecHashShape(Shape):
+    """A revision of a configuration object."""
+
+    namespace: str | None = None
+    name: str | None = None
+    spec_hash: str | None = None
+
+
+class InstallPlacementShape(Shape):
+    """A Placement, what configures the add-on there, and how a change is rolled out."""
+
+    namespace: Name
+    name: Name
+    configs: list[AddOnConfigShape] | None = None
+    rollout_strategy: Annotated[Any, Inside(RolloutStrategyShape | None, object)] = Field(
+        default=None, json_schema_extra={"default": {"type": "All"}}
+    )
+
+    def to_model(self, at: str) -> InstallPlacement:
+        """The placement; ``at`` is where it stands."""
+        strategy = self.rollout_strategy
+        rollout, problems = read_strategy(strategy, f"{at}.rolloutStrategy")
+        configs = tuple(each.to_model() for each in self.configs or ())
+        return InstallPlacement(
+            self.namespace, self.name, configs, rollout, problems, mapping(strategy)
+        )
+
+
+class InstallStrategyShape(RuledShape):
+    """Where the add-on is installed."""
+
+    type: Annotated[Literal["Manual", "Placements"] | None, BLANK] = "Manual"
+    placements: (
+        Annotated[
+            list[Any],
+            Inside(
+                Annotated[
+                    list[InstallPlacementShape],
+                    Field(json_schema_extra=list_map("namespace", "name")),
+                ],
+                list,
+            ),
+        ]
+        | None
+    ) = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _chosen(cls, value: Any, info: ValidationInfo) -> Any:
+        kind = value.get("type") if isinstance(value, dict) else None
+        return only_chosen(value, info, () if kind == "Placements" else ("placements",))
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        if written.get("type") == "Placements":
+            for i, key in _listed_before(written.get("placements")):
+                words = f"each placement once; {key} is listed before"
+                yield Problem(f"placements[{i}].name", key.partition("/")[2], words)
+
+    def to_model(self, at: str) -> tuple[tuple[InstallPlacement, ...] | None, tuple[Problem, ...]]:
+        """The placements that can be read, None for Manual; and what is wrong with the others."""
+        if self.type != "Placements":
+            return None, ()
+        found: dict[str, InstallPlacement] = {}
+        problems: list[Problem] = []
+        for i, raw in enumerate(self.placements or ()):
+            placement, bad = read(InstallPlacementShape, raw, f"{at}.placements[{i}]")
+            problems += bad
+            if placement is not None:
+                value = placement.to_model(f"{at}.placements[{i}]")
+                found.setdefault(value.key, value)
+        return tuple(found.values()), tuple(problems)
+
+
+def _listed_before(placements: object) -> Iterator[tuple[int, str]]:
+    """The entries that name a placement which an earlier one has named."""
+    seen: set[str] = set()
+    for i, item in enumerate(map(mapping, listed(placements))):
+        namespace, name = text(item.get("namespace")), text(item.get("name"))
+        key = f"{namespace}/{name}"
+        if namespace and name and key in seen:
+            yield i, key
+        seen.add(key)
+
+
+class AddOnSpec(Shape):
+    """What the add-on is."""
+
+    add_on_meta: Annotated[AddOnMetaShape | None, UNREAD] = None
+    add_on_configuration: Annotated[RawObject | None, UNREAD] = None
+    supported_configs: (
+        Annotated[list[SupportedConfigShape], Field(json_schema_extra=ADDON_RESOURCE)] | None
+    ) = None
+    install_strategy: InstallStrategyShape | None = Field(
+        default=None, json_schema_extra={"default": {"type": "Manual"}}
+    )
+
+
+class DefaultReferenceShape(ConfigResourceShape):
+    """A default configuration, with its hash."""
+
+    desired_config: SpecHashShape | None = None
+
+
+class ProgressReferenceShape(DefaultReferenceShape):
+    """A configuration of a placement: what is wanted, applied, and known to be good."""
+
+    last_applied_config: SpecHashShape | None = None
+    last_known_good_config: SpecHashShape | None = None
+
+
+class InstallProgressionShape(Shape):
+    """How one placement's rollout stands."""
+
+    namespace: str
+    name: str
+    config_references: list[ProgressReferenceShape] | None = None
+    conditions: Conditions | None = None
+
+
+class AddOnStatus(Shape):
+    """How the rollouts stand."""
+
+    default_config_references: Annotated[
+        list[DefaultReferenceShape] | None, Field(alias="defaultconfigReferences")
+    ] = None
+    install_progressions: list[InstallProgressionShape] | None = None
+
+
+class AddOnObject(WireObject):
+    """An add-on for many clusters: its configurations, where it goes and how."""
+
+    spec: AddOnSpec
+    status: AddOnStatus | None = None
 
 
 def decode_addon(obj: Obj, previous: AddOn | None = None) -> AddOn:
@@ -47,7 +227,7 @@ def decode_addon(obj: Obj, previous: AddOn | None = None) -> AddOn:
         supported, defaults = previous.supported, previous.defaults
         placements, problems = previous.placements, previous.problems
     else:
-        supported, defaults, placements, problems = _spec(obj.get("spec"))
+        supported, defaults, placements, problems = _parsed(supporting(obj.get("spec")))
     return AddOn(
         text(meta.get("name")),
         uid,
@@ -65,7 +245,7 @@ def decode_addon(obj: Obj, previous: AddOn | None = None) -> AddOn:
     )
 
 
-def _spec(
+def _parsed(
     raw: object,
 ) -> tuple[
     tuple[Resource, ...],
@@ -73,145 +253,27 @@ def _spec(
     tuple[InstallPlacement, ...] | None,
     tuple[Problem, ...],
 ]:
-    problems: list[Problem] = []
-    spec = Reader(raw, "spec", problems)
-    supported: list[Resource] = []
-    defaults: list[ConfigRef] = []
-    for item in (*spec.items("supportedConfigs"), *spec.items("defaultConfigs")):
-        resource = _resource(item)
-        if resource is None:
-            continue
-        supported.append(resource)
-        at = item.obj if "defaultConfig" not in item.obj else mapping(item.obj["defaultConfig"])
-        name = text(at.get("name"))
-        if name not in ("", NO_DEFAULT):
-            defaults.append(ConfigRef(resource, text(at.get("namespace")), name))
-    install = spec.inner("installStrategy")
-    kind = install.one_of("type", STRATEGIES, "Manual")
-    placements: tuple[InstallPlacement, ...] | None = None
-    if kind == "Placements":
-        found: dict[str, InstallPlacement] = {}
-        for item in install.items("placements"):
-            placement = _placement(item)
-            if placement is None:
-                continue
-            if placement.key in found:
-                item.refuse("name", f"each placement once; {placement.key} is listed before")
-                continue
-            found[placement.key] = placement
-        placements = tuple(found.values())
-    return tuple(dict.fromkeys(supported)), tuple(defaults), placements, tuple(problems)
-
-
-def _resource(item: Reader) -> Resource | None:
-    resource = item.obj.get("resource")
-    if not isinstance(resource, str) or not resource:
-        item.refuse("resource", 'the plural of a kind such as "addondeploymentconfigs"')
-        return None
-    return Resource(item.text("group"), resource)
-
-
-def _placement(item: Reader) -> InstallPlacement | None:
-    name, namespace = text(item.obj.get("name")), text(item.obj.get("namespace"))
-    if not name or not namespace:
-        item.refuse("name" if not name else "namespace", "the name and namespace of a Placement")
-        return None
-    strategy = item.obj.get("rolloutStrategy")
-    rollout, problems = parse_rollout(strategy, item.path("rolloutStrategy"))
-    configs = tuple(_config_refs(item.items("configs")))
-    return InstallPlacement(namespace, name, configs, rollout, problems, mapping(strategy))
-
-
-def _config_refs(items: Iterator[Reader]) -> Iterator[ConfigRef]:
-    for item in items:
-        resource = _resource(item)
-        name = text(item.obj.get("name"))
-        if resource is not None and name:
-            yield ConfigRef(resource, text(item.obj.get("namespace")), name)
-        elif resource is not None:
-            item.refuse("name", "the name of a configuration object")
-
-
-def decode_cluster_addon(obj: Obj, previous: ClusterAddOn | None = None) -> ClusterAddOn:
-    """A ManagedClusterAddOn. What is not understood in its status is as if it were not there."""
-    meta, spec, status = (mapping(obj.get(part)) for part in ("metadata", "spec", "status"))
-    owners = listed(meta.get("ownerReferences"))
-    references = status.get("configReferences")
-    kept = previous is not None and mapping(previous.raw.get("status")).get("configReferences")
-    return ClusterAddOn(
-        text(meta.get("namespace")),
-        text(meta.get("name")),
-        text(meta.get("uid")),
-        whole(meta.get("generation")),
-        version_of(meta),
-        tuple(_config_refs(Reader(spec, "spec", []).items("configs"))),
-        tuple(_resources(status.get("supportedConfigs"))),
-        previous.references
-        if previous is not None and references is not None and references is kept
-        else tuple(_references(references)),
-        read_conditions(status.get("conditions")),
-        meta.get("deletionTimestamp") is not None,
-        frozenset(text(mapping(owner).get("uid")) for owner in owners),
-        strings(meta.get("annotations")),
-        obj,
+    found, problems = read(AddOnSpec, raw, "spec")
+    spec = found or AddOnSpec()
+    configs = [(each.kind(), each.default_config) for each in spec.supported_configs or ()]
+    defaults = tuple(
+        ConfigRef(kind, default.namespace or "", default.name)
+        for kind, default in configs
+        if default is not None and default.name != NO_DEFAULT
     )
+    install = spec.install_strategy or InstallStrategyShape()
+    placements, wrong = install.to_model("spec.installStrategy")
+    supported = tuple(dict.fromkeys(kind for kind, _ in configs))
+    return supported, defaults, placements, (*problems, *wrong)
 
 
-def _resources(raw: object) -> Iterator[Resource]:
-    for item in listed(raw):
-        at = mapping(item)
-        if text(at.get("resource")):
-            yield Resource(text(at.get("group")), text(at["resource"]))
-
-
-def _references(raw: object) -> Iterator[Reference]:
-    for item in listed(raw):
-        at = mapping(item)
-        resource = Resource(text(at.get("group")), text(at.get("resource")))
-        if resource.resource:
-            yield Reference(
-                resource,
-                _config(resource, at.get("desiredConfig")),
-                _config(resource, at.get("lastAppliedConfig")),
-                whole(at.get("lastObservedGeneration")),
-            )
-
-
-def _config(resource: Resource, raw: object) -> Config | None:
-    at = mapping(raw)
-    if not text(at.get("name")):
-        return None
-    ref = ConfigRef(resource, text(at.get("namespace")), text(at["name"]))
-    return Config(ref, text(at.get("specHash")))
-
-
-# -- the other version ---------------------------------------------------------------------------
-
-
-def stored_version(obj: Obj) -> Obj:
-    """The object as hubs store it: what is written as v1beta1 becomes v1alpha1, all else stays.
-
-    Source: OCM add-on spec 1.1.
-    """
-    convert = _CONVERSIONS.get(str(obj.get("kind")))
-    if convert is None or obj.get("apiVersion") != OTHER_VERSION:
-        return obj
-    return {**convert(obj), "apiVersion": CLUSTER_MANAGEMENT_ADDON.api_version}
-
-
-def _addon_from_beta(obj: Obj) -> Obj:
-    converted = dict(obj)
-    spec = mapping(obj.get("spec"))
-    if "defaultConfigs" in spec:
-        kept = {key: value for key, value in spec.items() if key != "defaultConfigs"}
-        supported = [_supported(item) for item in listed(spec["defaultConfigs"])]
-        converted["spec"] = {**kept, "supportedConfigs": supported}
-    status = mapping(obj.get("status"))
-    if "defaultConfigReferences" in status:
-        kept = {key: value for key, value in status.items() if key != "defaultConfigReferences"}
-        references = status["defaultConfigReferences"]
-        converted["status"] = {**kept, "defaultconfigReferences": references}
-    return converted
+def supporting(spec: object) -> object:
+    """A spec as v1alpha1 has it; that of v1beta1 says defaultConfigs instead of supportedConfigs."""
+    if not isinstance(spec, dict) or "defaultConfigs" not in spec:
+        return spec
+    kept = {key: value for key, value in spec.items() if key != "defaultConfigs"}
+    supported = [_supported(item) for item in listed(spec["defaultConfigs"])]
+    return {**kept, "supportedConfigs": [*listed(kept.get("supportedConfigs")), *supported]}
 
 
 def _supported(item: object) -> Obj:
@@ -221,34 +283,3 @@ def _supported(item: object) -> Obj:
         keys = [key for key in ("namespace", "name") if key in at]
         found["defaultConfig"] = {key: at[key] for key in keys}
     return found
-
-
-def _cluster_addon_from_beta(obj: Obj) -> Obj:
-    converted = dict(obj)
-    annotations = mapping(mapping(obj.get("metadata")).get("annotations"))
-    namespace = text(annotations.get(INSTALL_NAMESPACE))
-    if namespace:
-        converted["spec"] = {"installNamespace": namespace, **mapping(obj.get("spec"))}
-    status = mapping(obj.get("status"))
-    if "configReferences" in status:
-        references = [_named(item) for item in listed(status["configReferences"])]
-        converted["status"] = {**status, "configReferences": references}
-    return converted
-
-
-def _named(item: object) -> Obj:
-    at = mapping(item)
-    desired = mapping(at.get("desiredConfig"))
-    return {
-        **at,
-        "namespace": text(desired.get("namespace")),
-        "name": text(desired.get("name")),
-    }
-
-
-_CONVERSIONS: dict[str, Callable[[Obj], Obj]] = {
-    CLUSTER_MANAGEMENT_ADDON.name: _addon_from_beta,
-    MANAGED_CLUSTER_ADDON.name: _cluster_addon_from_beta,
-    ADDON_DEPLOYMENT_CONFIG.name: dict,
-    ADDON_TEMPLATE.name: dict,
-}

@@ -1,11 +1,17 @@
-"""What do an AddOnTemplate, its configurations and its works say? Wire objects to model values.
+"""How an AddOnTemplate and an AddOnDeploymentConfig are written; what they, and the works of an add-on, say.
 
 What is not understood is as if it were not there. Source: OCM add-on spec 1.4, 1.5.
 """
 
 from collections.abc import Iterator
+from typing import Annotated, Any, Literal
 
+from pydantic import Field, WithJsonSchema
+
+from rollout.api.addon import AGENT_NAMESPACE
 from rollout.api.fields import listed, mapping, strings, text, version_of, whole
+from rollout.api.wire import Name, RawObject, Shape, WireObject, list_map
+from rollout.api.work import WorkSpec
 from rollout.model.addon_template import (
     AddOnTemplate,
     AgentWork,
@@ -18,6 +24,153 @@ from rollout.model.addon_template import (
 )
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import Obj
+
+
+class VariableShape(Shape):
+    """A value that manifests may use by its name."""
+
+    name: Annotated[str, Field(max_length=255, pattern=r"^[a-zA-Z_][_a-zA-Z0-9]*$")]
+    value: Annotated[str, Field(max_length=1024)] | None = None
+
+
+class NodePlacementShape(Shape):
+    """Which nodes the agents may run on."""
+
+    node_selector: dict[str, str] | None = None
+    tolerations: list[RawObject] | None = None
+
+
+class RegistryShape(Shape):
+    """Where images come from instead."""
+
+    source: str | None = None
+    mirror: str
+
+
+class ProxyShape(Shape):
+    """How agents reach the hub. Typed Go clients always write it, empty where it is not set."""
+
+    http_proxy: Annotated[str | None, Field(alias="httpProxy")] = None
+    https_proxy: Annotated[str | None, Field(alias="httpsProxy")] = None
+    ca_bundle: Annotated[
+        Any, Field(alias="caBundle"), WithJsonSchema({"type": "string", "format": "byte"})
+    ] = None
+    no_proxy: Annotated[str | None, Field(alias="noProxy")] = None
+
+
+class ContainerResourcesShape(Shape):
+    """What some containers ask for."""
+
+    container_id: Annotated[
+        str,
+        Field(
+            alias="containerID",
+            pattern=r"^(deployments|daemonsets|statefulsets|replicasets|jobs|cronjobs|pods|\*):.+:.+$",
+        ),
+    ]
+    resources: RawObject
+
+
+class DeploymentConfigSpec(Shape):
+    """What agents are deployed with."""
+
+    agent_install_namespace: Annotated[str, Field(max_length=63)] | None = AGENT_NAMESPACE
+    customized_variables: (
+        Annotated[list[VariableShape], Field(json_schema_extra=list_map("name"))] | None
+    ) = None
+    node_placement: NodePlacementShape | None = None
+    registries: list[RegistryShape] | None = None
+    proxy_config: ProxyShape | None = None
+    resource_requirements: (
+        Annotated[list[ContainerResourcesShape], Field(json_schema_extra=list_map("containerID"))]
+        | None
+    ) = None
+
+
+class DeploymentConfigObject(WireObject):
+    """A configuration that every add-on understands."""
+
+    spec: DeploymentConfigSpec | None = None
+
+
+class RoleRefShape(Shape):
+    """A Role or ClusterRole."""
+
+    api_group: str | None = None
+    kind: Name
+    name: Name
+
+
+class CurrentClusterShape(Shape):
+    """Rights in the namespace of the cluster."""
+
+    cluster_role_name: Name
+
+
+class SingleNamespaceShape(Shape):
+    """Rights in one namespace of the hub."""
+
+    namespace: Name
+    role_ref: RoleRefShape
+
+
+class HubPermissionShape(Shape):
+    """What an agent may do on the hub."""
+
+    type: Literal["CurrentCluster", "SingleNamespace"]
+    current_cluster: CurrentClusterShape | None = None
+    single_namespace: SingleNamespaceShape | None = None
+
+
+class KubeClientShape(Shape):
+    """A client of the hub."""
+
+    hub_permissions: list[HubPermissionShape] | None = None
+
+
+class SigningCAShape(Shape):
+    """The Secret that holds a certificate authority."""
+
+    namespace: str | None = None
+    name: Name
+
+
+class SubjectShape(Shape):
+    """Whom a certificate is made out to."""
+
+    user: str | None = None
+    groups: list[str] | None = None
+    organization_unit: list[str] | None = None
+
+
+class CustomSignerShape(Shape):
+    """A certificate of a signer of one's own."""
+
+    signer_name: Name
+    signing_ca: Annotated[SigningCAShape | None, Field(alias="signingCA")] = None
+    subject: SubjectShape | None = None
+
+
+class RegistrationShape(Shape):
+    """How an agent gets to know the hub, or somebody else."""
+
+    type: Literal["KubeClient", "CustomSigner"]
+    kube_client: KubeClientShape | None = None
+    custom_signer: CustomSignerShape | None = None
+
+
+class TemplateSpec(Shape):
+    """What an add-on is made of on each cluster, with placeholders such as {{CLUSTER_NAME}}."""
+
+    addon_name: Name
+    agent_spec: WorkSpec
+    registration: list[RegistrationShape] | None = None
+
+
+class TemplateObject(WireObject):
+    """The manifests of an add-on."""
+
+    spec: TemplateSpec
 
 
 def decode_template(obj: Obj) -> AddOnTemplate:

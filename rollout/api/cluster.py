@@ -1,32 +1,102 @@
-"""What does a ManagedCluster, a set, a binding or a score say? Wire objects to model values.
+"""How a ManagedCluster is written, and what it says. Source: OCM placement spec 1.1.
 
-Source: OCM placement spec 1.1 to 1.3 and 1.6.
+Agents write thousands of them, so it is read by hand: what cannot be read is as if it were not there.
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from rollout.api.fields import (
-    NOTHING,
-    Reader,
-    listed,
-    mapping,
-    strings,
-    text,
-    version_of,
-    whole,
+from pydantic import Field
+
+from rollout.api.fields import listed, mapping, strings, text, version_of
+from rollout.api.wire import (
+    Conditions,
+    Count,
+    DnsLabel,
+    InstantText,
+    LabelKey,
+    QuantityText,
+    Shape,
+    Value,
+    WireObject,
+    accepted,
+    list_map,
 )
-from rollout.model.cluster import Cluster, ClusterSet, ClusterSetBinding, Score, Taint
+from rollout.model.cluster import Cluster, Taint
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj
 from rollout.model.names import CLUSTER_AVAILABLE
-from rollout.model.problems import Problem
-from rollout.model.selectors import Selector
 
-SELECTOR_TYPES = ("ExclusiveClusterSetLabel", "LabelSelector")
 
-_EXPIRED = datetime(1, 1, 1, tzinfo=UTC)
+class ClientConfigShape(Shape):
+    """Where a managed cluster's API server is."""
+
+    url: Annotated[
+        str, Field(pattern="^https://"), accepted("an address that begins with https://")
+    ]
+    ca_bundle: Annotated[str, Field(json_schema_extra={"format": "byte"})] | None = None
+
+
+class TaintShape(Shape):
+    """Keeps placements away that do not tolerate it."""
+
+    key: LabelKey
+    value: Value | None = None
+    effect: Literal["NoSelect", "PreferNoSelect", "NoSelectIfNew"]
+    time_added: Annotated[InstantText, Field(json_schema_extra={"nullable": True})] | None = None
+
+
+class ManagedClusterSpec(Shape):
+    """What the hub's administrators want of a cluster."""
+
+    managed_cluster_client_configs: list[ClientConfigShape] | None = None
+    hub_accepts_client: bool | None = None
+    lease_duration_seconds: Count | None = 60
+    taints: list[TaintShape] | None = None
+
+
+class ClaimShape(Shape):
+    """A fact that a cluster tells of itself."""
+
+    name: Annotated[str, Field(min_length=1, max_length=253)]
+    value: Annotated[str, Field(min_length=1, max_length=1024)]
+
+
+class ClusterVersionShape(Shape):
+    """Versions of a managed cluster."""
+
+    kubernetes: str | None = None
+
+
+class ManagedNamespaceStatus(Shape):
+    """A namespace that sets manage on this cluster."""
+
+    cluster_set: str
+    name: DnsLabel
+    conditions: Conditions | None = None
+
+
+class ManagedClusterStatus(Shape):
+    """What the cluster's agent reports."""
+
+    conditions: Conditions | None = None
+    capacity: dict[str, QuantityText] | None = None
+    allocatable: dict[str, QuantityText] | None = None
+    version: ClusterVersionShape | None = None
+    cluster_claims: list[ClaimShape] | None = None
+    managed_namespaces: (
+        Annotated[
+            list[ManagedNamespaceStatus], Field(json_schema_extra=list_map("clusterSet", "name"))
+        ]
+        | None
+    ) = None
+
+
+class ClusterObject(WireObject):
+    """A cluster of the fleet."""
+
+    spec: ManagedClusterSpec | None = None
+    status: ManagedClusterStatus | None = None
 
 
 def decode_cluster(obj: Obj) -> Cluster:
@@ -92,57 +162,3 @@ def _available(raw: object) -> bool | None:
             status = item.get("status")
             return True if status == "True" else False if status == "False" else None
     return None
-
-
-def decode_cluster_set(obj: Obj) -> ClusterSet:
-    """A ManagedClusterSet. A LabelSelector set without a selector, or with a bad one, is empty."""
-    meta = mapping(obj.get("metadata"))
-    problems: list[Problem] = []
-    spec = Reader(obj.get("spec"), "spec", problems).inner("clusterSelector")
-    before = len(problems)
-    kind = spec.one_of("selectorType", SELECTOR_TYPES, SELECTOR_TYPES[0])
-    selector: Selector | None = None
-    if kind == "LabelSelector":
-        selector = spec.selector("labelSelector") if spec.has("labelSelector") else NOTHING
-    elif len(problems) > before:
-        selector = NOTHING
-    return ClusterSet(
-        text(meta.get("name")),
-        selector,
-        text(meta.get("uid")),
-        whole(meta.get("generation")),
-        meta.get("deletionTimestamp") is not None,
-        tuple(problems),
-        version_of(meta),
-        obj,
-    )
-
-
-def decode_binding(obj: Obj) -> ClusterSetBinding:
-    """A ManagedClusterSetBinding."""
-    meta, spec = mapping(obj.get("metadata")), mapping(obj.get("spec"))
-    return ClusterSetBinding(
-        text(meta.get("namespace")),
-        text(meta.get("name")),
-        text(spec.get("clusterSet")),
-        version_of(meta),
-        obj,
-    )
-
-
-def decode_score(obj: Obj) -> Score:
-    """An AddOnPlacementScore. A validUntil that cannot be read counts as long past."""
-    meta, status = mapping(obj.get("metadata")), mapping(obj.get("status"))
-    until = status.get("validUntil")
-    return Score(
-        text(meta.get("namespace")),
-        text(meta.get("name")),
-        {
-            item["name"]: item["value"]
-            for item in listed(status.get("scores"))
-            if isinstance(item, dict)
-            and isinstance(item.get("name"), str)
-            and type(item.get("value")) is int
-        },
-        None if until is None else parse_instant(until) or _EXPIRED,
-    )

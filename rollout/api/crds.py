@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from rollout.api.columns import declared_columns
-from rollout.api.shapes import SHAPES
+from rollout.api.decoding import MODELS
 from rollout.model.kinds import APPROVAL, KINDS, Kind, Obj
 
 _INT32 = 2**31 - 1
@@ -60,7 +60,7 @@ def crd(kind: Kind) -> Obj:
 
 def schema_of(kind: Kind) -> Obj:
     """The structural schema of a kind. Raises: KeyError for a kind without a model."""
-    raw = SHAPES[kind.name].model_json_schema(by_alias=True, schema_generator=_Generator)
+    raw = MODELS[kind.name].model_json_schema(by_alias=True, schema_generator=_Generator)
     schema: Obj = _inlined(raw, raw.get("$defs", {}))
     properties = schema["properties"]
     properties.update(
@@ -128,7 +128,7 @@ def crd_files() -> dict[str, str]:
     Those that are ours lie apart: a hub that has OCM's needs them too.
     """
     found: dict[str, str] = {}
-    for kind in (KINDS[name] for name in SHAPES):
+    for kind in (KINDS[name] for name in MODELS):
         text = yaml.dump(crd(kind), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
         folder = "own/" if kind.group == APPROVAL.group else ""
         found[f"{folder}{kind.group}_{kind.plural}.yaml"] = (

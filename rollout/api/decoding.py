@@ -1,4 +1,4 @@
-"""Which value is this object? One door to the decoders of all kinds.
+"""The kinds of the API: which model describes each, and which value an object of it becomes.
 
 Decoding is total: whatever got into an API server, the result is a value; what cannot be honoured
 is in its ``problems`` (semantics row 26).
@@ -6,17 +6,39 @@ is in its ``problems`` (semantics row 26).
 
 from collections.abc import Callable
 
-from rollout.api.addon import decode_addon, decode_cluster_addon
-from rollout.api.cluster import decode_binding, decode_cluster, decode_cluster_set, decode_score
-from rollout.api.consent import decode_approval, decode_freeze
-from rollout.api.placement import decode_decision, decode_placement
-from rollout.api.replicaset import decode_replicaset
-from rollout.api.work import decode_work
+from rollout.api.addon import AddOnObject, decode_addon
+from rollout.api.addon_template import DeploymentConfigObject, TemplateObject
+from rollout.api.calendar import CalendarObject
+from rollout.api.cluster import ClusterObject, decode_cluster
+from rollout.api.cluster_addon import ClusterAddOnObject, decode_cluster_addon
+from rollout.api.clusterset import (
+    BindingObject,
+    ClusterSetObject,
+    decode_binding,
+    decode_cluster_set,
+)
+from rollout.api.decisions import DecisionObject, ScoreObject, decode_decision, decode_score
+from rollout.api.own import (
+    ApprovalObject,
+    FreezeObject,
+    RecordObject,
+    RevisionObject,
+    decode_approval,
+    decode_freeze,
+)
+from rollout.api.placement import PlacementObject, decode_placement
+from rollout.api.replicaset import ReplicaSetObject, decode_replicaset
+from rollout.api.wire import WireObject
+from rollout.api.work import WorkObject, decode_work
 from rollout.model.addon import AddOn, ClusterAddOn
 from rollout.model.approvals import Approval, Freeze
 from rollout.model.cluster import Cluster, ClusterSet, ClusterSetBinding, Score
 from rollout.model.kinds import (
+    ADDON_DEPLOYMENT_CONFIG,
+    ADDON_TEMPLATE,
     APPROVAL,
+    CALENDAR,
+    CLUSTER_CALENDAR,
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
@@ -27,6 +49,8 @@ from rollout.model.kinds import (
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     SCORE,
     Kind,
     Obj,
@@ -49,6 +73,28 @@ Decoded = (
     | Approval
     | Freeze
 )
+
+MODELS: dict[str, type[WireObject]] = {
+    MANAGED_CLUSTER.name: ClusterObject,
+    CLUSTER_SET.name: ClusterSetObject,
+    CLUSTER_SET_BINDING.name: BindingObject,
+    PLACEMENT.name: PlacementObject,
+    PLACEMENT_DECISION.name: DecisionObject,
+    SCORE.name: ScoreObject,
+    MANIFEST_WORK.name: WorkObject,
+    REPLICA_SET.name: ReplicaSetObject,
+    CLUSTER_MANAGEMENT_ADDON.name: AddOnObject,
+    MANAGED_CLUSTER_ADDON.name: ClusterAddOnObject,
+    ADDON_DEPLOYMENT_CONFIG.name: DeploymentConfigObject,
+    ADDON_TEMPLATE.name: TemplateObject,
+    APPROVAL.name: ApprovalObject,
+    FREEZE.name: FreezeObject,
+    CALENDAR.name: CalendarObject,
+    CLUSTER_CALENDAR.name: CalendarObject,
+    ROLLOUT_RECORD.name: RecordObject,
+    ROLLOUT_REVISION.name: RevisionObject,
+}
+"""The model of the objects of each kind, by its name."""
 
 _STATELESS: dict[str, Callable[[Obj], Decoded]] = {
     MANAGED_CLUSTER.name: decode_cluster,

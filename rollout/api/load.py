@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from rollout.api.addon import stored_version
+from rollout.api.cluster_addon import stored_version
 from rollout.api.documents import Parsed, read_json, read_yaml
 from rollout.model.kinds import Obj
 

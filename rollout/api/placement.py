@@ -1,24 +1,42 @@
-"""What does a Placement or a PlacementDecision say? Wire objects to model values.
-
-Everything of a spec is read, whatever else in it is wrong, so that all problems are known at once.
-Source: OCM placement spec 1.4, 1.5, 2.6 to 2.8 and 3.1.
-"""
+"""How a Placement is written, and what it says. Source: OCM placement spec 1.4, 2.6 to 2.8, 3.1."""
 
 import dataclasses
 import re
-from collections.abc import Sequence
-from functools import lru_cache
-from sys import intern
-from typing import Any
+from collections.abc import Iterable, Iterator
+from typing import Annotated, Literal
 
-from rollout.api.fields import Reader, listed, mapping, strings, text, texts, version_of, whole
-from rollout.model.amounts import Amount, parse_amount, parse_digits
+from pydantic import Field, WithJsonSchema
+
+from rollout.api.fields import mapping, strings, text, texts, version_of, whole
+from rollout.api.reading import read
+from rollout.api.wire import (
+    BLANK,
+    INT32,
+    LABEL_KEY,
+    NOTHING,
+    ClaimSelector,
+    Conditions,
+    Count,
+    IfBad,
+    InstantText,
+    Int32,
+    Int64,
+    LabelKey,
+    LabelSelector,
+    MetadataShape,
+    Name,
+    RuledShape,
+    Shape,
+    Value,
+    WireObject,
+    accepted,
+    passing,
+)
+from rollout.model.amounts import Amount, parse_amount
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import Obj
-from rollout.model.names import GROUP_INDEX_LABEL, GROUP_NAME_LABEL, PLACEMENT_LABEL
 from rollout.model.placement import (
     Coordinate,
-    Decision,
     NamedGroup,
     Placement,
     Predicate,
@@ -26,27 +44,333 @@ from rollout.model.placement import (
     Toleration,
 )
 from rollout.model.problems import Problem
-from rollout.model.selectors import is_label_key
+from rollout.model.selectors import EVERYTHING, is_label_key
 
-MODES = ("Additive", "Exact")
-EFFECTS = ("NoSelect", "PreferNoSelect", "NoSelectIfNew")
-TOLERATION_OPERATORS = ("Equal", "Exists")
-SCORE_TYPES = ("BuiltIn", "AddOn")
 BUILT_IN = ("Balance", "Steady", "ResourceAllocatableCPU", "ResourceAllocatableMemory")
-SORTS = ("ClusterName", "Score")
-KEY_TYPES = ("Label", "Claim")
-UNSATISFIABLE = ("ScheduleAnyway", "DoNotSchedule")
+LONGEST_NAME = 63
 
-GROUP_SIZE_ACCEPTED = 'a whole number of 1 or more, or a percentage from "1%" to "100%"'
-GROUP_NAME = re.compile(r"\A[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]\Z", re.ASCII)
-GROUP_NAME_ACCEPTED = (
-    "2 to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
-)
-RATE_ACCEPTED = 'a whole number and one of h, m, s, such as "1m"'
+_KEY_ACCEPTED = "a label key: [prefix/]name, at most 316 characters"
 _RATE = re.compile(r"\A([0-9]{1,9})([hms])\Z", re.ASCII)
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
-_INT32 = 2**31 - 1
-_INT64 = 2**63 - 1
+
+
+def _is_group_size(value: object) -> bool:
+    """The number 0 is unset, as typed Go clients write it."""
+    found = parse_amount(value)
+    return found is not None and (found.value > 0 or not found.written)
+
+
+_SIZE_ACCEPTED = 'a whole number of 1 or more, or a percentage from "1%" to "100%"'
+GroupSize = Annotated[
+    int | str,
+    passing(_is_group_size, _SIZE_ACCEPTED),
+    accepted(_SIZE_ACCEPTED),
+    WithJsonSchema(
+        {
+            "x-kubernetes-int-or-string": True,
+            "minimum": 0,
+            "pattern": "^((100|[1-9][0-9]{0,1})%|[1-9][0-9]{0,8})$",
+        }
+    ),
+]
+GroupName = Annotated[
+    str,
+    Field(pattern="^[a-zA-Z0-9][-A-Za-z0-9_.]{0,61}[a-zA-Z0-9]$"),
+    accepted(
+        "2 to 63 letters, digits, '-', '_' or '.', beginning and ending with a letter or digit"
+    ),
+]
+Rate = Annotated[
+    str,
+    Field(pattern="^[0-9]{1,9}[hms]$"),
+    accepted('a whole number and one of h, m, s, such as "1m"'),
+]
+TolerationKey = Annotated[
+    str,
+    Field(max_length=316, pattern=f"^$|{LABEL_KEY}"),
+    passing(lambda key: key == "" or is_label_key(key), _KEY_ACCEPTED),
+    accepted(f"{_KEY_ACCEPTED}; empty for every key"),
+]
+
+
+class CelSelectorShape(Shape):
+    """Expressions that must all be true of a cluster."""
+
+    cel_expressions: list[str] | None = None
+
+
+class RequiredClusterSelectorShape(Shape):
+    """Labels, claims and expressions must all match."""
+
+    label_selector: Annotated[LabelSelector | None, IfBad(NOTHING)] = None
+    claim_selector: Annotated[ClaimSelector | None, IfBad(NOTHING)] = None
+    cel_selector: CelSelectorShape | None = None
+
+    def to_model(self) -> Predicate:
+        """The predicate; what is not there matches everything."""
+        cel = self.cel_selector.cel_expressions if self.cel_selector is not None else None
+        return Predicate(
+            self.label_selector or EVERYTHING, self.claim_selector or EVERYTHING, tuple(cel or ())
+        )
+
+
+class PredicateShape(Shape):
+    """One of several ways for a cluster to qualify."""
+
+    required_cluster_selector: RequiredClusterSelectorShape | None = None
+
+    def to_model(self) -> Predicate:
+        """The predicate; what is not there matches everything."""
+        return (self.required_cluster_selector or RequiredClusterSelectorShape()).to_model()
+
+
+class AddOnScoreShape(Shape):
+    """A score in an AddOnPlacementScore."""
+
+    resource_name: Name
+    score_name: Name
+
+
+class ScoreCoordinateShape(Shape):
+    """Which score is meant."""
+
+    type: Annotated[Literal["BuiltIn", "AddOn"] | None, BLANK] = "BuiltIn"
+    built_in: str | None = None
+    add_on: AddOnScoreShape | None = None
+
+    def to_model(self) -> Coordinate:
+        """The name of the score."""
+        if self.type == "AddOn" and self.add_on is not None:
+            return Coordinate(
+                "AddOn", resource=self.add_on.resource_name, score=self.add_on.score_name
+            )
+        return Coordinate("BuiltIn", self.built_in or "")
+
+
+class PrioritizerShape(RuledShape):
+    """A score and what it weighs."""
+
+    counts_whole = True
+
+    score_coordinate: ScoreCoordinateShape
+    weight: (
+        Annotated[int, Field(ge=-10, le=10), accepted("a whole number from -10 to 10")] | None
+    ) = 1
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        """A score is named. Which one does not matter where it weighs nothing."""
+        coordinate = written.get("scoreCoordinate")
+        if not isinstance(coordinate, dict) or written.get("weight") == 0:
+            return
+        kind, name = coordinate.get("type") or "BuiltIn", coordinate.get("builtIn")
+        if kind == "AddOn" and coordinate.get("addOn") is None:
+            at = "scoreCoordinate.addOn"
+            yield Problem(at, None, "resourceName and scoreName of an AddOnPlacementScore")
+        if kind != "BuiltIn" or (isinstance(name, str) and (name in BUILT_IN or "/" in name)):
+            return  # a qualified name (example.com/Name) is for a plugin to know
+        if name is None or isinstance(name, str):
+            yield Problem("scoreCoordinate.builtIn", name, f"one of {', '.join(BUILT_IN)}")
+
+
+class PrioritizerPolicyShape(Shape):
+    """How clusters that qualify are ranked."""
+
+    mode: Literal["Additive", "Exact", ""] | None = "Additive"
+    configurations: list[PrioritizerShape] | None = None
+
+    def weights(self) -> Iterator[tuple[Coordinate, int]]:
+        """The scores that are named, in the order written. Those that weigh nothing are left out."""
+        for item in self.configurations or ():
+            weight = 1 if item.weight is None else item.weight
+            if weight:
+                yield item.score_coordinate.to_model(), weight
+
+
+class SpreadConstraintShape(Shape):
+    """How evenly clusters are taken over the values of a label or claim."""
+
+    counts_whole = True
+
+    topology_key: Annotated[LabelKey, passing(is_label_key, _KEY_ACCEPTED), accepted(_KEY_ACCEPTED)]
+    topology_key_type: Annotated[Literal["Label", "Claim"], BLANK]
+    max_skew: (
+        Annotated[int, Field(ge=1, le=INT32), accepted("a whole number of 1 or more")] | None
+    ) = 1
+    when_unsatisfiable: Annotated[Literal["DoNotSchedule", "ScheduleAnyway"] | None, BLANK] = (
+        "ScheduleAnyway"
+    )
+
+    def to_model(self) -> SpreadConstraint:
+        """The constraint."""
+        return SpreadConstraint(
+            self.topology_key,
+            self.topology_key_type,
+            self.max_skew or 1,
+            self.when_unsatisfiable == "DoNotSchedule",
+        )
+
+
+class SpreadPolicyShape(Shape):
+    """Spreads the selected clusters."""
+
+    spread_constraints: Annotated[list[SpreadConstraintShape], Field(max_length=8)] | None = None
+
+
+class TolerationShape(RuledShape):
+    """A taint that does not keep this placement away."""
+
+    counts_whole = True
+
+    key: TolerationKey | None = None
+    operator: Literal["Equal", "Exists", ""] | None = "Equal"
+    value: Value | None = None
+    effect: Literal["NoSelect", "PreferNoSelect", "NoSelectIfNew", ""] | None = None
+    toleration_seconds: Int64 | None = None
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        """Only Exists goes without a key, and it compares no value."""
+        operator, value = written.get("operator"), written.get("value")
+        if not written.get("key") and operator in (None, "", "Equal"):
+            words = "Exists, since the key is empty (which stands for every key)"
+            yield Problem("operator", operator, words)
+        if operator == "Exists" and isinstance(value, str) and value:
+            yield Problem("value", value, "no value with operator Exists")
+
+    def to_model(self) -> Toleration:
+        """The toleration."""
+        return Toleration(
+            self.key or "",
+            self.operator or "Equal",
+            self.value or "",
+            self.effect or "",
+            self.toleration_seconds,
+        )
+
+
+class GroupClusterSelectorShape(Shape):
+    """Which selected clusters are in a decision group."""
+
+    label_selector: Annotated[LabelSelector | None, IfBad(NOTHING)] = None
+    claim_selector: Annotated[ClaimSelector | None, IfBad(NOTHING)] = None
+
+
+class DecisionGroupShape(Shape):
+    """A named group of the selected clusters."""
+
+    group_name: GroupName
+    group_cluster_selector: GroupClusterSelectorShape | None = None
+
+    def to_model(self) -> NamedGroup:
+        """The group; what is not there matches everything."""
+        asked = self.group_cluster_selector or GroupClusterSelectorShape()
+        return NamedGroup(
+            self.group_name, asked.label_selector or EVERYTHING, asked.claim_selector or EVERYTHING
+        )
+
+
+class GroupStrategyShape(Shape):
+    """How the selected clusters are cut into groups."""
+
+    clusters_per_decision_group: GroupSize | None = "100%"
+    decision_groups: list[DecisionGroupShape] | None = None
+
+    def size(self) -> Amount | None:
+        """clustersPerDecisionGroup; None where nobody set it."""
+        if "clusters_per_decision_group" not in self.model_fields_set:
+            return None
+        found = parse_amount(self.clusters_per_decision_group)
+        return found if found is not None and found.value else None
+
+
+class DecisionStrategyShape(Shape):
+    """How decisions are laid out."""
+
+    group_strategy: GroupStrategyShape | None = None
+
+
+class PlacementSpec(Shape):
+    """Which clusters to select."""
+
+    cluster_sets: list[str] | None = None
+    number_of_clusters: Annotated[Count | None, IfBad(0)] = None
+    predicates: list[PredicateShape] | None = None
+    prioritizer_policy: PrioritizerPolicyShape | None = None
+    spread_policy: SpreadPolicyShape | None = None
+    tolerations: list[TolerationShape] | None = None
+    decision_strategy: DecisionStrategyShape | None = None
+    sort_by: Annotated[Literal["ClusterName", "Score"] | None, BLANK] = "ClusterName"
+    score_rate_limit: Rate | None = "1m"
+
+    def to_model(self, namespace: str, name: str, problems: tuple[Problem, ...] = ()) -> Placement:
+        """The Placement that this is the spec of."""
+        policy = self.prioritizer_policy or PrioritizerPolicyShape()
+        spread = self.spread_policy.spread_constraints if self.spread_policy is not None else None
+        decisions = self.decision_strategy or DecisionStrategyShape()
+        groups = decisions.group_strategy or GroupStrategyShape()
+        return Placement(
+            namespace,
+            name,
+            cluster_sets=tuple(self.cluster_sets or ()),
+            number=self.number_of_clusters,
+            predicates=tuple(each.to_model() for each in self.predicates or ()),
+            mode=policy.mode or "Additive",
+            weights=tuple(policy.weights()),
+            tolerations=tuple(each.to_model() for each in self.tolerations or ()),
+            spread=tuple(each.to_model() for each in spread or ()),
+            group_size=groups.size(),
+            groups=tuple(each.to_model() for each in groups.decision_groups or ()),
+            sort_by=self.sort_by or "ClusterName",
+            score_rate_limit_seconds=_seconds(self.score_rate_limit),
+            problems=problems,
+        )
+
+
+def _seconds(rate: str | None) -> int:
+    match = _RATE.match(rate or "1m")
+    return int(match[1]) * _SECONDS[match[2]] if match is not None else 60
+
+
+class DecisionGroupStatus(Shape):
+    """A decision group as it was decided."""
+
+    decision_group_index: Int32 | None = None
+    decision_group_name: str | None = None
+    decisions: list[str] | None = None
+    cluster_count: Int32 | None = 0
+
+
+class PlacementStatus(Shape):
+    """What was decided, and whether that is what was asked for."""
+
+    number_of_selected_clusters: Int32 | None = None
+    decision_groups: list[DecisionGroupStatus] | None = None
+    conditions: Conditions | None = None
+    last_score_update_time: InstantText | None = None
+
+
+class PlacementMetadata(MetadataShape):
+    """Decisions carry the name of their Placement in a label."""
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        yield from super().broken_rules(written)
+        yield from _too_long(written.get("name"), "name")
+
+
+def _too_long(name: object, at: str) -> Iterator[Problem]:
+    if isinstance(name, str) and len(name) > LONGEST_NAME:
+        accepted = f"at most {LONGEST_NAME} characters: decisions carry the name in a label"
+        yield Problem(at, name, accepted)
+
+
+class PlacementObject(WireObject):
+    """Selects clusters from the sets bound to its namespace."""
+
+    metadata: PlacementMetadata
+    spec: PlacementSpec
+    status: PlacementStatus | None = None
 
 
 def decode_placement(obj: Obj, previous: Placement | None = None) -> Placement:
@@ -63,7 +387,7 @@ def decode_placement(obj: Obj, previous: Placement | None = None) -> Placement:
     if previous is not None and same and previous.generation == generation:
         parsed = previous
     else:
-        parsed = _spec(obj.get("spec"), text(meta.get("namespace")), text(meta.get("name")))
+        parsed = _parsed(obj.get("spec"), text(meta.get("namespace")), text(meta.get("name")))
     return dataclasses.replace(
         parsed,
         uid=uid,
@@ -77,156 +401,10 @@ def decode_placement(obj: Obj, previous: Placement | None = None) -> Placement:
     )
 
 
-def _spec(raw: object, namespace: str, name: str) -> Placement:
-    problems: list[Problem] = []
-    if len(name) > 63:
-        accepted = "at most 63 characters: decisions carry the name in a label"
-        problems.append(Problem("metadata.name", name, accepted))
-    spec = Reader(raw, "spec", problems)
-    policy = spec.inner("prioritizerPolicy")
-    strategy = spec.inner("decisionStrategy").inner("groupStrategy")
-    parsed = Placement(
-        namespace,
-        name,
-        cluster_sets=spec.texts("clusterSets"),
-        number=_number(spec),
-        predicates=tuple(_predicate(item) for item in spec.items("predicates")),
-        mode=policy.one_of("mode", MODES, "Additive"),
-        weights=tuple(
-            w for item in policy.items("configurations") if (w := _weight(item)) is not None
-        ),
-        tolerations=tuple(
-            t for item in spec.items("tolerations") if (t := _toleration(item)) is not None
-        ),
-        spread=tuple(
-            s
-            for item in spec.inner("spreadPolicy").items("spreadConstraints")
-            if (s := _spread(item)) is not None
-        ),
-        group_size=_group_size(strategy),
-        groups=tuple(
-            g for item in strategy.items("decisionGroups") if (g := _group(item)) is not None
-        ),
-        sort_by=spec.one_of("sortBy", SORTS, "ClusterName"),
-        score_rate_limit_seconds=_rate(spec),
-    )
-    return dataclasses.replace(parsed, problems=tuple(problems))
-
-
-def _number(spec: Reader) -> int | None:
-    """numberOfClusters; one that cannot be honoured asks for no cluster rather than for all."""
-    return spec.whole("numberOfClusters", 0 if spec.has("numberOfClusters") else None, 0, _INT32)
-
-
-def _predicate(item: Reader) -> Predicate:
-    selector = item.inner("requiredClusterSelector")
-    return Predicate(
-        selector.selector("labelSelector"),
-        selector.selector("claimSelector", plain=True),
-        selector.inner("celSelector").texts("celExpressions"),
-    )
-
-
-def _weight(item: Reader) -> tuple[Coordinate, int] | None:
-    """A configuration; None where it cannot be honoured. A weight of 0 is not looked at further."""
-    before = len(item.problems)
-    weight = item.whole("weight", 1, -10, 10)
-    if weight == 0:
-        return None
-    if not item.has("scoreCoordinate"):
-        item.refuse("scoreCoordinate", "an object that names a score")
-        return None
-    coordinate = item.inner("scoreCoordinate")
-    kind = coordinate.one_of("type", SCORE_TYPES, "BuiltIn")
-    if len(item.problems) > before:
-        return None
-    found = _addon_score(coordinate) if kind == "AddOn" else _built_in_score(coordinate)
-    return None if found is None or len(item.problems) > before else (found, weight or 0)
-
-
-def _built_in_score(coordinate: Reader) -> Coordinate | None:
-    """The name of one of ours, or a qualified one (``example.com/Name``) for a plugin to know."""
-    name = coordinate.text("builtIn")
-    if name in BUILT_IN or "/" in name:
-        return Coordinate("BuiltIn", name)
-    coordinate.refuse("builtIn", f"one of {', '.join(BUILT_IN)}")
-    return None
-
-
-def _addon_score(coordinate: Reader) -> Coordinate | None:
-    addon = coordinate.inner("addOn")
-    resource, score = addon.text("resourceName"), addon.text("scoreName")
-    if not resource:
-        addon.refuse("resourceName", "the name of an AddOnPlacementScore")
-    if not score:
-        addon.refuse("scoreName", "the name of a score in it")
-    return Coordinate("AddOn", resource=resource, score=score) if resource and score else None
-
-
-def _toleration(item: Reader) -> Toleration | None:
-    """A toleration; None where it cannot be honoured, since it must not tolerate more than asked."""
-    before = len(item.problems)
-    key = item.text("key", most=316)
-    operator = item.one_of("operator", TOLERATION_OPERATORS, "Equal")
-    value = item.text("value", most=1024)
-    effect = item.one_of("effect", EFFECTS, "")
-    seconds = item.whole("tolerationSeconds", None, -_INT64, _INT64)
-    if key and not is_label_key(key):
-        item.refuse("key", "a label key: [prefix/]name")
-    if len(item.problems) == before and not key and operator != "Exists":
-        item.refuse("operator", "Exists, since the key is empty (which stands for every key)")
-    if len(item.problems) == before and operator == "Exists" and value:
-        item.refuse("value", "no value with operator Exists")
-    return (
-        None if len(item.problems) > before else Toleration(key, operator, value, effect, seconds)
-    )
-
-
-def _spread(item: Reader) -> SpreadConstraint | None:
-    before = len(item.problems)
-    key = item.text("topologyKey", most=316)
-    if not is_label_key(key) and len(item.problems) == before:
-        item.refuse("topologyKey", "a label key: [prefix/]name")
-    kind = item.one_of("topologyKeyType", KEY_TYPES, "Label")
-    skew = item.whole("maxSkew", 1, 1, _INT32)
-    hard = item.one_of("whenUnsatisfiable", UNSATISFIABLE, "ScheduleAnyway") == "DoNotSchedule"
-    if len(item.problems) > before:
-        return None
-    return SpreadConstraint(key, kind, skew or 1, hard)
-
-
-def _group_size(strategy: Reader) -> Amount | None:
-    """clustersPerDecisionGroup; the number 0 is unset, as typed Go clients write it."""
-    value = strategy.obj.get("clustersPerDecisionGroup")
-    if value is None or (type(value) is int and value == 0):
-        return None
-    found = parse_amount(value)
-    if found is None or found.value == 0:
-        strategy.refuse("clustersPerDecisionGroup", GROUP_SIZE_ACCEPTED)
-        return None
-    return found
-
-
-def _group(item: Reader) -> NamedGroup | None:
-    name = item.obj.get("groupName")
-    if not isinstance(name, str) or not GROUP_NAME.match(name):
-        item.refuse("groupName", GROUP_NAME_ACCEPTED)
-        name = ""
-    selector = item.inner("groupClusterSelector")
-    labels = selector.selector("labelSelector")
-    claims = selector.selector("claimSelector", plain=True)
-    return NamedGroup(name, labels, claims) if name else None
-
-
-def _rate(spec: Reader) -> int:
-    value = spec.obj.get("scoreRateLimit")
-    if value is None:
-        return 60
-    match = _RATE.match(value) if isinstance(value, str) else None
-    if match is None:
-        spec.refuse("scoreRateLimit", RATE_ACCEPTED)
-        return 60
-    return int(match[1]) * _SECONDS[match[2]]
+def _parsed(raw: object, namespace: str, name: str) -> Placement:
+    spec, problems = read(PlacementSpec, raw, "spec")
+    too_long = tuple(_too_long(name, "metadata.name"))
+    return (spec or PlacementSpec()).to_model(namespace, name, (*too_long, *problems))
 
 
 def _status_groups(raw: object) -> tuple[tuple[int, str, int, tuple[str, ...]], ...] | None:
@@ -242,52 +420,3 @@ def _status_groups(raw: object) -> tuple[tuple[int, str, int, tuple[str, ...]], 
         for item in raw
         if isinstance(item, dict)
     )
-
-
-def decode_decision(obj: Obj) -> Decision:
-    """A PlacementDecision. Entries without a cluster name are left out."""
-    meta = mapping(obj.get("metadata"))
-    labels = strings(meta.get("labels"))
-    index = labels.get(GROUP_INDEX_LABEL, "")
-    entries = listed(mapping(obj.get("status")).get("decisions"))
-    return Decision(
-        text(meta.get("namespace")),
-        text(meta.get("name")),
-        labels.get(PLACEMENT_LABEL, ""),
-        parse_digits(index),
-        labels.get(GROUP_NAME_LABEL, ""),
-        _same(
-            tuple(
-                intern(item["clusterName"])
-                for item in entries
-                if isinstance(item, dict) and isinstance(item.get("clusterName"), str)
-            )
-        ),
-        version_of(meta),
-        text(meta.get("uid")),
-        {"metadata": {key: meta[key] for key in ("labels", "ownerReferences") if key in meta}},
-        _scores(entries),
-    )
-
-
-def _scores(entries: Sequence[object]) -> tuple[int, ...] | None:
-    """As `Decision.scores` has them."""
-    found: list[int] = []
-    for item in entries:
-        if not isinstance(item, dict) or item.get("reason") != "" or "clusterName" not in item:
-            return None
-        score = item.get("score", 0)
-        if type(score) is not int or len(item) != (3 if score else 2):
-            return None
-        found.append(_SHARED.get(score, score))
-    return _same(tuple(found))
-
-
-@lru_cache(maxsize=1_024)
-def _same(found: tuple[Any, ...]) -> tuple[Any, ...]:
-    """One value for equal ones: a hundred placements name the same clusters, with the same scores."""
-    return found
-
-
-_SHARED = {score: score for score in range(-100, 101)}
-"""Numbers that stand in many decisions are one object each."""

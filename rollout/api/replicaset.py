@@ -1,17 +1,150 @@
-"""What does a ManifestWorkReplicaSet say? Wire object to model value.
+"""How a ManifestWorkReplicaSet is written, and what it says.
 
 Source: OCM ManifestWorkReplicaSet spec 2.
 """
 
-from rollout.api.fields import Reader, mapping, strings, text, texts, version_of, whole
-from rollout.api.rollouts import parse_rollout
-from rollout.api.work import hashed
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from rollout.api.fields import listed, mapping, strings, text, texts, version_of, whole
+from rollout.api.reading import read
+from rollout.api.strategy import RolloutStrategyShape, read_strategy
+from rollout.api.wire import (
+    BLANK,
+    Conditions,
+    IfBad,
+    Inside,
+    Int32,
+    Name,
+    RuledShape,
+    Shape,
+    WireObject,
+    accepted,
+)
+from rollout.api.work import WorkSpec, hashed
 from rollout.model.intents import read_intents
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 from rollout.model.replicaset import PlacementRef, ReplicaSet, Template
 
-CASCADES = ("Background", "Foreground")
+
+class PlacementRefShape(Shape):
+    """A Placement in this namespace."""
+
+    name: Annotated[Name, accepted("the name of a Placement in this namespace")]
+    rollout_strategy: Annotated[Any, Inside(RolloutStrategyShape | None, object)] = Field(
+        default=None,
+        json_schema_extra={"default": {"type": "All", "all": {"progressDeadline": "None"}}},
+    )
+
+
+class ReplicaSetSpec(RuledShape):
+    """What goes where, and how."""
+
+    manifest_work_template: Annotated[Obj, Inside(WorkSpec)] | None = None
+    placement_refs: Annotated[
+        list[Any],
+        Inside(Annotated[list[PlacementRefShape], Field(min_length=1)], list),
+        IfBad([]),
+    ]
+    cascade_deletion_policy: Annotated[Literal["Background", "Foreground"] | None, BLANK] = (
+        "Background"
+    )
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        if not listed_manifests(mapping(written.get("manifestWorkTemplate"))):
+            at = "manifestWorkTemplate.workload.manifests"
+            yield Problem(at, None, "at least one manifest")
+        refs = written.get("placementRefs")
+        if not any(text(mapping(each).get("name")) for each in listed(refs)):
+            words = "at least one object with the name of a Placement"
+            yield Problem("placementRefs", refs, words)
+
+    def refs(self, at: str) -> tuple[tuple[PlacementRef, ...], tuple[Problem, ...]]:
+        """The references that have a name, and what is wrong with the others."""
+        found: list[PlacementRef] = []
+        problems: list[Problem] = []
+        for i, raw in enumerate(self.placement_refs):
+            ref, bad = read(PlacementRefShape, raw, f"{at}[{i}]")
+            problems += bad
+            if ref is not None:
+                strategy = ref.rollout_strategy
+                rollout, wrong = read_strategy(strategy, f"{at}[{i}].rolloutStrategy")
+                found.append(PlacementRef(ref.name, rollout, wrong, mapping(strategy)))
+        return tuple(found), tuple(problems)
+
+
+class _WatchedRule(Shape):
+    condition: Any = None
+
+
+class _WatchedConfig(Shape):
+    condition_rules: list[_WatchedRule] | None = None
+
+
+class _Watched(Shape):
+    """What of a template counts for the rollout: the conditions that its rules set."""
+
+    manifest_configs: list[_WatchedConfig] | None = None
+
+
+def _template(raw: Obj, at: str) -> tuple[Template, tuple[Problem, ...]]:
+    """The template as written, its hash, and the condition types that its rules set."""
+    watched, problems = read(_Watched, raw, at)
+    rules = {
+        text(rule.condition)
+        for config in (watched.manifest_configs if watched is not None else None) or ()
+        for rule in config.condition_rules or ()
+    }
+    return Template(raw, hashed(raw), frozenset(rules - {""})), problems
+
+
+def listed_manifests(template: Obj) -> list[Obj]:
+    """The manifests of a template or of a ManifestWork spec; what is no object is left out."""
+    manifests = mapping(template.get("workload")).get("manifests")
+    return [m for m in manifests if isinstance(m, dict)] if isinstance(manifests, list) else []
+
+
+class SummaryShape(Shape):
+    """How many works are in which state."""
+
+    total: Int32 | None = 0
+    applied: Int32 | None = 0
+    available: Int32 | None = 0
+    progressing: Int32 | None = 0
+    degraded: Int32 | None = 0
+    desired_total: Int32 | None = 0
+    updated: Int32 | None = 0
+
+
+class PlacementSummaryShape(Shape):
+    """The works of one placement."""
+
+    name: str
+    available_decision_groups: str | None = None
+    summary: SummaryShape | None = None
+
+
+class ReplicaSetStatus(Shape):
+    """How the rollout stands."""
+
+    conditions: Conditions | None = None
+    summary: SummaryShape | None = None
+    placement_summary: list[PlacementSummaryShape] | None = None
+    current_revision: str | None = None
+    """The revision that was last rolled out to its end."""
+    update_revision: str | None = None
+    """The revision of the present template."""
+
+
+class ReplicaSetObject(WireObject):
+    """Brings one ManifestWork to every cluster that its placements select."""
+
+    spec: ReplicaSetSpec
+    status: ReplicaSetStatus | None = None
 
 
 def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSet:
@@ -29,7 +162,7 @@ def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSe
         template, refs = previous.template, previous.refs
         cascade, problems = previous.cascade, previous.problems
     else:
-        template, refs, cascade, problems = _spec(obj.get("spec"))
+        template, refs, cascade, problems = _parsed(obj.get("spec"))
     annotations = strings(meta.get("annotations"))
     asked = previous is not None and previous.annotations == annotations
     return ReplicaSet(
@@ -51,43 +184,11 @@ def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSe
     )
 
 
-def _spec(raw: object) -> tuple[Template, tuple[PlacementRef, ...], str, tuple[Problem, ...]]:
-    problems: list[Problem] = []
-    spec = Reader(raw, "spec", problems)
-    template = _template(spec.inner("manifestWorkTemplate"))
-    refs = tuple(ref for item in spec.items("placementRefs") if (ref := _ref(item)) is not None)
-    if not refs:
-        spec.refuse("placementRefs", "at least one object with the name of a Placement")
-    cascade = spec.one_of("cascadeDeletionPolicy", CASCADES, "Background")
-    return template, refs, cascade, tuple(problems)
-
-
-def _ref(item: Reader) -> PlacementRef | None:
-    name = item.obj.get("name")
-    if not isinstance(name, str) or not name:
-        item.refuse("name", "the name of a Placement in this namespace")
-        return None
-    strategy = item.obj.get("rolloutStrategy")
-    rollout, problems = parse_rollout(strategy, item.path("rolloutStrategy"))
-    return PlacementRef(name, rollout, problems, mapping(strategy))
-
-
-def _template(template: Reader) -> Template:
-    """The template as written, its hash, and the condition types that its rules set."""
-    if not listed_manifests(template.obj):
-        template.problems.append(
-            Problem(f"{template.at}.workload.manifests", None, "at least one manifest")
-        )
-    rules = {
-        rule["condition"]
-        for config in template.items("manifestConfigs")
-        for rule in (r.obj for r in config.items("conditionRules"))
-        if isinstance(rule.get("condition"), str) and rule["condition"]
-    }
-    return Template(template.obj, hashed(template.obj), frozenset(rules))
-
-
-def listed_manifests(template: Obj) -> list[Obj]:
-    """The manifests of a template or of a ManifestWork spec; what is no object is left out."""
-    manifests = mapping(template.get("workload")).get("manifests")
-    return [m for m in manifests if isinstance(m, dict)] if isinstance(manifests, list) else []
+def _parsed(raw: object) -> tuple[Template, tuple[PlacementRef, ...], str, tuple[Problem, ...]]:
+    spec, problems = read(ReplicaSetSpec, raw, "spec")
+    if spec is None:
+        return Template({}, hashed({})), (), "Background", problems
+    template, unclear = _template(spec.manifest_work_template or {}, "spec.manifestWorkTemplate")
+    refs, wrong = spec.refs("spec.placementRefs")
+    cascade = spec.cascade_deletion_policy or "Background"
+    return template, refs, cascade, (*problems, *unclear, *wrong)

@@ -1,19 +1,264 @@
-"""What does a ManifestWork say? Source: OCM ManifestWork spec 1.
+"""How a ManifestWork is written, and what it says. Source: OCM ManifestWork spec 1.
 
-A fleet carries few different payloads, each of which a hub gives out as one object (`hub/kube_objects.py`):
-what was hashed lately is not hashed again.
+Controllers write tens of thousands of works, so they are read by hand. A fleet carries few different
+payloads, each of which a hub gives out as one object (`hub/kube_objects.py`): what was hashed lately is
+not hashed again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Literal
 
-from rollout.api.fields import mapping, strings, text, version_of, whole
+from pydantic import Field
+
+from rollout.api.fields import listed, mapping, strings, text, version_of, whole
 from rollout.api.manifest_faults import faults_of
+from rollout.api.wire import (
+    INT64,
+    Conditions,
+    DnsName,
+    EmbeddedObject,
+    Int32,
+    Int64,
+    Name,
+    RuledShape,
+    Shape,
+    WireObject,
+    accepted,
+    list_map,
+)
+from rollout.api.words import REQUIRED
 from rollout.model.conditions import read_conditions
 from rollout.model.content import content_hash
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj
 from rollout.model.names import OWNER, REVISION, STARTED_AT, WORK_OWNER_LABEL, WORK_PLACEMENT_LABEL
+from rollout.model.problems import Problem
 from rollout.model.work import Work
+
+
+class WorkloadShape(Shape):
+    """What is applied."""
+
+    manifests: list[EmbeddedObject] | None = None
+
+
+class OrphaningRuleShape(Shape):
+    """A resource that stays when its work goes."""
+
+    group: str | None = None
+    resource: Name
+    name: Name
+    namespace: str | None = None
+
+
+class SelectivelyOrphansShape(Shape):
+    """The resources that stay."""
+
+    orphaning_rules: list[OrphaningRuleShape] | None = None
+
+
+class DeleteOptionShape(Shape):
+    """What happens to the resources when the work goes."""
+
+    propagation_policy: Literal["Foreground", "Orphan", "SelectivelyOrphan"] | None = "Foreground"
+    selectively_orphans: SelectivelyOrphansShape | None = None
+    ttl_seconds_after_finished: (
+        Annotated[int, Field(ge=0, le=INT64), accepted("a whole number of 0 or more")] | None
+    ) = None
+
+
+class ResourceIdentifierShape(Shape):
+    """Which manifest a configuration is about; name and namespace may hold ``*``."""
+
+    group: str | None = None
+    resource: Name
+    name: Name
+    namespace: str | None = None
+
+
+class JsonPathShape(Shape):
+    """One value to report."""
+
+    name: Name
+    path: Name
+    version: str | None = None
+
+
+class FeedbackRuleShape(Shape):
+    """Which values of a resource the agent reports."""
+
+    type: Literal["WellKnownStatus", "JSONPaths"]
+    json_paths: Annotated[list[JsonPathShape], Field(json_schema_extra=list_map("name"))] | None = (
+        None
+    )
+
+
+class ConditionRuleShape(RuledShape):
+    """How a condition of the work follows from the state of a resource."""
+
+    condition: Name
+    type: Literal["WellKnownConditions", "CEL"]
+    cel_expressions: list[str] | None = None
+    message: str | None = None
+    message_expression: str | None = None
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        expressions = written.get("celExpressions")
+        if written.get("type") == "CEL" and not expressions:
+            words = "at least one expression with type CEL"
+            yield Problem("celExpressions", expressions, words)
+
+
+class IgnoreFieldsShape(Shape):
+    """Fields that server-side apply leaves to others."""
+
+    condition: Literal["OnSpokePresent", "OnSpokeChange"] | None = "OnSpokePresent"
+    json_paths: list[str] | None = None
+    json_pointers: list[str] | None = None
+    jq_path_expressions: list[str] | None = None
+
+
+class ServerSideApplyShape(Shape):
+    """How server-side apply is done."""
+
+    force: bool | None = False
+    field_manager: (
+        Annotated[str, Field(pattern="^work-agent"), accepted("a name that begins with work-agent")]
+        | None
+    ) = "work-agent"
+    ignore_fields: (
+        Annotated[list[IgnoreFieldsShape], Field(json_schema_extra=list_map("condition"))] | None
+    ) = None
+
+
+class UpdateStrategyShape(Shape):
+    """How the agent changes a resource."""
+
+    type: Literal["Update", "CreateOnly", "ServerSideApply", "ReadOnly"] | None = "Update"
+    server_side_apply: ServerSideApplyShape | None = None
+
+
+class ManifestConfigShape(RuledShape):
+    """What is special about some of the manifests."""
+
+    resource_identifier: ResourceIdentifierShape
+    feedback_rules: list[FeedbackRuleShape] | None = None
+    feedback_scrape_type: Literal["Poll", "Watch"] | None = "Poll"
+    update_strategy: UpdateStrategyShape | None = None
+    condition_rules: (
+        Annotated[list[ConditionRuleShape], Field(json_schema_extra=list_map("condition"))] | None
+    ) = None
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        seen: set[str] = set()
+        for i, rule in enumerate(listed(written.get("conditionRules"))):
+            condition = text(mapping(rule).get("condition"))
+            if condition and condition in seen:
+                at = f"conditionRules[{i}].condition"
+                yield Problem(at, condition, "one rule for each condition")
+            seen.add(condition)
+
+
+class ServiceAccountRefShape(Shape):
+    """A service account on the managed cluster."""
+
+    namespace: DnsName
+    name: DnsName
+
+
+class ExecutorSubjectShape(RuledShape):
+    """Whose permissions are checked."""
+
+    type: Literal["ServiceAccount"]
+    service_account: ServiceAccountRefShape | None = None
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        if not written.get("serviceAccount"):
+            yield Problem("serviceAccount", None, REQUIRED)
+
+
+class ExecutorShape(Shape):
+    """With whose permissions the agent applies."""
+
+    subject: ExecutorSubjectShape | None = None
+
+
+class WorkSpec(Shape):
+    """A ManifestWork's spec, and a ManifestWorkReplicaSet's template."""
+
+    workload: WorkloadShape | None = None
+    delete_option: DeleteOptionShape | None = None
+    manifest_configs: list[ManifestConfigShape] | None = None
+    executor: ExecutorShape | None = None
+
+
+class ResourceMetaShape(Shape):
+    """Which resource a manifest became."""
+
+    ordinal: Int32
+    group: str | None = None
+    version: str | None = None
+    kind: str | None = None
+    resource: str | None = None
+    name: str | None = None
+    namespace: str | None = None
+
+
+class FieldValueShape(Shape):
+    """A reported value."""
+
+    type: Literal["Integer", "String", "Boolean", "JsonRaw"]
+    integer: Int64 | None = None
+    string: str | None = None
+    boolean: bool | None = None
+    json_raw: Annotated[str, Field(max_length=1024)] | None = None
+
+
+class FeedbackValueShape(Shape):
+    """A reported value and its name."""
+
+    name: str
+    field_value: FieldValueShape
+
+
+class StatusFeedbackShape(Shape):
+    """The reported values of one manifest."""
+
+    values: (
+        Annotated[list[FeedbackValueShape], Field(json_schema_extra=list_map("name"))] | None
+    ) = None
+
+
+class ManifestStatusShape(Shape):
+    """What became of one manifest."""
+
+    resource_meta: ResourceMetaShape
+    conditions: Conditions | None = None
+    status_feedback: StatusFeedbackShape | None = None
+
+
+class ResourceStatusShape(Shape):
+    """What became of each manifest."""
+
+    manifests: list[ManifestStatusShape] | None = None
+
+
+class WorkStatus(Shape):
+    """What the agent says."""
+
+    conditions: Conditions | None = None
+    resource_status: ResourceStatusShape | None = None
+
+
+class WorkObject(WireObject):
+    """Manifests for one cluster; the namespace is the cluster's name."""
+
+    spec: WorkSpec
+    status: WorkStatus | None = None
+
 
 _KEPT = 64  # payloads whose hash is remembered; each entry keeps its payload alive
 

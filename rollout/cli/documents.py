@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from rollout.api.annotations import unreadable
 from rollout.api.load import load
-from rollout.api.unknown_fields import unknown_fields
-from rollout.api.validation import kind_of, validate
+from rollout.api.validation import kind_of, unknown_fields, validate
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import Stop
 from rollout.model.kinds import Obj, Ref, key_of

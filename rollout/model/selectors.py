@@ -78,7 +78,9 @@ def parse_selector(
     found: list[Requirement] = []
     problems: list[Problem] = []
     _take_labels(found, problems, raw.get("matchLabels"), f"{path}.matchLabels", plain)
-    expressions = raw.get("matchExpressions") or []
+    expressions = raw.get("matchExpressions")
+    if expressions is None:
+        expressions = []
     if not isinstance(expressions, list):
         problems.append(Problem(f"{path}.matchExpressions", expressions, "a list"))
         expressions = []

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from rollout.api.consent import decode_freeze
+from rollout.api.own import decode_freeze
 from rollout.errors import AlreadyExists, ConfigError
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model import names

@@ -6,7 +6,7 @@ write all the same, and the engine heeds what stands.
 
 from datetime import datetime
 
-from rollout.api.consent import decode_approval
+from rollout.api.own import decode_approval
 from rollout.errors import ConfigError, Denied, NotServed
 from rollout.hub.base import Hub
 from rollout.model.approvals import EVERY_STAGE, Approval, Decision, refusal

@@ -14,7 +14,6 @@ from operator import add
 
 from rollout.errors import PluginError
 from rollout.model.intents import placement_problems
-from rollout.model.names import PLACEMENT_LABEL
 from rollout.model.placement import Placement
 from rollout.model.problems import Problem
 from rollout.placement import spread
@@ -70,22 +69,14 @@ def check(
 ) -> tuple[Problem, ...]:
     """Everything that is wrong with the spec, or asked for by annotation, clusters or not.
 
+    What can be seen on the wire stands in ``placement.problems`` already; here it is asked whether
+    the annotations can be read, the expressions compiled, and the prioritizers found.
+
     ``program`` compiles expressions. Raises: what it raises.
     """
     found = {problem.path: problem for problem in placement.problems}
     extra: list[Problem] = list(placement_problems(placement.annotations))
-    if len(placement.name) > 63:
-        accepted = f"at most 63 characters: it becomes the label {PLACEMENT_LABEL}"
-        extra.append(Problem("metadata.name", placement.name, accepted))
-    if placement.number is not None and placement.number < 0:
-        extra.append(Problem("spec.numberOfClusters", placement.number, "0 or more"))
     extra += _wrong_expressions(placement, program)
-    for i, toleration in enumerate(placement.tolerations):
-        at = f"spec.tolerations[{i}]"
-        if not toleration.key and toleration.operator != "Exists":
-            extra.append(Problem(f"{at}.operator", toleration.operator, "Exists, with no key"))
-        elif toleration.operator == "Exists" and toleration.value:
-            extra.append(Problem(f"{at}.value", toleration.value, "no value with Exists"))
     if not any(path.startswith("spec.prioritizerPolicy") for path in found):
         extra += unknown_prioritizers(placement, plugins.prioritizers)
     return (*placement.problems, *(p for p in extra if p.path not in found))

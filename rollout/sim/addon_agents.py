@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Iterable
 from datetime import datetime
 
-from rollout.api.addon import decode_addon, decode_cluster_addon
+from rollout.api.addon import decode_addon
+from rollout.api.cluster_addon import decode_cluster_addon
 from rollout.api.fields import listed, mapping, text
 from rollout.clock import Clock
 from rollout.errors import Conflict, Gone, HubError

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from rollout.api.shapes.calendar import CalendarObject
+from rollout.api.calendar import CalendarObject
 from rollout.calendars.calendar import Timetable, openings
 from rollout.calendars.zones import find_zone
 from tests.conformance.suite import Excuse, Json, Vector

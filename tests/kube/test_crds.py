@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rollout.api.columns import declared_columns
+from rollout.api.decoding import MODELS
 from rollout.api.defaults import with_defaults
 from rollout.api.load import load
-from rollout.api.shapes import SHAPES
 from rollout.api.validation import validate
 from rollout.errors import Invalid
 from rollout.hub.kube import KubeHub
@@ -21,7 +21,7 @@ from tests.kube.setting import CRD, ROOT, crd_objects, put
 
 pytestmark = pytest.mark.kube
 
-SERVED = [KINDS[name] for name in SHAPES]
+SERVED = [KINDS[name] for name in MODELS]
 
 
 def tried(hub: KubeHub, obj: Obj) -> Obj:
@@ -36,7 +36,7 @@ def tried(hub: KubeHub, obj: Obj) -> Obj:
 
 def examples() -> list[Obj]:
     loaded = load([ROOT / "examples"], recursive=True)
-    return [obj for obj in loaded.objects if obj["kind"] in SHAPES]
+    return [obj for obj in loaded.objects if obj["kind"] in MODELS]
 
 
 def test_all_are_established_under_the_names_they_ask_for(kube: KubeHub) -> None:

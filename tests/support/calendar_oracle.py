@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from rollout.api.shapes.calendar import CalendarObject
+from rollout.api.calendar import CalendarObject
 from rollout.calendars.calendar import Timetable, openings
 from rollout.calendars.zones import find_zone, zone_names
 

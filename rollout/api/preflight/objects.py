@@ -6,8 +6,7 @@ from rollout.api.annotations import unheard_of, unreadable
 from rollout.api.fields import mapping, text
 from rollout.api.load import Document
 from rollout.api.preflight.findings import Finding, Item, Severity, World
-from rollout.api.unknown_fields import unknown_fields
-from rollout.api.validation import kind_of, validate
+from rollout.api.validation import kind_of, unknown_fields, validate
 
 _OUR_GROUP = "rollout-engine.io/"  # scenarios and the like: checked by those who read them
 

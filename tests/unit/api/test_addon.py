@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.api.addon import decode_addon, decode_cluster_addon, stored_version
+from rollout.api.addon import decode_addon
+from rollout.api.cluster_addon import decode_cluster_addon, stored_version
 from rollout.api.load import load_text
 from rollout.api.validation import validate
 from rollout.model.addon import ConfigRef, Resource, effective

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.api.consent import decode_approval, decode_freeze
+from rollout.api.own import decode_approval, decode_freeze
 from rollout.model.approvals import Approval, Decision, Freeze
 from rollout.model.kinds import Obj
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from rollout.api.crds import crd, schema_of
-from rollout.api.shapes import SHAPES
+from rollout.api.decoding import MODELS
 from rollout.model.kinds import KINDS, PLACEMENT, REPLICA_SET, Kind, Obj
 
-MODELLED = [KINDS[name] for name in SHAPES]
+MODELLED = [KINDS[name] for name in MODELS]
 ALLOWED = {
     "type",
     "format",

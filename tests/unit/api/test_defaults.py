@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rollout.api.decoding import MODELS
 from rollout.api.defaults import with_defaults
-from rollout.api.shapes import SHAPES
 from rollout.model.kinds import KINDS, Obj
 
 
@@ -207,7 +207,7 @@ def contains(filled: Any, original: Any) -> bool:
     return bool(filled == original) or original is None
 
 
-@given(st.sampled_from(sorted(SHAPES)), JSON, JSON)
+@given(st.sampled_from(sorted(MODELS)), JSON, JSON)
 def test_defaults_only_add_and_adding_twice_adds_nothing(kind: str, spec: Any, status: Any) -> None:
     obj = of(kind, spec=spec, status=status)
     before = copy.deepcopy(obj)

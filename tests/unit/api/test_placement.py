@@ -149,13 +149,18 @@ GROUPS = "spec.decisionStrategy.groupStrategy"
 SIZE = 'a whole number of 1 or more, or a percentage from "1%" to "100%"'
 SCORES = "spec.prioritizerPolicy.configurations[0]"
 SPREAD = "spec.spreadPolicy.spreadConstraints[0]"
-KEY = "a label key: [prefix/]name"
+KEY = "a label key: [prefix/]name, at most 316 characters"
 
 BAD: list[tuple[dict[str, Any], str, object, str]] = [
-    ({"clusterSets": "a"}, "spec.clusterSets", "a", "a list of strings"),
-    ({"clusterSets": ["a", 5]}, "spec.clusterSets[1]", 5, "a string"),
+    ({"clusterSets": "a"}, "spec.clusterSets", "a", "a list"),
+    ({"clusterSets": ["a", 5]}, "spec.clusterSets[1]", 5, "a string: put it in quotes"),
     ({"numberOfClusters": -1}, "spec.numberOfClusters", -1, "a whole number of 0 or more"),
-    ({"numberOfClusters": "5"}, "spec.numberOfClusters", "5", "a whole number of 0 or more"),
+    (
+        {"numberOfClusters": "5"},
+        "spec.numberOfClusters",
+        "5",
+        "a whole number of 0 or more, without quotes",
+    ),
     ({"predicates": {}}, "spec.predicates", {}, "a list"),
     ({"predicates": [5]}, "spec.predicates[0]", 5, "an object"),
     (
@@ -164,9 +169,9 @@ BAD: list[tuple[dict[str, Any], str, object, str]] = [
         "Some",
         "one of Additive, Exact",
     ),
-    (weights({}), f"{SCORES}.scoreCoordinate", None, "an object that names a score"),
+    (weights({}), f"{SCORES}.scoreCoordinate", None, "this field is required"),
     (
-        weights({"scoreCoordinate": {}, "weight": 11}),
+        weights({"scoreCoordinate": {"builtIn": "Steady"}, "weight": 11}),
         f"{SCORES}.weight",
         11,
         "a whole number from -10 to 10",
@@ -187,7 +192,7 @@ BAD: list[tuple[dict[str, Any], str, object, str]] = [
         weights({"scoreCoordinate": {"type": "AddOn", "addOn": {"scoreName": "s"}}}),
         f"{SCORES}.scoreCoordinate.addOn.resourceName",
         None,
-        "the name of an AddOnPlacementScore",
+        "this field is required",
     ),
     (
         {"tolerations": [{"key": ""}]},
@@ -213,21 +218,31 @@ BAD: list[tuple[dict[str, Any], str, object, str]] = [
         "Never",
         "one of NoSelect, PreferNoSelect, NoSelectIfNew",
     ),
-    ({"tolerations": [{"key": "a b"}]}, "spec.tolerations[0].key", "a b", KEY),
+    (
+        {"tolerations": [{"key": "a b"}]},
+        "spec.tolerations[0].key",
+        "a b",
+        f"{KEY}; empty for every key",
+    ),
     (
         {"tolerations": [{"key": "k", "tolerationSeconds": "5"}]},
         "spec.tolerations[0].tolerationSeconds",
         "5",
-        "a whole number",
+        "a whole number, without quotes",
     ),
-    (spread(topologyKeyType="Label"), f"{SPREAD}.topologyKey", None, KEY),
+    (spread(topologyKeyType="Label"), f"{SPREAD}.topologyKey", None, "this field is required"),
     (
         spread(topologyKey="k", topologyKeyType="Zone"),
         f"{SPREAD}.topologyKeyType",
         "Zone",
         "one of Label, Claim",
     ),
-    (spread(topologyKey="k", maxSkew=0), f"{SPREAD}.maxSkew", 0, "a whole number of 1 or more"),
+    (
+        spread(topologyKey="k", topologyKeyType="Label", maxSkew=0),
+        f"{SPREAD}.maxSkew",
+        0,
+        "a whole number of 1 or more",
+    ),
     (group(clustersPerDecisionGroup="0%"), f"{GROUPS}.clustersPerDecisionGroup", "0%", SIZE),
     (group(clustersPerDecisionGroup="0"), f"{GROUPS}.clustersPerDecisionGroup", "0", SIZE),
     (group(clustersPerDecisionGroup=-2), f"{GROUPS}.clustersPerDecisionGroup", -2, SIZE),

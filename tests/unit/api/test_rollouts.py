@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.api.replicaset import decode_replicaset
-from rollout.api.rollouts import parse_rollout
+from rollout.api.strategy import read_strategy
 from rollout.model.amounts import Amount
 from rollout.model.replicaset import GroupRef, RolloutSpec
 
@@ -75,7 +75,7 @@ def progressive(**fields: Any) -> dict[str, Any]:
     ],
 )
 def test_what_is_well_formed_is_read(raw: object, spec: RolloutSpec) -> None:
-    assert parse_rollout(raw, PATH) == (spec, ())
+    assert read_strategy(raw, PATH) == (spec, ())
 
 
 AMOUNT = 'a whole number of 0 or more, or a percentage from "0%" to "100%"'
@@ -124,35 +124,27 @@ DURATION = 'a duration of 0 or more such as "90s", "10m" or "1h30m"'
             progressive(mandatoryDecisionGroups=[{"groupName": 5}]),
             ".progressive.mandatoryDecisionGroups[0].groupName",
             5,
-            "a string",
+            "a string: put it in quotes",
         ),
     ],
 )
 def test_what_cannot_be_honoured_says_where_and_what_is_accepted(
     raw: object, path: str, value: object, accepted: str
 ) -> None:
-    spec, (problem,) = parse_rollout(raw, PATH)
+    spec, (problem,) = read_strategy(raw, PATH)
     assert spec is None
     assert (problem.path, problem.value, problem.accepted) == (PATH + path, value, accepted)
 
 
 def test_all_problems_are_told_at_once() -> None:
     raw = progressive(minSuccessTime="x", progressDeadline="0s", maxFailures="x", maxConcurrency=-1)
-    _, problems = parse_rollout(raw, PATH)
+    _, problems = read_strategy(raw, PATH)
     assert [p.path.rpartition(".")[2] for p in problems] == [
         "minSuccessTime",
         "progressDeadline",
         "maxFailures",
         "maxConcurrency",
     ]
-
-
-def test_a_plugins_type_is_accepted_where_it_is_known() -> None:
-    raw = {"type": "Ramp", "ramp": {"maxFailures": 1}}
-    assert parse_rollout(raw, PATH)[0] is None
-    assert parse_rollout(raw, PATH, ("All", "Ramp"))[0] == RolloutSpec(
-        "Ramp", max_failures=Amount(1)
-    )
 
 
 def replicaset(**spec: Any) -> dict[str, Any]:
@@ -230,6 +222,6 @@ def test_an_unchanged_generation_reuses_what_was_parsed() -> None:
 @given(st.text(max_size=8) | st.integers() | st.floats(allow_nan=False) | st.none())
 def test_any_value_of_a_strategy_field_is_honoured_or_named(value: object) -> None:
     for field in ("minSuccessTime", "progressDeadline", "maxFailures", "maxConcurrency"):
-        spec, problems = parse_rollout(progressive(**{field: value}), PATH)
+        spec, problems = read_strategy(progressive(**{field: value}), PATH)
         assert (spec is None) == bool(problems)
         assert [p.path for p in problems] in ([], [f"{PATH}.progressive.{field}"])

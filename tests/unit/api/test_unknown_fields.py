@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rollout.api.load import load
-from rollout.api.unknown_fields import unknown_fields
+from rollout.api.validation import unknown_fields
 from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import REPLICA_SET, Obj, Ref

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rollout.api.shapes import SHAPES
+from rollout.api.decoding import MODELS
 from rollout.api.validation import validate
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
@@ -30,9 +30,9 @@ BAD: list[tuple[Obj, str, object, str]] = [
         {"kind": "Deployment", "apiVersion": "apps/v1"},
         "kind",
         "Deployment",
-        f"one of {', '.join(SHAPES)}",
+        f"one of {', '.join(MODELS)}",
     ),
-    ({}, "kind", None, f"one of {', '.join(SHAPES)}"),
+    ({}, "kind", None, f"one of {', '.join(MODELS)}"),
     (
         of("Placement", apiVersion="cluster.open-cluster-management.io/v1alpha1"),
         "apiVersion",

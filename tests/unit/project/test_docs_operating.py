@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rollout.api.consent import decode_approval
+from rollout.api.own import decode_approval
 from rollout.cli.verdict import Code
 from rollout.clock import SystemClock
 from rollout.hub.admission import admit

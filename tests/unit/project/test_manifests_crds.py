@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from rollout.api.crds import crd, crd_files, write_crds
-from rollout.api.shapes import SHAPES
+from rollout.api.decoding import MODELS
 from rollout.model.kinds import KINDS
 
 FOLDER = Path(__file__).parents[3] / "manifests" / "crds"
@@ -22,7 +22,7 @@ def test_the_files_are_those_that_make_crds_writes() -> None:
 def test_each_file_says_what_the_model_says() -> None:
     parsed = [yaml.safe_load(text) for text in crd_files().values()]
 
-    assert parsed == [crd(KINDS[name]) for name in SHAPES]
+    assert parsed == [crd(KINDS[name]) for name in MODELS]
 
 
 def test_files_of_kinds_that_are_no_more_are_removed_and_others_left_alone(tmp_path: Path) -> None:
