@@ -77,7 +77,7 @@ def decode_approval(obj: Obj) -> Approval:
     decision = approvals.Decision.REJECT if refuses else approvals.Decision.APPROVE
     spec, problems = read(ApprovalSpec, obj.get("spec"), "spec")
     if spec is None or (problems and not refuses):
-        return Approval(name, namespace, REPLICA_SET.name, "", "", decision)
+        return Approval(name, namespace, "", "", "", decision)
     return Approval(
         name,
         namespace,

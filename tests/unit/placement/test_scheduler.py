@@ -7,7 +7,8 @@ import pytest
 
 from rollout.errors import PluginError
 from rollout.model.cluster import Cluster, Score
-from rollout.model.placement import Coordinate, Placement, Predicate, Toleration
+from rollout.model.placement import Coordinate, Placement, Predicate
+from rollout.model.problems import Problem
 from rollout.model.selectors import EVERYTHING
 from rollout.placement.filters import Predicates, TaintToleration
 from rollout.placement.framework import Cycle, EvaluationCode, Rejection
@@ -184,21 +185,17 @@ def test_every_mistake_of_a_spec_is_listed_whatever_the_clusters() -> None:
     predicate = Predicate(EVERYTHING, EVERYTHING, ("nosuch == 1", "1 + 1"))
     placement = Placement(
         "ns",
-        "p" * 64,
-        number=-1,
+        "p",
         predicates=(predicate,),
         weights=((Coordinate(builtin="Foo"), 1), (Coordinate(builtin="Bar"), 0)),
-        tolerations=(Toleration("", "Equal"), Toleration("k", "Exists", "v")),
+        problems=(Problem("spec.sortBy", "x", "one of ClusterName, Score"),),
     )
 
     at = "spec.predicates[0].requiredClusterSelector.celSelector.celExpressions"
     assert [p.path for p in check(placement)] == [
-        "metadata.name",
-        "spec.numberOfClusters",
+        "spec.sortBy",
         f"{at}[0]",
         f"{at}[1]",
-        "spec.tolerations[0].operator",
-        "spec.tolerations[1].value",
         "spec.prioritizerPolicy.configurations",
     ]
 
