@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationInfo, model_validator
 
 from rollout.api.fields import listed, mapping, strings, text, version_of, whole
-from rollout.api.reading import read
+from rollout.api.reading import read, read_each
 from rollout.api.strategy import RolloutStrategyShape, read_strategy
 from rollout.api.wire import (
     BLANK,
@@ -146,11 +146,11 @@ class InstallStrategyShape(RuledShape):
             return None, ()
         found: dict[str, InstallPlacement] = {}
         problems: list[Problem] = []
-        for i, raw in enumerate(self.placements or ()):
-            placement, bad = read(InstallPlacementShape, raw, f"{at}.placements[{i}]")
+        items = self.placements or ()
+        for path, placement, bad in read_each(InstallPlacementShape, items, f"{at}.placements"):
             problems += bad
             if placement is not None:
-                value = placement.to_model(f"{at}.placements[{i}]")
+                value = placement.to_model(path)
                 found.setdefault(value.key, value)
         return tuple(found.values()), tuple(problems)
 

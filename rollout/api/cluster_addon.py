@@ -1,8 +1,8 @@
 """How a ManagedClusterAddOn is written, and what it says.
-Source: OCM add-on spec 1, weakness A-16.
 
 Controllers and agents write thousands of them, so they are read by hand: what is not understood is as if
 it were not there. Also here: how an object written as v1beta1 becomes the v1alpha1 that hubs store.
+Source: OCM add-on spec 1, weakness A-16.
 """
 
 from collections.abc import Callable, Iterator

@@ -4,7 +4,7 @@ Also the one walk over an object and its model together, for what has to look at
 """
 
 import copy
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, TypeVar, get_args, get_origin
@@ -146,6 +146,18 @@ def read(shape: type[S], raw: object, at: str) -> tuple[S | None, tuple[Problem,
             if not is_less:
                 break
     return None, problems
+
+
+def read_each(
+    shape: type[S], items: Iterable[object], at: str
+) -> Iterator[tuple[str, S | None, tuple[Problem, ...]]]:
+    """The entries of a stored list, each with its path: what it says, and what is wrong with it."""
+    for i, item in enumerate(items):
+        path = f"{at}[{i}]"
+        if item is None:
+            yield path, None, (Problem(path, None, "an object"),)
+        else:
+            yield path, *read(shape, item, path)
 
 
 def _locations(error: ValidationError) -> list[Location]:

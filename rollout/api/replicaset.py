@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from rollout.api.fields import listed, mapping, strings, text, texts, version_of, whole
-from rollout.api.reading import read
+from rollout.api.reading import read, read_each
 from rollout.api.strategy import RolloutStrategyShape, read_strategy
 from rollout.api.wire import (
     BLANK,
@@ -67,12 +67,11 @@ class ReplicaSetSpec(RuledShape):
         """The references that have a name, and what is wrong with the others."""
         found: list[PlacementRef] = []
         problems: list[Problem] = []
-        for i, raw in enumerate(self.placement_refs):
-            ref, bad = read(PlacementRefShape, raw, f"{at}[{i}]")
+        for path, ref, bad in read_each(PlacementRefShape, self.placement_refs, at):
             problems += bad
             if ref is not None:
                 strategy = ref.rollout_strategy
-                rollout, wrong = read_strategy(strategy, f"{at}[{i}].rolloutStrategy")
+                rollout, wrong = read_strategy(strategy, f"{path}.rolloutStrategy")
                 found.append(PlacementRef(ref.name, rollout, wrong, mapping(strategy)))
         return tuple(found), tuple(problems)
 

@@ -11,7 +11,9 @@ from rollout.model.problems import Problem
 REQUIRED = "this field is required"
 
 _NUMBER = re.compile(r"a whole number(?!.*percentage)")
-_MAPS = frozenset({"matchLabels", "labels", "annotations", "capacity", "allocatable"})
+_MAPS = frozenset(
+    {"matchLabels", "labels", "annotations", "capacity", "allocatable", "nodeSelector", "data"}
+)
 _WORDS = {
     "missing": REQUIRED,
     "bool_type": "true or false",

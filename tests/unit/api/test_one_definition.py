@@ -13,13 +13,13 @@ import pytest
 
 from rollout.api import decode
 from rollout.api.crds import schema_of
-from rollout.api.decoding import MODELS
+from rollout.api.decoding import DECODED, MODELS
 from rollout.api.validation import validate
 from rollout.model.addon import AddOn
 from rollout.model.kinds import KINDS, PLACEMENT, REPLICA_SET, Obj
 from rollout.model.placement import Placement
 from rollout.model.replicaset import ReplicaSet
-from tests.unit.api.good_specs import SPECS, whole
+from tests.support.good_specs import SPECS, whole
 
 DRAWN = 300
 VALUES: list[Any] = [
@@ -32,8 +32,9 @@ Place = tuple[int | str, ...]
 
 def places(value: Any, at: Place = ()) -> Iterator[Place]:
     """Every place in a JSON value, but for the value itself."""
-    entries = value.items() if isinstance(value, dict) else enumerate(value)
-    for key, inner in entries if isinstance(value, dict | list) else ():
+    if not isinstance(value, dict | list):
+        return
+    for key, inner in value.items() if isinstance(value, dict) else enumerate(value):
         yield (*at, key)
         yield from places(inner, (*at, key))
 
@@ -59,6 +60,8 @@ def drawn(kind: str) -> Iterator[Obj]:
 
 def refused(obj: Obj) -> set[str]:
     """The paths of what the controller cannot honour."""
+    if obj["kind"] not in DECODED:
+        return set()
     value = decode(KINDS[obj["kind"]], obj)
     found = {each.path for each in getattr(value, "problems", ())}
     parts: tuple[Any, ...] = ()
@@ -117,7 +120,7 @@ def breaches(schema: Obj, value: Any, at: str) -> Iterator[str]:
             yield at
         for i, item in enumerate(value):
             yield from breaches(schema["items"], item, f"{at}[{i}]")
-    elif not _fits(schema, value):
+    elif isinstance(value, int | str) and not _fits(schema, value):
         yield at
 
 

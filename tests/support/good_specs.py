@@ -1,8 +1,7 @@
 """A spec without a mistake of each kind that people write, with every field that is read filled in."""
 
-from tests.support.documents import MANIFEST
-
 from rollout.model.kinds import KINDS, Obj
+from tests.support.documents import MANIFEST
 
 _ADC = {"group": "addon.open-cluster-management.io", "resource": "addondeploymentconfigs"}
 _LABELS = {
