@@ -189,7 +189,9 @@ class CalendarStatus(Shape):
     open: str | None = None
     """In how many of its zones it is open: 2/3."""
     next_change: InstantText | None = None
-    next: Annotated[list[ZoneOpeningShape], Field(json_schema_extra=list_map("timeZone"))] | None = None
+    next: (
+        Annotated[list[ZoneOpeningShape], Field(json_schema_extra=list_map("timeZone"))] | None
+    ) = None
 
 
 class CalendarObject(WireObject):

@@ -1,4 +1,4 @@
-"""How PlacementDecisions and AddOnPlacementScores are written, and what they say.
+"""How decisions (a Placement's status, PlacementDecisions) and AddOnPlacementScores are written.
 
 Machines write thousands of them, so they are read by hand. Source: OCM placement spec 1.5 and 1.6.
 """
@@ -15,6 +15,7 @@ from rollout.api.fields import listed, mapping, strings, text, version_of
 from rollout.api.wire import (
     Conditions,
     InstantText,
+    Int32,
     Int64,
     Name,
     Shape,
@@ -30,6 +31,24 @@ from rollout.model.names import GROUP_INDEX_LABEL, GROUP_NAME_LABEL, PLACEMENT_L
 from rollout.model.placement import Decision
 
 _EXPIRED = datetime(1, 1, 1, tzinfo=UTC)
+
+
+class DecisionGroupStatus(Shape):
+    """A decision group as it was decided."""
+
+    decision_group_index: Int32 | None = None
+    decision_group_name: str | None = None
+    decisions: list[str] | None = None
+    cluster_count: Int32 | None = 0
+
+
+class PlacementStatus(Shape):
+    """What was decided, and whether that is what was asked for."""
+
+    number_of_selected_clusters: Int32 | None = None
+    decision_groups: list[DecisionGroupStatus] | None = None
+    conditions: Conditions | None = None
+    last_score_update_time: InstantText | None = None
 
 
 class ClusterDecisionShape(Shape):

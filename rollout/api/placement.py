@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
+from rollout.api.decisions import PlacementStatus
 from rollout.api.fields import mapping, strings, text, texts, version_of, whole
 from rollout.api.reading import read
 from rollout.api.wire import (
@@ -15,11 +16,8 @@ from rollout.api.wire import (
     LABEL_KEY,
     NOTHING,
     ClaimSelector,
-    Conditions,
     Count,
     IfBad,
-    InstantText,
-    Int32,
     Int64,
     LabelKey,
     LabelSelector,
@@ -49,7 +47,6 @@ from rollout.model.selectors import EVERYTHING, is_label_key
 BUILT_IN = ("Balance", "Steady", "ResourceAllocatableCPU", "ResourceAllocatableMemory")
 LONGEST_NAME = 63
 
-_KEY_ACCEPTED = "a label key: [prefix/]name, at most 316 characters"
 _RATE = re.compile(r"\A([0-9]{1,9})([hms])\Z", re.ASCII)
 _SECONDS = {"h": 3600, "m": 60, "s": 1}
 
@@ -60,11 +57,10 @@ def _is_group_size(value: object) -> bool:
     return found is not None and (found.value > 0 or not found.written)
 
 
-_SIZE_ACCEPTED = 'a whole number of 1 or more, or a percentage from "1%" to "100%"'
 GroupSize = Annotated[
     int | str,
-    passing(_is_group_size, _SIZE_ACCEPTED),
-    accepted(_SIZE_ACCEPTED),
+    passing(_is_group_size, ""),
+    accepted('a whole number of 1 or more, or a percentage from "1%" to "100%"'),
     WithJsonSchema(
         {
             "x-kubernetes-int-or-string": True,
@@ -88,8 +84,8 @@ Rate = Annotated[
 TolerationKey = Annotated[
     str,
     Field(max_length=316, pattern=f"^$|{LABEL_KEY}"),
-    passing(lambda key: key == "" or is_label_key(key), _KEY_ACCEPTED),
-    accepted(f"{_KEY_ACCEPTED}; empty for every key"),
+    passing(lambda key: key == "" or is_label_key(key), ""),
+    accepted("a label key: [prefix/]name, at most 316 characters; empty for every key"),
 ]
 
 
@@ -192,7 +188,7 @@ class SpreadConstraintShape(Shape):
 
     counts_whole = True
 
-    topology_key: Annotated[LabelKey, passing(is_label_key, _KEY_ACCEPTED), accepted(_KEY_ACCEPTED)]
+    topology_key: LabelKey
     topology_key_type: Annotated[Literal["Label", "Claim"], BLANK]
     max_skew: (
         Annotated[int, Field(ge=1, le=INT32), accepted("a whole number of 1 or more")] | None
@@ -330,24 +326,6 @@ class PlacementSpec(Shape):
 def _seconds(rate: str | None) -> int:
     match = _RATE.match(rate or "1m")
     return int(match[1]) * _SECONDS[match[2]] if match is not None else 60
-
-
-class DecisionGroupStatus(Shape):
-    """A decision group as it was decided."""
-
-    decision_group_index: Int32 | None = None
-    decision_group_name: str | None = None
-    decisions: list[str] | None = None
-    cluster_count: Int32 | None = 0
-
-
-class PlacementStatus(Shape):
-    """What was decided, and whether that is what was asked for."""
-
-    number_of_selected_clusters: Int32 | None = None
-    decision_groups: list[DecisionGroupStatus] | None = None
-    conditions: Conditions | None = None
-    last_score_update_time: InstantText | None = None
 
 
 class PlacementMetadata(MetadataShape):

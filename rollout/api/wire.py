@@ -248,6 +248,7 @@ LABEL_KEY = (
 LabelKey = Annotated[
     str,
     Field(max_length=316, pattern=LABEL_KEY),
+    passing(is_label_key, ""),
     accepted("a label key: [prefix/]name, at most 316 characters"),
 ]
 DNS_LABEL = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"

@@ -19,6 +19,16 @@ _PROGRESSIVE = {
         "mandatoryDecisionGroups": [{"groupName": "g", "groupIndex": 0}],
     },
 }
+_CALENDAR = {
+    "workloads": {"kinds": ["ManifestWorkReplicaSet"], "selector": _LABELS},
+    "clusters": {"labelSelector": _LABELS, "claimSelector": _CLAIMS},
+    "timeZone": "Europe/Berlin",
+    "blocks": ["Touch"],
+    "windows": [
+        {"name": "nights", "action": "Allow", "schedule": "0 22 * * *", "duration": "8h"},
+        {"name": "fair", "action": "Deny", "from": "2026-06-01T00:00", "until": "2026-06-02T00:00"},
+    ],
+}
 
 SPECS: dict[str, Obj] = {
     "Placement": {
@@ -130,6 +140,7 @@ SPECS: dict[str, Obj] = {
         "agentSpec": {"workload": {"manifests": [MANIFEST]}},
         "registration": [{"type": "KubeClient", "kubeClient": {"hubPermissions": []}}],
     },
+    **dict.fromkeys(("Calendar", "ClusterCalendar"), _CALENDAR),
     "Approval": {
         "workload": {"kind": "ManifestWorkReplicaSet", "name": "web"},
         "revision": "5f3a9c",

@@ -97,7 +97,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a zone from two places": ({"timeZoneFrom": {"label": "a", "claim": "b"}}, "spec.timeZoneFrom"),
     "a selector that cannot be read": (
         {"clusters": {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "is"}]}}},
-        "spec.clusters",
+        "spec.clusters.labelSelector.matchExpressions[0].operator",
     ),
     "two windows of one name": ({"windows": [NIGHTS, NIGHTS]}, "spec"),
 }

@@ -20,11 +20,10 @@ LONG_FUNCTIONS = {
     "planning/status.py status_of",
 }
 DOUBLED = """
-    AddOnScore AddOnTemplate Answer Approval Ask Asked Candidate Code Column Decision
-    Document Fault Figures Finding Fleet Frame Freeze JsonLines Ledger Line Listing Mirror
-    Outcome Page Placement Progressive ProgressivePerGroup Reader Record Rejection Report
-    Requirement Resource Result Row Rule Selection Share ShareReport Stage Standing Status
-    Step Subject Surroundings Target Template Told Turns Verdict View Wait Window Workload World
+    Answer Ask Asked Candidate Decision Document Fault Figures Finding Fleet JsonLines
+    Ledger Line Mirror Outcome Record Rejection Report Requirement Result Row Rule Selection
+    Share ShareReport Standing Step Subject Surroundings Target Template Told Turns Verdict
+    View Wait Window Workload World
 """
 BY_PLACE = """
     Actor AddOn AddOnWork Answer Approval Asked Assembly Candidate Carried Cluster
