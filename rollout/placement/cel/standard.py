@@ -261,9 +261,9 @@ def _date_rows() -> Iterable[Function]:
         ("getHours", timedelta(hours=1)),
         ("getMinutes", timedelta(minutes=1)),
         ("getSeconds", timedelta(seconds=1)),
+        ("getMilliseconds", timedelta(milliseconds=1)),  # all of them, as cel-go says
     ):
         yield Function(name, ("duration",), "int", lambda d, unit=unit: int(d / unit))
-    yield Function("getMilliseconds", ("duration",), "int", lambda d: d.microseconds // 1000)
 
 
 def _arithmetic_rows() -> Iterable[Function]:
