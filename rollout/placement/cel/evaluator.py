@@ -23,6 +23,8 @@ from rollout.placement.cel.values import (
     element,
     equal,
     has_key,
+    held,
+    key_of,
     no_overload,
     optional_at,
 )
@@ -301,17 +303,17 @@ def _listing(items: Sequence[Run], optional: frozenset[int]) -> Run:
 def _mapping(entries: Sequence[tuple[Run, Run, bool]]) -> Run:
     def run(on: Evaluation) -> dict[Any, Any]:
         found = {}
-        for key_of, value_of, optional in entries:
-            key, value = key_of(on), value_of(on)
+        for run_key, run_value, optional in entries:
+            key, value = run_key(on), run_value(on)
             if type(key) not in _KEYS:
                 raise CelError(f"unsupported key type: {TYPES.get(type(key), '?')}")
             if optional:
                 if not _is_present(value):
                     continue
                 value = value.content
-            if key in found:
+            if held(key) in found:
                 raise CelError(f"repeated key: {key}")
-            found[key] = value
+            found[held(key)] = value
         return found
 
     return run
@@ -348,7 +350,7 @@ def _comprehension(node: tree.Comprehension, table: Table) -> Run:
             variables[accumulator] = start(on)
             for item in items:
                 on.spend(price)
-                variables[variable] = item
+                variables[variable] = key_of(item)
                 if not condition(on):
                     break
                 try:

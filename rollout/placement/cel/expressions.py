@@ -62,7 +62,7 @@ def program(text: str) -> Program:
         return Program(f"an expression has at most {bounds.LONGEST_EXPRESSION} characters")
     doublings = len(_DOUBLING.findall(text))
     if len(text) << min(doublings, bounds.LONGEST_EXPRESSION) > bounds.LONGEST_DOUBLED:
-        return Program(f"{doublings} of optMap and optFlatMap are too many for its length")
+        return Program(f"it has optMap and optFlatMap {doublings} times, too often for its length")
     try:
         root, boolean = Environment.of((*_DECLARED, _SCORES), _CLUSTER).parse(text)
         return Program(None, build(root, TABLE), boolean, price_of(root))

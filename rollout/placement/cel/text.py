@@ -19,6 +19,8 @@ from rollout.placement.cel.bounds import bounded
 from rollout.placement.cel.standard import Function, double_text, duration_text, timestamp_text
 from rollout.placement.cel.values import CelError, CelType, Uint, no_overload, shown
 
+# What Unicode calls white space, as Go has it. Python strips four control characters besides.
+_SPACE = "".join(c for c in map(chr, range(0x3001)) if c.isspace() and not "\x1c" <= c <= "\x1f")
 _LOWER = str.maketrans({chr(c): chr(c + 32) for c in range(65, 91)})
 _QUOTED = str.maketrans(
     {"\a": "\\a", "\b": "\\b", "\f": "\\f", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
@@ -253,7 +255,7 @@ TEXT = (
     Function("split", ("string", "string", "int"), "list(string)", _split),
     Function("substring", ("string", "int"), "string", _substring),
     Function("substring", ("string", "int", "int"), "string", _substring),
-    Function("trim", ("string",), "string", str.strip),
+    Function("trim", ("string",), "string", lambda s: s.strip(_SPACE)),
     Function("join", ("list(string)",), "string", _join),
     Function("join", ("list(string)", "string"), "string", _join),
     Function("format", ("string", "list(dyn)"), "string", _format),

@@ -7,6 +7,7 @@ Source: cel-spec, "Values", "Equality", "Ordering"; cel-go, optional types.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Any
 
 from rollout.model.wording import shortened
@@ -45,6 +46,27 @@ class Optional:
 
 
 NONE = Optional()
+
+
+class BoolKey(Enum):
+    """true and false as maps hold them, since Python takes the keys True and 1 for the same."""
+
+    FALSE = "false"
+    TRUE = "true"
+
+    def __str__(self) -> str:
+        return self.value
+
+
+def held(key: Any) -> Any:
+    """The key as a map holds it."""
+    return (BoolKey.FALSE, BoolKey.TRUE)[key] if key.__class__ is bool else key
+
+
+def key_of(held_key: Any) -> Any:
+    """The key that a map holds."""
+    return held_key is BoolKey.TRUE if held_key.__class__ is BoolKey else held_key
+
 
 TYPES: dict[type, str] = {
     type(None): "null_type",
@@ -126,7 +148,7 @@ def optional_at(value: Any, key: Any) -> Optional:
             return NONE
         value = value.content
     if value.__class__ is dict:
-        return Optional(True, value[key]) if has_key(value, key) else NONE
+        return Optional(True, value[held(key)]) if has_key(value, key) else NONE
     if value.__class__ is list and type(key) is int:
         return Optional(True, value[key]) if 0 <= key < len(value) else NONE
     raise no_overload("_[?_]", value, key)
@@ -135,7 +157,7 @@ def optional_at(value: Any, key: Any) -> Optional:
 def has_key(container: dict[Any, Any], key: Any) -> bool:
     """Whether the map has the key: a list, or whatever else cannot be one, is none of its keys."""
     try:
-        return key in container and type(key) is not bool
+        return held(key) in container
     except TypeError:
         return False
 
@@ -153,7 +175,7 @@ def element(value: Any, key: Any) -> Any:
         key = int(key)
     if value.__class__ is dict:
         if has_key(value, key):
-            return value[key]
+            return value[held(key)]
         raise CelError(f"no such key: {_shown_key(key)}")
     if value.__class__ is list and type(key) in (int, float):
         if type(key) is int and 0 <= key < len(value):

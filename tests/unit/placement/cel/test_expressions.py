@@ -72,6 +72,10 @@ TRUE = (
     "7 / -2 == -3 && -7 % 3 == -1 && 7.0 / 2.0 == 3.5",
     'int("42") == 42 && double("1.5") < 2.0 && uint(3) == 3u && int(3.9) == 3',
     'string(1.0) == "1" && string(1.5e20) == "150000000000000000000" && string(true) == "true"',
+    "{true: 2}[true] == 2 && !(dyn(1) in {true: 2}) && dyn({true: 1}) != {1: 1}",
+    "{true: 2, 1: 3}.exists(k, k == dyn(true)) && size({false: 1, 0: 1}) == 2",
+    "'%s'.format([{true: [1]}]) == '{true: [1]}'",
+    "{1: 2}[dyn(1.0)] == 2 && dyn(1u) in {1: 2} && {0: 1}.exists(k, k == 0)",
     # strings
     '"a,b,c".split(",").size() == 3 && "a,b,c".split(",", 2) == ["a", "b,c"]',
     '"Hello".lowerAscii() == "hello" && "ab".reverse() == "ba" && " x ".trim() == "x"',
