@@ -19,6 +19,7 @@ from benchmarks.figures import Figure
 from benchmarks.virtual import SCENARIO, documents
 from rollout.sim.scenario_file import parse_scenario
 from rollout.sim.simulate import Simulation
+from rollout.strategies.base import Phase
 
 SIZE, SMALL = 5_000, 500
 GROUP = "addon.open-cluster-management.io"
@@ -112,8 +113,8 @@ def once(subject: str, size: int) -> dict[str, float]:
 
     last = simulation.run(look)
     ended = time.perf_counter()
-    phases = last.rollouts[0].stages[0].phases
-    assert phases == {"Soaked": size}, phases
+    phases = last.workloads[0].phases
+    assert phases == {Phase.SOAKED: size}, phases
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"install": began[1] - began[0], "seconds": ended - began[1], "memory": memory}
 

@@ -16,6 +16,7 @@ from typing import Any
 from benchmarks.figures import Figure
 from rollout.sim.scenario_file import parse_scenario
 from rollout.sim.simulate import Simulation
+from rollout.strategies.base import Phase
 
 SIZES = (("1k", 1_000), ("10k", 10_000), ("50k", 50_000))
 TARGETS = {"10k": 5.0}
@@ -113,8 +114,8 @@ def once(size: int) -> dict[str, float]:
     began = time.perf_counter()
     last = simulation.run()
     seconds = time.perf_counter() - began
-    phases = last.rollouts[0].stages[0].phases
-    assert phases == {"Soaked": size}, phases
+    phases = last.workloads[0].phases
+    assert phases == {Phase.SOAKED: size}, phases
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     return {"seconds": seconds, "memory": memory}
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from freezegun import freeze_time
 
+from rollout.account.tree import FleetAccount
 from rollout.api.load import load
 from rollout.clock import SystemClock
-from rollout.runtime.snapshots import FleetSnapshot
 from rollout.sim.drives import Frozen
 from rollout.sim.scenario_file import parse_scenario
 from rollout.sim.simulate import Simulation
@@ -22,10 +22,10 @@ spec:
 passed: dict[str, str] = {}
 
 
-def watch(snapshot: FleetSnapshot) -> None:
+def watch(account: FleetAccount) -> None:
     """Note when each stage passed."""
-    for view in snapshot.rollouts:
-        for note in view.notes:
+    for workload in account.workloads:
+        for note in workload.notes:
             if note.reason == "StagePassed":
                 passed.setdefault(note.message, f"{note.at:%H:%M:%S}")
 

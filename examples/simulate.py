@@ -8,7 +8,7 @@ from rollout.sim.simulate import Simulation
 files = load([Path(__file__).parent / "canary"])
 last = Simulation(files.objects).run()
 
-for view in last.rollouts:
-    for stage in view.stages:
-        print(stage.title, dict(stage.phases))
+for workload in last.workloads:
+    for title, stage in workload.stages:
+        print(title, {phase.value: count for phase, count in stage.phases.items()})
 print("took", last.now - last.started, "of fleet time")

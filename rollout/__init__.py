@@ -9,6 +9,7 @@ The packages, in reading order:
 * ``planning``    what writes follow?
 * ``api``         the wire shapes: decode, validate, encode
 * ``fleet``       what we know, kept current event by event
+* ``account``     how does a rollout stand? the tree that every view renders
 * ``hub``         where objects live: memory, a file, a Kubernetes API server
 * ``operate``     what a person does to a rollout while it runs: pause, approve, undo
 * ``runtime``     who drives: work queue, timers, one engine thread

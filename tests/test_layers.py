@@ -22,6 +22,7 @@ ALLOWED: dict[str, set[str]] = {
     "planning": {*CORE, "placement", "strategies"},
     "api": {*CORE, "calendars"},
     "fleet": {*CORE, "placement", "strategies", "calendars", "planning", "api"},
+    "account": {*CORE, "strategies", "planning", "api", "fleet"},
     "hub": {*CORE, "clock", "api"},
     "runtime": {
         *CORE,
@@ -40,6 +41,7 @@ ALLOWED: dict[str, set[str]] = {
         *CORE,
         "clock",
         "plugins",
+        "account",
         "planning",
         "fleet",
         "hub",
@@ -52,6 +54,7 @@ ALLOWED: dict[str, set[str]] = {
         *CORE,
         "clock",
         "plugins",
+        "account",
         "placement",
         "strategies",
         "calendars",

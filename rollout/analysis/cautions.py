@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rollout.analysis.sight import Sight
-from rollout.analysis.waits import remedy
-from rollout.analysis.wishes import intents_of
+from rollout.account.interventions import intents_of
+from rollout.account.waits import remedy
+from rollout.analysis.snapshot import Snapshot
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
 from rollout.model import names
@@ -26,7 +26,7 @@ class Caution:
         return f"{self.subject}: {self.message}; {self.remedy}"
 
 
-def hold_of(sight: Sight, workload: Standing, share: Share) -> Wait | None:
+def hold_of(snapshot: Snapshot, workload: Standing, share: Share) -> Wait | None:
     """Why nothing of a share is touched. What keeps a Placement from being decided is said at once:
     where it is not stored yet, nobody could look at its conditions.
     """
@@ -35,7 +35,7 @@ def hold_of(sight: Sight, workload: Standing, share: Share) -> Wait | None:
         return hold
     name = share.live.placement
     key = name if "/" in name else f"{workload.ref.namespace}/{name}"
-    found = sight.fleet.clusters.placement(key)
+    found = snapshot.fleet.clusters.placement(key)
     amiss = found.conditions.get(names.PLACEMENT_MISCONFIGURED) if found is not None else None
     if amiss is None or amiss.status != "True":
         return hold
@@ -43,12 +43,12 @@ def hold_of(sight: Sight, workload: Standing, share: Share) -> Wait | None:
     return Wait(hold.reason, f"placement {key} cannot be decided: {first}")
 
 
-def cautions(sight: Sight, workload: Standing) -> list[Caution]:
+def cautions(snapshot: Snapshot, workload: Standing) -> list[Caution]:
     """The warnings of a planned workload."""
     found: list[Caution] = []
     subject = f"{workload.ref.kind.name} {workload.ref.key}"
     for name, share in workload.shares.items():
-        hold = hold_of(sight, workload, share)
+        hold = hold_of(snapshot, workload, share)
         if hold is not None:
             found.append(Caution(subject, f"placement {name}: {hold.message}", _until(hold)))
         found += [

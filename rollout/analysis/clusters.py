@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
+from rollout.account.interventions import Intervention, interventions, of_cluster
+from rollout.account.waits import WaitAccount, cluster_wait
 from rollout.analysis.placements import why_not
-from rollout.analysis.sight import Sight
-from rollout.analysis.waits import Wait, cluster_wait
-from rollout.analysis.wishes import Wish, wish_for
+from rollout.analysis.snapshot import Snapshot
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Carried, Standing
 from rollout.model.kinds import Obj, Ref
@@ -42,13 +42,13 @@ class WorkAccount:
     faults: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ShareAccount:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterShare:
     """One workload's share of a cluster. ``wanted`` is the revision asked for there ("": none is).
 
     ``placement`` is the placementRef that owns it, "" where none selects it: then ``refused`` says
     why, by placement. ``place`` is where it stands among those waiting in its stage, from 1; 0 where
-    it is not waiting. ``cause`` is why it was touched, as the record has it. ``wish`` is what somebody
+    it is not waiting. ``cause`` is why it was touched, as the record has it. ``asked`` is what somebody
     asked of this cluster alone.
     """
 
@@ -60,64 +60,74 @@ class ShareAccount:
     stage: str = ""
     phase: Phase | None = None
     place: int = 0
-    wait: Wait | None = None
+    wait: WaitAccount | None = None
     cause: str = ""
     work: WorkAccount | None = None
-    wish: Wish | None = None
+    asked: Intervention | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterAccount:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedCluster:
     """One cluster. ``available`` None: the hub has no such ManagedCluster, or nobody ever said."""
 
     name: str
     now: datetime
     known: bool
     available: bool | None
-    shares: tuple[ShareAccount, ...]
+    shares: tuple[ClusterShare, ...]
 
 
-def explain_cluster(sight: Sight, name: str, only: Ref | None = None) -> ClusterAccount | None:
+def explain_cluster(
+    snapshot: Snapshot, name: str, only: Ref | None = None
+) -> ExplainedCluster | None:
     """A cluster's share of every workload, or (``only``) of one; None where nobody knows the cluster."""
-    known = sight.fleet.clusters.cluster(name)
-    refs = [ref for ref in sight.workloads() if only in (None, ref)]
-    shares = tuple(_share(sight, ref, name) for ref in refs)
+    known = snapshot.fleet.clusters.cluster(name)
+    refs = [ref for ref in snapshot.workloads() if only in (None, ref)]
+    shares = tuple(_share(snapshot, ref, name) for ref in refs)
     if known is None and not any(share.placement or share.work for share in shares):
         return None
     available = known.available if known is not None else None
-    return ClusterAccount(name, sight.now, known is not None, available, shares)
+    return ExplainedCluster(
+        name=name,
+        now=snapshot.now,
+        known=known is not None,
+        available=available,
+        shares=shares,
+    )
 
 
-def _share(sight: Sight, ref: Ref, cluster: str) -> ShareAccount:
-    workload = sight.workload(ref)
+def _share(snapshot: Snapshot, ref: Ref, cluster: str) -> ClusterShare:
+    workload = snapshot.workload(ref)
     assert workload is not None
     wanted = workload.revision_at(cluster)
     work = _work(workload.carried(cluster), workload.body(cluster))
     owner = workload.members.get(cluster, "")
     if not owner:
-        refused = _refused(sight, workload, cluster)
-        return ShareAccount(ref.kind.name, ref.key, wanted, refused=refused, work=work)
+        refused = _refused(snapshot, workload, cluster)
+        return ClusterShare(
+            kind=ref.kind.name, workload=ref.key, wanted=wanted, refused=refused, work=work
+        )
     live = workload.shares[owner].live
     title, report, place = _seat(live, cluster)
-    return ShareAccount(
-        ref.kind.name,
-        ref.key,
-        wanted,
-        owner,
-        None,
-        title,
-        live.judgement(cluster).phase if cluster in live.ledger else None,
-        place,
-        cluster_wait(live, cluster, report) if cluster in live.ledger else None,
-        live.causes.get(cluster, ""),
-        work,
-        wish_for(sight, workload, cluster),
+    is_member = cluster in live.ledger
+    return ClusterShare(
+        kind=ref.kind.name,
+        workload=ref.key,
+        wanted=wanted,
+        placement=owner,
+        stage=title,
+        phase=live.judgement(cluster).phase if is_member else None,
+        place=place,
+        wait=cluster_wait(live, cluster, report) if is_member else None,
+        cause=live.causes.get(cluster, ""),
+        work=work,
+        asked=of_cluster(interventions(snapshot.fleet, workload, snapshot.now), cluster),
     )
 
 
-def _refused(sight: Sight, workload: Standing, cluster: str) -> dict[str, str]:
+def _refused(snapshot: Snapshot, workload: Standing, cluster: str) -> dict[str, str]:
     return {
-        name: why_not(sight, share.placement_key, cluster)
+        name: why_not(snapshot, share.placement_key, cluster)
         for name, share in workload.shares.items()
     }
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from rollout.analysis.reading import everything, referred, tracking
+from rollout.analysis.snapshot import everything, referred, tracking
 from rollout.clock import VirtualClock
 from rollout.errors import ConfigError, Gone
 from rollout.fleet.fleet import Fleet

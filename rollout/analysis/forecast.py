@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from secrets import token_bytes
 
+from rollout.account.finish import Finish, finish_of
+from rollout.account.interventions import gates_at, intents_of
 from rollout.analysis.cautions import Caution, cautions, hold_of
 from rollout.analysis.changes import ObjectChange, object_changes
 from rollout.analysis.contents import with_contents
 from rollout.analysis.copies import Change, changed, holding, placed
 from rollout.analysis.differences import manifest_diff
-from rollout.analysis.finish import Finish, finish_of
-from rollout.analysis.sight import Sight
-from rollout.analysis.wishes import gates_at, intents_of
+from rollout.analysis.snapshot import Snapshot
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
 from rollout.hub.base import EmbeddedHub
@@ -150,18 +150,18 @@ def forecast(
     warnings = list(warn(new.objects.values()))
     masks = None if show_secrets else Masks(token_bytes(KEY_BYTES))
     plans: list[WorkloadPlan] = []
-    for ref in new.sight.workloads():
-        workload = new.sight.workload(ref)
+    for ref in new.snapshot.workloads():
+        workload = new.snapshot.workload(ref)
         if workload is None:
             continue
-        was = old.sight.workload(ref)
+        was = old.snapshot.workload(ref)
         if (
             (ref.kind.name, ref.key) in edited
             or was is None
-            or _terms(old.sight, was) != _terms(new.sight, workload)
+            or _terms(old.snapshot, was) != _terms(new.snapshot, workload)
         ):
             plans.append(_plan(old, new, workload, masks))
-            warnings += cautions(new.sight, workload)
+            warnings += cautions(new.snapshot, workload)
     return Forecast(now, objects, tuple(plans), tuple(dict.fromkeys(warnings)))
 
 
@@ -170,14 +170,14 @@ class _World:
     """All there is at one instant, and what an engine makes of it."""
 
     objects: Mapping[Ref, Obj]
-    sight: Sight
+    snapshot: Snapshot
 
 
 def _world(objects: Mapping[Ref, Obj], now: datetime, profile: Profile) -> _World:
-    return _World(objects, Sight(placed(*holding(objects, now, profile)), now))
+    return _World(objects, Snapshot(placed(*holding(objects, now, profile)), now))
 
 
-def _terms(sight: Sight, workload: Standing) -> object:
+def _terms(snapshot: Snapshot, workload: Standing) -> object:
     """What a workload is rolled out on, and to whom, and what is written beside."""
     return (
         [
@@ -197,7 +197,7 @@ def _terms(sight: Sight, workload: Standing) -> object:
         ],
         workload.revisions,
         sorted(workload.strays),
-        _caused(sight, workload, ASIDE),
+        _caused(snapshot, workload, ASIDE),
     )
 
 
@@ -205,28 +205,28 @@ ASIDE = frozenset({"Restore", "Configure", "Rollback"})
 """Causes of writes that bring a cluster something else and wait for no stage."""
 
 
-def _touches(sight: Sight, workload: Standing) -> list[Touch]:
+def _touches(snapshot: Snapshot, workload: Standing) -> list[Touch]:
     """What the engine would write to clusters right now."""
     return [
         write.touch
-        for write in sight.plan(workload.ref).writes
+        for write in snapshot.plan(workload.ref).writes
         if isinstance(write, Create | Patch | PatchStatus) and write.touch is not None
     ]
 
 
-def _caused(sight: Sight, workload: Standing, causes: frozenset[str]) -> tuple[str, ...]:
+def _caused(snapshot: Snapshot, workload: Standing, causes: frozenset[str]) -> tuple[str, ...]:
     """Clusters that would be written to for these causes."""
-    return tuple(sorted({t.cluster for t in _touches(sight, workload) if t.cause in causes}))
+    return tuple(sorted({t.cluster for t in _touches(snapshot, workload) if t.cause in causes}))
 
 
 def _plan(old: _World, new: _World, workload: Standing, masks: Masks | None) -> WorkloadPlan:
-    sight, was = new.sight, old.sight.workload(workload.ref)
-    first = frozenset(t.cluster for t in _touches(sight, workload) if t.first)
+    snapshot, was = new.snapshot, old.snapshot.workload(workload.ref)
+    first = frozenset(t.cluster for t in _touches(snapshot, workload) if t.first)
     placements = tuple(
-        _placement(sight, workload, share, first) for share in workload.shares.values()
+        _placement(snapshot, workload, share, first) for share in workload.shares.values()
     )
     before = was.revisions if was else ()
-    aside = _caused(sight, workload, ASIDE)
+    aside = _caused(snapshot, workload, ASIDE)
     cluster = _first(placements) or next(iter(aside), "")
     diff = ""
     if cluster and (before != workload.revisions or cluster in aside):
@@ -243,12 +243,12 @@ def _plan(old: _World, new: _World, workload: Standing, masks: Masks | None) -> 
         ", ".join(before),
         ", ".join(workload.revisions),
         placements,
-        _caused(sight, workload, frozenset({"Install"})),
+        _caused(snapshot, workload, frozenset({"Install"})),
         aside,
-        _removal(sight, workload),
+        _removal(snapshot, workload),
         cluster,
         diff,
-        finish_of(workload, sight.now),
+        finish_of(workload, snapshot.now),
     )
 
 
@@ -261,7 +261,7 @@ def _first(placements: Sequence[PlacementPlan]) -> str:
 
 
 def _placement(
-    sight: Sight, workload: Standing, share: Share, first: frozenset[str]
+    snapshot: Snapshot, workload: Standing, share: Share, first: frozenset[str]
 ) -> PlacementPlan:
     live = share.live
     stages = {stage.key: stage for stage in live.ledger.rollout.staging.stages}
@@ -269,7 +269,7 @@ def _placement(
         live.placement,
         share.strategy,
         share.selected,
-        hold_of(sight, workload, share),
+        hold_of(snapshot, workload, share),
         tuple(
             _stage(workload, share, report, stages[report.key], first)
             for report in live.last.stages
@@ -315,11 +315,11 @@ def _gates(workload: Standing, live: LiveRollout, stage: Stage) -> tuple[str, ..
     return tuple(str(gate) for gate in asked if gate_key(gate, stage) not in live.head.opened)
 
 
-def _removal(sight: Sight, workload: Standing) -> RemovalPlan:
+def _removal(snapshot: Snapshot, workload: Standing) -> RemovalPlan:
     clusters = tuple(sorted(workload.strays))
     if not clusters:
         return RemovalPlan()
-    plan = sight.plan(workload.ref)
+    plan = snapshot.plan(workload.ref)
     deleted = {write.cluster for write in plan.writes if isinstance(write, Delete)}
     removed = tuple(cluster for cluster in clusters if cluster in deleted)
     held = _held(workload, plan.braked) if len(removed) < len(clusters) else ""

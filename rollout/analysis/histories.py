@@ -1,19 +1,17 @@
-"""Which revisions has a workload had, and how do all workloads stand, a line each?"""
+"""Which revisions has a workload had?"""
 
 from collections import Counter
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
-from rollout.analysis.sight import Sight
-from rollout.analysis.standings import DONE
-from rollout.analysis.wishes import rollbacks
+from rollout.account.interventions import rollback
+from rollout.analysis.snapshot import Snapshot
 from rollout.fleet.tracker import Standing
 from rollout.hub.base import Hub
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import ROLLOUT_REVISION, Ref
 from rollout.planning.revisions import read_revision
-from rollout.strategies.base import Phase, Staging
 
 
 class Role(Enum):
@@ -52,13 +50,13 @@ class History:
     unknown: int
 
 
-def history(hub: Hub, sight: Sight, ref: Ref) -> History | None:
+def history(hub: Hub, snapshot: Snapshot, ref: Ref) -> History | None:
     """A workload's revisions; None where it does not exist.
 
     Templates are recorded; of configurations, which are objects of their own, there are those that are
     asked for and those that clusters still carry.
     """
-    workload = sight.workload(ref)
+    workload = snapshot.workload(ref)
     if workload is None:
         return None
     carried: dict[str, Counter[str]] = {revision: Counter() for revision in workload.revisions}
@@ -69,7 +67,7 @@ def history(hub: Hub, sight: Sight, ref: Ref) -> History | None:
     kept = _kept(hub, ref)
     total = sum(carried.values(), Counter[str]())
     known = {*kept, *workload.revisions, *(r for r in total if workload.made_of(r))}
-    roles = _roles(sight, workload, carried, {r: kept[r][0] if r in kept else 0 for r in known})
+    roles = _roles(snapshot, workload, carried, {r: kept[r][0] if r in kept else 0 for r in known})
     accounts = [
         RevisionAccount(
             kept[revision][0] if revision in kept else None,
@@ -83,10 +81,10 @@ def history(hub: Hub, sight: Sight, ref: Ref) -> History | None:
     ]
     present = (Role.ROLLING, Role.BARRED)
     accounts.sort(key=lambda each: (each.role not in present, each.role is Role.PAST))
-    accounts.sort(key=lambda each: each.created or sight.now, reverse=True)
+    accounts.sort(key=lambda each: each.created or snapshot.now, reverse=True)
     accounts.sort(key=lambda each: (each.number is not None, -(each.number or 0)))
     unknown = sum(n for revision, n in total.items() if revision not in known)
-    return History(ref.kind.name, ref.key, sight.now, tuple(accounts), unknown)
+    return History(ref.kind.name, ref.key, snapshot.now, tuple(accounts), unknown)
 
 
 def _kept(hub: Hub, ref: Ref) -> dict[str, tuple[int, datetime | None]]:
@@ -111,7 +109,7 @@ def _first_touch(workload: Standing, revision: str) -> datetime | None:
 
 
 def _roles(
-    sight: Sight,
+    snapshot: Snapshot,
     workload: Standing,
     carried: dict[str, Counter[str]],
     numbers: dict[str, int],
@@ -123,9 +121,13 @@ def _roles(
         numbers: of the known revisions, 0 where they have none.
     """
     roles: dict[str, Role] = {}
-    barred = {each.revision for each in rollbacks(workload)}
+    barred = {
+        back.revision
+        for share in workload.shares.values()
+        if (back := rollback(share.live)) is not None
+    }
     for asked in workload.revisions:
-        if _is_done(sight, workload, asked):
+        if _is_done(snapshot, workload, asked):
             roles.setdefault(asked, Role.CURRENT)
             continue
         roles[asked] = Role.BARRED if asked in barred else Role.ROLLING
@@ -137,67 +139,8 @@ def _roles(
     return roles
 
 
-def _is_done(sight: Sight, workload: Standing, asked: str) -> bool:
+def _is_done(snapshot: Snapshot, workload: Standing, asked: str) -> bool:
     if len(workload.revisions) == 1:
-        return sight.standing(workload.ref).reason in DONE
+        return snapshot.state(workload.ref).is_done
     lives = [share.live for share in workload.shares.values()]
     return all(live.last.complete for live in lives if live.revision == asked)
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One workload in a line. ``budget`` is how many may fail where it stands; None: not bounded.
-
-    ``stage`` is the first that has not passed, "" where all have; ``updated`` of ``total`` clusters
-    carry the revision. ``namespace`` is "" for add-ons, which have none.
-    """
-
-    kind: str
-    namespace: str
-    name: str
-    reason: str
-    message: str
-    stage: str
-    updated: int
-    total: int
-    failed: int
-    budget: int | None
-    created: datetime | None
-
-
-def lines(sight: Sight, namespace: str | None = None) -> tuple[Line, ...]:
-    """Every workload (of one namespace, and those that have none), by kind and key."""
-    return tuple(
-        _line(sight, workload)
-        for ref in sight.workloads()
-        if namespace is None or ref.namespace in ("", namespace)
-        if (workload := sight.workload(ref)) is not None
-    )
-
-
-def _line(sight: Sight, workload: Standing) -> Line:
-    ref, standing = workload.ref, sight.standing(workload.ref)
-    stages = [stage for share in workload.shares.values() for stage in share.live.last.stages]
-    lives = [share.live for share in workload.shares.values()]
-    current = next((stage for stage in stages if not stage.passed), None)
-    budgets = [b for live in lives if (b := _budget(live.ledger.rollout.staging)) is not None]
-    if current is not None and current.budget is not None:
-        budgets = [current.budget]
-    return Line(
-        ref.kind.name,
-        ref.namespace,
-        ref.name,
-        standing.reason,
-        standing.message,
-        current.title if current else "",
-        sum(share.updated for share in workload.shares.values()),
-        sum(share.selected for share in workload.shares.values()),
-        sum(live.last.count(phase) for live in lives for phase in Phase if phase.is_failure),
-        sum(budgets) if budgets else None,
-        parse_instant((workload.raw or {"metadata": {}})["metadata"].get("creationTimestamp")),
-    )
-
-
-def _budget(staging: Staging) -> int | None:
-    """How many may fail over all stages together."""
-    return staging.budget.of(staging.total) if staging.budget else None

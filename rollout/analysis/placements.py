@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rollout.analysis.sight import Sight
+from rollout.analysis.snapshot import Snapshot
 from rollout.model.kinds import Obj
 from rollout.placement.explain import Explained, debug_json
 from rollout.planning.placements import find_candidates
@@ -30,8 +30,8 @@ class Candidate:
     scores: Mapping[str, tuple[int, int]] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PlacementAccount:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainedPlacement:
     """One Placement. ``decided`` counts what its PlacementDecisions name now; the rest is what they should.
 
     ``competing`` counts all candidates, also where the account is of one cluster alone.
@@ -58,42 +58,42 @@ class PlacementAccount:
         """One cluster's account; None where it is no candidate."""
         return next((c for c in self.candidates if c.cluster == cluster), None)
 
-    def of(self, cluster: str) -> "PlacementAccount":
+    def of(self, cluster: str) -> "ExplainedPlacement":
         """The account of one cluster alone, candidate or not; the counts stay those of all."""
         found = self.candidate(cluster) or Candidate(cluster, False, NOT_A_CANDIDATE)
         return replace(self, candidates=(found,))
 
 
-def explain_placement(sight: Sight, key: str) -> PlacementAccount | None:
+def explain_placement(snapshot: Snapshot, key: str) -> ExplainedPlacement | None:
     """Every candidate of a Placement, the selected ones by rank; None where it does not exist."""
-    view = sight.fleet.clusters
+    view = snapshot.fleet.clusters
     placement = view.placement(key)
     if placement is None:
         return None
-    selection, found = sight.placements.explain(key, view, sight.now)
+    selection, found = snapshot.placements.explain(key, view, snapshot.now)
     decided = {cluster for d in view.decisions(key) for cluster in d.clusters}
     sets = find_candidates(placement, view, frozenset()).eligible
     candidates = tuple(_candidate(each) for each in found)
-    return PlacementAccount(
-        key,
-        sight.now,
-        selection.status.code.value,
-        selection.status.message,
-        sets,
-        placement.number,
-        len(selection.chosen),
-        len(decided),
-        len(candidates),
-        candidates,
-        Counter(c.refused for c in candidates if c.refused),
-        selection.recheck_at,
-        debug_json(placement, selection),
+    return ExplainedPlacement(
+        key=key,
+        now=snapshot.now,
+        status=selection.status.code.value,
+        message=selection.status.message,
+        sets=sets,
+        wanted=placement.number,
+        selected=len(selection.chosen),
+        decided=len(decided),
+        competing=len(candidates),
+        candidates=candidates,
+        reasons=Counter(c.refused for c in candidates if c.refused),
+        recheck_at=selection.recheck_at,
+        debug=debug_json(placement, selection),
     )
 
 
-def why_not(sight: Sight, key: str, cluster: str) -> str:
+def why_not(snapshot: Snapshot, key: str, cluster: str) -> str:
     """Why a Placement does not select a cluster, in one sentence."""
-    account = explain_placement(sight, key)
+    account = explain_placement(snapshot, key)
     if account is None:
         return "the Placement does not exist"
     found = account.candidate(cluster)

@@ -9,7 +9,7 @@ on their way, a hub plans some of them before the report and some after; here it
 import heapq
 from datetime import datetime
 
-from rollout.analysis.imagined import Unwritten
+from rollout.account.finish import ImaginedRollout
 from rollout.analysis.setting import Actor, Part, Setting
 from rollout.analysis.tracks import Track
 from rollout.fleet.live import LiveRollout
@@ -76,7 +76,7 @@ class _Agent:
         self.steps: tuple[Said, ...] = ()
 
 
-class _Live(Unwritten):
+class _Live(ImaginedRollout):
     """A rollout that writes nothing down, except (where asked) on a track."""
 
     def __init__(self, part: Part, now: datetime, track: Track | None) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from secrets import token_bytes
 from typing import Any
 
-from rollout.analysis.reading import referred, stored
+from rollout.analysis.snapshot import referred, stored
 from rollout.fleet.watched import WATCHED
 from rollout.hub.base import Hub
 from rollout.model.kinds import (

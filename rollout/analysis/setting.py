@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.analysis.copies import placed
-from rollout.analysis.sight import Sight
+from rollout.analysis.snapshot import Snapshot
 from rollout.clock import VirtualClock
 from rollout.fleet.workloads import Share, Workload
 from rollout.hub.base import EmbeddedHub
@@ -74,16 +74,16 @@ def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Set
     Raises: what a planner raises.
     """
     now = clock.now()
-    sight = Sight(placed(hub, clock), now)
+    snapshot = Snapshot(placed(hub, clock), now)
     roster = Roster(scenario, now)
     for obj in hub.list(MANAGED_CLUSTER).items:
         roster.saw(obj["metadata"]["name"], obj, 0)
     parts: list[Part] = []
     why = _beyond_agents(scenario)
-    if sight.fleet.freeze(now) is not None:
+    if snapshot.fleet.freeze(now) is not None:
         why = why or "the hub is frozen"
-    for ref in sight.workloads():
-        workload = sight.workload(ref)
+    for ref in snapshot.workloads():
+        workload = snapshot.workload(ref)
         if not isinstance(workload, Workload) or workload.replicaset is None:
             why = why or "there are add-ons to roll out"  # whose managers act, too
             continue

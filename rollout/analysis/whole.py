@@ -5,11 +5,11 @@ Works for every scenario; a rehearsal does the same faster where only agents act
 
 from datetime import datetime
 
+from rollout.account.tree import FleetAccount
 from rollout.analysis.tracks import Track
 from rollout.clock import VirtualClock
 from rollout.fleet.live import LiveRollout
 from rollout.hub.memory import MemoryHub
-from rollout.runtime.snapshots import FleetSnapshot
 from rollout.sim.drives import Jump
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
@@ -54,7 +54,7 @@ class Whole:
             if share.selected or not share.overlapped
         ]
 
-    def _look(self, shot: FleetSnapshot) -> None:
+    def _look(self, shot: FleetAccount) -> None:
         self.now = shot.now
         lives = self.lives
         for live in lives:

@@ -7,8 +7,8 @@ import click
 from rollout.cli.applying import Applied, apply_documents
 from rollout.cli.documents import good_documents, read_documents
 from rollout.cli.options import Stop, complain, files_option, namespace_option, options, shared
-from rollout.cli.saying import say
 from rollout.cli.store import open_hub
+from rollout.cli.text import say
 
 
 @click.command()

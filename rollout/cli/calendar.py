@@ -29,10 +29,9 @@ from rollout.cli.options import (
     output_option,
     shared,
 )
-from rollout.cli.saying import put, say
 from rollout.cli.store import open_hub
 from rollout.cli.tables import Table, lines, widths
-from rollout.cli.wording import many
+from rollout.cli.text import many, put, say
 from rollout.clock import SystemClock
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, MANAGED_CLUSTER, Kind, Obj

@@ -1,10 +1,10 @@
 """On which clock does a run live? What ``--clock`` means, and where a run that was killed goes on."""
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from rollout.cli.store import kept_instant
-from rollout.cli.views import ClockMode
 from rollout.clock import Clock, SteadyClock, SystemClock, VirtualClock
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub
@@ -16,6 +16,13 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 
 CLOCK_ACCEPTED = "real, virtual, or xN for N times as fast as real time (x60)"
 _SPEED = re.compile(r"x([0-9]+(?:\.[0-9]+)?)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ClockMode:
+    """How fast fleet time goes: ``speed`` seconds a second; None jumps from event to event."""
+
+    speed: float | None = 1.0
 
 
 def parse_mode(text: str) -> ClockMode | None:

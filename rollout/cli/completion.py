@@ -4,7 +4,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from rollout.cli.options import Stop, shared
-from rollout.cli.saying import put
+from rollout.cli.text import put
 
 HELP = """Print the completion script of a shell.
 

@@ -3,13 +3,12 @@
 import click
 
 from rollout.cli.applying import in_order
-from rollout.cli.completing import complete_kind
 from rollout.cli.documents import read_documents
-from rollout.cli.naming import Target, not_found, targets
+from rollout.cli.naming import Target, complete_kind, not_found, targets
 from rollout.cli.options import complain, files_option, namespace_option, options, shared
-from rollout.cli.saying import say
 from rollout.cli.store import open_hub
 from rollout.cli.tables import full_name
+from rollout.cli.text import say
 from rollout.errors import Gone, HubError
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Ref

@@ -1,31 +1,28 @@
-"""What is there to know of one workload? `rollout describe`."""
+"""What is there to know of one workload? `rollout describe`, `rollout history`."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import click
 
+from rollout.account.interventions import Intervention, remembered
+from rollout.account.states import conditions_of
+from rollout.account.tree import WorkloadAccount
 from rollout.analysis.histories import History, history
-from rollout.analysis.rollouts import RolloutAccount, explain_rollout
-from rollout.analysis.standings import conditions_of
-from rollout.analysis.wishes import Wish, remembered
 from rollout.api.fields import mapping, text
-from rollout.cli.asking import missing, show, sighted
-from rollout.cli.completing import complete_kind
+from rollout.cli.explain import rollout_lines
 from rollout.cli.hiding import veil
-from rollout.cli.history import history_lines
-from rollout.cli.live import strategy_line
+from rollout.cli.naming import complete_kind, only_workload
 from rollout.cli.options import namespace_option, output_option, shared
-from rollout.cli.render_explain import rollout_lines
-from rollout.cli.tables import Table, lines, widths
-from rollout.cli.wording import facts, hanging, since
-from rollout.cli.workloads import only_workload
+from rollout.cli.store import missing, show, snapshotted
+from rollout.cli.tables import text_table
+from rollout.cli.text import age, facts, hanging
 from rollout.model.conditions import read_condition
-from rollout.model.kinds import Obj, key_of
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, key_of
 from rollout.model.names import ASKED
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigAccount:
     """One configuration that a placement of an add-on asks for; ``applied`` and ``good`` are hashes.
 
@@ -39,7 +36,7 @@ class ConfigAccount:
     good: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Description:
     """All of it: what was asked for, how it stands, and what it has been.
 
@@ -48,12 +45,11 @@ class Description:
 
     labels: dict[str, str]
     annotations: dict[str, str]
-    strategy: str
     configurations: list[ConfigAccount]
     conditions: list[Obj]
-    rollout: RolloutAccount
+    rollout: WorkloadAccount
     history: History
-    asked: tuple[Wish, ...]
+    asked: tuple[Intervention, ...]
 
 
 _TOLD_ELSEWHERE = ("/last-applied", "-configuration", ASKED)
@@ -68,30 +64,29 @@ _TOLD_ELSEWHERE = ("/last-applied", "-configuration", ASKED)
 def describe(words: tuple[str, ...], namespace: str, output: str) -> None:
     """Show all there is to know of a workload (mwrs, cma): strategy, stages, failures, revisions."""
     ref = only_workload(words, namespace)
-    with sighted() as (hub, sight):
-        account, past = explain_rollout(sight, ref), history(hub, sight, ref)
-        workload = sight.workload(ref)
+    with snapshotted() as (hub, snapshot):
+        account, past = snapshot.account(ref), history(hub, snapshot, ref)
+        workload = snapshot.workload(ref)
         if account is None or past is None or workload is None:
             raise missing(ref)
-        obj = sight.now_says(ref)
+        obj = snapshot.object_of(ref)
         meta = obj["metadata"]
         shown = veil(show_secrets=False)(meta)
         described = Description(
-            meta.get("labels") or {},
-            {
+            labels=meta.get("labels") or {},
+            annotations={
                 key: value
                 for key, value in (shown.get("annotations") or {}).items()
                 if not key.endswith(_TOLD_ELSEWHERE)
             },
-            strategy_line(obj),
-            list(_configurations(obj)),
-            [
+            configurations=list(_configurations(obj)),
+            conditions=[
                 {**({"placement": placement} if placement else {}), **condition.to_wire()}
                 for placement, condition in conditions_of(obj)
             ],
-            account,
-            past,
-            remembered(workload),
+            rollout=account,
+            history=past,
+            asked=remembered(workload),
         )
         show(described, output, describe_lines(described))
 
@@ -104,11 +99,11 @@ def _configurations(obj: Obj) -> Iterator[ConfigAccount]:
             desired = mapping(each.get("desiredConfig"))
             name = key_of(text(desired.get("namespace")), text(desired.get("name")))
             yield ConfigAccount(
-                placement,
-                f"{each.get('resource')} {name}",
-                text(desired.get("specHash")),
-                text(mapping(each.get("lastAppliedConfig")).get("specHash")),
-                text(mapping(each.get("lastKnownGoodConfig")).get("specHash")),
+                placement=placement,
+                config=f"{each.get('resource')} {name}",
+                spec_hash=text(desired.get("specHash")),
+                applied=text(mapping(each.get("lastAppliedConfig")).get("specHash")),
+                good=text(mapping(each.get("lastKnownGoodConfig")).get("specHash")),
             )
 
 
@@ -118,8 +113,8 @@ def describe_lines(found: Description) -> Iterator[str]:
     yield ""
     yield from facts(
         [
-            ("Strategy", found.strategy),
-            *(("Before", str(wish)) for wish in found.asked),
+            ("Strategy", found.rollout.strategy),
+            *(("Before", str(each)) for each in found.asked),
             ("Labels", ", ".join(f"{k}={v}" for k, v in sorted(found.labels.items()))),
             ("Annotations", ", ".join(f"{k}={v}" for k, v in sorted(found.annotations.items()))),
         ]
@@ -134,7 +129,8 @@ def describe_lines(found: Description) -> Iterator[str]:
     for raw in found.conditions:
         condition = read_condition(raw)
         assert condition is not None, "it was made of one"
-        held = since(condition.since, found.rollout.now)
+        now = found.rollout.now
+        held = f"for {age(now - condition.since)}" if condition.since is not None else ""
         where = f"{raw['placement']} " if "placement" in raw else ""
         said = condition.message if condition.message != found.rollout.message else ""
         yield from hanging(
@@ -148,10 +144,55 @@ def describe_lines(found: Description) -> Iterator[str]:
 
 
 def _table_of(configurations: list[ConfigAccount]) -> list[str]:
-    header = ("PLACEMENT", "CONFIGURATION", "WANTED", "ROLLED OUT", "GOOD")
-    rows = tuple(
-        (c.placement, c.config, *(h[:12] or "-" for h in (c.spec_hash, c.applied, c.good)))
-        for c in configurations
+    return text_table(
+        ("PLACEMENT", "CONFIGURATION", "WANTED", "ROLLED OUT", "GOOD"),
+        (
+            (c.placement, c.config, *(h[:12] or "-" for h in (c.spec_hash, c.applied, c.good)))
+            for c in configurations
+        ),
     )
-    shown = Table(header, rows)
-    return lines(shown, widths(shown))
+
+
+# -- its revisions -------------------------------------------------------------------------------
+
+
+@click.command(name="history")
+@click.argument("words", metavar="mwrs|cma NAME", nargs=-1, shell_complete=complete_kind)
+@namespace_option
+@output_option
+@shared
+def history_command(words: tuple[str, ...], namespace: str, output: str) -> None:
+    """Show the revisions of a workload (mwrs, cma), newest first.
+
+    CLUSTERS counts those that carry a revision now. Of an add-on's configurations no past is kept:
+    there are the revisions that are asked for, and those that clusters still carry.
+    """
+    ref = only_workload(words, namespace)
+    with snapshotted() as (hub, snapshot):
+        found = history(hub, snapshot, ref)
+        if found is None:
+            raise missing(ref)
+        show(found, output, history_lines(found))
+
+
+def history_lines(found: History) -> list[str]:
+    """The table of all revisions."""
+    header = ("NUMBER", "REVISION", "STATE", "CLUSTERS", "AGE")
+    rows = [
+        (
+            "-" if each.number is None else str(each.number),
+            each.revision,
+            each.role.value,
+            str(each.clusters),
+            age(found.now - each.created) if each.created else "",
+            ", ".join(each.made_of),
+        )
+        for each in found.revisions
+    ]
+    if found.kind == CLUSTER_MANAGEMENT_ADDON.name:
+        told = text_table((*header[1:], "CONFIGURATIONS"), (row[1:] for row in rows))
+    else:
+        told = text_table(header, (row[:-1] for row in rows))
+    if found.unknown:
+        told.append(f"{found.unknown} clusters carry something that is no revision of {found.key}")
+    return told

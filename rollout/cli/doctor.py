@@ -12,8 +12,8 @@ from rollout.cli.diagnosis import Finding, Level, Send, check_kinds
 from rollout.cli.leaving import leave
 from rollout.cli.options import Stop, options, output_option, shared, was_typed
 from rollout.cli.rights import check_configurations, check_executors, check_permissions
-from rollout.cli.saying import put, say
 from rollout.cli.setting_options import given, with_settings
+from rollout.cli.text import put, say
 from rollout.clock import CLOCK_TOLERANCE, HubClock, SystemClock
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
 from rollout.hub.kube import KubeHub

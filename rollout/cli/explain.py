@@ -1,19 +1,29 @@
 """Why does it not go on, and why was this cluster chosen? `rollout explain`."""
 
+from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from rollout.analysis.clusters import explain_cluster
-from rollout.analysis.placements import explain_placement
-from rollout.analysis.rollouts import explain_rollout
-from rollout.cli.asking import missing, show, sighted
-from rollout.cli.completing import complete_names
-from rollout.cli.naming import DEFAULT_NAMESPACE, ref_named
+from rollout.account.interventions import GateAccount, RollbackAccount
+from rollout.account.tree import WorkloadAccount
+from rollout.account.waits import WaitAccount
+from rollout.analysis.clusters import (
+    ClusterShare,
+    ConditionAccount,
+    ExplainedCluster,
+    explain_cluster,
+)
+from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
+from rollout.cli.figures import CODE_SIGNS, SIGNS, STATE_SIGNS, counted
+from rollout.cli.naming import DEFAULT_NAMESPACE, complete_names, only_workload, ref_named
 from rollout.cli.options import namespace_option, output_option, shared
-from rollout.cli.render_explain import cluster_lines, placement_lines, rollout_lines
-from rollout.cli.workloads import only_workload
+from rollout.cli.picture import next_timer_line, revision_line, since_line
+from rollout.cli.store import missing, show, snapshotted
+from rollout.cli.tables import text_table
+from rollout.cli.text import age, at_and_in, effective, facts, hanging, many
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER,
@@ -24,8 +34,9 @@ from rollout.model.kinds import (
     Ref,
     find,
 )
+from rollout.strategies.base import Phase
 
-EXPLAIN_HELP = """Say why something stands where it stands, since when, and what would end that.
+EXPLAIN_HELP = """Explain why something is in its present state and what would change it.
 
 \b
 rollout explain rollout NAME      the one reason why a workload (mwrs) is not done; its stages
@@ -74,7 +85,7 @@ def _named(workload: str, namespace: str) -> Ref:
 
 @click.command(
     help=EXPLAIN_HELP,
-    short_help="Say why something stands where it stands, and what would end that.",
+    short_help="Explain why something is in its present state and what would change it.",
 )
 @click.argument(
     "kind", metavar="|".join(_SUBJECTS), callback=_kind, shell_complete=_complete_subject
@@ -100,28 +111,266 @@ def explain(
     namespace: str,
     output: str,
 ) -> None:
-    """Say why a rollout, an add-on, a cluster or a placement stands as it does."""
+    """Explain the present state of a rollout, an add-on, a cluster or a placement."""
     place = namespace or DEFAULT_NAMESPACE
     ref = ref_named(kind, name, namespace)
-    with sighted() as (_, sight):
+    with snapshotted() as (_, snapshot):
         if kind in WORKLOADS:
-            rollout = explain_rollout(sight, ref)
+            rollout = snapshot.account(ref)
             if rollout is None:
                 raise missing(ref)
             show(rollout, output, rollout_lines(rollout))
         elif kind is PLACEMENT:
-            placement = explain_placement(sight, ref.key)
+            placement = explain_placement(snapshot, ref.key)
             if placement is None:
                 raise missing(ref)
-            if cluster and sight.fleet.clusters.cluster(cluster) is None:
+            if cluster and snapshot.fleet.clusters.cluster(cluster) is None:
                 raise missing(Ref(MANAGED_CLUSTER, cluster))
             account = placement.of(cluster) if cluster else placement
             show(account, output, placement_lines(account, whole=whole or bool(cluster)))
         else:
             only = _named(workload, place) if workload else None
-            if only is not None and only not in sight.workloads():
+            if only is not None and only not in snapshot.workloads():
                 raise missing(only)
-            member = explain_cluster(sight, ref.name, only)
+            member = explain_cluster(snapshot, ref.name, only)
             if member is None:
                 raise missing(ref)
             show(member, output, cluster_lines(member))
+
+
+# -- in words ------------------------------------------------------------------------------------
+
+MOST_CANDIDATES = 20
+MOST_TROUBLED = 10
+
+
+def rollout_lines(account: WorkloadAccount) -> Iterator[str]:
+    """Why a rollout stands where it stands."""
+    now = account.now
+    several = len(account.placements) > 1
+    yield from facts(
+        [
+            ("Name", account.key),
+            ("Status", f"{CODE_SIGNS[account.code]} {account.reason}"),
+            ("Since", since_line(account, now)),
+            ("Message", account.message),
+            ("Revision", revision_line(account, now)),
+            ("Clusters", str(account.members)),
+            ("Waiting for", account.wait.ends),
+            ("Next timer", "" if account.done else next_timer_line(account, now)),
+            *(
+                ("Asked", text)
+                for text in map(str, account.interventions)
+                if text not in account.message
+            ),
+            *(("Gate", line) for line in _gates(account)),
+            *(
+                ("Rollback", (f"{each.placement}: " if several else "") + _rollback(back, now))
+                for each in account.placements
+                if (back := each.rollback) is not None
+            ),
+        ]
+    )
+    if account.stages:
+        yield ""
+        yield from stage_lines(account)
+    if account.failed:
+        yield ""
+        yield from _troubled(account)
+
+
+def _waiting(wait: WaitAccount, now: datetime) -> list[tuple[str, str]]:
+    """What is waited for, and until when at most, as (key, text)."""
+    until = at_and_in(wait.until, now) if wait.until is not None else ""
+    return [("Waiting for", wait.ends), ("Next timer", until)]
+
+
+def _gates(account: WorkloadAccount) -> Iterator[str]:
+    """``before:rest (the rest): shut, nobody has approved it``."""
+    for title, stage in account.stages:
+        for gate in stage.gates:
+            yield f"{gate.gate} ({title}): {_gate_state(gate)}"
+
+
+def _gate_state(gate: GateAccount) -> str:
+    by = f" by {gate.by} (unverified)" if gate.by else ""
+    return {
+        "open": f"open, approved{by}" if by else "open",
+        "approved": f"approved{by}; it opens when the rollout gets there",
+        "passed": "the rollout had passed it before it was asked for",
+        "shut": "shut, nobody has approved it",
+    }[gate.state]
+
+
+def _rollback(back: RollbackAccount, now: datetime) -> str:
+    began = f"began {age(now - back.began)} ago"
+    if back.total is None:
+        return f"{began}; nothing moves now"
+    counts = [
+        f"{back.back} of {back.total} back",
+        f"{back.in_flight} on their way (at most {back.limit} at once)",
+        f"{back.waiting} to go",
+        f"{back.failed} failed on the way",
+        f"{len(back.stuck)} have nothing to go back to",
+    ]
+    shown = [counts[0], *(each for each in counts[1:] if not each.startswith("0 "))]
+    return f"{began}: {', '.join(shown)}"
+
+
+def _troubled(account: WorkloadAccount) -> Iterator[str]:
+    """The clusters that failed; what would end that is said once where it is the same for all."""
+    found = account.troubled[:MOST_TROUBLED]
+    waits = {each.name: each.wait for each in found if each.wait is not None}
+    ends = {_ends(wait, account.now) for wait in waits.values()}
+    yield from text_table(
+        ("CLUSTER", "PHASE", "REASON", "FOR", *(["UNTIL"] if len(ends) > 1 else [])),
+        (
+            (
+                each.name,
+                f"{SIGNS[each.phase]} {each.phase.value}",
+                each.wait.reason,
+                age(account.now - each.wait.since) if each.wait.since else "",
+                *([_ends(each.wait, account.now)] if len(ends) > 1 else []),
+            )
+            for each in found
+            if each.wait is not None
+        ),
+    )
+    more = account.failed - len(found)
+    if more > 0:
+        yield f"... and {more} more"
+    if len(ends) == 1:
+        yield from hanging("  until ", *ends)
+
+
+def stage_lines(account: WorkloadAccount) -> Iterator[str]:
+    """Every stage with what it waits for; what the whole waits for was said already."""
+    stages = account.stages
+    yield from text_table(
+        ("STAGE", "STATUS", "CLUSTERS", "AT ONCE", "MAY FAIL", "NOW"),
+        (
+            (
+                title,
+                f"{STATE_SIGNS[stage.state]} {stage.state.value}",
+                str(stage.members),
+                effective(stage.asked_limit, stage.members, stage.limit),
+                "any" if stage.budget is None else str(stage.budget),
+                "  ".join(f"{sign} {n} {word}" for sign, n, word in counted(stage.phases)),
+            )
+            for title, stage in stages
+        ),
+    )
+    for title, stage in stages:
+        if stage.wait is not None and not stage.passed and stage.wait.reason != account.reason:
+            yield ""
+            yield f"{title} waits: {stage.wait.reason}"
+            yield from hanging("  until ", _ends(stage.wait, account.now))
+
+
+def _ends(wait: WaitAccount, now: datetime) -> str:
+    at = f"; {at_and_in(wait.until, now)}" if wait.until is not None else ""
+    return wait.ends + at
+
+
+def cluster_lines(account: ExplainedCluster) -> Iterator[str]:
+    """Why a cluster has what it has."""
+    known = {None: "unknown", True: "yes", False: "no"}[account.available]
+    yield from facts(
+        [
+            ("Name", account.name),
+            ("Available", known if account.known else "no ManagedCluster of this name"),
+        ]
+    )
+    for share in account.shares:
+        yield ""
+        yield f"{share.kind} {share.workload}"
+        yield from facts(_share_facts(share, account.now), "  ")
+        for condition in share.work.conditions if share.work else ():
+            yield f"    {_condition(condition, account.now)}"
+        for fault in share.work.faults if share.work else ():
+            yield f"    ✖ {fault}"
+    if not account.shares:
+        yield ""
+        yield "There is no workload."
+
+
+def _share_facts(share: ClusterShare, now: datetime) -> list[tuple[str, str]]:
+    told: list[tuple[str, str]] = []
+    if share.placement:
+        told.append(("Selected by", f"placement {share.placement}"))
+    for placement, why in (share.refused or {}).items():
+        told.append(("Not selected", f"placement {placement}: {why}"))
+    if share.phase is not None:
+        place = f", number {share.place} in line" if share.place else ""
+        told.append(("Stage", share.stage + place))
+        told.append(("Phase", f"{SIGNS[share.phase]} {share.phase.value}"))
+    if share.wait is not None:
+        told += [("Reason", _reason(share.wait, now)), *_waiting(share.wait, now)]
+    elif share.phase is Phase.SKIPPED:
+        told.append(("Reason", "Skipped"))
+    if share.asked is not None:
+        told.append(("Asked", f"{share.asked.what}{share.asked.asked}"))
+    told.append(("Touched for", share.cause))
+    label = "Add-on" if share.kind == CLUSTER_MANAGEMENT_ADDON.name else "Work"
+    if share.work is None:
+        return [*told, (label, "none")]
+    return [*told, (label, f"{share.work.name} {_carries(share.work.carries, share.wanted)}")]
+
+
+def _reason(wait: WaitAccount, now: datetime) -> str:
+    held = f" for {age(now - wait.since)}" if wait.since is not None else ""
+    return wait.reason + held
+
+
+def _carries(revision: str, wanted: str) -> str:
+    if revision == wanted:
+        return "carries this revision"
+    instead = f", not {wanted}" if wanted else ""
+    return f"carries {revision}{instead}" if revision else "is not configured yet"
+
+
+def _condition(condition: ConditionAccount, now: datetime) -> str:
+    stale = "" if condition.current else " (of an older generation: does not count)"
+    because = f" {condition.reason}: {condition.message}" if condition.message else ""
+    held = f"for {age(now - condition.since)}" if condition.since is not None else ""
+    return f"{condition.type}={condition.status} {held}{because}{stale}".replace("  ", " ")
+
+
+def placement_lines(account: ExplainedPlacement, *, whole: bool = False) -> Iterator[str]:
+    """Why a Placement selects these clusters."""
+    wanted = "all" if account.wanted is None else str(account.wanted)
+    yield from facts(
+        [
+            ("Name", account.key),
+            ("Status", " ".join(part for part in (account.status, account.message) if part)),
+            ("Sets", ", ".join(account.sets) or "none is bound to the namespace and asked for"),
+            ("Candidates", str(account.competing)),
+            ("Selected", f"{account.selected} of {wanted} wanted; {account.decided} decided now"),
+            ("Next look", at_and_in(account.recheck_at, account.now) if account.recheck_at else ""),
+        ]
+    )
+    if account.reasons:
+        yield ""
+        yield "Refused:"
+        for reason, count in sorted(account.reasons.items(), key=lambda pair: (-pair[1], pair[0])):
+            yield f"  {many(count, 'cluster')}: {reason}"
+    if account.candidates:
+        yield ""
+        shown = account.candidates if whole else account.candidates[:MOST_CANDIDATES]
+        yield from text_table(
+            ("CLUSTER", "RANK", "TOTAL", "VERDICT"), (_candidate(c, account.now) for c in shown)
+        )
+        if len(shown) < len(account.candidates):
+            yield f"... and {len(account.candidates) - len(shown)} more (--all)"
+
+
+def _candidate(candidate: Candidate, now: datetime) -> tuple[str, ...]:
+    if candidate.refused:
+        until = f"; until {at_and_in(candidate.until, now)}" if candidate.until else ""
+        return candidate.cluster, "", "", f"✖ {candidate.refused}{until}"
+    scores = ", ".join(
+        f"{name} {score} x {weight}" for name, (weight, score) in (candidate.scores or {}).items()
+    )
+    verdict = "✔ selected" if candidate.selected else "• behind the cut"
+    told = f"{verdict}  ({scores})" if scores else verdict
+    return candidate.cluster, str(candidate.rank), str(candidate.total), told

@@ -6,15 +6,13 @@ from itertools import groupby
 
 import click
 
-from rollout.analysis.trees import MOST_CLUSTERS
-from rollout.cli.completing import complete_kind
+from rollout.account.groups import MOST_CLUSTERS
 from rollout.cli.hiding import Veil, show_secrets_option, veil
-from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
+from rollout.cli.naming import DEFAULT_NAMESPACE, Target, complete_kind, not_found, targets
 from rollout.cli.options import complain, duration, namespace_option, options, shared
-from rollout.cli.printing import FORMATS, formatted, listed
-from rollout.cli.saying import put, say
 from rollout.cli.store import open_hub
-from rollout.cli.tables import lines, table, widths
+from rollout.cli.tables import FORMATS, formatted, lines, listed, table, widths
+from rollout.cli.text import put, say
 from rollout.cli.watching import Follow, pauses
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Gone, Invalid
@@ -137,7 +135,7 @@ def _tree(
     whole: bool,
 ) -> int:
     """Show one workload as a tree."""
-    from rollout.cli.tree import Watch, screen  # noqa: PLC0415  (0.2 s that other kinds need not)
+    from rollout.cli.watch import Watch, screen  # noqa: PLC0415  (0.2 s that other kinds need not)
 
     if not all(_is_one_workload([target]) for target in wanted):
         raise click.UsageError("a tree is of one workload: get mwrs NAME, get cma NAME")

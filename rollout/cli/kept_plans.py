@@ -4,9 +4,9 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
+from rollout.account.wire import as_json
 from rollout.analysis.forecast import Forecast
 from rollout.analysis.seals import fingerprint
-from rollout.analysis.wire import as_json
 from rollout.cli.documents import Document
 from rollout.errors import ConfigError
 from rollout.hub.base import Hub

@@ -4,9 +4,9 @@ import json
 from collections.abc import Iterable
 from datetime import datetime
 
-from rollout.analysis.reading import stored
+from rollout.analysis.snapshot import stored
 from rollout.cli.options import Stop
-from rollout.cli.saying import put, say
+from rollout.cli.text import put, say
 from rollout.hub.base import Hub
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import LEASE, Ref

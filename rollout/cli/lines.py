@@ -5,141 +5,127 @@ is blocked for another reason or counts another failure, and at each tenth of it
 clusters, at each five or more).
 """
 
-from collections.abc import Sequence
 from datetime import timedelta
 
-from rollout.cli.ages import brief, stopwatch
-from rollout.cli.figures import Subject, figures, hindrance, result, standing, subjects
-from rollout.cli.tables import Table, lines, widths
-from rollout.cli.verdict import Verdict
-from rollout.cli.views import NoteView, Snapshot, StageView
-from rollout.model.instants import parse_instant
+from rollout.account.states import WorkloadState
+from rollout.account.tree import FleetAccount, NoteAccount, StageAccount, WorkloadAccount
+from rollout.cli.figures import CODE_SIGNS, counted, in_flight, result
+from rollout.cli.tables import text_table
+from rollout.cli.text import brief, stopwatch
+from rollout.strategies.base import Phase
 
 _MOST_PARTS = 10
 _LEAST_PART = 5  # clusters; a stage smaller than two of them is told of only at its end
 
 
 class Teller:
-    """Turns snapshots into lines; remembers what it has told."""
+    """Turns accounts into lines; remembers what it has told."""
 
     def __init__(self) -> None:
         self._stages: dict[tuple[str, str], tuple[object, ...]] = {}
-        self._notes: dict[str, NoteView] = {}
-        self._verdicts: dict[str, Verdict] = {}
+        self._notes: dict[str, NoteAccount] = {}
+        self._states: dict[str, WorkloadState] = {}
 
-    def tell(self, snapshot: Snapshot) -> list[str]:
-        """The lines for what is new in this snapshot; often none."""
-        found = subjects(snapshot)
-        several = len(found) > 1
+    def tell(self, fleet: FleetAccount) -> list[str]:
+        """The lines for what is new in this account; often none."""
+        several = len(fleet.workloads) > 1
         told: list[str] = []
-        for subject in found:
-            whose = f"{subject.key} " if several else ""
-            if subject.rollout is not None:
-                told += self._of_notes(subject, snapshot, whose)
-                told += self._of_stages(subject, snapshot, whose)
-            told += self._of_verdict(subject, snapshot)
+        for workload in fleet.workloads:
+            whose = f"{workload.key} " if several else ""
+            told += self._of_notes(workload, fleet, whose)
+            told += self._of_stages(workload, fleet, whose)
+            told += self._of_state(workload, fleet)
         return told
 
-    def _of_notes(self, subject: Subject, snapshot: Snapshot, whose: str) -> list[str]:
-        notes: Sequence[NoteView] = subject.rollout.notes if subject.rollout else ()
-        last = self._notes.get(subject.key)
+    def _of_notes(self, workload: WorkloadAccount, fleet: FleetAccount, whose: str) -> list[str]:
+        notes = workload.notes
+        last = self._notes.get(workload.key)
         new = list(notes)
         for i in range(len(notes) - 1, -1, -1):
             if notes[i] is last or notes[i] == last:
                 new = list(notes[i + 1 :])
                 break
         if new:
-            self._notes[subject.key] = new[-1]
+            self._notes[workload.key] = new[-1]
         return [
-            f"{stopwatch(note.at - snapshot.started)} {whose}{note.reason}: {note.message}"
+            f"{stopwatch(note.at - fleet.started)} {whose}{note.reason}: {note.message}"
             for note in new
         ]
 
-    def _of_stages(self, subject: Subject, snapshot: Snapshot, whose: str) -> list[str]:
-        at = stopwatch(snapshot.now - snapshot.started)
+    def _of_stages(self, workload: WorkloadAccount, fleet: FleetAccount, whose: str) -> list[str]:
+        at = stopwatch(fleet.now - fleet.started)
         told: list[str] = []
-        for i, stage in enumerate(subject.rollout.stages if subject.rollout else ()):
-            key, mark = (subject.key, f"{i} {stage.title}"), _mark(stage)
+        for i, (title, stage) in enumerate(workload.stages):
+            key, mark = (workload.key, f"{i} {title}"), _mark(stage)
             if self._stages.get(key) != mark:
                 before, self._stages[key] = self._stages.get(key), mark
                 if before is not None or mark != _UNTOUCHED:
-                    told.append(f"{at} {whose}{stage_line(stage)}")
+                    told.append(f"{at} {whose}{stage_line(title, stage)}")
         return told
 
-    def _of_verdict(self, subject: Subject, snapshot: Snapshot) -> list[str]:
+    def _of_state(self, workload: WorkloadAccount, fleet: FleetAccount) -> list[str]:
         """A line where the workload comes to a standstill, or goes on after one."""
-        last = self._verdicts.get(subject.key)
-        self._verdicts[subject.key] = subject.found
-        same = last is not None and (last.code, last.reason) == (
-            subject.found.code,
-            subject.found.reason,
-        )
-        if same or (last is None and not subject.found.is_final):
+        state = workload.state
+        last = self._states.get(workload.key)
+        self._states[workload.key] = state
+        same = last is not None and (last.code, last.reason) == (state.code, state.reason)
+        if same or (last is None and not state.is_final):
             return []
-        at = stopwatch(snapshot.now - snapshot.started)
-        return [f"{at} {subject.key} {subject.found.sign} {subject.found}"]
+        at = stopwatch(fleet.now - fleet.started)
+        return [f"{at} {workload.key} {CODE_SIGNS[state.code]} {state}"]
 
 
 _UNTOUCHED = (False, "", 0, 0, False, False)
 
 
-def _mark(stage: StageView) -> tuple[object, ...]:
+def _mark(stage: StageAccount) -> tuple[object, ...]:
     """What must differ for a stage to be told of again."""
-    found = figures((stage,))
-    begun = found.in_flight + found.soaked + found.failures > 0
+    soaked, failures = stage.phases.get(Phase.SOAKED, 0), _failures(stage)
+    begun = in_flight(stage.phases) + soaked + failures > 0
     parts = max(1, min(_MOST_PARTS, stage.members // _LEAST_PART))
-    part = found.soaked * parts // stage.members if stage.members else 0
-    over = begun and found.soaked + found.failures >= stage.members
-    return (stage.passed, hindrance(stage), found.failures, part, begun, over)
+    part = soaked * parts // stage.members if stage.members else 0
+    over = begun and soaked + failures >= stage.members
+    return (stage.passed, stage.blocked, failures, part, begun, over)
 
 
-def stage_line(stage: StageView) -> str:
+def _failures(stage: StageAccount) -> int:
+    return sum(n for phase, n in stage.phases.items() if phase.is_failure)
+
+
+def stage_line(title: str, stage: StageAccount) -> str:
     """``prod-canary-west #0: 10/10 soaked, passed``."""
-    found, stands = figures((stage,)), standing(stage)
-    parts = [f"{found.soaked}/{stage.members} soaked"]
-    parts += [f"{count} {word}" for _, count, word in found.counted() if word != "soaked"]
+    parts = [f"{stage.phases.get(Phase.SOAKED, 0)}/{stage.members} soaked"]
+    parts += [f"{count} {word}" for _, count, word in counted(stage.phases) if word != "soaked"]
     if stage.passed:
         parts.append("passed")
-    elif hindrance(stage):
-        parts.append(f"{stands.word.lower()}: {stage.blocked}")
-    return f"{stage.title}: {', '.join(parts)}"
+    elif stage.blocked:
+        parts.append(f"{stage.state.value.lower()}: {stage.blocked}")
+    return f"{title}: {', '.join(parts)}"
 
 
-def summary(last: Snapshot, wall: timedelta) -> list[str]:
+def summary(last: FleetAccount, wall: timedelta) -> list[str]:
     """The table that a run ends with.
 
     Args:
-        wall: how long the run took here; its duration in fleet time is in the snapshot.
+        wall: how long the run took here; its duration in fleet time is in the account.
     """
-    rows = tuple(_summed(subject, last, wall) for subject in subjects(last))
     header = ("WORKLOAD", "RESULT", "CLUSTERS", "SOAKED", "FAILED", "FLEET TIME", "WALL TIME")
-    table = Table(header, rows)
-    return lines(table, widths(table))
+    return text_table(header, (_summed(workload, last, wall) for workload in last.workloads))
 
 
-def _summed(subject: Subject, last: Snapshot, wall: timedelta) -> tuple[str, ...]:
-    found = subject.figures
+def _summed(workload: WorkloadAccount, last: FleetAccount, wall: timedelta) -> tuple[str, ...]:
     return (
-        subject.key,
-        result(subject.found),
-        str(found.members),
-        str(found.soaked),
-        str(found.failures),
-        brief(_lasted(subject, last)),
+        workload.key,
+        result(workload.state),
+        str(workload.members),
+        str(workload.phases.get(Phase.SOAKED, 0)),
+        str(workload.failed),
+        brief(_lasted(workload, last)),
         brief(wall),
     )
 
 
-def _lasted(subject: Subject, last: Snapshot) -> timedelta:
-    """From the start of the run to when the workload came to its verdict, or to now."""
-    if subject.found.is_final:
-        conditions = (subject.obj.get("status") or {}).get("conditions") or []
-        moments = [
-            moment
-            for condition in conditions
-            if condition.get("type") in ("Ready", "Progressing")
-            and (moment := parse_instant(condition.get("lastTransitionTime"))) is not None
-        ]
-        if moments:
-            return max(max(moments) - last.started, timedelta(0))
-    return last.now - last.started
+def _lasted(workload: WorkloadAccount, last: FleetAccount) -> timedelta:
+    """From the start of the run to when the workload came to its end, or to now."""
+    ended = workload.wait.since if workload.state.is_final else None
+    return max((ended or last.now) - last.started, timedelta(0))

@@ -13,8 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from rollout.cli.options import Stop, complain, shared
-from rollout.cli.saying import put
-from rollout.cli.signs import fit_output
+from rollout.cli.text import fit_output, put
 from rollout.errors import RolloutError
 from rollout.model.spelling import nearest
 
@@ -29,10 +28,10 @@ _COMMANDS = {  # in the order of the help: what one does first comes first
     "apply": "rollout.cli.apply:apply",
     "get": "rollout.cli.get:get",
     "status": "rollout.cli.status:status",
-    "list": "rollout.cli.list:list_command",
+    "list": "rollout.cli.status:list_command",
     "explain": "rollout.cli.explain:explain",
     "describe": "rollout.cli.describe:describe",
-    "history": "rollout.cli.history:history_command",
+    "history": "rollout.cli.describe:history_command",
     "pause": "rollout.cli.operating:pause_command",
     "resume": "rollout.cli.operating:resume_command",
     "abort": "rollout.cli.operating:abort_command",

@@ -6,8 +6,8 @@ from typing import Any
 import click
 
 from rollout.cli.options import complain, options, output_option, shared
-from rollout.cli.saying import put, say
 from rollout.cli.store import open_hub
+from rollout.cli.text import put, say
 from rollout.errors import HubError
 from rollout.operate.migration import Step, migration, perform
 from rollout.planning.policy import DEFAULT

@@ -1,15 +1,32 @@
-"""Which objects does `mwrs web`, `placements,mwrs` or `mwrs/web` mean?"""
+"""Which objects do words mean, such as `mwrs web`, `placements,mwrs` or `mwrs/web`? What may stand next?"""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from rollout.cli.options import known_kinds
-from rollout.model.kinds import KINDS, Kind, Ref, find, key_of
+from rollout.api.fields import mapping
+from rollout.cli.options import F, Options, known_kinds
+from rollout.cli.store import open_hub
+from rollout.errors import RolloutError
+from rollout.model.intents import Intents, read_intents
+from rollout.model.kinds import (
+    KINDS,
+    MANAGED_CLUSTER,
+    WORKLOADS,
+    Kind,
+    Obj,
+    Ref,
+    find,
+    key_of,
+)
 from rollout.model.spelling import nearest
 
 DEFAULT_NAMESPACE = "default"
+
+Completion = list[CompletionItem[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +113,136 @@ def not_found(ref: Ref) -> str:
     group = f".{ref.kind.group}" if ref.kind.group else ""
     where = f" in namespace {ref.namespace}" if ref.kind.namespaced else ""
     return f'{ref.kind.plural}{group} "{ref.name}" not found{where}'
+
+
+# -- workloads ------------------------------------------------------------------------------------
+
+NAME_ONE = "name one workload: mwrs NAME, mwrs NAMESPACE/NAME, cma NAME"
+
+
+def workload_of(words: tuple[str, ...], namespace: str) -> tuple[Ref, tuple[str, ...]]:
+    """The workload that the first words name, and the words after it. Raises: UsageError."""
+    if not words:
+        raise click.UsageError(NAME_ONE)
+    cut = _length(words)
+    kind_word, slash, name = words[0].partition("/")
+    kind = _workload_kind(kind_word)
+    if slash and (not name or "/" in name):
+        raise click.UsageError(f"{words[0]!r} is not KIND/NAME; {NAME_ONE}")
+    if slash:
+        return ref_named(kind, name, namespace), words[cut:]
+    if len(words) < 2:
+        raise click.UsageError(NAME_ONE)
+    return ref_named(kind, words[1], namespace), words[cut:]
+
+
+def _workload_kind(word: str) -> Kind:
+    """The kind of workload of this name. Raises: UsageError."""
+    kind = find(word.partition(".")[0])
+    if kind is None:
+        meant = nearest(word, (name for kind in WORKLOADS for name in (*kind.short, kind.plural)))
+        hint = f"did you mean {meant}? " if meant else ""
+        raise click.UsageError(f"{word!r} is no kind of workload; {hint}{NAME_ONE}")
+    if kind not in WORKLOADS:
+        kinds = " or a ".join(each.name for each in WORKLOADS)
+        raise click.UsageError(
+            f"a {kind.name} is no workload: name a {kinds} (mwrs NAME, cma NAME)"
+        )
+    return kind
+
+
+def only_workload(words: tuple[str, ...], namespace: str) -> Ref:
+    """The workload that the words name, where they name nothing else. Raises: UsageError."""
+    ref, more = workload_of(words, namespace)
+    if more:
+        raise click.UsageError(f"name one workload, and nothing after it: not {' '.join(more)}")
+    return ref
+
+
+def clusters_of(words: Iterable[str]) -> tuple[str, ...]:
+    """The clusters that the words name; several may stand in one, with commas, as in annotations."""
+    return tuple(name for word in words for name in word.split(",") if name)
+
+
+def _length(words: tuple[str, ...]) -> int:
+    """How many words name the workload: ``mwrs/web`` is one, ``mwrs web`` are two."""
+    return 1 if words and "/" in words[0] else 2
+
+
+# -- completion -----------------------------------------------------------------------------------
+
+
+def complete_kind(ctx: click.Context, param: click.Parameter, incomplete: str) -> Completion:
+    """Complete the first word after a verb, the kind, and the names of its objects after that."""
+    before = ctx.params.get(str(param.name))
+    if before:
+        kind = find(before[0])
+        return complete_names(ctx, kind, incomplete) if kind else []
+    words = [word for kind in KINDS.values() for word in (*kind.short, kind.plural)]
+    return [CompletionItem(word) for word in sorted(words) if word.startswith(incomplete)]
+
+
+def complete_names(ctx: click.Context, kind: Kind, incomplete: str) -> Completion:
+    """The names of a kind's objects on the hub that the options name; none where it cannot be read."""
+    space = (ctx.params.get("namespace") or "default") if kind.namespaced else None
+    try:
+        with open_hub(ctx.ensure_object(Options)) as (hub, _):
+            names = [obj["metadata"]["name"] for obj in hub.list(kind, space).items]
+    except RolloutError:
+        return []
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+
+
+def workload_argument(
+    metavar: str, *, clusters: bool = False, among: Callable[[Intents], Iterable[str]] | None = None
+) -> Callable[[F], F]:
+    """The words that name a workload and (``clusters``) some of its clusters.
+
+    ``among`` says which clusters alone are meant, given what is asked of the workload.
+    """
+
+    def complete(ctx: click.Context, param: click.Parameter, incomplete: str) -> Completion:
+        before: tuple[str, ...] = ctx.params.get(str(param.name)) or ()
+        if len(before) < _length((*before, incomplete)):
+            return _complete_workload(ctx, before, incomplete)
+        if among is not None:
+            intents = _intents(ctx, before)
+            return _beginning(incomplete, sorted(among(intents)) if intents else ())
+        return complete_names(ctx, MANAGED_CLUSTER, incomplete) if clusters else []
+
+    return click.argument("words", metavar=metavar, nargs=-1, shell_complete=complete)
+
+
+def _complete_workload(ctx: click.Context, before: tuple[str, ...], incomplete: str) -> Completion:
+    """``mw`` to ``mwrs``, ``mwrs we`` to ``web``, ``mwrs/we`` to ``mwrs/web``."""
+    word, slash, begun = incomplete.partition("/")
+    if not before and not slash:
+        return _beginning(incomplete, (w for k in WORKLOADS for w in (*k.short, k.plural)))
+    kind = find(before[0] if before else word)
+    if kind not in WORKLOADS or kind is None:
+        return []
+    if before:
+        return complete_names(ctx, kind, incomplete)
+    return [CompletionItem(f"{word}/{item.value}") for item in complete_names(ctx, kind, begun)]
+
+
+def _beginning(incomplete: str, words: Iterable[str]) -> Completion:
+    return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+
+
+def complete_gate(ctx: click.Context, _: click.Parameter, incomplete: str) -> Completion:
+    """Complete the gates of the workload that was named before."""
+    words = ctx.params.get("words") or tuple(ctx.args)  # an option without its value ends the parse
+    intents = _intents(ctx, words)
+    return _beginning(incomplete, map(str, intents.gates) if intents is not None else ())
+
+
+def _intents(ctx: click.Context, words: tuple[str, ...]) -> Intents | None:
+    """What is asked of the workload that the words name; None where that cannot be read."""
+    try:
+        ref, _ = workload_of(words, ctx.params.get("namespace") or "")
+        with open_hub(ctx.ensure_object(Options)) as (hub, _):
+            obj: Obj = hub.get(ref)
+    except (RolloutError, click.UsageError):
+        return None
+    return read_intents(mapping(obj["metadata"].get("annotations")))

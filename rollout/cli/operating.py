@@ -14,18 +14,18 @@ from typing import Any
 import click
 
 from rollout import operate
-from rollout.cli.naming import not_found
-from rollout.cli.options import F, Stop, decorated, namespace_option, options, output_option, shared
-from rollout.cli.saying import put, say
-from rollout.cli.store import open_hub
-from rollout.cli.tables import full_name
-from rollout.cli.workloads import (
+from rollout.cli.naming import (
     clusters_of,
     complete_gate,
+    not_found,
     only_workload,
     workload_argument,
     workload_of,
 )
+from rollout.cli.options import F, Stop, decorated, namespace_option, options, output_option, shared
+from rollout.cli.store import open_hub
+from rollout.cli.tables import full_name
+from rollout.cli.text import put, say
 from rollout.errors import Gone
 from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from rollout.cli.saying import say
+from rollout.cli.text import say
 from rollout.errors import RolloutError
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.kinds import KINDS

@@ -14,13 +14,12 @@ from rollout.api.load import Document as Read
 from rollout.api.load import Loaded
 from rollout.api.preflight import Severity
 from rollout.cli.applying import apply_documents
-from rollout.cli.asking import show
 from rollout.cli.documents import Document, good_documents
 from rollout.cli.kept_plans import fingerprint_of, keep
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import Stop, files_option, namespace_option, options, output_option, shared
 from rollout.cli.render_plan import plan_lines
-from rollout.cli.store import open_hub
+from rollout.cli.store import open_hub, show
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Obj
 

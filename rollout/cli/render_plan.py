@@ -13,7 +13,7 @@ from rollout.analysis.forecast import (
     WorkloadPlan,
 )
 from rollout.cli.tables import Table, lines, widths
-from rollout.cli.wording import at_and_in, effective, many, row_of
+from rollout.cli.text import at_and_in, effective, many, row_of
 
 _SIGNS = {Action.CREATED: "+", Action.CONFIGURED: "~", Action.DELETED: "-"}
 MOST_OF_A_KIND = 5

@@ -7,15 +7,15 @@ from typing import Any
 from rollout.analysis.outcomes import Distribution, End, Outcome, Spread
 from rollout.analysis.simulating import Simulated
 from rollout.analysis.tracks import StageTimeline, Timeline
-from rollout.cli.ages import stopwatch
 from rollout.cli.tables import Table, lines, widths
+from rollout.cli.text import stopwatch
 from rollout.strategies.base import Phase
 
 WORDS = {
     End.DONE: "✔ done",
     End.TOLERATED: "⚠ done, with failures",
     End.HALTED: "✖ halted",
-    End.HELD: "॥ held",
+    End.HELD: "‖ held",
     End.STUCK: "◌ not done, and nothing more would happen",
 }
 _LEVELS = "▁▂▃▄▅▆▇█"

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from rollout.cli.options import Stop, output_option, shared
-from rollout.cli.saying import put, say
+from rollout.cli.text import put, say
 from rollout.runtime.redeciding import Again, read_log, redecide
 
 _SHOWN = 5

@@ -3,13 +3,13 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from functools import partial
 from pathlib import Path
 
 import click
 
+from rollout.account.states import Code, worst
 from rollout.cli.applying import apply_documents
-from rollout.cli.clocks import CLOCK_ACCEPTED, clock_for, parse_mode, resume
+from rollout.cli.clocks import CLOCK_ACCEPTED, ClockMode, clock_for, parse_mode, resume
 from rollout.cli.documents import Document, read_documents
 from rollout.cli.lines import summary
 from rollout.cli.options import (
@@ -23,19 +23,17 @@ from rollout.cli.options import (
     shared,
     was_typed,
 )
-from rollout.cli.saying import say
 from rollout.cli.scenarios import Asked, asked, settled
-from rollout.cli.screen import shown
+from rollout.cli.screen import OnChange, shown
 from rollout.cli.store import open_hub
-from rollout.cli.verdict import Code, overall, verdict
-from rollout.cli.views import ClockMode, Result, Run
+from rollout.cli.text import say
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED
 from rollout.model.kinds import WORKLOADS
 from rollout.placement.grouping import Profile
 from rollout.runtime.decisions import DecisionLog
-from rollout.sim.local import LocalRun
+from rollout.sim.local import LocalRun, Result
 from rollout.sim.scenario import Scenario
 
 RUN_HELP = """Apply files and run their rollouts, here.
@@ -55,6 +53,8 @@ INTERRUPTED = 130
 DEMO = Path(__file__).parents[2] / "examples" / "canary"
 
 
+Run = Callable[[OnChange], Result]
+"""Runs to the end, and tells of each change; a KeyboardInterrupt ends it in good order."""
 Engine = Callable[[EmbeddedHub, Clock, ClockMode, Scenario], Run]
 """Makes a run: the engine, the simulated agents of a scenario, and the time they live in."""
 
@@ -130,7 +130,7 @@ def run(
         raise click.UsageError("give -f PATH, or --state FILE to go on with an earlier run")
     wanted = asked(agents, paths, seed)
     decisions = DecisionLog(log) if log is not None else None
-    engine = partial(_engine(options(), profile), lasts=lasts, witness=decisions)
+    engine = _engine(options(), profile, lasts, decisions)
     try:
         return execute(options(), read_documents(paths, namespace), mode, wanted, engine)
     finally:
@@ -154,9 +154,22 @@ def demo() -> int:
     return execute(chosen, read_documents(paths), ClockMode(None), wanted, _engine(chosen))
 
 
-def _engine(chosen: Options, profile: Profile | None = None) -> partial[LocalRun]:
+def _engine(
+    chosen: Options,
+    profile: Profile | None = None,
+    lasts: timedelta | None = None,
+    log: DecisionLog | None = None,
+) -> Engine:
     """The engine of this package; where nothing outlives the process, it need not keep its state."""
-    return partial(LocalRun, keep=bool(chosen.state), profile=profile)
+
+    def prepared(hub: EmbeddedHub, clock: Clock, mode: ClockMode, scenario: Scenario) -> Run:
+        keep = bool(chosen.state)
+        run = LocalRun(
+            hub, clock, mode, scenario, keep=keep, profile=profile, lasts=lasts, witness=log
+        )
+        return run.run
+
+    return prepared
 
 
 def execute(
@@ -192,12 +205,12 @@ def execute(
     if result.interrupted:
         complain("stopped before the end" + ("; run it again to go on" if chosen.state else ""))
         return INTERRUPTED
-    return overall([verdict(obj).code for obj in result.last.workloads])
+    return worst(each.code for each in result.last.workloads)
 
 
 def _watched(chosen: Options, running: Run, mode: ClockMode, clock: Clock) -> Result:
     """The run's result; while it runs, it is shown."""
     with shown(chosen, None if mode.speed is None else clock) as show:
-        result = running.run(show)
+        result = running(show)
         show(result.last)
     return result

@@ -1,27 +1,30 @@
-"""How do pictures and lines reach the person, without slowing the engine?
+"""How do pictures and lines of a run reach the person, without slowing the engine?
 
-In a terminal a thread of rich's draws the newest snapshot some ten times a second, however many there
+In a terminal a thread of rich's draws the newest account some ten times a second, however many there
 are in between; elsewhere each line is written as it is told.
 """
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from rollout.account.tree import FleetAccount
 from rollout.cli.lines import Teller
 from rollout.cli.options import Options
-from rollout.cli.saying import say
-from rollout.cli.views import OnChange, Snapshot
+from rollout.cli.text import is_ascii, say
 from rollout.clock import Clock
 
 FRAMES_PER_SECOND = 10
 
+OnChange = Callable[[FleetAccount], None]
+
 
 @contextmanager
 def shown(options: Options, clock: Clock | None = None) -> Iterator[OnChange]:
-    """What to hand each snapshot to.
+    """What to hand each account to.
 
     Args:
-        clock: fleet time, where it goes on between snapshots.
+        clock: fleet time, where it goes on between accounts.
     """
     if options.live:
         with _live(options, clock) as take:
@@ -29,8 +32,8 @@ def shown(options: Options, clock: Clock | None = None) -> Iterator[OnChange]:
     else:
         teller = Teller()
 
-        def tell(snapshot: Snapshot) -> None:
-            for line in teller.tell(snapshot):
+        def tell(fleet: FleetAccount) -> None:
+            for line in teller.tell(fleet):
                 say(line)
 
         yield tell
@@ -42,21 +45,23 @@ def _live(options: Options, clock: Clock | None) -> Iterator[OnChange]:
     from rich.live import Live  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
-    from rollout.cli.live import picture  # noqa: PLC0415
+    from rollout.cli.picture import fleet_picture  # noqa: PLC0415
 
-    newest: list[Snapshot] = []
+    newest: list[FleetAccount] = []
+    plain = is_ascii(sys.stdout)
 
     def frame() -> object:
         if not newest:
             return Text("starting")
-        return picture(newest[0], clock.now() if clock is not None else None)
+        now = clock.now() if clock is not None else None
+        return fleet_picture(newest[0], now, plain=plain)
 
-    def take(snapshot: Snapshot) -> None:
-        newest[:] = [snapshot]
+    def take(fleet: FleetAccount) -> None:
+        newest[:] = [fleet]
 
     console = Console(no_color=not options.color, highlight=False)
     with Live(
-        get_renderable=frame,  # type: ignore[arg-type]  # whatever picture gives
+        get_renderable=frame,  # type: ignore[arg-type]  # whatever the picture gives
         console=console,
         refresh_per_second=FRAMES_PER_SECOND,
     ):

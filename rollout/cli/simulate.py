@@ -14,7 +14,6 @@ import click
 from rollout.analysis.outcomes import Distribution
 from rollout.analysis.pictures import svg
 from rollout.analysis.simulating import Question, Tick, question, silent, simulate, simulate_many
-from rollout.cli.asking import show
 from rollout.cli.documents import Document, good_documents
 from rollout.cli.options import (
     Options,
@@ -32,9 +31,9 @@ from rollout.cli.render_simulate import (
     outcome_line,
     simulated_lines,
 )
-from rollout.cli.saying import say
 from rollout.cli.scenarios import Asked, asked
-from rollout.cli.store import open_hub
+from rollout.cli.store import open_hub, show
+from rollout.cli.text import say
 from rollout.hub import states
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import WORKLOADS

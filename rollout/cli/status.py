@@ -1,17 +1,18 @@
-"""Is it done? `rollout status` answers with its exit code."""
+"""How do workloads stand? `rollout status` of one, by its exit code; `rollout list` of all, a line each."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import partial
 
 import click
 
+from rollout.account.states import Code, WorkloadState, state_of
+from rollout.account.tree import WorkloadAccount
 from rollout.analysis.lookout import Lookout
-from rollout.cli.ages import age
-from rollout.cli.completing import complete_kind
-from rollout.cli.naming import not_found
+from rollout.cli.figures import result, status_line
+from rollout.cli.naming import DEFAULT_NAMESPACE, complete_kind, not_found, only_workload
 from rollout.cli.options import (
     Options,
     Stop,
@@ -22,28 +23,30 @@ from rollout.cli.options import (
     output_option,
     shared,
 )
-from rollout.cli.saying import harmless, put, say
-from rollout.cli.store import open_hub
-from rollout.cli.verdict import GRACE, Code, Verdict, verdict
-from rollout.cli.workloads import only_workload
+from rollout.cli.store import open_hub, show, snapshotted
+from rollout.cli.tables import text_table
+from rollout.cli.text import age, harmless, put, say
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Denied, Gone
 from rollout.hub.base import EmbeddedHub
-from rollout.model.kinds import Ref
+from rollout.model.kinds import KINDS, Ref
 
 Pause = Callable[[timedelta], object]
-Say = Callable[[Ref, Verdict], None]
+Say = Callable[[Ref, WorkloadState], None]
+GRACE = timedelta(seconds=3)
+"""Longer than an engine takes to hear of an annotation and to say what came of it: for so long an end
+that stands there when somebody begins to wait is doubted."""
 LONGEST_PAUSE_SECONDS = 5.0
 """So often it is looked at where nothing is heard of it."""
 
-STATUS_HELP = """Say how a workload (mwrs, cma) stands.
+STATUS_HELP = """Show the status of a workload (mwrs, cma).
 
 \b
 Exit codes:
   0  rolled out
   1  failed or halted (more failures than allowed, rolled back, misconfigured, being deleted,
      not there)
-  2  the command was typed wrongly
+  2  usage error
   3  still going on (with --wait: when the time was up)
   4  waiting for a person (paused, frozen, aborted, for an approval, ...)
   5  rolled out, with failures within the budget
@@ -79,7 +82,7 @@ def status(
     grace: timedelta,
     output: str,
 ) -> int:
-    """Say how a workload stands, and whether it is worth waiting."""
+    """Show the status of a workload, and whether it is worth waiting."""
     ref = only_workload(words, namespace)
     telling = in_json if output == "json" else partial(in_words, options())
     with open_hub(options()) as (hub, _), telling() as say:
@@ -91,16 +94,16 @@ def status(
             return wait_for(hub, ref, timeout, SystemClock(), pause, say, grace)
 
 
-def _look(hub: EmbeddedHub, ref: Ref) -> Verdict:
+def _look(hub: EmbeddedHub, ref: Ref) -> WorkloadState:
     """The verdict now. Raises: Stop where there is no such workload."""
     try:
-        return verdict(hub.get(ref))
+        return state_of(hub.get(ref))
     except Gone:
         raise Stop(Code.FAILED, not_found(ref)) from None
 
 
-def _say(ref: Ref, found: Verdict) -> None:
-    say(f"{found.sign} {ref.key}: {found}")
+def _say(ref: Ref, found: WorkloadState) -> None:
+    say(status_line(ref.key, found))
 
 
 @contextmanager
@@ -108,7 +111,7 @@ def in_json() -> Iterator[Say]:
     """How to say verdicts to a program: the last one alone, as an object."""
     said: list[dict[str, str | int]] = []
 
-    def say(ref: Ref, found: Verdict) -> None:
+    def say(ref: Ref, found: WorkloadState) -> None:
         told: dict[str, str | int] = {
             "kind": ref.kind.name,
             "namespace": ref.namespace,
@@ -136,14 +139,14 @@ def in_words(chosen: Options) -> Iterator[Say]:
     from rich.live import Live  # noqa: PLC0415  (as above)
     from rich.text import Text  # noqa: PLC0415  (as above)
 
-    last: list[tuple[Ref, Verdict]] = []
+    last: list[tuple[Ref, WorkloadState]] = []
     console = Console(no_color=not chosen.color, highlight=False)
     try:
         with Live(console=console, auto_refresh=False, transient=True) as live:
 
-            def say(ref: Ref, found: Verdict) -> None:
+            def say(ref: Ref, found: WorkloadState) -> None:
                 last[:] = [(ref, found)]
-                text = harmless(f"{found.sign} {ref.key}: {found}")
+                text = harmless(status_line(ref.key, found))
                 live.update(Text(text, no_wrap=True, overflow="ellipsis"), refresh=True)
 
             yield say
@@ -188,7 +191,7 @@ def wait_for(
     """
     begin = clock.now()
     end, doubted_until = begin + timeout, begin + grace
-    last: Verdict | None = None
+    last: WorkloadState | None = None
     while True:
         hub.poll()
         found = _look(hub, ref)
@@ -204,3 +207,52 @@ def wait_for(
             complain(f"{ref.key} is not done after {age(timeout)}; wait longer with --timeout")
             return Code.WAITING
         pause((min(doubted_until, end) if found.is_final else end) - now)
+
+
+# -- all of them ---------------------------------------------------------------------------------
+
+
+@click.command(name="list")
+@namespace_option
+@click.option("-A", "--all-namespaces", is_flag=True, help="Workloads of every namespace.")
+@output_option
+@shared
+def list_command(namespace: str, all_namespaces: bool, output: str) -> None:
+    """Show every workload (mwrs, cma) and how its rollout stands.
+
+    STAGE is the first that has not passed; UPDATED counts the clusters that carry the revision;
+    BUDGET is how many may fail there. Add-ons (cma) have no namespace and are always among them.
+    """
+    place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
+    with snapshotted() as (_, snapshot):
+        refs = [
+            ref for ref in snapshot.workloads() if place is None or ref.namespace in ("", place)
+        ]
+        found = [a for ref in refs if (a := snapshot.account(ref, detail=False)) is not None]
+        if not found and output == "text":
+            where = f" in namespace {place}" if place else ""
+            say(f"there is no workload{where}; `rollout apply -f PATH` makes one", err=True)
+            return
+        show(found, output, list_lines(found, spaces=all_namespaces))
+
+
+def list_lines(found: Sequence[WorkloadAccount], *, spaces: bool = False) -> list[str]:
+    """The table of all workloads. KIND and NAME are what other verbs take."""
+    columns = ("NAME", "RESULT", "STAGE", "UPDATED", "FAILED", "BUDGET", "AGE")
+    return text_table(
+        (*(("NAMESPACE",) if spaces else ()), "KIND", *columns),
+        (
+            (
+                *((each.namespace,) if spaces else ()),
+                KINDS[each.kind].short[0],
+                each.name,
+                result(each.state),
+                each.stage,
+                f"{each.updated}/{each.members}",
+                str(each.failed),
+                "any" if each.budget is None else str(each.budget),
+                age(each.now - each.created) if each.created else "",
+            )
+            for each in found
+        ),
+    )

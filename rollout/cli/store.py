@@ -1,15 +1,19 @@
-"""Where are the objects of this command? The one place that chooses and opens a hub.
+"""Where are the objects of this command, and what is printed of them? Chooses and opens the hub.
 
 Every hub opened here admits objects in the same way: defaults are filled in, then every field is
 checked. So it does not matter which command, or which process, writes.
 """
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from rollout.cli.options import STATE_VARIABLE, Options, Stop, was_typed
+from rollout.account.wire import as_json
+from rollout.cli.options import STATE_VARIABLE, Options, Stop, options, was_typed
+from rollout.cli.text import put, say
 from rollout.clock import Clock, SystemClock
 from rollout.hub import states
 from rollout.hub.admission import admit
@@ -17,8 +21,10 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.instants import parse_instant
+from rollout.model.kinds import Ref
 
-"""Under this key a run on virtual time keeps its instant in the state file, as RFC 3339 text."""
+if TYPE_CHECKING:
+    from rollout.analysis.snapshot import Snapshot
 
 
 class FileClock:
@@ -102,3 +108,38 @@ def open_hub(
         yield hub, chosen
     finally:
         hub.close()
+
+
+# -- commands that only ask ----------------------------------------------------------------------
+
+
+@contextmanager
+def snapshotted() -> Iterator[tuple[EmbeddedHub, "Snapshot"]]:
+    """The hub that the options name, and what an engine would know that started there now."""
+    from rollout.analysis.snapshot import (  # noqa: PLC0415  (0.3 s that most commands need not)
+        away_since,
+        snapshot_of,
+    )
+
+    with open_hub(options()) as (hub, clock):
+        now = clock.now()
+        yield hub, snapshot_of(hub, now, away_since=away_since(hub, now))
+
+
+def show(value: object, output: str, lines: Iterable[str]) -> None:
+    """Print an answer: as JSON, or the lines that it reads as."""
+    if output == "json":
+        put(json.dumps(as_json(value), indent=2, ensure_ascii=False))
+        return
+    for line in lines:
+        say(line)
+
+
+def missing(ref: Ref) -> Stop:
+    """Ends a command that was asked about what is not there."""
+    where = f" in namespace {ref.namespace}" if ref.namespace else ""
+    return Stop(
+        1,
+        f'{ref.kind.plural} "{ref.name}" not found{where}; `rollout get {ref.kind.plural}'
+        f"{' -A' if ref.kind.namespaced else ''}` shows which there are",
+    )

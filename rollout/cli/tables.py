@@ -1,14 +1,15 @@
-"""How do objects look in a table? Columns as kubectl prints them; objects in, text out."""
+"""How do objects look? As tables with the columns that kubectl prints, as JSON, as YAML, as names."""
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from rollout.api.columns import Column, Type, columns_of
-from rollout.cli.ages import age
+from rollout.cli.text import age
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import Kind, Obj
+from rollout.model.kinds import KINDS, Kind, Obj
 
 GAP = "   "
 
@@ -87,3 +88,46 @@ def lines(shown: Table, sizes: Sequence[int], *, header: bool = True) -> list[st
         GAP.join(cell.ljust(size) for cell, size in zip(row, sizes, strict=True)).rstrip()
         for row in rows
     ]
+
+
+def text_table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
+    """The lines of a table that stands alone."""
+    shown = Table(header, tuple(rows))
+    return lines(shown, widths(shown))
+
+
+# -- documents ---------------------------------------------------------------------------------
+
+FORMATS = ("table", "wide", "yaml", "json", "name")
+
+
+def listed(objects: Sequence[Obj]) -> Obj:
+    """A ``List``, as kubectl prints several objects."""
+    return {
+        "apiVersion": "v1",
+        "items": list(objects),
+        "kind": "List",
+        "metadata": {"resourceVersion": ""},
+    }
+
+
+def formatted(output: str, value: Obj) -> str:
+    """An object (or List) as ``json``, ``yaml`` or ``name``; ends without a newline."""
+    match output:
+        case "json":
+            return json.dumps(value, indent=4, ensure_ascii=False, sort_keys=True)
+        case "name":
+            return full_name(KINDS[value["kind"]], value["metadata"]["name"])
+        case _:
+            return to_yaml(value)
+
+
+def to_yaml(value: Any) -> str:
+    """YAML as kubectl writes it: keys sorted, lists not indented, long strings on one line."""
+    import yaml  # noqa: PLC0415  # it takes longer to load than most commands take to run
+
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+    text: str = yaml.dump(
+        value, Dumper=dumper, default_flow_style=False, allow_unicode=True, width=2**31 - 1
+    )
+    return text.rstrip("\n")

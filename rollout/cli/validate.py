@@ -11,8 +11,7 @@ from rollout.api.preflight import Finding, Severity
 from rollout.cli.documents import SCENARIO
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import complain, files_option, namespace_option, output_option, shared
-from rollout.cli.saying import put, say
-from rollout.cli.wording import many
+from rollout.cli.text import many, put, say
 
 _SHOWN = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "info"}
 

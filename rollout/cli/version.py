@@ -7,7 +7,7 @@ from importlib.metadata import version as installed
 import click
 
 from rollout.cli.options import shared
-from rollout.cli.saying import say
+from rollout.cli.text import say
 
 
 @click.command()

@@ -42,7 +42,7 @@ class Asked:
     reason: str = ""
 
     def __str__(self) -> str:
-        by = f" by {self.by} (as they say)" if self.by else ""
+        by = f" by {self.by} (unverified)" if self.by else ""
         at = f" at {self.at:%Y-%m-%dT%H:%M:%SZ}" if self.at else ""
         return f"{by}{at}{': ' if self.reason else ''}{self.reason}"
 

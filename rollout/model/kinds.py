@@ -101,6 +101,9 @@ ROLLOUT_REVISION = Kind(
     "RolloutRevision", "rolloutrevisions", _OURS, "v1alpha1", True, ("rrev",), has_status=False
 )
 
+WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
+"""The kinds that are rolled out."""
+
 KINDS: dict[str, Kind] = {
     kind.name: kind
     for kind in (

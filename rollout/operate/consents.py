@@ -110,7 +110,7 @@ def _say(
     decision = Decision(spec["decision"])
     same = says_so(known, decision, spec["gate"], parse_instant(spec.get("expires")))
     if same is not None:
-        by = f" by {same.actor} (as they say)" if same.actor else ""
+        by = f" by {same.actor} (unverified)" if same.actor else ""
         until = f", until {rfc3339(same.expires)}" if same.expires else ""
         words = f"{_what(spec)} already{by}{until}"
         told = Told(Ref(APPROVAL, f"{namespace}/{same.name}"), False, words)
@@ -240,6 +240,6 @@ def _word(verb: str, who: Who, known: Mapping[str, Asked] = NO_WORD) -> dict[str
 
 
 def _by(freeze: Freeze) -> str:
-    by = f" by {freeze.actor} (as they say)" if freeze.actor else ""
+    by = f" by {freeze.actor} (unverified)" if freeze.actor else ""
     until = f" until {rfc3339(freeze.until)}" if freeze.until else ""
     return f"{by}{until}{': ' if freeze.reason else ''}{freeze.reason}"

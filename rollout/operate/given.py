@@ -43,7 +43,7 @@ def says_so(
 
 def still_rejected(refused: Approval) -> str:
     """That a revision is rejected, and what ends that."""
-    by = f" by {refused.actor} (as they say)" if refused.actor else ""
+    by = f" by {refused.actor} (unverified)" if refused.actor else ""
     return (
         f"revision {refused.revision} is still rejected{by} in Approval {refused.name}: delete that"
         f" ({refused.delete_command})"

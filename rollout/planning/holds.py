@@ -56,7 +56,7 @@ def workload_hold(
         text = "nothing is touched that could not be written down first; it is tried again"
         return Wait(Reason.RECORD_REJECTED, f"the server refuses {unwritten}; {text}")
     if freeze is not None:
-        by = f" by {freeze.actor} (as they say)" if freeze.actor else ""
+        by = f" by {freeze.actor} (unverified)" if freeze.actor else ""
         why = f": {freeze.reason}" if freeze.reason else ""
         ends = f", or wait until {freeze.until:%Y-%m-%dT%H:%M:%SZ}" if freeze.until else ""
         text = f"the hub is frozen{by} by Freeze {freeze.name}{why}; delete it to go on{ends}"

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from rollout.account.build import fleet_account
+from rollout.account.tree import FleetAccount, NoteAccount
 from rollout.clock import Clock, VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.witness import Witness
@@ -24,7 +26,6 @@ from rollout.planning.policy import Policy
 from rollout.plugins import gates
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.planners import planners, trackers
-from rollout.runtime.snapshots import FleetSnapshot, NoteSnapshot, snapshot
 from rollout.sim.addon_agents import AddOnManager
 from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Hurry, Jump, Real
@@ -48,7 +49,7 @@ class Mode(Protocol):
 class Result:
     """How a run ended."""
 
-    last: FleetSnapshot
+    last: FleetAccount
     interrupted: bool = False
 
 
@@ -87,7 +88,7 @@ class LocalRun:
     ) -> None:
         self._hub, self._clock, self._mode, self._keep = hub, clock, mode, keep
         profile = self._keep_profile(profile)
-        self._notes: dict[str, tuple[NoteSnapshot, ...]] = {}
+        self._notes: dict[str, tuple[NoteAccount, ...]] = {}
         self._drive = drive or drive_for(clock, mode)
         self.engine = Engine(
             hub,
@@ -112,7 +113,7 @@ class LocalRun:
             self._hub.put_state(PROFILE, profile.encode())
         return profile
 
-    def run(self, on_change: Callable[[FleetSnapshot], None] = lambda _: None) -> Result:
+    def run(self, on_change: Callable[[FleetAccount], None] = lambda _: None) -> Result:
         """Run to the end. KeyboardInterrupt ends the run in good order."""
         self._begin()
         try:
@@ -126,7 +127,7 @@ class LocalRun:
             self._drive.close()
         return Result(self._picture())
 
-    def _loop(self, on_change: Callable[[FleetSnapshot], None]) -> None:
+    def _loop(self, on_change: Callable[[FleetAccount], None]) -> None:
         end = self._started + LONGEST_RUN
         shown = -1
         while True:
@@ -210,7 +211,7 @@ class LocalRun:
     def _note(self, note: Note, now: datetime) -> None:
         key = note.ref.key
         kept = self._notes.get(key, ())[-NOTES_KEPT + 1 :]
-        self._notes[key] = (*kept, NoteSnapshot(now, note.reason, note.message))
+        self._notes[key] = (*kept, NoteAccount(now, note.reason, note.message))
 
-    def _picture(self) -> FleetSnapshot:
-        return snapshot(self.engine.fleet, self._started, self._clock.now(), self._notes)
+    def _picture(self) -> FleetAccount:
+        return fleet_account(self.engine.fleet, self._started, self._clock.now(), self._notes)

@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
+from rollout.account.tree import FleetAccount
 from rollout.clock import Clock, VirtualClock
 from rollout.errors import ConfigError
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import KINDS, Obj, ref_of
 from rollout.model.problems import joined
-from rollout.runtime.snapshots import FleetSnapshot
 from rollout.sim.drives import Drive, Jump
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
@@ -75,7 +75,7 @@ class Simulation:
         if document.get("status") and kind.has_status:
             self.hub.patch_status(ref, {"status": document["status"]})
 
-    def run(self, on_change: Callable[[FleetSnapshot], None] = lambda _: None) -> FleetSnapshot:
+    def run(self, on_change: Callable[[FleetAccount], None] = lambda _: None) -> FleetAccount:
         """Run until every workload is rolled out, or nothing can happen any more."""
         return self._run.run(on_change).last
 

@@ -81,7 +81,7 @@ def rejection(approvals: Iterable[Approval], revision: str, now: datetime) -> Wa
     found = refusal(approvals, revision, now)
     if found is None:
         return None
-    by = f" by {found.actor} (as they say)" if found.actor else ""
+    by = f" by {found.actor} (unverified)" if found.actor else ""
     why = f": {found.reason}" if found.reason else ""
     return Wait(
         Reason.REJECTED,

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rollout.account.states import Code, state_of
 from rollout.api.load import load
-from rollout.cli.verdict import Code, verdict
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.intents import read_asked
@@ -151,7 +151,7 @@ def stands(hub: KubeHub, reason: str, seconds: float = 90) -> None:
     """Wait until the workload says so."""
 
     def look() -> None:
-        found = verdict(hub.get(SHOP))
+        found = state_of(hub.get(SHOP))
         assert found.reason == reason, found
 
     eventually(f"it is {reason}", look, seconds)
@@ -194,7 +194,7 @@ def test_a_bad_release_is_taken_back_and_its_fix_approved_by_who_may(
     people.release("1.5.1")
     stands(hub, "Paused")
     assert carrying(hub, "1.5.1") == set()
-    assert "by ann (as they say)" in people.type("ann", "explain rollout storefront")
+    assert "by ann (unverified)" in people.type("ann", "explain rollout storefront")
     people.type("ann", "resume mwrs storefront")
     stands(hub, "ApprovalNeeded")
     assert carrying(hub, "1.5.1") == WEST | EAST
@@ -203,7 +203,7 @@ def test_a_bad_release_is_taken_back_and_its_fix_approved_by_who_may(
     stands(hub, "RolledOut")
     assert len(carrying(hub, "1.5.1")) == FLEET
     told = people.type("ann", "describe mwrs storefront")
-    assert "before:rest (the rest): open, approved by ben (as they say)" in told
+    assert "before:rest (the rest): open, approved by ben (unverified)" in told
     assert [obj["spec"]["actor"] for obj in hub.list(APPROVAL).items] == ["ben"]
     asked = read_asked(hub.get(SHOP)["metadata"]["annotations"])
     assert (asked["resume"].by, names.PAUSED in hub.get(SHOP)["metadata"]["annotations"]) == (

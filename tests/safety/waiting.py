@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from rollout.analysis.waits import Wait, cluster_wait
+from rollout.account.waits import WaitAccount, cluster_wait
 from rollout.fleet.live import LiveRollout
 from rollout.strategies.base import StageReport
 from tests.safety import wishes
@@ -51,7 +51,7 @@ def _judge(
     rollout: Rollout,
     stage: Stage,
     cluster: str,
-    wait: Wait | None,
+    wait: WaitAccount | None,
     now: datetime,
     counts: Counter[str],
     blame: Blame,

@@ -5,8 +5,7 @@ from datetime import timedelta
 import pytest
 
 from rollout.analysis.clusters import explain_cluster
-from rollout.analysis.rollouts import explain_rollout
-from rollout.analysis.sight import look
+from rollout.analysis.snapshot import snapshot_of
 from rollout.clock import VirtualClock
 from rollout.errors import Invalid
 from rollout.hub.memory import MemoryHub
@@ -27,7 +26,7 @@ def only(*clusters: str, **behaviour: object) -> Obj:
 
 def said(story: Story) -> tuple[str, int]:
     """The reason of Progressing and the exit code of `rollout status`."""
-    return story.reason, int(story.verdict().code)
+    return story.reason, int(story.state().code)
 
 
 # -- agents ------------------------------------------------------------------------------------
@@ -258,15 +257,15 @@ def test_an_invalid_duration_that_is_stored_all_the_same_holds_that_object_and_n
     story = Story(documents, hub=MemoryHub(clock), clock=clock).end()
 
     assert story.said(names.PROGRESSING, "bad") == ("False", "Misconfigured")
-    assert int(story.verdict("bad").code) == 1
+    assert int(story.state("bad").code) == 1
     assert "10 minutes" in story.condition(names.PROGRESSING, "bad").message
     assert story.works("bad") == {}
-    assert int(story.verdict("good").code) == 0
+    assert int(story.state("good").code) == 0
 
     strategy = make.progressive(progressDeadline="10m")
     story.edit({"spec": {"placementRefs": [{"name": "p", "rolloutStrategy": strategy}]}}, "bad")
     story.end()
-    assert int(story.verdict("bad").code) == 0
+    assert int(story.state("bad").code) == 0
 
 
 def test_an_invalid_edit_keeps_what_is_there_and_restores_nothing() -> None:
@@ -315,8 +314,8 @@ def test_a_manifest_that_clusters_refuse_is_named_with_its_reason_wherever_the_f
     assert story.message.endswith(why)
     failed = [note.message for note in story.notes if note.reason == "BudgetExhausted"]
     assert failed == [story.message]
-    sight = look(story.hub, story.clock.now())
-    account = explain_cluster(sight, "c00")
+    snapshot = snapshot_of(story.hub, story.clock.now())
+    account = explain_cluster(snapshot, "c00")
     assert account is not None
     (share,) = account.shares
     assert share.work is not None
@@ -330,14 +329,14 @@ def test_a_deletion_that_hangs_says_on_whom_and_how_each_view_sees_it() -> None:
     story.on(MIN)
 
     assert list(story.works()) == ["c01"]
-    found = story.verdict()
+    found = story.state()
     assert (found.reason, int(found.code)) == ("Deleting", 1)
     assert found.message == (
         "the workload is being deleted, and waits for its works (cascadeDeletionPolicy Foreground): "
         "1 still there, c01 (its agent is deleting what it applied, and holds the work by its "
         "finalizer)"
     )
-    account = explain_rollout(look(story.hub, story.clock.now()), WEB)
+    account = snapshot_of(story.hub, story.clock.now()).account(WEB)
     assert account is not None
     assert (account.wait.reason, account.done) == ("Deleting", False)
     assert account.message == found.message

@@ -172,7 +172,7 @@ def test_who_asked_stands_beside_what_was_asked() -> None:
     story.annotate(names.PAUSED, "true")
     story.settle()
 
-    assert "by ann (as they say) at 2026-01-01T09:00:00Z: lunch" in story.message
+    assert "by ann (unverified) at 2026-01-01T09:00:00Z: lunch" in story.message
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_a_rejected_revision_goes_no_further_until_the_rejection_is_taken_back()
     story.add(approval("no", revision(story), decision="Reject", reason="too early", actor="ann"))
     story.end()
     assert story.reason == "Rejected"
-    assert "by ann (as they say)" in story.message
+    assert "by ann (unverified)" in story.message
     assert "too early" in story.message
 
     story.hub.delete(Ref(APPROVAL, "default/no"))

@@ -9,10 +9,8 @@ import pytest
 from rollout import operate
 from rollout.analysis.copies import storing
 from rollout.analysis.forecast import forecast
-from rollout.analysis.rollouts import explain_rollout
-from rollout.analysis.sight import look
-from rollout.analysis.trees import tree
-from rollout.cli.render_explain import rollout_lines
+from rollout.analysis.snapshot import snapshot_of
+from rollout.cli.explain import rollout_lines
 from rollout.model import names
 from rollout.model.kinds import PLACEMENT, REPLICA_SET, Obj, Ref
 from rollout.operate import Who
@@ -206,18 +204,17 @@ def test_an_empty_mandatory_group_is_shown_as_a_stage_with_no_cluster_and_its_re
     story.lose(*CANARIES)
     story.template(make.template("2"))
     story.end()
-    sight = look(story.hub, story.clock.now())
-    account, shown = explain_rollout(sight, WEB), tree(sight, WEB)
+    snapshot = snapshot_of(story.hub, story.clock.now())
+    account = snapshot.account(WEB)
     assert account is not None
-    assert shown is not None
 
     explained = [" ".join(line.split()) for line in rollout_lines(account)]
-    assert any(line.startswith("canary ॥ held 0 ") for line in explained)
-    first = shown.stages[0].account
-    assert (first.title, first.members) == ("canary", 0)
+    assert any(line.startswith("canary ‖ Held 0 ") for line in explained)
+    title, first = account.stages[0]
+    assert (title, first.members) == ("canary", 0)
     assert first.wait is not None
     assert first.wait.reason == "MandatoryGroupEmpty"
-    assert str(story.verdict()).startswith("MandatoryGroupEmpty: placement p: mandatory")
+    assert str(story.state()).startswith("MandatoryGroupEmpty: placement p: mandatory")
 
 
 def test_a_plan_shows_the_empty_stage_and_warns_of_it_and_of_who_is_skipped() -> None:

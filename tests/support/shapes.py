@@ -3,16 +3,31 @@
 import json
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import yaml
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
+from click.testing import Result as Answer
 
+from rollout.account.build import stage_state, strategy_line
+from rollout.account.states import state_of
+from rollout.account.tree import (
+    FleetAccount,
+    NoteAccount,
+    PlacementAccount,
+    StageAccount,
+    WorkloadAccount,
+    added_up,
+)
+from rollout.account.waits import NextChange, WaitAccount
 from rollout.cli.main import cli
 from rollout.model.kinds import Obj
+from rollout.model.waits import reason_of
+from rollout.sim.local import Result
+from rollout.strategies.base import Phase, StageReport
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
@@ -22,7 +37,7 @@ WORK_API = "work.open-cluster-management.io"
 PLACEMENTS = f"placement.{CLUSTER_API}"
 
 
-def run(*words: str, state: Path | str | None = None, stdin: str | None = None) -> Result:
+def run(*words: str, state: Path | str | None = None, stdin: str | None = None) -> Answer:
     """One command line, with the given state file."""
     env = {"ROLLOUT_STATE": "" if state is None else str(state), "NO_COLOR": None}
     level = logging.getLogger().level  # -v sets it, for a process that is ours alone
@@ -112,56 +127,84 @@ def stored(state: Path, *words: str) -> Any:
     return json.loads(run("get", *words, "-o", "json", state=state).stdout)
 
 
-@dataclass(frozen=True)
-class Stage:
-    """A StageView."""
-
-    title: str
-    members: int
-    phases: Mapping[str, int]
-    limit: int | None = None
-    budget: int | None = 0
-    passed: bool = False
-    blocked: str = ""
-
-
-@dataclass(frozen=True)
-class Note:
-    """A NoteView."""
-
-    at: datetime
-    reason: str
-    message: str
-
-
-@dataclass(frozen=True)
-class Rollout:
-    """A RolloutView."""
-
-    stages: Sequence[Stage] = ()
-    notes: Sequence[Note] = ()
-    next_at: datetime | None = None
-    next_what: str = ""
-    key: str = "default/web"
-    touched: int = 0
+def stage(
+    title: str,
+    members: int,
+    phases: Mapping[str, int],
+    limit: int | None = None,
+    budget: int | None = 0,
+    *,
+    passed: bool = False,
+    blocked: str = "",
+) -> StageAccount:
+    """A stage, with its clusters counted by the word of their phase."""
+    counts = {Phase(word): count for word, count in phases.items()}
+    most = members if limit is None else limit
+    report = StageReport(title, title, members, most, budget, passed, counts, reason_of(blocked))
+    return StageAccount(
+        title=title,
+        members=members,
+        phases=counts,
+        state=stage_state(report, blocked, halted=False),
+        limit=most,
+        budget=budget,
+        failures=report.failures,
+        passed=passed,
+        wait=WaitAccount(blocked, None, "") if blocked else None,
+    )
 
 
-@dataclass(frozen=True)
-class Shot:
-    """A Snapshot."""
+def account(
+    obj: Obj,
+    *stages: StageAccount,
+    notes: Sequence[NoteAccount] = (),
+    next_at: datetime | None = None,
+    next_what: str = "",
+    now: datetime = T0,
+) -> WorkloadAccount:
+    """A workload with one placement that has these stages."""
+    state, phases = state_of(obj), added_up(each.phases for each in stages)
+    current = next((each for each in stages if not each.passed), None)
+    change = NextChange(next_at, "", next_what) if next_at is not None else None
+    since = T0 + 31 * MIN + 12 * SEC if state.is_final else None
+    one = PlacementAccount(
+        placement="fleet", strategy="All", revision="r1", selected=0, updated=0, stages=stages
+    )
+    meta = obj["metadata"]
+    return WorkloadAccount(
+        kind=obj["kind"],
+        namespace=meta["namespace"],
+        name=meta["name"],
+        key=f"{meta['namespace']}/{meta['name']}",
+        now=now,
+        created=None,
+        generation=1,
+        strategy=strategy_line(obj),
+        revision="r1",
+        number=None,
+        began=None,
+        code=state.code,
+        reason=state.reason,
+        message=state.message,
+        condition="",
+        done=state.is_done,
+        wait=WaitAccount(state.reason, since, ""),
+        next=change,
+        finish=None,
+        members=sum(each.members for each in stages),
+        updated=0,
+        failed=sum(n for phase, n in phases.items() if phase.is_failure),
+        phases=phases,
+        stage=current.title if current else "",
+        budget=current.budget if current else None,
+        placements=(one,),
+        notes=tuple(notes),
+    )
 
-    now: datetime = T0
-    workloads: Sequence[Obj] = ()
-    rollouts: Sequence[Rollout] = ()
-    started: datetime = T0
 
-
-@dataclass(frozen=True)
-class Ended:
-    """A Result."""
-
-    last: Shot
-    interrupted: bool = False
+def shot(now: datetime, *workloads: WorkloadAccount) -> FleetAccount:
+    """All of a run that began at `T0`."""
+    return FleetAccount(T0, now, workloads)
 
 
 PROGRESSIVE: Obj = {
@@ -194,16 +237,15 @@ DONE = standing(
 
 @dataclass
 class Fake:
-    """A Run that shows the shots it was given and ends."""
+    """A run that shows the accounts it was given and ends."""
 
-    shots: Sequence[Shot]
+    shots: Sequence[FleetAccount]
     interrupted: bool = False
-    shown: list[Shot] = field(default_factory=list)
 
-    def run(self, on_change: Any) -> Ended:
-        for shot in self.shots:
-            on_change(shot)
-        return Ended(self.shots[-1], self.interrupted)
+    def run(self, on_change: Any) -> Result:
+        for each in self.shots:
+            on_change(each)
+        return Result(self.shots[-1], self.interrupted)
 
 
 AVAILABLE = [condition("ManagedClusterConditionAvailable", "True", "Available")]

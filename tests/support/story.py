@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rollout.cli.verdict import Verdict, verdict
+from rollout.account.states import WorkloadState, state_of
 from rollout.clock import Clock, VirtualClock
 from rollout.errors import Gone, HubError
 from rollout.fleet.fleet import Fleet
@@ -171,7 +171,7 @@ class Story:
         """Move on until nothing can happen any more. Fails where that takes longer than ``within``."""
         self.settle()
         while (at := self._next()) is not None:
-            assert at <= T0 + within, f"still busy after {within}: {self.verdict()}"
+            assert at <= T0 + within, f"still busy after {within}: {self.state()}"
             self.drive.go(at, lambda _: False)
             self.settle()
         return self
@@ -257,9 +257,9 @@ class Story:
         found = self.condition(kind, name)
         return found.status, found.reason
 
-    def verdict(self, name: str = "web") -> Verdict:
+    def state(self, name: str = "web") -> WorkloadState:
         """What `rollout status` would say, and its exit code."""
-        return verdict(self.mwrs(name))
+        return state_of(self.mwrs(name))
 
     @property
     def reason(self) -> str:
@@ -329,4 +329,4 @@ def only(*clusters: str, **behaviour: object) -> Obj:
 
 def said(story: Story) -> tuple[str, int]:
     """The reason of Progressing and the exit code of `rollout status`."""
-    return story.reason, int(story.verdict().code)
+    return story.reason, int(story.state().code)

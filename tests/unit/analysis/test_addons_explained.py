@@ -4,9 +4,8 @@ from datetime import datetime
 
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.copies import storing
-from rollout.analysis.histories import Role, history, lines
-from rollout.analysis.rollouts import explain_rollout
-from rollout.analysis.sight import look
+from rollout.analysis.histories import Role, history
+from rollout.analysis.snapshot import snapshot_of
 from rollout.analysis.whole import Whole
 from rollout.hub.memory import MemoryHub
 from rollout.sim.scenario_file import parse_scenario
@@ -34,25 +33,25 @@ spec:
 def test_an_addon_says_why_it_is_not_done_and_what_would_end_that() -> None:
     hub, now = moment()
 
-    account = explain_rollout(look(hub, now), CMA)
+    account = snapshot_of(hub, now).account(CMA)
 
     assert account is not None
-    assert (account.kind, account.key, account.total) == ("ClusterManagementAddOn", "hello", 12)
+    assert (account.kind, account.key, account.members) == ("ClusterManagementAddOn", "hello", 12)
     assert (account.wait.reason, account.done) == ("RollingOut", False)
-    assert [(stage.title, stage.passed) for stage in account.stages] == [
+    assert [(title, stage.passed) for title, stage in account.stages] == [
         ("canary #0", True),
         ("the rest", False),
     ]
-    assert account.stages[1].phases[Phase.PROGRESSING] == 2
+    assert account.stages[1][1].phases[Phase.PROGRESSING] == 2
 
 
 def test_each_cluster_has_one_reason_for_every_workload_that_it_is_to_have() -> None:
     hub, now = moment()
-    sight = look(hub, now)
+    snapshot = snapshot_of(hub, now)
 
     reasons = {}
     for i in range(12):
-        account = explain_cluster(sight, f"c{i:02}")
+        account = explain_cluster(snapshot, f"c{i:02}")
         assert account is not None
         (share,) = account.shares
         reasons[account.name] = share.wait.reason if share.wait else share.phase
@@ -66,7 +65,7 @@ def test_a_cluster_that_no_placement_selects_says_why() -> None:
     rig = four()
     rig.decide(["c0", "c1", "c3"])
 
-    account = explain_cluster(look(rig.hub, rig.clock.now()), "c2", CMA)
+    account = explain_cluster(snapshot_of(rig.hub, rig.clock.now()), "c2", CMA)
 
     assert account is not None
     assert list(account.shares[0].refused or ()) == ["default/p"]
@@ -77,7 +76,7 @@ def test_what_is_worked_out_anew_is_what_the_engine_had_said() -> None:
     for change, _ in CHANGES.values():
         change(rig.hub)
         rig.settle().later(MIN)
-        account = explain_rollout(look(rig.hub, rig.clock.now()), CMA)
+        account = snapshot_of(rig.hub, rig.clock.now()).account(CMA)
         assert account is not None
         if rig.hub.get(CMA)["spec"]["installStrategy"]["type"] == "Placements":
             assert account.wait.reason == rig.halted()[1]
@@ -88,12 +87,13 @@ def test_what_is_worked_out_anew_is_what_the_engine_had_said() -> None:
 def test_a_look_at_a_hub_writes_nothing() -> None:
     hub, now = moment()
     before = dict(hub.everything())
-    sight = look(hub, now)
+    snapshot = snapshot_of(hub, now)
 
-    for ref in sight.workloads():
-        explain_rollout(sight, ref)
-        history(hub, sight, ref)
-    lines(sight)
+    for ref in snapshot.workloads():
+        snapshot.account(ref)
+        history(hub, snapshot, ref)
+    for ref in snapshot.workloads():
+        snapshot.account(ref, detail=False)
 
     assert dict(hub.everything()) == before
 
@@ -102,8 +102,8 @@ def test_the_history_of_an_addon_has_what_is_asked_for_and_what_is_still_carried
     hub, now = moment()
     kept = rolled_out(canaries())[0]
 
-    found = history(hub, look(hub, now), CMA)
-    before = history(kept, look(kept, NOW), CMA)
+    found = history(hub, snapshot_of(hub, now), CMA)
+    before = history(kept, snapshot_of(kept, NOW), CMA)
 
     assert found is not None
     assert before is not None
@@ -118,7 +118,13 @@ def test_the_history_of_an_addon_has_what_is_asked_for_and_what_is_still_carried
 def test_addons_are_listed_beside_workloads_whatever_the_namespace() -> None:
     hub, now = moment()
 
-    (line,) = lines(look(hub, now), "elsewhere")
+    line = snapshot_of(hub, now).account(CMA, detail=False)
+    assert line is not None
 
     assert (line.kind, line.namespace, line.name) == ("ClusterManagementAddOn", "", "hello")
-    assert (line.reason, line.stage, line.updated, line.total) == ("RollingOut", "the rest", 12, 12)
+    assert (line.reason, line.stage, line.updated, line.members) == (
+        "RollingOut",
+        "the rest",
+        12,
+        12,
+    )

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 import yaml
 
+from rollout.account.wire import as_json
 from rollout.analysis.changes import Action, object_changes
 from rollout.analysis.copies import copied, storing
 from rollout.analysis.differences import manifest_diff
 from rollout.analysis.seals import fingerprint, is_sealed, seal
-from rollout.analysis.wire import as_json
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, REPLICA_SET, Kind, Obj, Ref
 from rollout.model.secrets import Masks

@@ -6,11 +6,10 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from rollout.analysis.clusters import ShareAccount, explain_cluster
+from rollout.analysis.clusters import ClusterShare, explain_cluster
 from rollout.analysis.copies import storing
-from rollout.analysis.rollouts import explain_rollout
-from rollout.analysis.sight import Sight, away_since, look
 from rollout.analysis.simulating import question
+from rollout.analysis.snapshot import Snapshot, away_since, snapshot_of
 from rollout.clock import VirtualClock
 from rollout.hub import states
 from rollout.hub.memory import MemoryHub
@@ -51,13 +50,13 @@ def run_on(hub: MemoryHub, clock: VirtualClock, scenario: Scenario, passes: int)
     LocalRun(hub, clock, Jumping(), scenario, keep=False, drive=Jump(clock)).run(on_change)
 
 
-def shares(sight: Sight) -> Iterator[ShareAccount]:
+def shares(snapshot: Snapshot) -> Iterator[ClusterShare]:
     """Each selected cluster's share of each workload."""
-    for key in sight.workloads():
-        workload = sight.workload(key)
+    for key in snapshot.workloads():
+        workload = snapshot.workload(key)
         assert workload is not None
         for name in workload.members:
-            account = explain_cluster(sight, name, key)
+            account = explain_cluster(snapshot, name, key)
             assert account is not None
             yield from account.shares
 
@@ -66,7 +65,7 @@ def shares(sight: Sight) -> Iterator[ShareAccount]:
 def test_each_selected_cluster_that_has_not_soaked_has_one_reason_to_wait(seed: int) -> None:
     hub, now = moment(seed)
 
-    for share in shares(look(hub, now)):
+    for share in shares(snapshot_of(hub, now)):
         assert share.phase is not None
         assert (share.wait is None) == (share.phase in DONE), share
         if share.wait is not None:
@@ -79,7 +78,7 @@ def test_the_moments_looked_at_have_every_kind_of_wait() -> None:
     reasons = {
         share.wait.reason
         for seed in range(30)
-        for share in shares(look(*moment(seed)))
+        for share in shares(snapshot_of(*moment(seed)))
         if share.wait is not None
     }
 
@@ -97,12 +96,12 @@ def test_the_moments_looked_at_have_every_kind_of_wait() -> None:
 @pytest.mark.parametrize("seed", range(20))
 def test_what_is_worked_out_anew_is_what_the_engine_had_said(seed: int) -> None:
     hub, now = moment(seed)
-    sight = look(hub, now)
+    snapshot = snapshot_of(hub, now)
 
-    for key in sight.workloads():
+    for key in snapshot.workloads():
         status = hub.get(key).get("status")
         if status is not None:
-            account = explain_rollout(sight, key)
+            account = snapshot.account(key)
             assert account is not None
             told = {c["type"]: c["reason"] for c in status["conditions"]}
             assert account.wait.reason in (told["Ready"], told["Progressing"]), key
@@ -111,20 +110,20 @@ def test_what_is_worked_out_anew_is_what_the_engine_had_said(seed: int) -> None:
 def test_a_look_at_a_hub_writes_nothing() -> None:
     hub, now = moment(3)
     before = dict(hub.everything())
-    sight = look(hub, now)
+    snapshot = snapshot_of(hub, now)
 
-    for key in sight.workloads():
-        explain_rollout(sight, key)
+    for key in snapshot.workloads():
+        snapshot.account(key)
 
     assert dict(hub.everything()) == before
 
 
 def test_a_paused_rollout_says_so_and_what_resumes_it() -> None:
     hub, now = moment(0)
-    (key, *_) = look(hub, now).workloads()
+    (key, *_) = snapshot_of(hub, now).workloads()
     hub.patch(key, {"metadata": {"annotations": {PAUSED: "true"}}})
 
-    account = explain_rollout(look(hub, now), key)
+    account = snapshot_of(hub, now).account(key)
 
     assert account is not None
     assert account.wait.reason == "Paused"
@@ -140,14 +139,15 @@ def test_deadlines_do_not_run_while_no_engine_runs() -> None:
     run_on(hub, clock, Scenario(), 1)
     later = clock.now() + timedelta(hours=1)
 
-    rash = explain_rollout(look(hub, later), Ref(REPLICA_SET, "default/web"))
-    fair = explain_rollout(
-        look(hub, later, away_since=clock.now()), Ref(REPLICA_SET, "default/web")
-    )
+    rash = snapshot_of(hub, later).account(Ref(REPLICA_SET, "default/web"))
+    fair = snapshot_of(hub, later, away_since=clock.now()).account(Ref(REPLICA_SET, "default/web"))
 
     assert rash is not None
     assert fair is not None
-    assert ([t.wait.reason for t in rash.troubled], fair.troubled) == (["Unreachable"], ())
+    assert ([t.wait.reason for t in rash.troubled if t.wait], fair.troubled) == (
+        ["Unreachable"],
+        (),
+    )
 
 
 def test_an_engine_on_wall_time_is_away_once_nothing_was_heard_of_it_for_long() -> None:

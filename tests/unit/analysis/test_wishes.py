@@ -5,15 +5,15 @@ import copy
 import pytest
 
 from rollout import operate
+from rollout.account.interventions import GateAccount, remembered
+from rollout.account.tree import WorkloadAccount
+from rollout.account.waits import WaitAccount
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.copies import storing
 from rollout.analysis.forecast import forecast
 from rollout.analysis.histories import Role, history
-from rollout.analysis.rollouts import RolloutAccount, explain_rollout
-from rollout.analysis.sight import look
-from rollout.analysis.waits import Wait
-from rollout.analysis.wishes import remembered
-from rollout.cli.render_explain import rollout_lines
+from rollout.analysis.snapshot import snapshot_of
+from rollout.cli.explain import rollout_lines
 from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.operate import Who
@@ -41,14 +41,19 @@ def who(story: Story, by: str = "ann", reason: str = "") -> Who:
     return Who(by, story.clock.now(), reason)
 
 
-def account(story: Story) -> RolloutAccount:
-    found = explain_rollout(look(story.hub, story.clock.now()), WEB)
+def account(story: Story) -> WorkloadAccount:
+    found = snapshot_of(story.hub, story.clock.now()).account(WEB)
     assert found is not None
     return found
 
 
-def wait(story: Story, cluster: str) -> Wait | None:
-    found = explain_cluster(look(story.hub, story.clock.now()), cluster, WEB)
+def gates(story: Story) -> list[tuple[str, GateAccount]]:
+    """Every gate, with its stage."""
+    return [(title, gate) for title, stage in account(story).stages for gate in stage.gates]
+
+
+def wait(story: Story, cluster: str) -> WaitAccount | None:
+    found = explain_cluster(snapshot_of(story.hub, story.clock.now()), cluster, WEB)
     assert found is not None
     return found.shares[0].wait
 
@@ -59,7 +64,7 @@ def told(story: Story, fact: str) -> list[str]:
     return [line.partition(":")[2].strip() for line in lines if line.startswith(f"{fact}:")]
 
 
-# -- wishes ------------------------------------------------------------------------------------
+# -- interventions ------------------------------------------------------------------------------------
 
 
 def test_everything_that_is_asked_now_is_told_with_who_asked_it() -> None:
@@ -75,32 +80,32 @@ def test_everything_that_is_asked_now_is_told_with_who_asked_it() -> None:
 
     at = f"at {story.clock.now():%Y-%m-%dT%H:%M:%SZ}"
     revision = story.mwrs()["status"]["updateRevision"]
-    assert [str(wish) for wish in account(story).wishes] == [
-        "the hub frozen by eve (as they say): incident 7",
-        f"paused by dan (as they say) {at}: lunch",
-        f"aborted {revision} by cat (as they say) {at}",
-        f"skipped c04 by ann (as they say) {at}",
-        f"held c01, c02 by ann (as they say) {at}: rack",
-        f"held c03 by ben (as they say) {at}",
+    assert [str(each) for each in account(story).interventions] == [
+        "the hub frozen by eve (unverified): incident 7",
+        f"paused by dan (unverified) {at}: lunch",
+        f"aborted {revision} by cat (unverified) {at}",
+        f"skipped c04 by ann (unverified) {at}",
+        f"held c01, c02 by ann (unverified) {at}: rack",
+        f"held c03 by ben (unverified) {at}",
     ]
 
 
 def test_what_was_written_by_hand_is_told_without_a_name() -> None:
     story = rolled_out(**{names.PAUSED: "true", names.SKIP: "c1"})
 
-    assert [str(wish) for wish in account(story).wishes] == ["paused", "skipped c1"]
+    assert [str(each) for each in account(story).interventions] == ["paused", "skipped c1"]
 
 
 def test_what_concerns_an_earlier_revision_is_asked_no_more() -> None:
     story = rolled_out()
     operate.abort(story.hub, WEB, who(story))
     operate.reject(story.hub, WEB, who(story))
-    assert [wish.what for wish in account(story).wishes] == ["aborted", "rejected"]
+    assert [each.what for each in account(story).interventions] == ["aborted", "rejected"]
 
     story.template(make.template("3"))
     story.end()
 
-    assert account(story).wishes == ()
+    assert account(story).interventions == ()
 
 
 def test_what_is_over_is_remembered() -> None:
@@ -108,7 +113,7 @@ def test_what_is_over_is_remembered() -> None:
     operate.pause(story.hub, WEB, who(story))
     operate.resume(story.hub, WEB, who(story, "ben"))
     operate.retry(story.hub, WEB, who(story, "cat"))
-    workload = look(story.hub, story.clock.now()).workload(WEB)
+    workload = snapshot_of(story.hub, story.clock.now()).workload(WEB)
     assert workload is not None
 
     assert [(wish.what, wish.by) for wish in remembered(workload)] == [
@@ -120,15 +125,15 @@ def test_what_is_over_is_remembered() -> None:
 def test_a_cluster_tells_what_is_asked_of_it_alone() -> None:
     story = rolled_out()
     operate.hold(story.hub, WEB, ["c01", "c02"], who(story, "ann", "rack"))
-    sight = look(story.hub, story.clock.now())
+    snapshot = snapshot_of(story.hub, story.clock.now())
 
-    held, other = (explain_cluster(sight, name, WEB) for name in ("c01", "c03"))
+    held, other = (explain_cluster(snapshot, name, WEB) for name in ("c01", "c03"))
 
     assert held is not None
     assert other is not None
-    assert held.shares[0].wish is not None
-    assert (held.shares[0].wish.what, held.shares[0].wish.by) == ("held", "ann")
-    assert other.shares[0].wish is None
+    assert held.shares[0].asked is not None
+    assert (held.shares[0].asked.what, held.shares[0].asked.by) == ("held", "ann")
+    assert other.shares[0].asked is None
 
 
 # -- gates -------------------------------------------------------------------------------------
@@ -142,12 +147,12 @@ def test_a_gate_is_shut_then_approved_then_open() -> None:
     operate.approve(story.hub, WEB, who(story, "ben"))
     story.settle()
     assert told(story, "Gate") == [
-        "before:rest (the rest): approved by ben (as they say); it opens when the rollout gets there"
+        "before:rest (the rest): approved by ben (unverified); it opens when the rollout gets there"
     ]
 
     story.end()
     assert story.reason == "Complete"
-    assert told(story, "Gate") == ["before:rest (the rest): open, approved by ben (as they say)"]
+    assert told(story, "Gate") == ["before:rest (the rest): open, approved by ben (unverified)"]
 
 
 @pytest.mark.parametrize("gate", ["before:*", "before:canary", "before:0", "before:p/canary"])
@@ -158,7 +163,7 @@ def test_a_gate_is_open_by_whatever_name_it_is_asked_for(gate: str) -> None:
     story.end()
 
     assert story.reason == "Complete"
-    assert {found.state for found in account(story).gates} == {"open"}
+    assert {gate.state for _, gate in gates(story)} == {"open"}
 
 
 def test_an_open_gate_stays_open_when_nobody_knows_any_more_who_opened_it() -> None:
@@ -175,7 +180,7 @@ def test_one_gate_may_stand_at_every_stage() -> None:
     story = gated("before:*")
     story.settle()
 
-    assert [(g.gate, g.stage, g.state) for g in account(story).gates] == [
+    assert [(g.gate, stage, g.state) for stage, g in gates(story)] == [
         ("before:*", "canary #0", "shut"),
         ("before:*", "the rest", "shut"),
     ]
@@ -188,7 +193,7 @@ def test_a_gate_that_is_asked_for_behind_the_rollout_is_passed() -> None:
     story.annotate(names.GATES, "before:canary,after:rest")
     story.settle()
 
-    assert [(g.gate, g.state) for g in account(story).gates] == [
+    assert [(g.gate, g.state) for _, g in gates(story)] == [
         ("before:canary", "passed"),
         ("after:rest", "passed"),
     ]
@@ -218,7 +223,7 @@ def test_a_rollback_tells_how_far_it_is_and_each_cluster_what_it_waits_for() -> 
     assert first.reason == "GoingBack"
     assert first.until is not None
     assert second.ends == "its turn comes to go back: at most 1 are on their way at once"
-    past = history(story.hub, look(story.hub, story.clock.now()), WEB)
+    past = history(story.hub, snapshot_of(story.hub, story.clock.now()), WEB)
     assert past is not None
     assert past.revisions[0].role is Role.BARRED
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from click.shell_completion import get_completion_class
 
+from rollout.account.states import Code, state_of
 from rollout.cli.main import cli
-from rollout.cli.verdict import Code, verdict
 from rollout.model import names
 from rollout.model.kinds import Obj
 from tests.support.addons import addon, installed_at
@@ -85,10 +85,13 @@ def test_list_shows_addons_beside_other_workloads_by_kind(state: Path) -> None:
 def test_an_addon_says_why_it_is_halted_and_where(subject: str, state: Path) -> None:
     lines = said("explain", subject, "helloworld", state=state)
 
-    assert lines[1] == "Revision:   8d821d50aa44538d"
-    assert lines[3] == "Reason:     MaxFailuresExceeded for 8m25s"
+    assert lines[1:3] == [
+        "Status:       ✖ MaxFailuresExceeded",
+        "Since:        RolloutHalted=True for 8m25s",
+    ]
+    assert lines[4].startswith("Revision:     8d821d50aa44538d, begun ")
     assert (
-        "the rest              ✖ halted   32         25% of 32 = 8   2          • 32 waiting"
+        "the rest              ✖ Halted   32         25% of 32 = 8   2          • 32 waiting"
         in lines
     )
     assert sum("Unavailable" in line for line in lines) == 4
@@ -355,7 +358,7 @@ def halted(status: str, reason: str) -> Obj:
     ],
 )
 def test_the_verdict_is_the_worst_of_its_placements(obj: Obj, code: Code, reason: str) -> None:
-    found = verdict(obj)
+    found = state_of(obj)
 
     assert (found.code, found.reason) == (code, reason)
 
@@ -365,7 +368,9 @@ def test_an_add_on_has_a_tree_too(state: Path) -> None:
     other = run("get", "mwrs", "helloworld", "--watch", state=state)
 
     assert watched.exit_code == 1
-    assert watched.stdout.startswith("Name:       helloworld\nStatus:     ✖ MaxFailuresExceeded")
+    assert watched.stdout.startswith(
+        "Name:         helloworld\nStatus:       ✖ MaxFailuresExceeded"
+    )
     assert "├──□ prod-canary-west #0" in watched.stdout
     assert "✖ Failed" in watched.stdout
     assert (other.exit_code, other.stdout) == (1, "")
@@ -379,6 +384,6 @@ def test_a_name_alone_is_an_addon_where_no_replica_set_has_it(
     named = run("get", "helloworld", *words, state=state)
 
     assert named.stdout == run("get", "cma", "helloworld", *words, state=state).stdout
-    assert named.stdout.startswith("Name:       helloworld\n")
+    assert named.stdout.startswith("Name:         helloworld\n")
     revision = next(line for line in named.stdout.splitlines() if line.startswith("Revision:"))
     assert "(" not in revision

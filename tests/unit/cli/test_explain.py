@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from rollout.analysis.clusters import ClusterAccount, ShareAccount
-from rollout.analysis.placements import Candidate, PlacementAccount
-from rollout.analysis.waits import Wait
-from rollout.cli.render_explain import cluster_lines, placement_lines
+from rollout.account.waits import WaitAccount
+from rollout.analysis.clusters import ClusterShare, ExplainedCluster
+from rollout.analysis.placements import Candidate, ExplainedPlacement
+from rollout.cli.explain import cluster_lines, placement_lines
 from rollout.model.kinds import REPLICA_SET
 from rollout.strategies.base import Phase
 from tests.support.halted import ran
@@ -29,17 +29,18 @@ def test_a_halted_rollout_says_why_since_when_and_what_would_end_that(state: Pat
     assert found.exit_code == 0
     assert found.stdout == (
         """\
-Name:       default/web
-Revision:   1 (845b837f637ed182)
-Clusters:   6
-Reason:     MaxFailuresExceeded for 24s
-Ends when:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
-Message:    placement fleet: 2 failed in the whole fleet, 1 tolerated; roll out a fix, raise maxFailures, or skip the failed clusters
+Name:         default/web
+Status:       ✖ MaxFailuresExceeded
+Since:        Progressing=False for 24s
+Message:      placement fleet: 2 failed in the whole fleet, 1 tolerated; roll out a fix, raise maxFailures, or skip the failed clusters
+Revision:     1 (845b837f637ed182), begun 10m ago
+Clusters:     6
+Waiting for:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
 
 STAGE      STATUS     CLUSTERS   AT ONCE        MAY FAIL   NOW
-the rest   ✖ halted   6          50% of 6 = 3   1          ✔ 2 soaked  ✖ 2 failed  • 2 waiting
+the rest   ✖ Halted   6          50% of 6 = 3   1          ✔ 2 soaked  ✖ 2 failed  • 2 waiting
 
-CLUSTER   PHASE      REASON        SINCE
+CLUSTER   PHASE      REASON        FOR
 c2        ✖ Failed   Unreachable   10m
 c3        ✖ Failed   Unreachable   10m
   until it recovers and soaks, a fix is rolled out, or somebody skips it (`rollout skip`) or has it tried again (`rollout retry`)
@@ -58,7 +59,7 @@ ManifestWorkReplicaSet default/web
   Stage:        the rest, number 2 in line
   Phase:        • Waiting
   Reason:       MaxFailuresExceeded
-  Ends when:    a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
+  Waiting for:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
   Work:         none
 """
     )
@@ -181,17 +182,26 @@ def test_the_json_of_a_rollout_has_the_reason_the_stages_and_the_troubled(state:
     found = json.loads(run("explain", "rollout", "web", "-o", "json", state=state).stdout)
 
     assert found["wait"]["reason"] == "MaxFailuresExceeded"
-    assert found["stages"][0]["phases"] == {"Waiting": 2, "Failed": 2, "Soaked": 2}
-    assert [each["cluster"] for each in found["troubled"]] == ["c2", "c3"]
+    (stage,) = found["placements"][0]["stages"]
+    assert stage["phases"] == {"Waiting": 2, "Failed": 2, "Soaked": 2}
+    assert [each["name"] for each in stage["groups"][0]["clusters"]] == ["c2", "c3"]
 
 
 def test_a_wait_that_time_ends_says_when() -> None:
-    wait = Wait("Soaking", T0 - MIN, "it has been well for minSuccessTime", T0 + 4 * MIN)
-    share = ShareAccount(
-        REPLICA_SET.name, "default/web", "r1", "fleet", None, "the rest", Phase.SOAKING, wait=wait
+    wait = WaitAccount("Soaking", T0 - MIN, "it has been well for minSuccessTime", T0 + 4 * MIN)
+    share = ClusterShare(
+        kind=REPLICA_SET.name,
+        workload="default/web",
+        wanted="r1",
+        placement="fleet",
+        stage="the rest",
+        phase=Phase.SOAKING,
+        wait=wait,
     )
 
-    assert list(cluster_lines(ClusterAccount("c1", T0, True, True, (share,)))) == [
+    explained = ExplainedCluster(name="c1", now=T0, known=True, available=True, shares=(share,))
+
+    assert list(cluster_lines(explained)) == [
         "Name:       c1",
         "Available:  yes",
         "",
@@ -200,8 +210,8 @@ def test_a_wait_that_time_ends_says_when() -> None:
         "  Stage:        the rest",
         "  Phase:        ◷ Soaking",
         "  Reason:       Soaking for 60s",
-        "  Ends when:    it has been well for minSuccessTime",
-        "  By itself:    2026-01-01T00:04:00Z (in 4m)",
+        "  Waiting for:  it has been well for minSuccessTime",
+        "  Next timer:   2026-01-01T00:04:00Z (in 4m)",
         "  Work:         none",
     ]
 
@@ -213,8 +223,20 @@ def test_refusals_that_say_the_same_are_counted_together() -> None:
         Candidate("b", False, refused, T0 + timedelta(hours=1)),
         Candidate("c", False, refused),
     )
-    account = PlacementAccount(
-        "default/p", T0, "Success", "", (), 1, 1, 0, 3, candidates, {refused: 2}, None, {}
+    account = ExplainedPlacement(
+        key="default/p",
+        now=T0,
+        status="Success",
+        message="",
+        sets=(),
+        wanted=1,
+        selected=1,
+        decided=0,
+        competing=3,
+        candidates=candidates,
+        reasons={refused: 2},
+        recheck_at=None,
+        debug={},
     )
 
     assert list(placement_lines(account)) == [

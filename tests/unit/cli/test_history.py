@@ -1,17 +1,17 @@
 """`history` and `list`."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from rollout.analysis.histories import History, Line, RevisionAccount, Role
-from rollout.cli.history import history_lines
-from rollout.cli.list import list_lines
-from rollout.cli.verdict import Code, Verdict
+from rollout.analysis.histories import History, RevisionAccount, Role
+from rollout.cli.describe import history_lines
+from rollout.cli.status import list_lines
 from rollout.model.kinds import REPLICA_SET
 from tests.support.halted import HEALTHY, STRATEGY, ran
-from tests.support.shapes import MIN, T0, run, workload, write
+from tests.support.shapes import MIN, ROLLING, T0, account, run, stage, workload, write
 
 
 @pytest.fixture(scope="module")
@@ -117,16 +117,14 @@ def test_list_says_where_it_found_nothing_and_what_makes_a_workload(state: Path)
 def test_list_has_a_json_form(state: Path) -> None:
     (line,) = json.loads(run("list", "-o", "json", state=state).stdout)
 
-    assert (line["reason"], line["updated"], line["total"]) == ("MaxFailuresExceeded", 3, 6)
+    assert (line["reason"], line["updated"], line["members"]) == ("MaxFailuresExceeded", 3, 6)
 
 
 def test_what_is_not_bounded_may_fail_anywhere() -> None:
-    line = Line(
-        REPLICA_SET.name, "default", "web", "RollingOut", "", "all clusters", 1, 2, 0, None, T0
-    )
-    rolling = Verdict(Code.WAITING, "RollingOut")
+    every = stage("all clusters", 2, {"Progressing": 2}, budget=None)
+    line = replace(account(ROLLING, every, now=T0 + MIN), created=T0, updated=1)
 
-    assert list_lines((line,), [rolling], T0 + MIN) == [
+    assert list_lines([line]) == [
         "KIND   NAME   RESULT                   STAGE          UPDATED   FAILED   BUDGET   AGE",
         "mwrs   web    ◌ not done: RollingOut   all clusters   1/2       0        any      60s",
     ]

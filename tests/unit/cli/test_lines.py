@@ -1,39 +1,43 @@
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
 
+from rollout.account.tree import FleetAccount, NoteAccount, StageAccount, WorkloadAccount
 from rollout.cli.lines import Teller, summary
 from tests.support.shapes import (
     DONE,
     MIN,
     ROLLING,
     T0,
-    Note,
-    Rollout,
-    Shot,
-    Stage,
+    account,
     condition,
+    stage,
     standing,
 )
 
 
-def shot(minutes: int, *stages: Stage, notes: tuple[Note, ...] = ()) -> Shot:
-    return Shot(T0 + minutes * MIN, [ROLLING], [Rollout(stages, notes)])
+def shot(minutes: int, *stages: StageAccount, notes: Sequence[NoteAccount] = ()) -> FleetAccount:
+    return at(minutes, account(ROLLING, *stages, notes=notes))
 
 
-def rest(**phases: int) -> Stage:
-    return Stage("the rest", 100, phases, 25, 2)
+def at(minutes: int, *workloads: WorkloadAccount) -> FleetAccount:
+    return FleetAccount(T0, T0 + minutes * MIN, workloads)
 
 
-def told(*shots: Shot) -> list[str]:
+def rest(**phases: int) -> StageAccount:
+    return stage("the rest", 100, phases, 25, 2)
+
+
+def told(*shots: FleetAccount) -> list[str]:
     teller = Teller()
     return [line for shot in shots for line in teller.tell(shot)]
 
 
 def test_a_stage_is_told_of_when_it_begins_and_when_it_passes() -> None:
-    waiting = Stage("prod-canary-west #0", 10, {"Waiting": 10})
-    begun = Stage("prod-canary-west #0", 10, {"Progressing": 10})
-    passed = Stage("prod-canary-west #0", 10, {"Soaked": 10}, passed=True)
+    waiting = stage("prod-canary-west #0", 10, {"Waiting": 10})
+    begun = stage("prod-canary-west #0", 10, {"Progressing": 10})
+    passed = stage("prod-canary-west #0", 10, {"Soaked": 10}, passed=True)
 
     assert told(shot(0, waiting), shot(0, begun), shot(5, passed)) == [
         "00:00:00 prod-canary-west #0: 0/10 soaked, 10 progressing",
@@ -53,7 +57,7 @@ def test_a_large_stage_is_told_of_at_each_tenth_and_not_at_each_cluster() -> Non
 @pytest.mark.parametrize(("members", "lines"), [(1, 2), (9, 2), (10, 3), (49, 10), (50, 11)])
 def test_a_small_stage_is_told_of_less_often(members: int, lines: int) -> None:
     shots = [
-        shot(i, Stage("s", members, {"Soaked": i, "Progressing": members - i}))
+        shot(i, stage("s", members, {"Soaked": i, "Progressing": members - i}))
         for i in range(members + 1)
     ]
 
@@ -70,9 +74,9 @@ def test_every_further_failure_is_told_of() -> None:
 
 
 def test_what_holds_a_stage_is_told_once_but_the_usual_waits_are_not() -> None:
-    full = Stage("the rest", 100, {"Waiting": 100}, 25, 2, blocked="WaitingForStage")
-    paused = Stage("the rest", 100, {"Waiting": 100}, 25, 2, blocked="Paused")
-    halted = Stage("the rest", 100, {"Waiting": 100}, 25, 2, blocked="MaxFailuresExceeded")
+    full = stage("the rest", 100, {"Waiting": 100}, 25, 2, blocked="WaitingForStage")
+    paused = stage("the rest", 100, {"Waiting": 100}, 25, 2, blocked="Paused")
+    halted = stage("the rest", 100, {"Waiting": 100}, 25, 2, blocked="MaxFailuresExceeded")
 
     assert told(shot(0, full), shot(1, paused), shot(2, paused), shot(3, halted)) == [
         "00:01:00 the rest: 0/100 soaked, 100 waiting, held: Paused",
@@ -81,7 +85,7 @@ def test_what_holds_a_stage_is_told_once_but_the_usual_waits_are_not() -> None:
 
 
 def test_each_note_is_told_once_at_its_own_instant() -> None:
-    first, second = Note(T0, "Started", "one"), Note(T0 + MIN, "Failed", "two")
+    first, second = NoteAccount(T0, "Started", "one"), NoteAccount(T0 + MIN, "Failed", "two")
 
     lines = told(shot(0, notes=(first,)), shot(1, notes=(first,)), shot(2, notes=(first, second)))
 
@@ -89,7 +93,7 @@ def test_each_note_is_told_once_at_its_own_instant() -> None:
 
 
 def test_notes_are_told_though_older_ones_are_dropped_meanwhile() -> None:
-    notes = tuple(Note(T0 + i * MIN, "Happened", str(i)) for i in range(6))
+    notes = tuple(NoteAccount(T0 + i * MIN, "Happened", str(i)) for i in range(6))
 
     lines = told(*(shot(i, notes=notes[max(0, i - 2) : i + 1]) for i in range(6)))
 
@@ -97,7 +101,7 @@ def test_notes_are_told_though_older_ones_are_dropped_meanwhile() -> None:
 
 
 def test_the_end_of_a_workload_is_told() -> None:
-    assert told(shot(0), Shot(T0 + 31 * MIN, [DONE], [Rollout()])) == [
+    assert told(shot(0), at(31, account(DONE))) == [
         "00:31:00 default/web ✔ RolledOut: 20 clusters succeeded"
     ]
 
@@ -107,17 +111,17 @@ def test_a_standstill_is_told_and_that_it_goes_on_too() -> None:
         condition("Progressing", "False", "Paused", "rollout-engine.io/paused is true")
     )
 
-    assert told(shot(0), Shot(T0 + MIN, [paused], [Rollout()]), shot(2)) == [
-        "00:01:00 default/web ॥ Paused: rollout-engine.io/paused is true",
+    assert told(shot(0), at(1, account(paused)), shot(2)) == [
+        "00:01:00 default/web ‖ Paused: rollout-engine.io/paused is true",
         "00:02:00 default/web ◌ RollingOut: stage the rest: 3 in flight",
     ]
 
 
 def test_with_several_workloads_each_line_says_whose_it_is() -> None:
     db = standing(name="db")
-    begun = Stage("the rest", 1, {"Progressing": 1})
+    begun = stage("the rest", 1, {"Progressing": 1})
 
-    lines = told(Shot(T0, [ROLLING, db], [Rollout((begun,)), Rollout((begun,), key="default/db")]))
+    lines = told(at(0, account(ROLLING, begun), account(db, begun)))
 
     assert lines == [
         "00:00:00 default/web the rest: 0/1 soaked, 1 progressing",
@@ -127,15 +131,15 @@ def test_with_several_workloads_each_line_says_whose_it_is() -> None:
 
 def test_the_summary_tells_durations_of_the_fleet_and_of_the_run() -> None:
     stages = (
-        Stage("canary #0", 10, {"Soaked": 10}, passed=True),
-        Stage("the rest", 290, {"Soaked": 288, "Failed": 2}, passed=True),
+        stage("canary #0", 10, {"Soaked": 10}, passed=True),
+        stage("the rest", 290, {"Soaked": 288, "Failed": 2}, passed=True),
     )
     done = standing(
         condition("Progressing", "False", "CompleteWithFailures"),
         condition("Ready", "True", "RolledOutWithFailures"),
     )
     halted = standing(condition("Progressing", "False", "MaxFailuresExceeded"), name="db")
-    last = Shot(T0 + 60 * MIN, [done, halted], [Rollout(stages), Rollout(key="default/db")])
+    last = at(60, account(done, *stages), account(halted))
 
     assert summary(last, timedelta(seconds=7.06)) == [
         "WORKLOAD      RESULT                          CLUSTERS   SOAKED   FAILED   FLEET TIME   WALL TIME",
@@ -145,7 +149,7 @@ def test_the_summary_tells_durations_of_the_fleet_and_of_the_run() -> None:
 
 
 def test_a_rollout_that_goes_on_has_lasted_until_now() -> None:
-    last = Shot(T0 + 60 * MIN, [ROLLING], [Rollout()])
+    last = at(60, account(ROLLING))
 
     assert summary(last, timedelta(0))[1].split()[-2:] == ["60m", "0.000s"]
 

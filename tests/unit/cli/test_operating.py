@@ -86,7 +86,7 @@ def test_each_verb_says_in_a_line_what_it_did_and_that_a_second_time_changes_not
     def web(*words: str) -> str:
         return said(words[0], "mwrs", "web", *words[1:], "--by", "ann", state=state)
 
-    by_ann = "by ann (as they say) at 2026-01-01T00:10:24Z"
+    by_ann = "by ann (unverified) at 2026-01-01T00:10:24Z"
     assert web("pause", "--reason", "lunch") == f"{MWRS} paused"
     assert web("pause") == f"{MWRS} unchanged: paused already {by_ann}: lunch"
     assert web("resume") == f"{MWRS} resumed"
@@ -117,7 +117,7 @@ def test_verbs_that_write_objects_name_them(state: Path) -> None:
     assert told.startswith(f"{approval}-approve-")
     assert told.endswith(f" created: gate before:rest of revision {REVISION} is approved")
     assert said("approve", "mwrs", "web", state=state).endswith(
-        f" unchanged: gate before:rest of revision {REVISION} is approved already by {getpass.getuser()} (as they say)"
+        f" unchanged: gate before:rest of revision {REVISION} is approved already by {getpass.getuser()} (unverified)"
     )
     told = said("reject", "mwrs", "web", "--revision", REVISION, state=state)
     assert told.startswith(f"{approval}-reject-")
@@ -354,9 +354,9 @@ def test_explain_and_describe_tell_who_asked_for_what(state: Path) -> None:
     for words in ("hold mwrs web c5 --reason rack", "pause mwrs web", "resume mwrs web"):
         said(*words.split(), "--by", "ann", state=state)
 
-    by_ann = "by ann (as they say) at 2026-01-01T00:10:24Z"
+    by_ann = "by ann (unverified) at 2026-01-01T00:10:24Z"
     described = said("describe", "mwrs", "web", state=state)
-    assert f"Asked:      held c5 {by_ann}: rack" in described
+    assert f"Asked:        held c5 {by_ann}: rack" in described
     assert f"Before:       resumed {by_ann}" in described
     assert names.ASKED not in described
     told = said("explain", "cluster", "c5", state=state)
@@ -364,7 +364,7 @@ def test_explain_and_describe_tell_who_asked_for_what(state: Path) -> None:
     assert f"  Asked:        held {by_ann}: rack" in told
     assert "Asked" not in said("explain", "cluster", "c6", state=state)
     account = json.loads(said("describe", "mwrs", "web", "-o", "json", state=state))
-    assert account["rollout"]["wishes"] == [
+    assert account["rollout"]["interventions"] == [
         {
             "what": "held",
             "about": ["c5"],

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from rollout.account.finish import Finish
 from rollout.analysis.changes import Action, ObjectChange
-from rollout.analysis.finish import Finish
 from rollout.analysis.forecast import (
     Forecast,
     PlacementPlan,

@@ -8,15 +8,15 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rollout.cli.clocks import START
+from rollout.cli.clocks import START, ClockMode
 from rollout.cli.documents import read_documents
 from rollout.cli.options import Options, Stop
 from rollout.cli.run import execute
 from rollout.cli.scenarios import Asked
-from rollout.cli.views import ClockMode
 from rollout.clock import VirtualClock
 from rollout.model.kinds import Obj
 from tests.support.shapes import (
@@ -25,11 +25,12 @@ from tests.support.shapes import (
     ROLLING,
     T0,
     Fake,
-    Shot,
+    account,
     condition,
     fleet,
     placement,
     run,
+    shot,
     standing,
     stored,
     write,
@@ -206,7 +207,7 @@ def test_the_exit_code_of_a_run_is_that_of_its_workloads(
         documents,
         ClockMode(None),
         Asked(),
-        lambda *_: Fake([Shot(T0, [obj])], interrupted),
+        lambda *_: Fake([shot(T0, account(obj))], interrupted).run,
     )
 
     assert found == code
@@ -217,9 +218,9 @@ def test_the_engine_gets_the_scenario_and_a_clock_at_the_start_of_virtual_time(
 ) -> None:
     seen: list[object] = []
 
-    def engine(hub: object, clock: VirtualClock, mode: ClockMode, found: object) -> Fake:
+    def engine(hub: object, clock: VirtualClock, mode: ClockMode, found: object) -> Any:
         seen.extend((clock.now(), mode.speed, found))
-        return Fake([Shot(T0, [DONE])])
+        return Fake([shot(T0, account(DONE))]).run
 
     documents = read_documents([fleet(tmp_path / "a.yaml")])
     execute(Options(), documents, ClockMode(None), Asked(seed=7), engine)  # type: ignore[arg-type]  # it knows which clock it gets

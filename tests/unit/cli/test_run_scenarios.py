@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from rollout.cli.clocks import FastClock, clock_for, parse_mode, resume
+from rollout.cli.clocks import ClockMode, FastClock, clock_for, parse_mode, resume
 from rollout.cli.scenarios import Asked, asked, settled
-from rollout.cli.views import ClockMode
 from rollout.clock import SystemClock, VirtualClock
 from rollout.errors import ConfigError
 from rollout.hub.memory import MemoryHub

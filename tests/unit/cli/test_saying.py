@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
-from rollout.cli.live import columns
-from rollout.cli.saying import harmless
+from rollout.cli.picture import columns
+from rollout.cli.text import harmless
 from tests.support.shapes import condition, placement, run, stored, workload, write
 
 CLI = Path(__file__).parents[3] / "rollout" / "cli"
@@ -70,7 +70,7 @@ def test_no_command_prints_control_characters_of_objects(words: str, state: Path
 
 
 def test_they_are_shown_where_they_stand(state: Path) -> None:
-    assert "x␛]0;pwned␇ (as they say)" in run("explain", "rollout", "web", state=state).stdout
+    assert "x␛]0;pwned␇ (unverified)" in run("explain", "rollout", "web", state=state).stdout
 
 
 def test_json_keeps_them(state: Path) -> None:
@@ -89,4 +89,4 @@ def test_a_picture_keeps_its_columns_and_styles() -> None:
 def test_all_text_is_printed_in_one_place() -> None:
     others = [p.name for p in CLI.glob("*.py") if re.search(r"click\.s?echo\(", p.read_text())]
 
-    assert others == ["saying.py"]
+    assert others == ["text.py"]

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from rollout.cli.signs import ASCII_VARIABLE, fit, in_ascii, is_ascii
+from rollout.cli.text import ASCII_VARIABLE, fit, in_ascii, is_ascii
 
 
 def stream(encoding: str) -> io.TextIOWrapper:

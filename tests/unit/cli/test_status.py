@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from rollout.account.states import Code, state_of, worst
 from rollout.cli.options import Stop
-from rollout.cli.status import wait_for
-from rollout.cli.verdict import GRACE, Code, overall, verdict
+from rollout.cli.status import GRACE, wait_for
 from rollout.clock import SystemClock, VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
@@ -73,20 +73,20 @@ def ready(reason: str, generation: int = 1) -> Obj:
 def test_the_exit_code_follows_from_the_conditions_of_this_generation(
     conditions: list[Obj], code: Code
 ) -> None:
-    assert verdict(standing(*conditions)).code is code
+    assert state_of(standing(*conditions)).code is code
 
 
 def test_a_workload_that_is_being_deleted_has_failed_whatever_its_conditions_say() -> None:
     obj = standing(ready("RolledOut"), meta={"deletionTimestamp": "2026-01-01T00:00:00Z"})
 
-    assert verdict(obj).code is Code.FAILED
+    assert state_of(obj).code is Code.FAILED
 
 
 @pytest.mark.parametrize(
     "status", [None, {"conditions": None}, {"conditions": ["x"]}, {"conditions": {"a": 1}}]
 )
 def test_a_status_of_any_shape_has_a_verdict(status: object) -> None:
-    assert verdict({**standing(), "status": status}).code is Code.WAITING
+    assert state_of({**standing(), "status": status}).code is Code.WAITING
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_a_status_of_any_shape_has_a_verdict(status: object) -> None:
     ],
 )
 def test_several_workloads_together_are_as_bad_as_the_worst(codes: list[Code], code: Code) -> None:
-    assert overall(codes) is code
+    assert worst(codes) is code
 
 
 class Waiting:

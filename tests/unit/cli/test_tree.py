@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
+from rollout.account.tree import WorkloadAccount
 from rollout.analysis.lookout import Lookout
-from rollout.analysis.sight import look
-from rollout.analysis.trees import tree
+from rollout.analysis.snapshot import snapshot_of
 from rollout.cli.options import Options, Stop
+from rollout.cli.picture import fitting
 from rollout.cli.remote import RemoteHub
-from rollout.cli.render_tree import Frame
-from rollout.cli.tree import Watch, screen
+from rollout.cli.watch import Watch, screen
 from rollout.clock import SystemClock, VirtualClock
 from rollout.hub.kube_access import Access
 from rollout.hub.memory import MemoryHub
@@ -56,14 +56,15 @@ def test_a_halted_rollout_names_who_failed_and_counts_the_others(halted: Path) -
     assert found.exit_code == 1
     assert found.stdout == (
         """\
-Name:       default/web
-Status:     ✖ MaxFailuresExceeded for 24s
-Message:    placement fleet: 2 failed in the whole fleet, 1 tolerated; roll out a fix, raise maxFailures, or skip the failed clusters
-Strategy:   Progressive, maxConcurrency 50%, minSuccessTime 5m, progressDeadline 10m, maxFailures 1
-Revision:   1 (845b837f637ed182)
-Progress:   ██████░░░░░░░░░░░░░░  2/6  ✔ 2 soaked  ✖ 2 failed  • 2 waiting
-Budget:     2 of 1 failure used (the rest)
-Ends when:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
+Name:         default/web
+Status:       ✖ MaxFailuresExceeded
+Since:        Progressing=False for 24s
+Message:      placement fleet: 2 failed in the whole fleet, 1 tolerated; roll out a fix, raise maxFailures, or skip the failed clusters
+Strategy:     Progressive, maxConcurrency 50%, minSuccessTime 5m, progressDeadline 10m, maxFailures 1
+Revision:     1 (845b837f637ed182), begun 10m ago
+Progress:     ██████░░░░░░░░░░░░░░  2/6  ✔ 2 soaked  ✖ 2 failed  • 2 waiting
+Budget:       2 of 1 failure used (the rest)
+Waiting for:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
 
 NAME           STATUS                 CLUSTERS  INFO
 ⟳ default/web  ✖ MaxFailuresExceeded  2/6
@@ -102,7 +103,7 @@ def test_json_is_one_line_for_each_change(halted: Path) -> None:
     (line,) = run("get", "web", "-w", "-o", "json", state=halted).stdout.splitlines()
 
     found = json.loads(line)
-    (stage,) = found["stages"]
+    (stage,) = found["placements"][0]["stages"]
     assert (found["kind"], found["key"], found["code"]) == ("ManifestWorkReplicaSet", WEB.key, 1)
     assert found["wait"]["reason"] == "MaxFailuresExceeded"
     assert [c["name"] for g in stage["groups"] for c in g["clusters"]] == ["c2", "c3"]
@@ -148,13 +149,13 @@ class Recorder:
     """A screen that remembers."""
 
     def __init__(self) -> None:
-        self.frames: list[Frame] = []
+        self.frames: list[WorkloadAccount] = []
         self.ticks = 0
 
-    def show(self, frame: Frame, now: datetime) -> None:
-        self.frames.append(frame)
+    def show(self, account: WorkloadAccount, now: datetime) -> None:
+        self.frames.append(account)
 
-    def tick(self, frame: Frame, now: datetime) -> None:
+    def tick(self, account: WorkloadAccount, now: datetime) -> None:
         self.ticks += 1
 
 
@@ -208,7 +209,7 @@ def test_a_frame_is_shown_for_each_change_and_none_where_only_time_goes_on() -> 
     story = Story(*[quiet] * 6, annotated("true"), *[quiet] * 6, DONE)
 
     assert story.watch() == 0
-    shown = [frame.verdict.reason for frame in story.seen.frames]
+    shown = [frame.reason for frame in story.seen.frames]
     assert shown == ["NotDecided", "Paused", "RolledOut"]
     assert story.seen.ticks > 0
 
@@ -223,7 +224,7 @@ def test_a_watch_doubts_an_end_that_stands_there_when_it_begins() -> None:
     HALTED(story.hub)
 
     assert story.watch() == 0  # somebody had just asked for another attempt
-    assert story.seen.frames[0].verdict.reason == "MaxFailuresExceeded"
+    assert story.seen.frames[0].reason == "MaxFailuresExceeded"
 
     story = Story(*[quiet] * 6, DONE)
     HALTED(story.hub)
@@ -258,11 +259,11 @@ def test_a_workload_that_is_deleted_meanwhile_ends_the_watch() -> None:
 
 def test_every_cluster_of_a_group_is_counted_once(halted: Path) -> None:
     hub = SqliteHub(halted, SystemClock())
-    found = tree(look(hub, T0 + 20 * MIN), WEB, most=None)
+    found = snapshot_of(hub, T0 + 20 * MIN).account(WEB, most=None)
     hub.close()
 
     assert found is not None
-    for stage in found.stages:
+    for _, stage in found.stages:
         for group in stage.groups:
             assert sum(group.phases.values()) == group.members == len(group.clusters)
     assert found.phases == {Phase.SOAKED: 2, Phase.FAILED: 2, Phase.WAITING: 2}
@@ -270,17 +271,17 @@ def test_every_cluster_of_a_group_is_counted_once(halted: Path) -> None:
 
 
 def test_a_workload_that_is_not_there_has_no_tree() -> None:
-    assert tree(look(MemoryHub(VirtualClock(T0)), T0), WEB) is None
+    assert snapshot_of(MemoryHub(VirtualClock(T0)), T0).account(WEB) is None
 
 
 @pytest.mark.parametrize("height", range(1, 30))
 def test_a_picture_is_never_higher_than_the_screen(halted: Path, height: int) -> None:
     hub = SqliteHub(halted, SystemClock())
-    found = Watch(hub, VirtualClock(T0 + 20 * MIN), WEB).frame()
+    found = Watch(hub, VirtualClock(T0 + 20 * MIN), WEB).look()
     hub.close()
     assert found is not None
 
-    lines = found[0].fitting(T0, height)
+    lines = fitting(found[0], T0, height)
 
     assert len(lines) <= height
     assert height < 15 or len(lines) > 12
@@ -306,7 +307,7 @@ def test_an_api_server_is_watched_and_not_polled(facade: Facade, tmp_path: Path)
     hub = RemoteHub(Access(str(facade.kubeconfig(tmp_path))))
     seen = Recorder()
     watch = Watch(hub, SystemClock(), WEB)
-    first = watch.frame()
+    first = watch.look()
     assert first is not None
     asked = facade.count("list") + facade.count("get")
 
@@ -351,7 +352,7 @@ def test_a_screen_without_a_terminal_prints_one_frame_below_the_other(
     halted: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     hub = SqliteHub(halted, SystemClock())
-    found = Watch(hub, VirtualClock(T0 + 20 * MIN), WEB).frame()
+    found = Watch(hub, VirtualClock(T0 + 20 * MIN), WEB).look()
     hub.close()
     assert found is not None
 

@@ -169,10 +169,8 @@ def test_no_text_makes_reading_fail_and_whatever_is_strange_is_told(
 
 def test_who_asked_is_told_as_a_claim() -> None:
     assert str(Asked()) == ""
-    assert str(Asked("ann")) == " by ann (as they say)"
-    assert (
-        str(Asked("ann", NOON, "lunch")) == " by ann (as they say) at 2026-06-01T12:00:00Z: lunch"
-    )
+    assert str(Asked("ann")) == " by ann (unverified)"
+    assert str(Asked("ann", NOON, "lunch")) == " by ann (unverified) at 2026-06-01T12:00:00Z: lunch"
     assert NO_INTENTS.who("pause") == Asked()
 
 

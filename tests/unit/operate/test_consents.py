@@ -80,7 +80,7 @@ def test_the_same_word_twice_changes_nothing_at_one_instant_and_later(
     told = [verb(story.hub, WEB, Who("ann", who.at + late))[0] for late in (0 * SEC, 0 * SEC, MIN)]
 
     assert [each.changed for each in told] == [True, False, False]
-    assert told[2].message.endswith(" already by ann (as they say)")
+    assert told[2].message.endswith(" already by ann (unverified)")
     assert len({each.ref for each in told}) == len(approvals(story.hub)) == 1
 
 
@@ -116,7 +116,7 @@ def test_an_approval_of_a_rejected_revision_says_that_it_stays_rejected() -> Non
 
     assert told.changed
     assert told.message.endswith(
-        f"is approved; but revision {revision(story)} is still rejected by ben (as they say) in"
+        f"is approved; but revision {revision(story)} is still rejected by ben (unverified) in"
         f" Approval {no.ref.name}: delete that (`rollout delete approval {no.ref.name} -n default`)"
     )
 
@@ -216,7 +216,7 @@ def test_a_rejection_is_of_the_revision_and_ends_when_it_is_deleted() -> None:
 
     assert told.message == f"created: revision {revision(story)} is rejected"
     assert story.reason == "Rejected"
-    assert "by ben (as they say)" in story.message
+    assert "by ben (unverified)" in story.message
     assert "too early" in story.message
     assert approvals(story.hub)[0]["gate"] == "*"
 
@@ -255,7 +255,7 @@ def test_a_freeze_says_who_stopped_the_line_and_why_and_a_second_one_changes_not
     words = "created: nothing is touched or removed on this hub from now on"
     assert told == Told(Ref(FREEZE, FREEZE_NAME), True, words)
     assert not again.changed
-    assert again.message == "the hub is frozen already by ann (as they say): incident 7"
+    assert again.message == "the hub is frozen already by ann (unverified): incident 7"
     assert frozen(hub) == ({"reason": "incident 7", "actor": "ann"}, {"freeze": "ann incident 7"})
 
 
@@ -266,7 +266,7 @@ def test_another_end_changes_the_freeze_that_there_is_and_who_answers_for_it() -
     told = operate.freeze(hub, BEN, until=NOON + 2 * HOUR)
     assert told.message.startswith("configured: ")
     assert told.message.endswith(
-        "until 2026-01-01T14:00:00Z; it was frozen by ann (as they say)"
+        "until 2026-01-01T14:00:00Z; it was frozen by ann (unverified)"
         " until 2026-01-01T13:00:00Z: incident 7"
     )
     spec = {"reason": "incident 7", "actor": "ben", "until": "2026-01-01T14:00:00Z"}
@@ -290,7 +290,7 @@ def test_a_freeze_is_never_shortened_unless_that_is_said(end: datetime | None) -
 
     told = operate.freeze(hub, BEN, until=NOON + HOUR, shorten=True)
     assert told.changed
-    assert "it was frozen by ann (as they say)" in told.message
+    assert "it was frozen by ann (unverified)" in told.message
     assert frozen(hub)[0]["until"] == "2026-01-01T13:00:00Z"
 
 

@@ -44,7 +44,7 @@ def test_a_pause_is_written_with_who_asked_and_a_second_one_changes_nothing(ref:
     again = operate.pause(hub, ref, BEN)
 
     assert not again.changed
-    assert again.message == "paused already by ann (as they say) at 2026-01-01T12:00:00Z: lunch"
+    assert again.message == "paused already by ann (unverified) at 2026-01-01T12:00:00Z: lunch"
     assert hub.get(ref)["metadata"]["resourceVersion"] == version
     assert notes(hub, ref) == {names.PAUSED: "true"}
     assert asked(hub, ref) == {"pause": "ann lunch"}
@@ -89,7 +89,7 @@ def test_an_abort_names_the_revision_and_is_the_same_when_asked_again() -> None:
     again = operate.abort(story.hub, WEB, BEN)
 
     assert told.message == f"aborted: revision {revision} goes to no further cluster"
-    assert again.message.startswith("aborted already by ann (as they say)")
+    assert again.message.startswith("aborted already by ann (unverified)")
     assert notes(story.hub) == {names.ABORT: revision}
 
 
@@ -145,7 +145,7 @@ def test_an_undo_names_what_is_taken_back_and_what_is_given_for_it() -> None:
     numbered = operate.undo(story.hub, WEB, BEN, to=1)
 
     assert told.message == f"undone: revision {revision} is taken back"
-    assert again.message.startswith("undone already by ann (as they say)")
+    assert again.message.startswith("undone already by ann (unverified)")
     assert numbered.changed
     found = notes(story.hub)
     assert found[names.UNDO] == revision

@@ -3,8 +3,7 @@
 import pytest
 
 from rollout import operate
-from rollout.analysis.rollouts import explain_rollout
-from rollout.analysis.sight import look
+from rollout.analysis.snapshot import snapshot_of
 from rollout.errors import ConfigError
 from rollout.model import names
 from rollout.model.instants import rfc3339_micro
@@ -49,7 +48,7 @@ def test_a_retry_of_a_rejected_revision_names_the_approval_to_be_deleted() -> No
     story.end()
     assert story.reason == "RolledBack"
     assert f"until the template changes, or Approval {no.ref.name} is deleted and" in story.message
-    account = explain_rollout(look(story.hub, story.clock.now()), WEB)
+    account = snapshot_of(story.hub, story.clock.now()).account(WEB)
     assert account is not None
     assert account.wait.ends == (
         f"another revision is rolled out, or what rejects this one is deleted, Approval {no.ref.name}"

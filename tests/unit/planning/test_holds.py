@@ -69,7 +69,7 @@ def test_a_hold_says_who_asked_why_and_what_ends_it() -> None:
 
     assert frozen == Wait(
         Reason.FROZEN,
-        "the hub is frozen by ann (as they say) by Freeze incident: incident 7; delete it to go "
+        "the hub is frozen by ann (unverified) by Freeze incident: incident 7; delete it to go "
         "on, or wait until 2026-06-01T12:00:00Z",
     )
     assert paused == Wait(
@@ -77,7 +77,7 @@ def test_a_hold_says_who_asked_why_and_what_ends_it() -> None:
     )
     assert asked == Wait(
         Reason.PAUSED,
-        f"paused by ann (as they say) at 2026-06-01T12:00:00Z: lunch ({names.PAUSED})",
+        f"paused by ann (unverified) at 2026-06-01T12:00:00Z: lunch ({names.PAUSED})",
     )
 
 

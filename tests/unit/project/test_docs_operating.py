@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from rollout.account.states import Code
 from rollout.api.own import decode_approval
-from rollout.cli.verdict import Code
 from rollout.clock import SystemClock
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub

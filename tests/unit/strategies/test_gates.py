@@ -114,7 +114,7 @@ def test_a_refusal_says_who_refused_why_and_what_ends_it() -> None:
 
     assert rejection((said,), NEW, T0) == Wait(
         Reason.REJECTED,
-        "revision new was rejected by ann (as they say) in Approval said: too early; "
+        "revision new was rejected by ann (unverified) in Approval said: too early; "
         "roll out another one, or delete that Approval",
     )
 

@@ -1,13 +1,13 @@
-"""What have people asked of this workload, and what came of it? Wishes, gates, revisions taken back.
+"""What have people asked of this workload, and what came of it? Interventions, gates, rollbacks.
 
-Who asked is what the annotations and objects say: a claim, and told as one.
+Who asked is what the annotations and objects say: nobody has verified it, and it is told so.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from rollout.analysis.sight import Sight
+from rollout.fleet.fleet import Fleet
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Standing
 from rollout.model.approvals import EVERY_STAGE, Approval, Decision, GateRef, Side
@@ -18,9 +18,9 @@ from rollout.strategies.base import Stage
 from rollout.strategies.gates import gate_key, stands_at
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """One thing that somebody asks for now: a word for it (``paused``), and of what, where of a part.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Intervention:
+    """One thing that somebody asks for: a word for it (``paused``), and of what, where of a part.
 
     ``by``, ``at`` and ``reason`` are what is said of who asked; "" and None where nothing is.
     """
@@ -42,21 +42,19 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class GateAccount:
-    """A gate as it is asked for, at one stage. ``state`` is ``open``, ``approved``, ``shut``, or
+    """A gate as it is asked for, at its stage. ``state`` is ``open``, ``approved``, ``shut``, or
     ``passed`` (the rollout was beyond it when it was asked for).
 
     ``by`` and ``approval`` are who approved it for this revision, in which Approval; "" is nobody.
     """
 
     gate: str
-    placement: str
-    stage: str
     state: str
     by: str = ""
     approval: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RollbackAccount:
     """A revision that is being taken back from its clusters, or was.
 
@@ -64,7 +62,6 @@ class RollbackAccount:
     are None where nobody moves now, since something else holds the workload.
     """
 
-    placement: str
     revision: str
     cause: str
     began: datetime
@@ -83,48 +80,50 @@ def intents_of(workload: Standing) -> Intents:
     return read_intents(raw["metadata"].get("annotations") or {})
 
 
-def wishes(sight: Sight, workload: Standing) -> tuple[Wish, ...]:
+def interventions(fleet: Fleet, workload: Standing, now: datetime) -> tuple[Intervention, ...]:
     """Everything that people ask of a workload now."""
     intents = intents_of(workload)
     shares = workload.shares.values()
     counting = {c for share in shares for c in share.live.ledger.rollout.skipped}
     over = intents.waivers.keys() - counting if shares else set()
     found = [
-        *_of_all(sight, intents),
+        *_of_all(fleet, intents, now),
         *_of_revisions(workload.revisions, intents),
         *_of_clusters("skipped", intents.waivers.keys() - over, _asked_by(intents, "skip")),
         *_of_clusters("skipped for an earlier revision", over, _asked_by(intents, "skip")),
         *_of_clusters("held", intents.held, _asked_by(intents, "hold")),
     ]
-    for approval in refusals(sight, workload):
+    for approval in refusals(fleet, workload, now):
         about = (approval.revision, f"in Approval {approval.name}")
-        found.append(Wish("rejected", about, approval.actor, None, approval.reason))
+        found.append(
+            Intervention(what="rejected", about=about, by=approval.actor, reason=approval.reason)
+        )
     return tuple(found)
 
 
-def refusals(sight: Sight, workload: Standing) -> list[Approval]:
+def refusals(fleet: Fleet, workload: Standing, now: datetime) -> list[Approval]:
     """The Approvals that reject a revision which is being rolled out."""
     return [
         each
-        for each in _approvals(sight, workload)
+        for each in _approvals(fleet, workload, now)
         if each.decision is Decision.REJECT and each.revision in workload.revisions
     ]
 
 
-def _of_all(sight: Sight, intents: Intents) -> Iterator[Wish]:
-    freeze = sight.fleet.freeze(sight.now)
+def _of_all(fleet: Fleet, intents: Intents, now: datetime) -> Iterator[Intervention]:
+    freeze = fleet.freeze(now)
     if freeze is not None:
-        yield Wish("the hub frozen", (), freeze.actor, None, freeze.reason)
+        yield Intervention(what="the hub frozen", by=freeze.actor, reason=freeze.reason)
     if intents.paused:
-        yield _wish("paused", (), intents.who("pause"))
+        yield _intervention("paused", (), intents.who("pause"))
 
 
-def _of_revisions(revisions: Collection[str], intents: Intents) -> Iterator[Wish]:
+def _of_revisions(revisions: Collection[str], intents: Intents) -> Iterator[Intervention]:
     aborted = tuple(each for each in revisions if each in intents.aborted)
     if aborted:
-        yield _wish("aborted", aborted, intents.who("abort"))
+        yield _intervention("aborted", aborted, intents.who("abort"))
     if intents.undo in revisions:
-        yield _wish("undone", (intents.undo,), intents.who("undo"))
+        yield _intervention("undone", (intents.undo,), intents.who("undo"))
 
 
 def _asked_by(intents: Intents, verb: str) -> Callable[[str], Asked]:
@@ -133,24 +132,24 @@ def _asked_by(intents: Intents, verb: str) -> Callable[[str], Asked]:
 
 def _of_clusters(
     what: str, clusters: Collection[str], who: Callable[[str], Asked]
-) -> Iterator[Wish]:
-    """One wish for all clusters that were asked for together."""
+) -> Iterator[Intervention]:
+    """One intervention for all clusters that were asked for together."""
     together: dict[Asked, list[str]] = {}
     for cluster in sorted(clusters):
         together.setdefault(who(cluster), []).append(cluster)
     for asked, names in together.items():
-        yield _wish(what, tuple(names), asked)
+        yield _intervention(what, tuple(names), asked)
 
 
-def _wish(what: str, about: tuple[str, ...], asked: Asked) -> Wish:
-    return Wish(what, about, asked.by, asked.at, asked.reason)
+def _intervention(what: str, about: tuple[str, ...], asked: Asked) -> Intervention:
+    return Intervention(what=what, about=about, by=asked.by, at=asked.at, reason=asked.reason)
 
 
-def remembered(workload: Standing) -> tuple[Wish, ...]:
+def remembered(workload: Standing) -> tuple[Intervention, ...]:
     """What was asked and is over: pauses resumed, clusters released, failures tried again."""
     intents = intents_of(workload)
     return tuple(
-        _wish(words, (), intents.asked[verb])
+        _intervention(words, (), intents.asked[verb])
         for verb, words in _OVER.items()
         if verb in intents.asked
     )
@@ -165,32 +164,39 @@ _OVER: Mapping[str, str] = {
 """Verbs that leave nothing to be asked for but word of who asked."""
 
 
-def wish_for(sight: Sight, workload: Standing, cluster: str) -> Wish | None:
+def of_cluster(asked: Collection[Intervention], cluster: str) -> Intervention | None:
     """What is asked of this cluster alone: that it is skipped, or held."""
-    for wish in wishes(sight, workload):
-        if wish.what in ("skipped", "held") and cluster in wish.about:
-            return wish
+    for each in asked:
+        if each.what in ("skipped", "held") and cluster in each.about:
+            return each
     return None
 
 
 # -- gates -------------------------------------------------------------------------------------
 
 
-def gates(sight: Sight, workload: Standing) -> tuple[GateAccount, ...]:
-    """Every gate that the workload asks for, at every stage at which it stands."""
-    asked = intents_of(workload).gates
-    found: list[GateAccount] = []
-    for share in workload.shares.values():
-        live = share.live
-        approvals = sight.fleet.approvals(workload.ref, _namespace(workload.ref, live))
-        for stage in live.ledger.rollout.staging.stages:
-            for gate in gates_at(asked, live.placement, stage):
-                given = _given(approvals, gate, live.revision, sight.now)
-                by = given.actor or "somebody" if given else ""
-                state = _state(live, gate, stage, approved=given is not None)
-                name = given.name if given else ""
-                found.append(GateAccount(str(gate), live.placement, stage.title, state, by, name))
-    return tuple(found)
+def gates(
+    fleet: Fleet, workload: Standing, live: LiveRollout, stage: Stage, now: datetime
+) -> tuple[GateAccount, ...]:
+    """Every gate that the workload asks for at this stage."""
+    asked = gates_at(intents_of(workload).gates, live.placement, stage)
+    if not asked:
+        return ()
+    approvals = fleet.approvals(workload.ref, _namespace(workload.ref, live))
+    return tuple(_gate(live, gate, stage, approvals, now) for gate in asked)
+
+
+def _gate(
+    live: LiveRollout,
+    gate: GateRef,
+    stage: Stage,
+    approvals: Collection[Approval],
+    now: datetime,
+) -> GateAccount:
+    given = _given(approvals, gate, live.revision, now)
+    by = given.actor or "somebody" if given else ""
+    state = _state(live, gate, stage, approved=given is not None)
+    return GateAccount(str(gate), state, by, given.name if given else "")
 
 
 def gates_at(asked: Collection[GateRef], placement: str, stage: Stage) -> list[GateRef]:
@@ -222,13 +228,13 @@ def _given(
     return mine[-1] if mine else None
 
 
-def _approvals(sight: Sight, workload: Standing) -> list[Approval]:
+def _approvals(fleet: Fleet, workload: Standing, now: datetime) -> list[Approval]:
     spaces = {_namespace(workload.ref, share.live) for share in workload.shares.values()}
     return [
         each
         for space in sorted(spaces)
-        for each in sight.fleet.approvals(workload.ref, space)
-        if each.expires is None or sight.now < each.expires
+        for each in fleet.approvals(workload.ref, space)
+        if each.expires is None or now < each.expires
     ]
 
 
@@ -240,30 +246,23 @@ def _namespace(workload: Ref, live: LiveRollout) -> str:
 # -- rollbacks ---------------------------------------------------------------------------------
 
 
-def rollbacks(workload: Standing) -> tuple[RollbackAccount, ...]:
-    """The present revisions that are taken back, placement by placement."""
-    return tuple(
-        found for share in workload.shares.values() if (found := _rollback(share.live)) is not None
-    )
-
-
-def _rollback(live: LiveRollout) -> RollbackAccount | None:
+def rollback(live: LiveRollout) -> RollbackAccount | None:
+    """The present revision of a placement, where it is taken back."""
     back, step = live.head.rollback, live.retreat
     if back is None:
         return None
     cause = CAUSES.get(back.cause, back.cause)
     if step is None:
-        return RollbackAccount(live.placement, back.revision, cause, back.began)
+        return RollbackAccount(revision=back.revision, cause=cause, began=back.began)
     return RollbackAccount(
-        live.placement,
-        back.revision,
-        cause,
-        back.began,
-        step.total,
-        step.back,
-        step.in_flight,
-        step.failed,
-        step.waiting,
-        step.limit,
-        step.stuck,
+        revision=back.revision,
+        cause=cause,
+        began=back.began,
+        total=step.total,
+        back=step.back,
+        in_flight=step.in_flight,
+        failed=step.failed,
+        waiting=step.waiting,
+        limit=step.limit,
+        stuck=step.stuck,
     )

@@ -1,6 +1,6 @@
 """How does one rollout go on, down to its clusters? `rollout get NAME --watch`, `rollout get -o tree`.
 
-In a terminal one picture is drawn anew; elsewhere a frame is printed for each change, or with ``-o
+In a terminal one picture is drawn anew; elsewhere one is printed for each change, or with ``-o
 json`` a line of JSON. It ends with the rollout: rolled out, or halted. What only waits for a person is
 watched on, for it is a person who watches.
 """
@@ -17,19 +17,17 @@ from typing import Protocol
 from rich.console import Console
 from rich.live import Live
 
+from rollout.account.groups import MOST_CLUSTERS
+from rollout.account.states import Code, state_of
+from rollout.account.tree import WorkloadAccount
+from rollout.account.wire import as_json
 from rollout.analysis.lookout import Lookout
-from rollout.analysis.reading import stored
-from rollout.analysis.sight import away_since, look
-from rollout.analysis.trees import MOST_CLUSTERS, tree
-from rollout.analysis.wire import as_json
-from rollout.cli.ages import age
-from rollout.cli.asking import missing
-from rollout.cli.live import strategy_line
+from rollout.analysis.snapshot import away_since, snapshot_of, stored
 from rollout.cli.options import Options, Stop, complain
-from rollout.cli.render_tree import Frame, drawn
-from rollout.cli.saying import put
-from rollout.cli.signs import is_ascii
-from rollout.cli.verdict import GRACE, Code, verdict
+from rollout.cli.picture import drawn, fitting, workload_picture
+from rollout.cli.status import GRACE
+from rollout.cli.store import missing
+from rollout.cli.text import age, is_ascii, put
 from rollout.clock import Clock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref
@@ -39,19 +37,19 @@ TICK_SECONDS = 1.0
 LONGEST_REST_SECONDS = 5.0
 """A large fleet takes seconds to look at: as long is rested, so that half a core is left."""
 WIDE = 400
-"""Columns of a frame that goes to no terminal: its lines are not cut."""
+"""Columns of a picture that goes to no terminal: its lines are not cut."""
 _AT_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _ENDS = (Code.DONE, Code.TOLERATED, Code.FAILED)
 
 
 class Screen(Protocol):
-    """Where frames go."""
+    """Where accounts go."""
 
-    def show(self, frame: Frame, now: datetime) -> None:
+    def show(self, account: WorkloadAccount, now: datetime) -> None:
         """Something has changed."""
         ...
 
-    def tick(self, frame: Frame, now: datetime) -> None:
+    def tick(self, account: WorkloadAccount, now: datetime) -> None:
         """Nothing has; time goes on."""
         ...
 
@@ -63,46 +61,45 @@ class Redrawn:
     live: Live
     plain: bool
 
-    def show(self, frame: Frame, now: datetime) -> None:
-        lines = frame.fitting(now, max(self.live.console.height - 1, 1))
+    def show(self, account: WorkloadAccount, now: datetime) -> None:
+        lines = fitting(account, now, max(self.live.console.height - 1, 1))
         self.live.update(drawn(lines, plain=self.plain), refresh=True)
 
-    def tick(self, frame: Frame, now: datetime) -> None:
-        self.show(frame, now)
+    def tick(self, account: WorkloadAccount, now: datetime) -> None:
+        self.show(account, now)
 
 
 @dataclass(slots=True)
 class Pages:
-    """One frame below the other."""
+    """One picture below the other."""
 
     console: Console
     plain: bool
     shown: int = 0
 
-    def show(self, frame: Frame, now: datetime) -> None:
+    def show(self, account: WorkloadAccount, now: datetime) -> None:
         if self.shown:
             self.console.print()
         self.shown += 1
-        self.console.print(drawn(frame.draw(now), plain=self.plain))
+        self.console.print(drawn(workload_picture(account, now), plain=self.plain))
 
-    def tick(self, frame: Frame, now: datetime) -> None:
+    def tick(self, account: WorkloadAccount, now: datetime) -> None:
         """Nothing is printed where nothing has changed."""
 
 
 class JsonLines:
     """One line of JSON for each change."""
 
-    def show(self, frame: Frame, now: datetime) -> None:
-        said = {"code": int(frame.verdict.code), "strategy": frame.strategy}
-        put(json.dumps({**as_json(frame.tree), **said}, ensure_ascii=False))
+    def show(self, account: WorkloadAccount, now: datetime) -> None:
+        put(json.dumps(as_json(account), ensure_ascii=False))
 
-    def tick(self, frame: Frame, now: datetime) -> None:
+    def tick(self, account: WorkloadAccount, now: datetime) -> None:
         """As of `Pages`."""
 
 
 @contextmanager
 def screen(options: Options, output: str, *, watch: bool) -> Iterator[Screen]:
-    """Where frames go; a terminal is as it was when this ends, however it ends."""
+    """Where accounts go; a terminal is as it was when this ends, however it ends."""
     if output == "json":
         yield JsonLines()
         return
@@ -133,20 +130,19 @@ class Watch:
         self._hub, self._clock, self._ref, self._most = hub, clock, ref, most
         self.lookout = Lookout(hub)
 
-    def frame(self) -> tuple[Frame, Code] | None:
+    def look(self) -> tuple[WorkloadAccount, Code] | None:
         """How it stands, and how its stored status says that it stands; None where it is not there."""
         now = self._clock.now()
         gone = away_since(self._hub, now)
-        sight = look(self.lookout, now, away_since=gone)
-        found = tree(sight, self._ref, most=self._most, away_since=gone)
-        if found is None:
+        snapshot = snapshot_of(self.lookout, now, away_since=gone)
+        workload = snapshot.workload(self._ref)
+        if workload is None or workload.raw is None:
             return None
-        workload = sight.workload(self._ref)
-        assert workload is not None
-        assert workload.raw is not None
-        said = verdict(workload.raw)
-        stands = verdict(sight.now_says(self._ref)) if said.code is Code.WAITING else said
-        return Frame(found, stands, strategy_line(workload.raw)), said.code
+        said = state_of(workload.raw)
+        found = snapshot.account(
+            self._ref, as_stored=said.is_final, most=self._most, away_since=gone
+        )
+        return (found, said.code) if found is not None else None
 
     def _missing(self) -> Stop:
         """Ends a watch of what is not there; what is typed without its kind may be an add-on."""
@@ -162,7 +158,7 @@ class Watch:
     def once(self, show: Screen) -> int:
         """Show it as it is. Returns: 0. Raises: Stop where it is not there."""
         with closing(self.lookout):
-            found = self.frame()
+            found = self.look()
             if found is None:
                 raise self._missing()
             show.show(found[0], self._clock.now())
@@ -181,18 +177,18 @@ class Watch:
         begin = wall.now()
         end = begin + timeout if timeout is not None else None
         doubted_until = begin + GRACE if end is None else min(begin + GRACE, end)
-        seen: Frame | None = None
+        seen: WorkloadAccount | None = None
         first: Code | None = None
         with closing(self.lookout):
             while True:
                 began = wall.now()
-                found = self.frame()
+                found = self.look()
                 if found is None:
                     raise self._missing() if seen is None else self._deleted()
-                frame, code = found
-                if _mark(frame) != seen:
-                    seen = _mark(frame)
-                    show.show(frame, self._clock.now())
+                account, code = found
+                if _mark(account) != seen:
+                    seen = _mark(account)
+                    show.show(account, self._clock.now())
                 first = code if first is None else first
                 is_doubted = code is first and wall.now() < doubted_until
                 if code in _ENDS and not is_doubted:
@@ -200,31 +196,32 @@ class Watch:
                 took = (wall.now() - began).total_seconds()
                 self.lookout.rest(min(took, LONGEST_REST_SECONDS))
                 if code in _ENDS:
-                    self._await(frame, show, wall, doubted_until)
-                elif not self._await(frame, show, wall, end):
+                    self._await(account, show, wall, doubted_until)
+                elif not self._await(account, show, wall, end):
                     complain(f"{self._ref.key} is not done after {age(timeout or timedelta())};"
                              " watch longer with --timeout")  # fmt: skip
                     return code
 
-    def _await(self, frame: Frame, show: Screen, wall: Clock, end: datetime | None) -> bool:
+    def _await(
+        self, account: WorkloadAccount, show: Screen, wall: Clock, end: datetime | None
+    ) -> bool:
         """Wait until it is worth looking again. Returns: False when the time is up."""
-        due = frame.tree.wait.until
-        due = due if due is not None and due > frame.tree.now else None
+        due = account.wait.until
+        due = due if due is not None and due > account.now else None
         while end is None or wall.now() < end:
             if self.lookout.wait(TICK_SECONDS):
                 return True
             now = self._clock.now()
             if due is not None and now >= due:
                 return True
-            show.tick(frame, now)
+            show.tick(account, now)
         return False
 
     def _deleted(self) -> Stop:
         return Stop(Code.FAILED, f"{self._ref} was deleted meanwhile")
 
 
-def _mark(frame: Frame) -> Frame:
-    """What must differ for a frame to be shown: all but what time alone moves on."""
-    found = frame.tree
-    still = replace(found, now=_AT_NO_TIME, finish=replace(found.finish, at=None, takes=None))
-    return replace(frame, tree=still)
+def _mark(account: WorkloadAccount) -> WorkloadAccount:
+    """What must differ for an account to be shown: all but what time alone moves on."""
+    finish = replace(account.finish, at=None, takes=None) if account.finish else None
+    return replace(account, now=_AT_NO_TIME, finish=finish)

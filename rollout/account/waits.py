@@ -1,7 +1,7 @@
 """Why is it not done yet, and what would end the wait? One reason for a cluster, a stage, a rollout.
 
-Every reason is the engine's own: phases are those of `judge`, blocks those of a `Step`. Here they get
-a sentence that says what ends them, and the instant where time alone does.
+Every reason is the engine's own: phases are those of `judge`, blocks those of a `Step`. Here each gets
+a sentence that says what ends it, and the instant at which time alone does, where it does.
 """
 
 from collections.abc import Sequence
@@ -11,12 +11,12 @@ from datetime import datetime
 from rollout.fleet.live import LiveRollout
 from rollout.model.approvals import Approval
 from rollout.model.waits import reason_of
-from rollout.strategies.base import Phase, StageReport, Standing
+from rollout.strategies.base import Health, Phase, StageReport, Standing
 from rollout.strategies.judge import Judgement
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitAccount:
     """One reason to wait, in one CamelCase word.
 
     ``since`` is when it began (None: not known), ``ends`` a sentence on what would end it, ``until``
@@ -27,6 +27,15 @@ class Wait:
     since: datetime | None
     ends: str
     until: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NextChange:
+    """The next instant at which time alone changes something, where, and what it is in words."""
+
+    at: datetime
+    cluster: str
+    what: str
 
 
 def remedy(reason: str, message: str = "") -> str:
@@ -46,7 +55,7 @@ def unless_deleted(reason: str, message: str, refused: Sequence[Approval]) -> st
     return deleted if reason == "Rejected" else f"{deleted}, and somebody retries: `rollout retry`"
 
 
-def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> Wait | None:
+def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> WaitAccount | None:
     """Why a selected cluster is not done; None where it has soaked, or was skipped.
 
     ``stage`` is the report of the stage that it stands in.
@@ -56,7 +65,7 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
     if judged.phase is Phase.SKIPPED:
         return None
     if judged.phase is Phase.HELD:
-        return Wait("Held", None, remedy("Held"))
+        return WaitAccount("Held", None, remedy("Held"))
     taken_back = _taken_back(live, cluster, standing, judged)
     if taken_back is not None:
         return taken_back
@@ -69,13 +78,13 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
     rejection = live.rejections.get(cluster)
     if rejection is not None:
         ends = f"the server accepts the write; it is tried again then. It said: {rejection.message}"
-        return Wait("WriteRejected", standing.since, ends, rejection.retry_at)
+        return WaitAccount("WriteRejected", standing.since, ends, rejection.retry_at)
     return _touched(standing, judged)
 
 
 def _taken_back(
     live: LiveRollout, cluster: str, standing: Standing | None, judged: Judgement
-) -> Wait | None:
+) -> WaitAccount | None:
     """What a cluster waits for while the revision is taken back; None where that is not its wait."""
     step = live.retreat
     if step is None or standing is None or cluster in live.ledger.rollout.held:
@@ -83,19 +92,21 @@ def _taken_back(
     if live.head.gave(standing):
         ends = f"it has soaked on revision {standing.revision}, which it was given back, or failed there"
         under_way = judged.phase is Phase.OUTDATED
-        return Wait("GoingBack", standing.touched, ends, judged.until) if under_way else None
+        return WaitAccount("GoingBack", standing.touched, ends, judged.until) if under_way else None
     if standing.revision != live.revision:
         return None
     if cluster in step.stuck:
         ends = "a fix is rolled out: no earlier revision soaked there that it could be given back"
-        return Wait("NothingToGoBackTo", standing.since, ends)
+        return WaitAccount("NothingToGoBackTo", standing.since, ends)
     target = dict(step.touch).get(cluster)
     if target is not None:
-        return Wait("Due", standing.since, f"the engine gives it back revision {target}")
+        return WaitAccount("Due", standing.since, f"the engine gives it back revision {target}")
     if step.hold is not None:
-        return Wait(step.hold.reason, standing.since, remedy(step.hold.reason, step.hold.message))
+        return WaitAccount(
+            step.hold.reason, standing.since, remedy(step.hold.reason, step.hold.message)
+        )
     ends = f"its turn comes to go back: at most {step.limit} are on their way at once"
-    return Wait(judged.reason or "RollingBack", standing.since, ends)
+    return WaitAccount(judged.reason or "RollingBack", standing.since, ends)
 
 
 def _in_line(
@@ -104,39 +115,39 @@ def _in_line(
     standing: Standing | None,
     judged: Judgement,
     stage: StageReport | None,
-) -> Wait:
+) -> WaitAccount:
     since = standing.touched if standing is not None and judged.phase is Phase.OUTDATED else None
     if cluster in live.last.touch:
-        return Wait("Due", since, "the engine writes to it: it is this cluster's turn")
+        return WaitAccount("Due", since, "the engine writes to it: it is this cluster's turn")
     if cluster in live.ledger.rollout.held:
-        return Wait("Held", since, remedy("Held"))
+        return WaitAccount("Held", since, remedy("Held"))
     if stage is None:
-        return Wait("NotStaged", since, "the strategy gives it a place in a stage")
+        return WaitAccount("NotStaged", since, "the strategy gives it a place in a stage")
     return block_wait(live, stage, since)
 
 
-def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = None) -> Wait:
+def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = None) -> WaitAccount:
     """Why the waiting clusters of a stage are not touched now."""
     stopped = live.last.hold or live.last.halt
     match stage.blocked:
         case "WaitingForStage":
             before = _unpassed(live, stage)
-            return Wait(stage.blocked, since, f"{before} passes")
+            return WaitAccount(stage.blocked, since, f"{before} passes")
         case "SlotsFull":
             ends = f"one of the {stage.in_flight} clusters in flight there is done"
             if stage.limit < stage.members:
                 ends += f" (at most {stage.limit} at a time)"
-            return Wait(stage.blocked, since, ends, _soonest(live))
+            return WaitAccount(stage.blocked, since, ends, _soonest(live))
         case "FailureTolerance":
             ends = "clusters in flight succeed: one more failure could exceed the budget"
-            return Wait(stage.blocked, since, ends, _soonest(live))
+            return WaitAccount(stage.blocked, since, ends, _soonest(live))
         case None:
-            return Wait("Due", since, "the engine writes to the next clusters")
+            return WaitAccount("Due", since, "the engine writes to the next clusters")
         case blocked:
             stopped = stopped or live.last.gate
             text = stopped.message if stopped is not None else ""
             recovery = recovers(live) if blocked == "MaxFailuresExceeded" else None
-            return Wait(blocked, since, remedy(blocked, text), recovery)
+            return WaitAccount(blocked, since, remedy(blocked, text), recovery)
 
 
 def _unpassed(live: LiveRollout, stage: StageReport) -> str:
@@ -154,6 +165,35 @@ def _soonest(live: LiveRollout) -> datetime | None:
     return due[0] if due else None
 
 
+def next_change(live: LiveRollout) -> NextChange | None:
+    """What time alone changes next in a placement; None where nothing."""
+    due = live.next_due()
+    if due is None:
+        return None
+    at, cluster = due
+    return NextChange(at, cluster, _what_changes(live, cluster))
+
+
+def _what_changes(live: LiveRollout, cluster: str) -> str:
+    """What the end of the timer of this cluster means."""
+    standing = live.ledger.standings.get(cluster)
+    health = standing.health if standing is not None else None
+    is_given_back = standing is not None and live.head.gave(standing)
+    old = "the revision that it was given back" if is_given_back else "its old revision"
+    match live.judgement(cluster).phase:
+        case Phase.SOAKING:
+            return f"{cluster} has soaked"
+        case Phase.OUTDATED if health is Health.SUCCEEDED:
+            return f"{cluster} has soaked on {old}"
+        case Phase.OUTDATED:
+            return f"deadline of {cluster} on {old}"
+        case Phase.PROGRESSING if health is Health.FAILED:
+            return f"the failure of {cluster} counts"
+        case Phase.FAILED:
+            return f"{cluster} has recovered"
+    return f"deadline of {cluster}"
+
+
 def recovers(live: LiveRollout) -> datetime | None:
     """When the first failed cluster that is well again has soaked; None where none is."""
     judged = (live.judgement(c) for c in live.ledger.standings if c in live.ledger)
@@ -161,16 +201,16 @@ def recovers(live: LiveRollout) -> datetime | None:
     return min(instants, default=None)
 
 
-def _touched(standing: Standing, judged: Judgement) -> Wait:
+def _touched(standing: Standing, judged: Judgement) -> WaitAccount:
     until, since = judged.until, standing.since or standing.touched
     match judged.phase:
         case Phase.SOAKING:
-            return Wait("Soaking", since, "it has been well for minSuccessTime", until)
+            return WaitAccount("Soaking", since, "it has been well for minSuccessTime", until)
         case Phase.FAILING:
             ends = "it recovers and soaks; else it has failed for good when its deadline passes"
-            return Wait(judged.reason, since, ends, until)
+            return WaitAccount(judged.reason, since, ends, until)
         case Phase.FAILED if until is not None:
-            return Wait(
+            return WaitAccount(
                 judged.reason, since, "it is well again, and has been for long enough", until
             )
         case Phase.FAILED:
@@ -178,11 +218,11 @@ def _touched(standing: Standing, judged: Judgement) -> Wait:
                 "it recovers and soaks, a fix is rolled out, or somebody skips it (`rollout skip`) "
                 "or has it tried again (`rollout retry`)"
             )
-            return Wait(judged.reason, since, ends)
+            return WaitAccount(judged.reason, since, ends)
     if judged.reason:
         ends = "it recovers; else it counts as a failure, against the budget, from then on"
-        return Wait(judged.reason, since, ends, until)
+        return WaitAccount(judged.reason, since, ends, until)
     late = "; else it has timed out" if until is not None else "; there is no progressDeadline"
     if standing.health.value == "Silent":
-        return Wait("NotAcknowledged", standing.touched, f"its agent answers{late}", until)
-    return Wait("Progressing", since, f"its agent reports success{late}", until)
+        return WaitAccount("NotAcknowledged", standing.touched, f"its agent answers{late}", until)
+    return WaitAccount("Progressing", since, f"its agent reports success{late}", until)

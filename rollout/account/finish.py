@@ -1,17 +1,40 @@
 """When could it be finished at the earliest? As if every agent succeeded the moment it is asked."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from rollout.analysis.imagined import imagined
-from rollout.analysis.standings import DONE, standing_of
-from rollout.analysis.waits import remedy
+from rollout.account.states import state_of
+from rollout.account.waits import remedy
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.observations import Observation
 from rollout.fleet.tracker import Standing
-from rollout.strategies.base import Health, Phase, Step
+from rollout.planning.record import Head
+from rollout.strategies.base import Health, Phase, Rollout, Step
 
 MOST_STEPS = 100_000
+
+
+class ImaginedRollout(LiveRollout):
+    """A rollout that keeps no record, for asking how it would go on. Every work in it carries what it should."""
+
+    def begin(self, rollout: Rollout, now: datetime) -> None:
+        """Go on from there; the standings given are copied."""
+        self.ledger.reset(rollout, now)
+        self.book.set_head(Head(rollout.revision, rollout.passed))
+
+    def _write(self, cluster: str) -> None:
+        """Nothing is written down."""
+
+    def _mark(self, cluster: str) -> None:
+        """Nothing is ever astray."""
+
+
+def imagined(live: LiveRollout, now: datetime) -> ImaginedRollout:
+    """A rollout that stands as ``live`` does and can be led anywhere from there."""
+    copy = ImaginedRollout(live.workload, live.placement, "", now)
+    known = live.ledger.rollout
+    copy.begin(replace(known, standings=dict(known.standings)), now)
+    return copy
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +51,6 @@ class Finish:
 
 def finish_of(workload: Standing, now: datetime) -> Finish:
     """The earliest finish of a planned workload."""
-    raw = workload.raw or {"metadata": {}}
     if workload.is_ocm:
         return Finish(None, None, "not worked out in profile ocm")
     finishes = [
@@ -36,7 +58,7 @@ def finish_of(workload: Standing, now: datetime) -> Finish:
         for share in workload.shares.values()
         if share.selected or not share.overlapped
     ]
-    if not finishes and standing_of(raw).reason in DONE:
+    if not finishes and workload.raw is not None and state_of(workload.raw).is_done:
         return Finish(now, timedelta(0))  # no placement installs it: it is configured at once
     if not finishes:
         return Finish(None, None, "no placement has been read")

@@ -1,0 +1,207 @@
+"""What would an engine know that starts on this hub now? Everything it reads, taken in; nothing is written."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Protocol
+
+from rollout.account.build import workload_account
+from rollout.account.groups import MOST_CLUSTERS
+from rollout.account.states import WorkloadState, state_of
+from rollout.account.tree import WorkloadAccount
+from rollout.errors import Gone, NotServed
+from rollout.fleet.fleet import Fleet
+from rollout.fleet.tracker import Standing
+from rollout.fleet.watched import WATCHED
+from rollout.hub.base import EmbeddedHub, Hub, Listing
+from rollout.hub.states import ALIVE, CLOCK, Kept, profile_of
+from rollout.model.events import Change, Event
+from rollout.model.instants import parse_instant
+from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
+    KINDS,
+    MANAGED_CLUSTER_ADDON,
+    PLACEMENT,
+    Kind,
+    Obj,
+    Ref,
+    ref_of,
+)
+from rollout.placement.grouping import Profile
+from rollout.planning.placements import PlacementPlanner
+from rollout.planning.plan import PatchStatus, Plan, Planner
+from rollout.planning.policy import Policy
+from rollout.plugins import gates
+from rollout.runtime.planners import plan_now, planners, trackers
+
+PATIENCE = timedelta(seconds=15)
+"""An engine on wall time leaves word every few seconds; after so long without, none is running."""
+
+
+_AT_NO_TIME = datetime.min.replace(tzinfo=UTC)
+
+
+class Lists(Protocol):
+    """A hub, as far as it is only read."""
+
+    def list(self, kind: Kind) -> Listing: ...
+
+
+def stored(hub: Lists, kind: Kind) -> tuple[Obj, ...]:
+    """All objects of a kind; none where the hub does not know the kind."""
+    try:
+        return hub.list(kind).items
+    except (Gone, NotServed):
+        return ()
+
+
+class Readable(Lists, Kept, Protocol):
+    """A hub, as far as readers need it."""
+
+
+def tracking(profile: Profile = "strict") -> Fleet:
+    """A fleet that knows nothing yet and keeps track of workloads of every kind."""
+    return Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates())
+
+
+def read(hub: Lists, fleet: Fleet, now: datetime) -> None:
+    """Tell a fleet all that an engine reads when it starts: what is read can refer to further kinds."""
+    told: set[Kind] = set()
+    while lacking := [kind for kind in _wanted(fleet) if kind not in told]:
+        for kind in lacking:
+            told.add(kind)
+            for obj in stored(hub, kind):
+                fleet.apply(_seen(ref_of(kind, obj), obj), now)
+
+
+def _wanted(fleet: Fleet) -> list[Kind]:
+    return [*WATCHED, *sorted(fleet.wanted_kinds(), key=lambda kind: (kind.group, kind.plural))]
+
+
+def everything(hub: Hub, further: Iterable[Kind] = ()) -> dict[Ref, Obj]:
+    """All objects of our kinds, of the kinds of configurations that add-ons refer to, and further ones."""
+    found = {ref_of(kind, obj): obj for kind in KINDS.values() for obj in stored(hub, kind)}
+    for kind in {*referred(found), *further}:
+        found.update((ref_of(kind, obj), obj) for obj in stored(hub, kind))
+    return found
+
+
+def referred(objects: Mapping[Ref, Obj]) -> frozenset[Kind]:
+    """The kinds of configurations that add-ons refer to and that are none of ours."""
+    fleet = tracking()
+    for ref, obj in objects.items():
+        own = ref.kind is MANAGED_CLUSTER_ADDON and (obj.get("spec") or {}).get("configs")
+        if ref.kind is CLUSTER_MANAGEMENT_ADDON or own:
+            fleet.apply(_seen(ref, obj), _AT_NO_TIME)
+    return fleet.wanted_kinds() - frozenset(KINDS.values())
+
+
+def _seen(ref: Ref, obj: Obj) -> Event:
+    return Event(ref, Change.ADDED, obj, int(obj["metadata"]["resourceVersion"]))
+
+
+@dataclass(slots=True)
+class Snapshot:
+    """A fleet at one instant. Workloads are planned when they are asked for, each once."""
+
+    fleet: Fleet
+    now: datetime
+    _planners: Mapping[Kind, Planner[Any]] = field(init=False)
+    _plans: dict[Ref, Plan] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Whoever reads goes by the profile of the engine."""
+        self._planners = planners(rolls_addons=True, profile=self.fleet.policy.profile)
+
+    def workloads(self) -> list[Ref]:
+        """The workloads that exist: ManifestWorkReplicaSets by key, then add-ons by name."""
+        return self.fleet.rolled_out()
+
+    def plan(self, ref: Ref) -> Plan:
+        """What the engine would write for a workload now."""
+        known = self._plans.get(ref)
+        if known is None:
+            known = plan_now(self._planners[ref.kind], self.fleet, ref, self.now)
+            self._plans[ref] = known
+        return known
+
+    @property
+    def placements(self) -> PlacementPlanner:
+        """Decides, and explains, what Placements select."""
+        found = self._planners[PLACEMENT]
+        assert isinstance(found, PlacementPlanner)
+        return found
+
+    def workload(self, ref: Ref) -> Standing | None:
+        """A workload, planned; None where it does not exist."""
+        self.plan(ref)
+        found = self.fleet.rollout(ref)
+        return found if found is not None and found.raw is not None else None
+
+    def object_of(self, ref: Ref) -> Obj:
+        """The workload's object with the status that the engine would leave now; {}: there is none."""
+        workload = self.workload(ref)
+        if workload is None or workload.raw is None:
+            return {}
+        stored: Obj = workload.raw.get("status") or {}
+        for write in self.plan(ref).writes:
+            if isinstance(write, PatchStatus) and write.ref == ref:
+                return {**workload.raw, "status": {**stored, **write.status}}
+        return workload.raw
+
+    def state(self, ref: Ref) -> WorkloadState:
+        """How the workload stands."""
+        return state_of(self.object_of(ref))
+
+    def account(
+        self,
+        ref: Ref,
+        *,
+        as_stored: bool = False,
+        detail: bool = True,
+        most: int | None = MOST_CLUSTERS,
+        away_since: datetime | None = None,
+    ) -> WorkloadAccount | None:
+        """The workload's account, as of `workload_account`; None where it does not exist.
+
+        Args:
+            as_stored: believe the stored status, instead of what the engine would make of it now.
+        """
+        workload = self.workload(ref)
+        if workload is None or workload.raw is None:
+            return None
+        return workload_account(
+            self.fleet,
+            workload,
+            workload.raw if as_stored else self.object_of(ref),
+            self.now,
+            detail=detail,
+            most=most,
+            away_since=away_since,
+        )
+
+
+def snapshot_of(hub: Readable, now: datetime, *, away_since: datetime | None = None) -> Snapshot:
+    """Read everything that an engine reads when it starts.
+
+    Args:
+        now: the hub's present instant.
+        away_since: since when no engine has been running; deadlines do not run from then on
+            (semantics row 20).
+    """
+    fleet = tracking(profile_of(hub))
+    read(hub, fleet, now)
+    fleet.assume_still()
+    if away_since is not None and away_since < now:
+        fleet.out_of_touch(away_since, now)
+    return Snapshot(fleet, now)
+
+
+def away_since(hub: EmbeddedHub, now: datetime) -> datetime | None:
+    """When the engine of a state file was last heard of, where that is too long ago to be running.
+
+    Only an engine on wall time leaves word; virtual time stands still while nobody runs it.
+    """
+    kept = hub.get_state(ALIVE)
+    alive = parse_instant(kept.decode()) if kept and not hub.get_state(CLOCK) else None
+    return alive if alive is not None and now - alive > PATIENCE else None
