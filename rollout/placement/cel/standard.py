@@ -25,6 +25,7 @@ from rollout.placement.cel.values import (
     INT_MIN,
     NONE,
     TYPES,
+    UINT_MAX,
     CelError,
     CelType,
     Optional,
@@ -167,6 +168,12 @@ def _truncated(value: float) -> int:
     return int(value)
 
 
+def _truncated_unsigned(value: float) -> Uint:
+    if not 0 <= value < UINT_MAX:
+        raise CelError("unsigned integer overflow")
+    return Uint(int(value))
+
+
 def _double(text: str) -> float:
     try:
         return go_float(text)
@@ -302,7 +309,7 @@ def _conversion_rows() -> Iterable[Function]:
         ("int", "timestamp", lambda v: int(v.timestamp() // 1)),
         ("int", "duration", lambda v: checked(int(v / timedelta(microseconds=1)) * 1000)),
         ("uint", "int", checked_uint),
-        ("uint", "double", lambda v: checked_uint(_truncated(v))),
+        ("uint", "double", _truncated_unsigned),
         ("uint", "string", _unsigned),
         ("double", "int", float),
         ("double", "uint", float),
