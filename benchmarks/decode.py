@@ -8,7 +8,7 @@ from typing import Any
 from benchmarks.figures import Figure, fastest
 from benchmarks.virtual import _workload
 from rollout.api.work import decode_work
-from rollout.hub.kube_objects import Reader
+from rollout.hub.kube_objects import ObjectDecoder
 from rollout.model.kinds import MANIFEST_WORK
 from rollout.model.work import Work
 
@@ -47,7 +47,7 @@ def _works() -> Iterator[dict[str, Any]]:
 
 def _read(payload: bytes) -> list[Work]:
     """As a controller that starts does: a page of a list becomes objects, and these values."""
-    objects, _, _ = Reader().page(MANIFEST_WORK, payload)
+    objects, _, _ = ObjectDecoder().page(MANIFEST_WORK, payload)
     return [decode_work(obj) for obj in objects]
 
 

@@ -95,11 +95,10 @@ ONLY_IN = {
     "apscheduler": {"runtime/timers.py"},
     "kubernetes": {"hub/kube_access.py"},
     "asyncio": {
-        "hub/kube_loop.py",
         "hub/kube_session.py",
         "runtime/server.py",
         "hub/kube_calls.py",
-        "hub/kube_crew.py",
+        "hub/kube_window.py",
         "hub/kube_reflector.py",
     },
     "aiohttp": {"hub/kube_access.py", "hub/kube_session.py", "runtime/server.py"},

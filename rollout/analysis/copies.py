@@ -9,9 +9,8 @@ from rollout.clock import VirtualClock
 from rollout.errors import ConfigError, Gone
 from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
-from rollout.hub.base import EmbeddedHub, Hub
+from rollout.hub.base import EmbeddedHub, Hub, StateKey, profile_of
 from rollout.hub.memory import MemoryHub
-from rollout.hub.states import PROFILE, profile_of
 from rollout.model.kinds import KINDS, WORKLOADS, Kind, Obj, Ref, ref_of
 from rollout.placement.grouping import Profile
 from rollout.planning.documents import difference
@@ -39,7 +38,7 @@ def holding(
     kinds = {**further, **KINDS}
     copy = MemoryHub(clock, seed="copy", history=HISTORY, admit=admit, kinds=kinds)
     copy.adopt(objects.items())
-    copy.put_state(PROFILE, profile.encode())
+    copy.put_state(StateKey.PROFILE, profile.encode())
     return copy, clock
 
 
@@ -117,7 +116,7 @@ def placed(hub: EmbeddedHub, clock: VirtualClock) -> Fleet:
         lambda wake: VirtualTimers(clock, wake),
         others,
         tracking(profile),
-        pace=Pace({}, strict=True),
+        pace=Pace(least_interval={}, strict=True),
         seed=0,
     )
     engine.start()

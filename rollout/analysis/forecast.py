@@ -19,8 +19,7 @@ from rollout.analysis.differences import manifest_diff
 from rollout.analysis.snapshot import Snapshot
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
-from rollout.hub.base import EmbeddedHub
-from rollout.hub.states import profile_of
+from rollout.hub.base import EmbeddedHub, profile_of
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import KEY_BYTES, Masks
 from rollout.model.waits import Wait

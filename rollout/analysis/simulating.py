@@ -22,9 +22,8 @@ from rollout.analysis.tracks import Timeline, Track, timeline
 from rollout.analysis.whole import Whole
 from rollout.clock import VirtualClock
 from rollout.errors import RolloutError
-from rollout.hub.base import EmbeddedHub
+from rollout.hub.base import EmbeddedHub, profile_of
 from rollout.hub.memory import MemoryHub
-from rollout.hub.states import profile_of
 from rollout.model.kinds import Obj, Ref
 from rollout.placement.grouping import Profile
 from rollout.sim.scenario import Scenario

@@ -13,8 +13,7 @@ from rollout.errors import Gone, NotServed
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Standing
 from rollout.fleet.watched import WATCHED
-from rollout.hub.base import EmbeddedHub, Hub, Listing
-from rollout.hub.states import ALIVE, CLOCK, Kept, profile_of
+from rollout.hub.base import EmbeddedHub, Hub, Kept, Listing, StateKey, profile_of
 from rollout.model.events import Change, Event
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
@@ -202,6 +201,6 @@ def away_since(hub: EmbeddedHub, now: datetime) -> datetime | None:
 
     Only an engine on wall time leaves word; virtual time stands still while nobody runs it.
     """
-    kept = hub.get_state(ALIVE)
-    alive = parse_instant(kept.decode()) if kept and not hub.get_state(CLOCK) else None
+    kept = hub.get_state(StateKey.ALIVE)
+    alive = parse_instant(kept.decode()) if kept and not hub.get_state(StateKey.CLOCK) else None
     return alive if alive is not None and now - alive > PATIENCE else None

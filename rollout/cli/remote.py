@@ -8,12 +8,11 @@ from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 
 from rollout.errors import ConfigError, Denied, Invalid
-from rollout.hub.base import Changes, Listing
+from rollout.hub.base import Changes, Listing, StateKey
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_objects import object_path, precondition
 from rollout.hub.selecting import parse_fields, parse_labels
-from rollout.hub.states import PROFILE
 from rollout.model.intents import PROFILES
 from rollout.model.kinds import LEASE, Kind, Obj, Ref
 from rollout.model.names import PROFILE_LABEL
@@ -69,7 +68,7 @@ class RemoteHub(KubeHub):
         raise ConfigError("an API server keeps no state of a run: use --state FILE")
 
     def get_state(self, key: str) -> bytes | None:
-        return self._profile().encode() if key == PROFILE else None
+        return self._profile().encode() if key == StateKey.PROFILE else None
 
     def _profile(self) -> str:
         """Whose rules the controller goes by: its Lease says so. Several: the one heard of last.

@@ -7,7 +7,7 @@ import click
 
 from rollout.cli.options import Stop, output_option, shared
 from rollout.cli.text import put, say
-from rollout.runtime.redeciding import Again, read_log, redecide
+from rollout.runtime.decisions import Again, read_log, redecide
 
 _SHOWN = 5
 

@@ -10,8 +10,7 @@ import click
 from rollout.api.load import load
 from rollout.cli.documents import SCENARIO
 from rollout.errors import ConfigError
-from rollout.hub import states
-from rollout.hub.base import EmbeddedHub
+from rollout.hub.base import EmbeddedHub, StateKey
 from rollout.model.problems import joined
 from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import load_scenario, parse_scenario, read_scenario
@@ -59,12 +58,12 @@ def asked(agents: Path | None, paths: Sequence[str], seed: int | None) -> Asked:
 
 def settled(hub: EmbeddedHub, wanted: Asked) -> Asked:
     """What to run with: what is asked for now, the rest as the run before; kept for the next one."""
-    kept = hub.get_state(states.SCENARIO)
+    kept = hub.get_state(StateKey.SCENARIO)
     before = Asked(**json.loads(kept)) if kept else Asked()
     now = Asked(
         wanted.text or before.text,
         before.seed if wanted.seed is None and not wanted.text else wanted.seed,
     )
     if now != before:
-        hub.put_state(states.SCENARIO, json.dumps({"text": now.text, "seed": now.seed}).encode())
+        hub.put_state(StateKey.SCENARIO, json.dumps({"text": now.text, "seed": now.seed}).encode())
     return now

@@ -34,8 +34,7 @@ from rollout.cli.render_simulate import (
 from rollout.cli.scenarios import Asked, asked
 from rollout.cli.store import open_hub, show
 from rollout.cli.text import say
-from rollout.hub import states
-from rollout.hub.base import EmbeddedHub
+from rollout.hub.base import EmbeddedHub, StateKey
 from rollout.model.kinds import WORKLOADS
 from rollout.sim.scenario import Scenario
 
@@ -181,7 +180,7 @@ def _as_before(hub: EmbeddedHub, wanted: Asked) -> Scenario:
 
     What happened to the fleet in that run belongs to it: it does not happen once more.
     """
-    kept = hub.get_state(states.SCENARIO)
+    kept = hub.get_state(StateKey.SCENARIO)
     if wanted.text or not kept:
         return wanted.scenario()
     before = Asked(**json.loads(kept))

@@ -15,9 +15,8 @@ from rollout.account.wire import as_json
 from rollout.cli.options import STATE_VARIABLE, Options, Stop, options, was_typed
 from rollout.cli.text import put, say
 from rollout.clock import Clock, SystemClock
-from rollout.hub import states
 from rollout.hub.admission import admit
-from rollout.hub.base import EmbeddedHub
+from rollout.hub.base import EmbeddedHub, StateKey
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.instants import parse_instant
@@ -43,7 +42,7 @@ class FileClock:
 
 def kept_instant(hub: EmbeddedHub) -> datetime | None:
     """Where time stands in a hub that a run on virtual time has written; None in any other."""
-    kept = hub.get_state(states.CLOCK)
+    kept = hub.get_state(StateKey.CLOCK)
     return parse_instant(kept.decode()) if kept else None
 
 

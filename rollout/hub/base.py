@@ -1,4 +1,4 @@
-"""Where do objects live? The contract that every hub keeps.
+"""Where do objects live? The contract that every hub keeps, and the keys of what a run keeps beside them.
 
 A hub stores objects as JSON (`Obj`), gives each change a growing version, and tells everyone who
 watches. Objects that it hands out are shared and must not be mutated.
@@ -7,7 +7,8 @@ watches. Objects that it hands out are shared and must not be mutated.
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from enum import StrEnum
+from typing import Literal, Protocol
 
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Obj, Ref
@@ -130,3 +131,32 @@ class EmbeddedHub(Hub, Protocol):
         ...
 
     def get_state(self, key: str) -> bytes | None: ...
+
+
+class StateKey(StrEnum):
+    """Keys of `EmbeddedHub.put_state`: with them, a run that was killed goes on where it was."""
+
+    STARTED = "started"
+    """The instant at which the first run began."""
+    CLOCK = "clock"
+    """The instant at which a run on a clock of its own is; absent on real time."""
+    ALIVE = "alive"
+    """The instant at which a run on real time was last alive."""
+    AGENTS = "agents"
+    """What the simulated agents have pending, and the state of their chance."""
+    PROFILE = "profile"
+    """Whose rules the engine goes by where an object does not say: ``strict`` or ``ocm``. On an API
+    server the leader's Lease says so, by the label `rollout.model.names.PROFILE_LABEL`."""
+    SCENARIO = "scenario"
+    """How the agents behave: the text of the scenario and its seed."""
+
+
+class Kept(Protocol):
+    """A hub, as far as it keeps what is no object."""
+
+    def get_state(self, key: str) -> bytes | None: ...
+
+
+def profile_of(hub: Kept) -> Literal["strict", "ocm"]:
+    """Whose rules the engine of this hub goes by; ``strict`` where nobody left word."""
+    return "ocm" if hub.get_state(StateKey.PROFILE) == b"ocm" else "strict"

@@ -3,17 +3,87 @@
 One row of ``revision`` for each version of an object, body and all; ``object`` points at the version
 each object is at. So ``revision`` is the watch history too: old rows go, those pointed at stay.
 Write-ahead log with a sync at each commit: what was committed survives a kill and a power cut.
+
+Who may run on the file, and whose turn it is to write, are locks of the operating system on files beside
+it: they end with the process that holds them, however it ends. These files stay behind, since to remove
+one could split a lock in two.
 """
 
 import contextlib
+import fcntl
+import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from rollout.errors import ConfigError, Unavailable
 from rollout.hub.feed import check_kept
-from rollout.hub.locks import RunnerLock, Turns
+
+_PAUSE = 0.002  # seconds between two looks at whose turn it is
+_LOOKS = 500  # then write anyway: turns are for fairness, the database alone for safety
+
+
+class RunnerLock:
+    """Held by the one process that runs rollouts on a state file; ``PATH.runner`` has its pid."""
+
+    def __init__(self, state: Path) -> None:
+        """Take the lock. Raises: ConfigError, naming the process that holds it."""
+        self._file = Path(f"{state}.runner").open("a+b", buffering=0)  # noqa: SIM115  held open
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self._file.seek(0)
+            holder = self._file.read(32).decode(errors="replace").strip() or "unknown"
+            self._file.close()
+            raise ConfigError(
+                f"cannot run on {state}: another runner has it (pid {holder}); "
+                "stop it, or use another state file"
+            ) from None
+        self._file.truncate(0)
+        self._file.write(f"{os.getpid()}\n".encode())
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class WriteTurns:
+    """Lets writers of several processes alternate; ``PATH.turn`` belongs to who writes next.
+
+    A runner goes from one transaction straight into the next, while SQLite lets others only look
+    now and then whether the file is free. So who wants to write first takes the turn, then waits
+    for the file, then gives the turn away; a runner cannot pass who is waiting.
+    """
+
+    def __init__(self, state: Path) -> None:
+        self._file = Path(f"{state}.turn").open("a+b", buffering=0)  # noqa: SIM115  held open
+        self._pause = threading.Event()
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """Wait the turn, or go on without it where another process keeps it for too long."""
+        held = self._take()
+        try:
+            yield
+        finally:
+            if held:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+
+    def _take(self) -> bool:
+        for _ in range(_LOOKS):
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                self._pause.wait(_PAUSE)
+            else:
+                return True
+        return False
+
+    def close(self) -> None:
+        self._file.close()
+
 
 _OURS = 0x726F6C6C  # "roll", as the file's application id
 
@@ -33,7 +103,7 @@ MIGRATIONS: tuple[str, ...] = (
 """What brings a file from schema n to n + 1. Never edited once released; only appended to."""
 
 
-class Row(NamedTuple):
+class ObjectRow(NamedTuple):
     """One version of an object. ``change`` is ADDED, MODIFIED or DELETED, ``body`` JSON."""
 
     version: int
@@ -71,7 +141,7 @@ class Database:
             raise ConfigError(f"cannot make the state file {path}: there is no such directory")
         self._path = path
         try:
-            self._turns = Turns(path)
+            self._turns = WriteTurns(path)
             if not path.exists():
                 path.touch(0o600)  # it may hold Secrets
             self._sql = sqlite3.connect(path, timeout=patience, isolation_level=None)
@@ -146,19 +216,19 @@ class Database:
         with self._faults():
             return int(self._one("SELECT coalesce(max(version), 0) FROM revision"))
 
-    def load(self) -> tuple[int, list[Row]]:
+    def load(self) -> tuple[int, list[ObjectRow]]:
         """The version of the last write, and all objects as they are then."""
         query = "SELECT r.* FROM object o JOIN revision r ON r.version = o.version"
         with self._faults():
             if self._sql.in_transaction:
-                return self.version(), [Row(*row) for row in self._sql.execute(query)]
+                return self.version(), [ObjectRow(*row) for row in self._sql.execute(query)]
             self._sql.execute("BEGIN")
             try:
-                return self.version(), [Row(*row) for row in self._sql.execute(query)]
+                return self.version(), [ObjectRow(*row) for row in self._sql.execute(query)]
             finally:
                 self.rollback()
 
-    def after(self, version: int, kind: str | None = None) -> list[Row]:
+    def after(self, version: int, kind: str | None = None) -> list[ObjectRow]:
         """What was written after ``version``, in order. Raises: Expired where some is forgotten."""
         query = "SELECT * FROM revision WHERE version > ?"
         with self._faults():
@@ -166,13 +236,13 @@ class Database:
                 found = self._sql.execute(f"{query} ORDER BY version", (version,))
             else:
                 found = self._sql.execute(f"{query} AND kind = ? ORDER BY version", (version, kind))
-            rows = [Row(*row) for row in found]
+            rows = [ObjectRow(*row) for row in found]
         check_kept(version, self.forgotten())  # read last: what is gone by now was not in the rows
         return rows
 
     # Writing, inside a transaction
 
-    def write(self, rows: Sequence[Row], superseded: Iterable[int]) -> None:
+    def write(self, rows: Sequence[ObjectRow], superseded: Iterable[int]) -> None:
         """Append rows, and point each object at its last one.
 
         Args:

@@ -11,9 +11,9 @@ from typing import Any, TypeVar
 from rollout.hub.base import Expire, Listing, Sink
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_calls import Calls
-from rollout.hub.kube_crew import Crew
 from rollout.hub.kube_reflector import Reflector, State
 from rollout.hub.kube_session import Heard, Session, Times
+from rollout.hub.kube_window import JobQueue
 from rollout.model.kinds import Kind, Obj, Ref
 
 T = TypeVar("T")
@@ -50,7 +50,7 @@ class KubeHub:
     ) -> None:
         self.session = Session(access, times, heard)
         self.calls = Calls(self.session, only or {})
-        self.crew, self.reads = Crew(self.calls), Crew(self.calls)
+        self.writes, self.reads = JobQueue(self.calls), JobQueue(self.calls)
         """For writes, and for what must be read in between: a read takes no write's place."""
         self._patience = patience
         self._reflectors: set[Reflector] = set()  # those that were not ended

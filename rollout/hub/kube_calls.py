@@ -1,23 +1,92 @@
 """What can be asked of an API server? The verbs of a hub, each one request, for code on the loop.
 
-`KubeHub` waits for them; whoever writes asynchronously awaits them.
+`KubeHub` waits for them; whoever writes asynchronously awaits them. Kinds of ours have a version;
+that of others, which objects refer to by group and resource, is found by `Discovery`.
 """
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TypeVar
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+import msgspec
 
 from rollout.errors import Expired, Gone, HubError, NotServed, Throttled, Unavailable
 from rollout.hub import kube_objects as wire
 from rollout.hub.base import Listing
 from rollout.hub.kube_answers import error_of
-from rollout.hub.kube_discovery import Discovery
-from rollout.hub.kube_session import JSON, MERGE_PATCH, Answer, Session
+from rollout.hub.kube_session import JSON, MERGE_PATCH, HttpAnswer, Session
 from rollout.model.backoff import Backoff
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.secrets import secret_texts
+
+Ask = Callable[[str], Awaitable[bytes]]
+"""``path -> body``. Raises: HubError."""
+
+
+class Discovery:
+    """Under which version the server has a kind: the one that it prefers, else the first that has it.
+
+    Looked up once, and anew after `forget`. Used on the loop alone.
+    """
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+        self._found: dict[Kind, str] = {}
+
+    async def version_of(self, kind: Kind) -> str:
+        """Raises: NotServed where the server has no such resource; HubError."""
+        known = kind.version or self._found.get(kind)
+        if not known:
+            known = self._found[kind] = await self._look_up(kind)
+        return known
+
+    def forget(self, kind: Kind) -> None:
+        """The server does not have it (any more) where it was."""
+        self._found.pop(kind, None)
+
+    async def _look_up(self, kind: Kind) -> str:
+        group = f"/apis/{quote(kind.group, safe='')}" if kind.group else "/api"
+        for version in _versions(await self._document(group, kind)):
+            document = await self._document(f"{group}/{quote(version, safe='')}", kind)
+            for resource in document.get("resources") or ():
+                if resource.get("name") != kind.plural:
+                    continue
+                if bool(resource.get("namespaced")) != kind.namespaced:
+                    where = "namespaces" if resource.get("namespaced") else "no namespace"
+                    raise NotServed(
+                        f"look {_name(kind)} up: they live in {where}; name such an object"
+                    )
+                return version
+        raise NotServed(f"look {_name(kind)} up: the server does not have them")
+
+    async def _document(self, path: str, kind: Kind) -> dict[str, Any]:
+        try:
+            found = msgspec.json.decode(await self._ask(path))
+        except Gone as error:
+            raise NotServed(
+                f"look {_name(kind)} up: the server does not have them;"
+                " is the CustomResourceDefinition installed?"
+            ) from error
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise Unavailable(f"look {_name(kind)} up: no JSON at {path}: {error}") from error
+        if not isinstance(found, dict):
+            raise Unavailable(f"look {_name(kind)} up: no object at {path}")
+        return found
+
+
+def _versions(group: dict[str, Any]) -> Iterator[str]:
+    """Those of a group, the preferred one first, each once."""
+    preferred = (group.get("preferredVersion") or {}).get("version")
+    listed = [entry.get("version") for entry in group.get("versions") or ()]
+    yield from dict.fromkeys(version for version in (preferred, *listed) if version)
+
+
+def _name(kind: Kind) -> str:
+    return f"{kind.plural}.{kind.group}".rstrip(".")
+
 
 T = TypeVar("T")
 
@@ -34,7 +103,7 @@ class Calls:
     """
 
     def __init__(self, session: Session, only: Mapping[Kind, str]) -> None:
-        self.session, self.reader = session, wire.Reader()
+        self.session, self.reader = session, wire.ObjectDecoder()
         self.only = only
         self.discovery = Discovery(lambda path: self.send("GET", path))
         self._random = random.Random()  # noqa: S311  (jitter, not secrets)
@@ -158,7 +227,7 @@ class Calls:
         body: bytes | None = None,
         content_type: str = JSON,
         carries: Obj | None = None,
-    ) -> Answer:
+    ) -> HttpAnswer:
         """``carries`` is what the body says: a refusal is told without the data of its Secrets."""
         answer = await self.session.call(method, path, body, content_type)
         if answer.status >= 300:

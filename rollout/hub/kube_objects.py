@@ -175,7 +175,7 @@ class Payloads:
         return found
 
 
-class Reader:
+class ObjectDecoder:
     """Turns an API server's bytes into objects. Used by one thread."""
 
     def __init__(self) -> None:

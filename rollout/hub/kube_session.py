@@ -1,16 +1,18 @@
 """How do bytes get to the API server and back? One thread, one event loop, one pool of connections.
 
-Everything asynchronous in this project happens on this thread; others call `Session.run` and wait.
+Everything asynchronous of the hub happens on this thread; others call `Session.run` and wait.
 Every request has a time-out. Nothing is retried here but a 401 with credentials that can be renewed.
 """
 
 import asyncio
 import concurrent.futures
 import logging
+import socket
 import threading
+import weakref
 from asyncio.sslproto import SSLProtocol
 from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -22,7 +24,48 @@ from yarl import URL
 from rollout.errors import ConfigError, HubError, Silent, Unavailable
 from rollout.hub.kube_access import Access, Credentials, credentials
 from rollout.hub.kube_answers import error_of
-from rollout.hub.kube_loop import Loop
+
+_TURN_SECONDS = 0.002  # connections are closed by the turns of the loop after they are told to
+_HANGING_UP_SECONDS = 2.0
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """An event loop that knows its connections, to cut them off in the end.
+
+    It keeps connections, and their sockets, for as long as somebody else does.
+
+    The sockets because of TLS: whoever is cancelled in the very turn in which a handshake is done is
+    given no connection, and yet there is one.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._connections: weakref.WeakSet[asyncio.BaseTransport] = weakref.WeakSet()
+        self._sockets: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+
+    async def create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        if (connected := kwargs.get("sock")) is not None:
+            self._sockets.add(connected)
+        transport, protocol = await super().create_connection(*args, **kwargs)
+        self._connections.add(transport)
+        return transport, protocol
+
+    async def hang_up(self) -> None:
+        """Close all of them, and wait until they are; for when nobody uses them any more.
+
+        TLS's goodbye is not waited for: a server that stands still would never return it.
+        """
+        for transport in tuple(self._connections):
+            if isinstance(transport, asyncio.WriteTransport):
+                transport.abort()
+        for connected in tuple(self._sockets):
+            with suppress(OSError):  # it is closed already
+                connected.shutdown(socket.SHUT_RDWR)
+        end = self.time() + _HANGING_UP_SECONDS
+        await asyncio.sleep(_TURN_SECONDS)
+        while any(s.fileno() >= 0 for s in tuple(self._sockets)) and self.time() < end:
+            await asyncio.sleep(_TURN_SECONDS)
+
 
 log = logging.getLogger(__name__)
 
@@ -58,7 +101,7 @@ class Times:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class HttpAnswer:
     """What came back, whatever its status."""
 
     status: int
@@ -213,7 +256,7 @@ class Session:
 
     async def call(
         self, method: str, path: str, body: bytes | None = None, content_type: str = JSON
-    ) -> Answer:
+    ) -> HttpAnswer:
         """One request. Raises: Unavailable where no whole answer came; Denied for bad credentials."""
         seconds = self.times.read if method == "GET" else self.times.write
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=self.times.connect)
@@ -251,7 +294,7 @@ class Session:
         body: bytes | None,
         content_type: str,
         timeout: aiohttp.ClientTimeout,
-    ) -> Answer:
+    ) -> HttpAnswer:
         headers = await self._headers(content_type if body is not None else None)
         sent = self.elapsed()
         try:
@@ -259,7 +302,7 @@ class Session:
                 method, self._url(path), data=body, headers=headers, timeout=timeout, **self._extra
             ) as response:
                 self._hear(response.headers.get("Date"), sent)
-                return Answer(response.status, await response.read(), response.headers)
+                return HttpAnswer(response.status, await response.read(), response.headers)
         except _BROKEN as error:
             raise Unavailable(f"{method} {_short(path)}: {_said(error)}") from error
 

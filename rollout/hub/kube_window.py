@@ -1,4 +1,6 @@
-"""How many writes may be in flight? As many as the server grants: no fixed rate, no fixed number.
+"""How many requests may be in flight, and whose is next? As many as the server grants; namespaces in turn.
+
+`JobQueue` runs jobs as there are places in a `RequestWindow`, which has no fixed rate and no fixed number.
 
 Additive increase, multiplicative decrease. The window grows by one for each round trip in which it was
 full (by one for each answer until the first setback); a refusal for load or an answer that takes far
@@ -6,8 +8,15 @@ longer than is usual for such a request shrinks it, at most once per round trip.
 that is left alone for as long as it asks. Instants are seconds on a steady clock, given as arguments.
 """
 
-from collections.abc import Hashable
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
+
+from rollout.errors import Throttled, Unavailable
+from rollout.hub.kube_calls import Calls
+from rollout.model.turns import Turns
 
 FIRST, LEAST, MOST = 16, 1, 64
 SLOW_SECONDS = 0.5
@@ -29,8 +38,8 @@ class _Usual:
     at: float
 
 
-@dataclass(slots=True)
-class Window:
+@dataclass(slots=True, kw_only=True)
+class RequestWindow:
     """The number that may be in flight, and since when."""
 
     size: float = FIRST
@@ -92,3 +101,83 @@ class Window:
         self.size = max(LEAST, min(self.size, self.in_flight + 1) * factor)
         self.shrunk_at = now
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Asks for something once, and tells whom it concerns what came of it.
+
+    ``run`` raises Throttled or Unavailable after that, so that the window learns of it; nothing else.
+    ``what``: requests that take about as long as each other, such as a verb and a kind; None: how
+    long it takes says nothing about the server's load.
+    """
+
+    run: Callable[[], Awaitable[None]]
+    what: Hashable = None
+
+
+class JobQueue:
+    """Runs jobs on the loop, as many at once as the server grants.
+
+    Namespaces are served in turn, one job each, and so are the batches of one namespace: neither a
+    busy namespace nor a large batch holds up anybody else. A job is not begun before there is a place
+    for it; so what is queued can still be stopped.
+    """
+
+    def __init__(self, calls: Calls, window: RequestWindow | None = None) -> None:
+        self.calls = calls
+        self.window = window or RequestWindow()
+        self.most_in_flight = 0
+        self._batches: Turns[deque[Job]] = Turns()
+        self._alarm: asyncio.TimerHandle | None = None
+
+    def post(self, jobs: Sequence[Job], turn: str = "") -> None:
+        """Take on a batch of jobs of a namespace, from any thread; returns at once."""
+        batch = deque(jobs)
+        if batch:
+            self.calls.session.post(lambda: self._take_on(batch, turn))
+
+    def waiting(self) -> int:
+        """How many jobs have not begun; a number for people, read on the loop's thread or at rest."""
+        return sum(len(batch) for batch in self._batches)
+
+    def _take_on(self, batch: deque[Job], turn: str) -> None:
+        self._batches.put(turn, batch)
+        self._fill()
+
+    def _fill(self) -> None:
+        """Begin as many jobs as there are places; none once the session is closed."""
+        if self.calls.session.is_closed:
+            self._batches.clear()
+        now = self.calls.session.elapsed()
+        while self.window.is_open(now) and (found := self._batches.take()) is not None:
+            turn, batch = found
+            job = batch.popleft()
+            if batch:
+                self._batches.put(turn, batch)
+            self.window.sent()
+            self.most_in_flight = max(self.most_in_flight, self.window.in_flight)
+            self.calls.session.start(self._run(job, now))
+        pause = self.window.paused_until - now
+        if self._batches and pause > 0 and self._alarm is None:
+            self._alarm = asyncio.get_running_loop().call_later(pause, self._resume)
+
+    def _resume(self) -> None:
+        self._alarm = None
+        self._fill()
+
+    async def _run(self, job: Job, began: float) -> None:
+        session, window = self.calls.session, self.window
+        try:
+            await job.run()
+        except Throttled as error:
+            window.overloaded(began, session.elapsed(), error.after / timedelta(seconds=1))
+        except Unavailable:
+            window.overloaded(began, session.elapsed())
+        except BaseException:
+            window.in_flight -= 1
+            raise
+        else:
+            window.answered(began, session.elapsed(), job.what)
+        finally:
+            self._fill()

@@ -1,4 +1,4 @@
-"""What does a write do to the stored objects? The API server's verbs over `Tables`.
+"""What does a write do to the stored objects? The API server's verbs over the maps of `Tables`.
 
 Each verb checks everything before it changes anything, then leaves what it did on a list of records
 that the hub around it publishes (`take`) or takes back (`undo`).
@@ -6,7 +6,7 @@ that the hub around it publishes (`take`) or takes back (`undo`).
 Not modelled: terminating namespaces, foreground and orphan deletion, server-side apply.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
@@ -16,15 +16,96 @@ from rollout.hub import rules
 from rollout.hub.base import Admit, Changes, Listing
 from rollout.hub.patching import json_patch, merge, shared
 from rollout.hub.selecting import parse_fields, parse_labels
-from rollout.hub.tables import Tables
 from rollout.model.events import Change, Event
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import Kind, Obj, Ref
 
+_NOTHING: dict[str, Obj] = {}
+_NOBODY: dict[Ref, None] = {}
+
+
+class Tables:
+    """The objects as they are now, by kind and key, by uid, and by the uid of their owner.
+
+    It holds what it is given and copies nothing. Cost: O(1) for each put and drop of an object without
+    owners, O(owners) else.
+    """
+
+    def __init__(self) -> None:
+        self._objects: dict[Kind, dict[str, Obj]] = {}
+        self._namespaces: dict[tuple[Kind, str], dict[str, None]] = {}
+        self._by_uid: dict[str, Ref] = {}
+        self._dependents: dict[str, dict[Ref, None]] = {}
+
+    def get(self, ref: Ref) -> Obj | None:
+        return self._objects.get(ref.kind, _NOTHING).get(ref.key)
+
+    def of_kind(self, kind: Kind, namespace: str | None) -> Iterator[Obj]:
+        """Objects of a kind, by key. Cost: O(n log n) in those of the namespace, or of the kind."""
+        objects = self._objects.get(kind, _NOTHING)
+        keys = objects if namespace is None else self._namespaces.get((kind, namespace), {})
+        return (objects[key] for key in sorted(keys))
+
+    def owner(self, uid: str) -> Ref | None:
+        """What is stored under this uid now."""
+        return self._by_uid.get(uid)
+
+    def dependents(self, uid: str) -> list[Ref]:
+        """What names this uid among its owners, in the order of kinds and keys."""
+        found = self._dependents.get(uid, _NOBODY)
+        return sorted(found, key=lambda ref: (ref.kind.name, ref.key))
+
+    def put(self, ref: Ref, obj: Obj) -> None:
+        """Store an object in place of what the reference held before."""
+        meta = obj["metadata"]
+        objects = self._objects.get(ref.kind)
+        if objects is None:
+            objects = self._objects[ref.kind] = {}
+        old = objects.get(ref.key)
+        objects[ref.key] = obj
+        if old is not None:
+            old_meta = old["metadata"]
+            if old_meta["uid"] == meta["uid"]:
+                if old_meta.get("ownerReferences") is not meta.get("ownerReferences"):
+                    self._disown(ref, old_meta)
+                    self._own(ref, meta)
+                return
+            self._forget(ref, old_meta)
+        if ref.kind.namespaced:
+            self._namespaces.setdefault((ref.kind, ref.namespace), {})[ref.key] = None
+        self._by_uid[meta["uid"]] = ref
+        self._own(ref, meta)
+
+    def drop(self, ref: Ref) -> None:
+        """Remove what the reference holds; nothing where it holds nothing."""
+        old = self._objects.get(ref.kind, {}).pop(ref.key, None)
+        if old is not None:
+            self._forget(ref, old["metadata"])
+
+    def _forget(self, ref: Ref, meta: Obj) -> None:
+        if ref.kind.namespaced:
+            keys = self._namespaces[ref.kind, ref.namespace]
+            del keys[ref.key]
+            if not keys:
+                del self._namespaces[ref.kind, ref.namespace]
+        self._by_uid.pop(meta["uid"], None)
+        self._disown(ref, meta)
+
+    def _own(self, ref: Ref, meta: Obj) -> None:
+        for owner in meta.get("ownerReferences") or ():
+            self._dependents.setdefault(owner["uid"], {})[ref] = None
+
+    def _disown(self, ref: Ref, meta: Obj) -> None:
+        for owner in meta.get("ownerReferences") or ():
+            dependents = self._dependents.get(owner["uid"])
+            if dependents is not None and dependents.pop(ref, ref) is None and not dependents:
+                del self._dependents[owner["uid"]]
+
+
 _ATTEMPTS = 8  # to find a free generated name, as an API server
 
 
-class Record(NamedTuple):
+class ChangeRecord(NamedTuple):
     """One change that was made, and what was there before it (None: nothing)."""
 
     event: Event
@@ -47,7 +128,7 @@ class Objects:
         self.version = 0
         self._clock, self._seed, self._admit, self._kinds = clock, seed, admit, kinds
         self._tables = Tables()
-        self._records: list[Record] = []
+        self._records: list[ChangeRecord] = []
         self._instant: tuple[datetime | None, str] = (None, "")
 
     # Reading
@@ -129,10 +210,10 @@ class Objects:
         """A place in the records, for `since` and `undo`."""
         return len(self._records)
 
-    def since(self, mark: int) -> list[Record]:
+    def since(self, mark: int) -> list[ChangeRecord]:
         return self._records[mark:]
 
-    def take(self) -> list[Record]:
+    def take(self) -> list[ChangeRecord]:
         """The records not taken yet; they can no longer be undone."""
         taken, self._records = self._records, []
         return taken
@@ -265,7 +346,7 @@ class Objects:
             self._tables.drop(ref)
         else:
             self._tables.put(ref, new)
-        self._records.append(Record(Event(ref, change, new, self.version), old))
+        self._records.append(ChangeRecord(Event(ref, change, new, self.version), old))
 
 
 def _labels(obj: Obj) -> Mapping[str, str]:

@@ -14,10 +14,9 @@ import msgspec
 from rollout.clock import Clock
 from rollout.errors import ConfigError, Expired, Invalid
 from rollout.hub.base import Admit
-from rollout.hub.database import MIGRATIONS, Database, Row
+from rollout.hub.database import MIGRATIONS, Database, ObjectRow, RunnerLock
 from rollout.hub.embedded import EmbeddedVerbs
-from rollout.hub.locks import RunnerLock
-from rollout.hub.objects import Objects, Record
+from rollout.hub.objects import ChangeRecord, Objects
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, Kind, Obj, Ref
 
@@ -61,7 +60,7 @@ class SqliteHub(EmbeddedVerbs):
         migrations: Sequence[str] = MIGRATIONS,
     ) -> None:
         self._kinds, self._history = kinds, history
-        self._rows: list[Row] = []
+        self._rows: list[ObjectRow] = []
         self._superseded: list[int] = []
         self._brought_in = 0
         self._in_batch = False
@@ -189,7 +188,7 @@ class SqliteHub(EmbeddedVerbs):
     def _past(self, kind: Kind, version: int) -> Sequence[Event]:
         return [self._event(row) for row in self._database.after(version, kind.name)]
 
-    def _event(self, row: Row) -> Event:
+    def _event(self, row: ObjectRow) -> Event:
         kind = self._kinds.get(row.kind)
         if kind is None:
             raise ConfigError(
@@ -198,10 +197,10 @@ class SqliteHub(EmbeddedVerbs):
         return Event(Ref(kind, row.key), Change(row.change), _decode(row.body), row.version)
 
 
-def _row(record: Record) -> Row:
+def _row(record: ChangeRecord) -> ObjectRow:
     event = record.event
     try:
         body = _encode(event.obj)
     except (TypeError, ValueError, OverflowError) as fault:
         raise Invalid(f"cannot store {event.ref} as JSON: {fault}") from fault
-    return Row(event.version, event.ref.kind.name, event.ref.key, event.change.value, body)
+    return ObjectRow(event.version, event.ref.kind.name, event.ref.key, event.change.value, body)

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.errors import ConfigError, Conflict
-from rollout.hub.base import Hub
-from rollout.hub.states import Kept, profile_of
+from rollout.hub.base import Hub, Kept, profile_of
 from rollout.model import names
 from rollout.model.intents import Asked, asked_text, read_asked
 from rollout.model.kinds import Obj, Ref

@@ -33,10 +33,9 @@ from rollout.runtime.debug import Debug
 from rollout.runtime.decisions import DecisionLog
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.events import EventWriter
-from rollout.runtime.fence import FencedIo
-from rollout.runtime.figures import Figures, figures
-from rollout.runtime.io import Io
-from rollout.runtime.leader import Candidate, LeaseTerms
+from rollout.runtime.health import Reviews
+from rollout.runtime.io import FencedIo, Io
+from rollout.runtime.leader import LeaderCandidate, LeaseTerms
 from rollout.runtime.measured import (
     MeasuredFleet,
     MeasuredIo,
@@ -44,10 +43,9 @@ from rollout.runtime.measured import (
     News,
     measured_plugins,
 )
-from rollout.runtime.metrics import Metrics
+from rollout.runtime.metrics import ControllerFigures, Metrics, figures
 from rollout.runtime.planners import planners, trackers
 from rollout.runtime.process import Controller
-from rollout.runtime.reviews import Reviews
 from rollout.runtime.timers import Timers, Wake
 from rollout.settings import Settings, long_enough, raised
 
@@ -63,8 +61,8 @@ PLACING = 32
 """Placements whose decisions are written at once; each can have a hundred pages."""
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerEnvironment:
     """What a controller runs in.
 
     ``hub`` is the engine's. ``side`` is for the lease, events and reviews, so that these never wait
@@ -86,7 +84,7 @@ class Surroundings:
     begin: Callable[[], None] = lambda: None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assembly:
     """A controller, and what looks at it."""
 
@@ -126,7 +124,9 @@ def filters_of(settings: Settings) -> Sequence[str]:
     return [name.strip() for name in settings.filters.split(",") if name.strip()]
 
 
-def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) -> Assembly:
+def assemble(
+    settings: Settings, around: ControllerEnvironment, me: str, namespace: str
+) -> Assembly:
     """Wire everything. Nothing is read or written yet. Raises: PluginError."""
     for sentence in raised(settings):
         log.warning("%s", sentence)
@@ -164,14 +164,16 @@ def assemble(settings: Settings, around: Surroundings, me: str, namespace: str) 
     reviews = Reviews(around.side, clock)
     debug = Debug(reviews, fleet, placing, clock, controller.ask, leads)
     metrics.follow(lambda: _figures(controller, fenced), leads)
-    return Assembly(controller, metrics, events, debug, reviews)
+    return Assembly(
+        controller=controller, metrics=metrics, events=events, debug=debug, reviews=reviews
+    )
 
 
 def _pace(settings: Settings) -> Pace:
     gather = timedelta(seconds=settings.gather_seconds)
     return Pace(
-        dict.fromkeys((*WORKLOADS, PLACEMENT), gather),
-        (PLACEMENT, CLUSTER_MANAGEMENT_ADDON),
+        least_interval=dict.fromkeys((*WORKLOADS, PLACEMENT), gather),
+        from_landing=(PLACEMENT, CLUSTER_MANAGEMENT_ADDON),
         quiet={PLACEMENT: QUIET},
         hurry=HURRY,
         most_out={PLACEMENT: PLACING},
@@ -217,7 +219,9 @@ def _fleet(
     return fleet
 
 
-def _events(around: Surroundings, fleet: MeasuredFleet, metrics: Metrics, me: str) -> EventWriter:
+def _events(
+    around: ControllerEnvironment, fleet: MeasuredFleet, metrics: Metrics, me: str
+) -> EventWriter:
     dropped = metrics.events_dropped
     return EventWriter(
         around.side_io,
@@ -228,11 +232,14 @@ def _events(around: Surroundings, fleet: MeasuredFleet, metrics: Metrics, me: st
     )
 
 
-def _candidate(settings: Settings, around: Surroundings, me: str, namespace: str) -> Candidate:
+def _candidate(
+    settings: Settings, around: ControllerEnvironment, me: str, namespace: str
+) -> LeaderCandidate:
     lease = Ref(LEASE, key_of(settings.lease_namespace or namespace, settings.lease_name))
     terms = lease_terms(settings)
-    labels = {PROFILE_LABEL: settings.profile}  # readers ask it: `rollout.hub.states.PROFILE`
-    return Candidate(
+    # Commands that ask for `rollout.hub.base.StateKey.PROFILE` read it there.
+    labels = {PROFILE_LABEL: settings.profile}
+    return LeaderCandidate(
         around.side, around.clock, around.lease_timers, lease, me, terms, labels=labels
     )
 
@@ -261,7 +268,7 @@ def uid_of(fleet: MeasuredFleet, ref: Ref) -> str:
     return str(raw["metadata"].get("uid") or "") if raw else ""
 
 
-def _figures(controller: Controller, fenced: FencedIo) -> Figures | None:
+def _figures(controller: Controller, fenced: FencedIo) -> ControllerFigures | None:
     """Taken on the engine's thread; None where this process does not lead, or is too busy."""
     if not controller.leads:
         return None

@@ -26,8 +26,15 @@ from rollout.placement.cel.screening import Screening, Unfinished
 from rollout.placement.explain import debug_json
 from rollout.planning.decisions import misconfigured, satisfied
 from rollout.planning.placements import PlacementPlanner, owned
-from rollout.runtime.health import LARGEST_BODY, Request, Response, bearer_token, in_json
-from rollout.runtime.reviews import Reviews, User
+from rollout.runtime.health import (
+    LARGEST_BODY,
+    Request,
+    Response,
+    Reviews,
+    User,
+    bearer_token,
+    in_json,
+)
 
 PREFIX = "/debug/placements/"
 VERBS = {"GET": "get", "POST": "create"}
@@ -41,7 +48,7 @@ NO_USER = "user information not found in request context"
 T = TypeVar("T")
 
 
-class Ask(Protocol):
+class AskEngine(Protocol):
     """Does something on the engine's thread, within so many seconds. Raises: TimeoutError."""
 
     def __call__(self, job: Callable[[], T], seconds: float) -> T: ...
@@ -68,7 +75,7 @@ class Debug:
         fleet: Fleet,
         planner: PlacementPlanner,
         clock: Clock,
-        ask: Ask,
+        ask: AskEngine,
         ready: Callable[[], bool],
     ) -> None:
         self._reviews, self._fleet, self._planner = reviews, fleet, planner

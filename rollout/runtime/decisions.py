@@ -5,12 +5,12 @@ after that a line holds what changed since, the instant, and the answer. When a 
 it may, it is renamed to ``FILE.1`` and the next one begins with snapshots again: so the window is bounded,
 and each file can be read by itself. No manifest is in it, so no Secret either.
 
-`rollout.runtime.redeciding` reads it back.
+`read_log` reads a file back, and `redecide` makes its decisions anew.
 """
 
 import contextlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,21 +18,23 @@ from typing import BinaryIO
 
 import msgspec
 
+from rollout.errors import ConfigError
 from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Group
 from rollout.model.waits import Wait
 from rollout.planning.facts import Made, OcmStepMade, StepMade
 from rollout.strategies.base import Rollout, Standing, Step
-from rollout.strategies.ocm_step import Reported
-from rollout.strategies.retreat import Retreat, RetreatLimits
+from rollout.strategies.ocm_step import Reported, ocm_step
+from rollout.strategies.retreat import Retreat, RetreatLimits, retreat
+from rollout.strategies.step import decide
 
 MOST_LINES = 50_000
 
 log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionLine:
     """One line. ``what`` is ``snapshot``, ``step``, ``ocm`` or ``retreat``.
 
     ``terms`` is the rollout without its standings, where it is not as in the line before; ``standings``
@@ -90,12 +92,21 @@ class DecisionLog:
         self._answers[key] = answer
         standings = changed or None
         if isinstance(made, StepMade):
-            line = Line("step", *key, now, terms=terms, standings=standings, step=made.step)
+            line = DecisionLine(
+                what="step",
+                workload=key[0],
+                placement=key[1],
+                at=now,
+                terms=terms,
+                standings=standings,
+                step=made.step,
+            )
         else:
-            line = Line(
-                "retreat",
-                *key,
-                now,
+            line = DecisionLine(
+                what="retreat",
+                workload=key[0],
+                placement=key[1],
+                at=now,
                 terms=terms,
                 standings=standings,
                 targets=made.targets,
@@ -123,7 +134,16 @@ class DecisionLog:
         if known is None:
             standings = dict(rollout.standings)
             self._terms[key], self._standings[key] = bare, standings
-            self._write(Line("snapshot", *key, now, terms=bare, standings=standings))
+            self._write(
+                DecisionLine(
+                    what="snapshot",
+                    workload=key[0],
+                    placement=key[1],
+                    at=now,
+                    terms=bare,
+                    standings=standings,
+                )
+            )
             return {}, None
         changed: dict[str, Standing | None] = {
             cluster: standing
@@ -148,7 +168,7 @@ class DecisionLog:
         self._answers.clear()
         self._lines = 0
 
-    def _write(self, line: Line) -> None:
+    def _write(self, line: DecisionLine) -> None:
         if self._is_broken:
             return
         try:
@@ -173,11 +193,12 @@ class DecisionLog:
             self.path.replace(self.path.with_name(f"{self.path.name}.1"))
 
 
-def _ocm_line(key: Key, made: OcmStepMade, now: datetime) -> Line:
-    return Line(
-        "ocm",
-        *key,
-        now,
+def _ocm_line(key: Key, made: OcmStepMade, now: datetime) -> DecisionLine:
+    return DecisionLine(
+        what="ocm",
+        workload=key[0],
+        placement=key[1],
+        at=now,
         strategy=made.strategy,
         groups=made.groups,
         reported=made.reported,
@@ -185,3 +206,83 @@ def _ocm_line(key: Key, made: OcmStepMade, now: datetime) -> Line:
         hold=made.hold,
         step=made.step,
     )
+
+
+_decoder = msgspec.json.Decoder(DecisionLine)
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """One decision, and what it is when it is made again from what the log says."""
+
+    number: int
+    line: DecisionLine
+    answer: Step | Retreat
+
+    @property
+    def is_same(self) -> bool:
+        return self.answer == (self.line.step or self.line.retreat)
+
+
+def read_log(path: Path) -> Iterator[tuple[int, DecisionLine]]:
+    """The lines of one file, numbered from 1. A last line that was cut off by a crash is left out.
+
+    Raises: ConfigError for a line that is none, OSError.
+    """
+    with path.open("rb") as file:
+        for number, text in enumerate(file, 1):
+            if not text.endswith(b"\n"):
+                return
+            try:
+                yield number, _decoder.decode(text)
+            except msgspec.DecodeError as error:
+                raise ConfigError(
+                    f"{path}:{number}: is no line of a decision log: {error}"
+                ) from None
+
+
+def redecide(lines: Iterable[tuple[int, DecisionLine]]) -> Iterator[Again]:
+    """Every decision of a log, made again, in order.
+
+    Raises: ConfigError where a decision stands before the snapshot that it needs.
+    """
+    rollouts: dict[Key, Rollout] = {}
+    for number, line in lines:
+        key = (line.workload, line.placement)
+        if line.what == "ocm":
+            yield Again(number, line, _as_ocm(line))
+            continue
+        if line.what == "snapshot":
+            rollouts[key] = _advanced(line.terms, {}, line)
+            continue
+        before = rollouts.get(key)
+        if before is None:
+            raise ConfigError(f"line {number}: no snapshot of {line.workload} stands before it")
+        rollout = rollouts[key] = _advanced(line.terms or before, before.standings, line)
+        yield Again(number, line, _answer(rollout, line))
+
+
+def _advanced(terms: Rollout | None, standings: object, line: DecisionLine) -> Rollout:
+    if terms is None:
+        raise ConfigError(f"a snapshot of {line.workload} has no terms")
+    found: dict[str, Standing] = dict(standings) if isinstance(standings, dict) else {}
+    for cluster, standing in (line.standings or {}).items():
+        if standing is None:
+            found.pop(cluster, None)
+        else:
+            found[cluster] = standing
+    return replace(terms, standings=found)
+
+
+def _answer(rollout: Rollout, line: DecisionLine) -> Step | Retreat:
+    if line.what == "retreat":
+        if line.began is None or line.limits is None:
+            raise ConfigError(f"a rollback of {line.workload} does not say when it began")
+        return retreat(rollout, line.targets or {}, line.began, line.limits, line.at)
+    return decide(rollout, line.at)
+
+
+def _as_ocm(line: DecisionLine) -> Step:
+    reported = line.reported or {}
+    strategy, groups = line.strategy or {}, line.groups or ()
+    return ocm_step(strategy, groups, reported, line.hold, line.at, line.others)

@@ -30,13 +30,12 @@ from rollout.planning.plan import (
     is_touch,
     precondition,
 )
-from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
+from rollout.runtime.io import InlineIo, Io, ReadBack, WriteOutcome, WriteResult
 from rollout.runtime.messages import Answered, Ask, Broken, Flight, Message, Woken
-from rollout.runtime.places import Places
 from rollout.runtime.planners import plan_now
 from rollout.runtime.timers import Timers, Wake
 from rollout.runtime.watches import Watches
-from rollout.runtime.workqueue import WorkQueue
+from rollout.runtime.workqueue import Places, WorkQueue
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +47,7 @@ _GATHERED = "gathered"
 """The timer of news that wait."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """How the engine behaves, apart from what it decides."""
 
@@ -272,7 +271,7 @@ class Engine:
         if plan is NOTHING and not self.fleet.exists(ref):
             self._last_pass.pop(ref, None)
         self._places.take(ref)
-        self._next_wave(Flight(ref, plan), now)
+        self._next_wave(Flight(ref=ref, plan=plan), now)
 
     def _tell(self, note: Note, now: datetime) -> None:
         level = logging.WARNING if note.warning else logging.INFO
@@ -294,9 +293,9 @@ class Engine:
         turn = flight.ref.namespace
         self._io.send(wave, lambda w, outcome: self.inbox.put(Answered(flight, w, outcome)), turn)
 
-    def _answer(self, flight: Flight, write: Write, outcome: Outcome, now: datetime) -> None:
+    def _answer(self, flight: Flight, write: Write, outcome: WriteOutcome, now: datetime) -> None:
         match outcome.result:
-            case Result.LANDED:
+            case WriteResult.LANDED:
                 self.fleet.landed(write, now)
                 flight.moved |= write.ref != flight.ref  # its own status nearly always lands
                 if outcome.obj is not None:
@@ -304,17 +303,17 @@ class Engine:
                     self._see(event, now)
                     if is_touch(write) and event.version == precondition(write):
                         self._want(flight.ref, now)  # it changed nothing: no event will come of it
-            case Result.STALE:
+            case WriteResult.STALE:
                 flight.failed = True
                 self._read_back(write.ref, outcome, now)
-            case Result.REFUSED:
+            case WriteResult.REFUSED:
                 self._refused(flight, write, outcome.message, now)
-            case Result.WAIT:
+            case WriteResult.WAIT:
                 flight.wait = max(outcome.after or SHORTEST, flight.wait, SHORTEST)
-            case Result.UNKNOWN:
+            case WriteResult.UNKNOWN:
                 flight.failed = True
                 self._read_back(write.ref, outcome, now)
-        if outcome.result is not Result.LANDED and not concerns_one_cluster(write):
+        if outcome.result is not WriteResult.LANDED and not concerns_one_cluster(write):
             flight.blocked = True
         flight.pending -= 1
         if flight.pending == 0:
@@ -328,7 +327,7 @@ class Engine:
         else:
             flight.retry_at = min(flight.retry_at or retry_at, retry_at)
 
-    def _read_back(self, ref: Ref, outcome: Outcome, now: datetime) -> None:
+    def _read_back(self, ref: Ref, outcome: WriteOutcome, now: datetime) -> None:
         """What is there now? A write that failed may have been done, or someone else's was."""
         match outcome.read_back:
             case ReadBack.DONE:

@@ -21,7 +21,7 @@ from rollout.clock import Clock
 from rollout.model.instants import rfc3339_micro
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, Kind, Obj, Ref, key_of
 from rollout.planning.plan import Create, Note, Patch
-from rollout.runtime.io import Io, Outcome, Result
+from rollout.runtime.io import Io, WriteOutcome, WriteResult
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ _IDLE_SECONDS = 5.0
 _ANSWER_SECONDS = 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Series:
     """One Event that was written, how often it was meant, and how often it says so."""
 
@@ -97,7 +97,7 @@ class Chronicle:
             return None
         self._number += 1
         ref = Ref(EVENT, key_of(_namespace(note.ref), self._name(note, now)))
-        _keep(self._series, note, _Series(ref, 1, now, now))
+        _keep(self._series, note, _Series(ref=ref, count=1, last=now, written_at=now))
         _keep(self._latest, (note.ref, note.reason), note)
         return Create(ref, event_object(ref, note, uid, self._instance, now))
 
@@ -275,14 +275,14 @@ class EventWriter:
     def _write(self, writes: Sequence[Create | Patch]) -> None:
         """Send them, and wait for what comes of them."""
         left = {write.ref for write in writes}
-        answers: queue.SimpleQueue[tuple[Ref, Outcome]] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[tuple[Ref, WriteOutcome]] = queue.SimpleQueue()
         try:
             if writes:
                 self._io.send(writes, lambda write, outcome: answers.put((write.ref, outcome)))
             while left:
                 ref, outcome = answers.get(timeout=_ANSWER_SECONDS)
                 left.discard(ref)
-                if outcome.result is not Result.LANDED:
+                if outcome.result is not WriteResult.LANDED:
                     self._failed(ref, outcome.message)
         except queue.Empty:
             for ref in left:

@@ -2,12 +2,13 @@
 
 `Attempt` has the steps of one write, without doing any I/O: which live reads come before it, and what
 each answer means. Drivers perform what it asks for: `perform` one after the other, on the caller's
-thread; `rollout.runtime.kube_io` many side by side, on an event loop.
+thread; `rollout.runtime.kube_io` many side by side, on an event loop. `FencedIo` stands before either.
 """
 
+import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from enum import Enum
 from typing import Any, Protocol, TypeVar
@@ -22,7 +23,7 @@ T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
-class Result(Enum):
+class WriteResult(Enum):
     """What came of a write."""
 
     LANDED = "landed"  # done, or already so
@@ -40,18 +41,18 @@ class ReadBack(Enum):
     FAILED = "failed"  # the server could not say
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteOutcome:
     """What came of one write; ``obj`` is the object as stored, where the hub returned it."""
 
-    result: Result
+    result: WriteResult
     obj: Obj | None = None
     message: str = ""
     after: timedelta | None = None
     read_back: ReadBack = ReadBack.LEFT
 
 
-Done = Callable[[Write, Outcome], None]
+Done = Callable[[Write, WriteOutcome], None]
 
 
 class Io(Protocol):
@@ -102,7 +103,7 @@ class Attempt:
 
     def __init__(self, write: Write) -> None:
         self.write = write
-        self.outcome = Outcome(Result.UNKNOWN)
+        self.outcome = WriteOutcome(result=WriteResult.UNKNOWN)
         self._steps = _steps(write)
         self.request: Request | None = next(self._steps)
 
@@ -121,39 +122,45 @@ class Attempt:
             self.request, self.outcome = None, end.value
 
 
-def _steps(write: Write) -> Generator[Request, Any, Outcome]:
+def _steps(write: Write) -> Generator[Request, Any, WriteOutcome]:
     """What a write asks for, one after the other; the type of an answer depends on the request."""
     try:
         match write:
             case Delete(unless_selected_by=placements, cluster=cluster):
                 for placement in placements:
                     if cluster in (yield ReadSelected(placement)):
-                        return Outcome(Result.STALE, message=f"{cluster} is selected after all")
+                        return WriteOutcome(
+                            result=WriteResult.STALE, message=f"{cluster} is selected after all"
+                        )
             case RemoveFinalizer(kind=kind, label=label):
                 left = write.left_of((yield ReadLabelled(kind, label)))
                 if left:
-                    return Outcome(Result.STALE, message=f"{left} {kind.plural} are left")
+                    return WriteOutcome(
+                        result=WriteResult.STALE, message=f"{left} {kind.plural} are left"
+                    )
         stored = yield write
     except HubError as error:
         return outcome_of(write, error)
-    return Outcome(Result.LANDED, stored)
+    return WriteOutcome(result=WriteResult.LANDED, obj=stored)
 
 
-def outcome_of(write: Write, error: HubError) -> Outcome:
+def outcome_of(write: Write, error: HubError) -> WriteOutcome:
     """What an error of the hub says of a write."""
     match error:
         case Conflict():
-            return Outcome(Result.STALE, message=str(error))
+            return WriteOutcome(result=WriteResult.STALE, message=str(error))
         case Gone() if isinstance(write, Create):
-            return Outcome(Result.REFUSED, message=str(error))  # there is no such namespace
+            return WriteOutcome(
+                result=WriteResult.REFUSED, message=str(error)
+            )  # there is no such namespace
         case Gone():
-            gone = Result.LANDED if isinstance(write, Delete) else Result.STALE
-            return Outcome(gone, message=str(error))
+            gone = WriteResult.LANDED if isinstance(write, Delete) else WriteResult.STALE
+            return WriteOutcome(result=gone, message=str(error))
         case Invalid() | Denied():
-            return Outcome(Result.REFUSED, message=str(error))
+            return WriteOutcome(result=WriteResult.REFUSED, message=str(error))
         case Throttled(after=after):
-            return Outcome(Result.WAIT, message=str(error), after=after)
-    return Outcome(Result.UNKNOWN, message=str(error))
+            return WriteOutcome(result=WriteResult.WAIT, message=str(error), after=after)
+    return WriteOutcome(result=WriteResult.UNKNOWN, message=str(error))
 
 
 class Writes(Protocol[T_co]):
@@ -200,7 +207,7 @@ class InlineIo:
 
 def perform(
     hub: Hub, write: Write, selected: dict[ReadSelected, frozenset[str]] | None = None
-) -> Outcome:
+) -> WriteOutcome:
     """Do one write. ``selected`` keeps what was read live for the other writes of a wave."""
     attempt, known = Attempt(write), {} if selected is None else selected
     while (request := attempt.request) is not None:
@@ -224,3 +231,45 @@ def _answer(
         case ReadLabelled(kind, label):
             return hub.list(kind, None, dict([label])).items
     return call(hub, request)
+
+
+class FencedIo:
+    """An `Io` before another one: a process that leads no more writes nothing.
+
+    Without leadership it raises `Fenced`; with it, each write gets the precondition that its planner
+    could not know, the version of the object when this process last saw it. Source: safety contract R2.
+
+    Args:
+        check: raises Fenced where this process must not write.
+        version_of: the version at which an object was last seen, 0 where it was never.
+    """
+
+    def __init__(
+        self, inner: Io, check: Callable[[], None], version_of: Callable[[Ref], int]
+    ) -> None:
+        self._inner, self._check, self._version_of = inner, check, version_of
+        self._lock = threading.Lock()
+        self._pending = 0
+
+    @property
+    def pending(self) -> int:
+        """How many writes are out."""
+        return self._pending
+
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
+        """Raises: Fenced; then nothing was sent."""
+        self._check()
+
+        def back(write: Write, outcome: WriteOutcome) -> None:
+            with self._lock:
+                self._pending -= 1
+            done(write, outcome)
+
+        with self._lock:
+            self._pending += len(writes)
+        self._inner.send([self._guarded(write) for write in writes], back, turn)
+
+    def _guarded(self, write: Write) -> Write:
+        if isinstance(write, Patch | PatchStatus) and write.version is None:
+            return replace(write, version=self._version_of(write.ref) or None)
+        return write

@@ -15,17 +15,17 @@ from functools import partial
 
 from rollout.errors import Gone, HubError, Throttled, Unavailable
 from rollout.hub.kube import KubeHub
-from rollout.hub.kube_crew import Job
+from rollout.hub.kube_window import Job
 from rollout.model.kinds import Kind, Obj
 from rollout.planning.plan import Write
 from rollout.runtime.io import (
     Attempt,
     Done,
-    Outcome,
     ReadBack,
     ReadLabelled,
     ReadSelected,
-    Result,
+    WriteOutcome,
+    WriteResult,
     call,
 )
 
@@ -37,13 +37,15 @@ FRESH_SECONDS = 5.0
 """Nor is one that waited so long after it was read whether it may be done."""
 TOGETHER = 50
 """So many finalizers share the read that lets them go."""
-NOT_ALLOWED = Outcome(
-    Result.WAIT, message="this process may not write any more", after=timedelta(seconds=1)
+NOT_ALLOWED = WriteOutcome(
+    result=WriteResult.WAIT,
+    message="this process may not write any more",
+    after=timedelta(seconds=1),
 )
 
 
-TOO_OLD = Outcome(
-    Result.WAIT, message="the API server was too slow for this plan", after=timedelta(0)
+TOO_OLD = WriteOutcome(
+    result=WriteResult.WAIT, message="the API server was too slow for this plan", after=timedelta(0)
 )
 
 
@@ -65,7 +67,7 @@ class KubeIo:
     """
 
     def __init__(self, hub: KubeHub, allowed: Callable[[], bool] = lambda: True) -> None:
-        self._calls, self._writes, self._reads = hub.calls, hub.crew, hub.reads
+        self._calls, self._writes, self._reads = hub.calls, hub.writes, hub.reads
         self._allowed = allowed
         self._leaving: dict[tuple[Kind, str], deque[tuple[Attempt, str, _Errand]]] = {}
 
@@ -116,7 +118,7 @@ class KubeIo:
 
     def _tell(self, attempt: Attempt, errand: _Errand) -> None:
         """What came of it; where that is not known, or others wrote, what is there is read first."""
-        if attempt.outcome.result in (Result.STALE, Result.UNKNOWN):
+        if attempt.outcome.result in (WriteResult.STALE, WriteResult.UNKNOWN):
             job = Job(partial(self._read_back, attempt, errand))
             self._reads.post([job], errand.turn)
         else:

@@ -20,7 +20,7 @@ from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_session import Times
 from rollout.model.kinds import LEASE
-from rollout.runtime.assembly import Assembly, Surroundings, assemble
+from rollout.runtime.assembly import Assembly, ControllerEnvironment, assemble
 from rollout.runtime.debug import PREFIX
 from rollout.runtime.health import Address, health_routes, metrics_routes
 from rollout.runtime.kube_io import KubeIo
@@ -123,7 +123,7 @@ class _Alarms:
 
 
 @contextmanager
-def _surroundings(settings: Settings, access: Access) -> Iterator[Surroundings]:
+def _surroundings(settings: Settings, access: Access) -> Iterator[ControllerEnvironment]:
     """The connections, clock and alarms of this process, closed at the end. Raises: ConfigError."""
     seconds = settings.write_timeout_seconds
     times = Times(connect=min(5.0, seconds), write=seconds)
@@ -133,18 +133,18 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Surroundings]:
     side = KubeHub(access, times=side_times, patience=0.0, heard=clock.heard)
     alarms = _Alarms(clock)
     try:
-        yield Surroundings(
-            hub,
-            side,
-            KubeIo(side),
-            lambda allowed: KubeIo(hub, allowed),
-            clock,
-            alarms.engine,
-            alarms.lease,
-            hub.is_watching,
-            alarms.sweep,
-            quiet_collector,
-            lambda: go_by(clock),
+        yield ControllerEnvironment(
+            hub=hub,
+            side=side,
+            side_io=KubeIo(side),
+            io=lambda allowed: KubeIo(hub, allowed),
+            clock=clock,
+            timers=alarms.engine,
+            lease_timers=alarms.lease,
+            in_touch=hub.is_watching,
+            sweep=alarms.sweep,
+            settled=quiet_collector,
+            begin=lambda: go_by(clock),
         )
     finally:
         alarms.close()

@@ -38,8 +38,8 @@ class LeaseTerms:
     retry: timedelta = timedelta(seconds=2)
 
 
-@dataclass(frozen=True, slots=True)
-class Sighting:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SeenLease:
     """A lease as it was last read. ``since``: when it was first seen as it is, on our own clock.
 
     A lease that was there and is gone has the version 0.
@@ -66,16 +66,16 @@ class Move(Enum):
     RESIGN = "resign"  # leadership is lost
 
 
-def sighted(obj: Obj, before: Sighting | None, now: datetime) -> Sighting:
+def sighted(obj: Obj, before: SeenLease | None, now: datetime) -> SeenLease:
     """What a read of the lease says. A renewal is news; an edit of anything else is not."""
     spec = obj.get("spec") or {}
-    found = Sighting(
-        str(spec.get("holderIdentity") or ""),
-        str(spec.get("renewTime") or ""),
-        timedelta(seconds=min(max(_whole(spec.get("leaseDurationSeconds")), 1), LONGEST)),
-        _whole(spec.get("leaseTransitions")),
-        int(obj["metadata"]["resourceVersion"]),
-        now,
+    found = SeenLease(
+        holder=str(spec.get("holderIdentity") or ""),
+        renewal=str(spec.get("renewTime") or ""),
+        duration=timedelta(seconds=min(max(_whole(spec.get("leaseDurationSeconds")), 1), LONGEST)),
+        transitions=_whole(spec.get("leaseTransitions")),
+        version=int(obj["metadata"]["resourceVersion"]),
+        since=now,
     )
     if before is not None and before == replace(found, since=before.since, version=before.version):
         return replace(found, since=before.since)
@@ -87,7 +87,7 @@ def _whole(value: object) -> int:
 
 
 def decide(
-    me: str, seen: Sighting | None, held: datetime | None, terms: LeaseTerms, now: datetime
+    me: str, seen: SeenLease | None, held: datetime | None, terms: LeaseTerms, now: datetime
 ) -> Move:
     """What follows from the last read.
 
@@ -105,7 +105,7 @@ def decide(
     return Move.FOLLOW
 
 
-class Standing(Enum):
+class LeaderState(Enum):
     """How this process stands."""
 
     WAITING = "waiting"  # another one leads, or nobody does yet
@@ -121,7 +121,7 @@ class Predecessor:
     renewed: datetime | None = None
 
 
-class Candidate:
+class LeaderCandidate:
     """One process that wants to lead. Its timers' thread alone reads and writes the lease.
 
     ``standing``, `may_write` and ``leader`` may be asked on any thread.
@@ -149,7 +149,7 @@ class Candidate:
         self.predecessor = Predecessor()
         self._hub, self._clock, self._changed = hub, clock, changed
         self._labels = dict(labels or {})
-        self._seen: Sighting | None = None
+        self._seen: SeenLease | None = None
         self._held: datetime | None = None
         self._why_lost = ""
         self._heard_at: datetime | None = None
@@ -164,14 +164,14 @@ class Candidate:
     # -- what others ask -----------------------------------------------------------------------
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> LeaderState:
         if self._why_lost:
-            return Standing.LOST
+            return LeaderState.LOST
         held = self._held
         if held is None:
-            return Standing.WAITING
+            return LeaderState.WAITING
         late = self._clock.now() >= held + self.terms.deadline
-        return Standing.LOST if late else Standing.LEADING
+        return LeaderState.LOST if late else LeaderState.LEADING
 
     @property
     def leader(self) -> str:
@@ -223,7 +223,7 @@ class Candidate:
                 log.exception("%s: looking after it failed", self.lease)
                 self._resign(f"looking after it failed: {type(error).__name__}")
             after = self.standing
-            if after is Standing.LOST:
+            if after is LeaderState.LOST:
                 self._resign(self.why_lost)
             else:
                 self._timers.arm(key, self._clock.now() + self.terms.retry)
@@ -324,7 +324,7 @@ class Candidate:
         with self._busy:
             self._over = True
             self._timers.cancel(("lease", self.lease))
-            if self.standing is not Standing.LEADING:
+            if self.standing is not LeaderState.LEADING:
                 return
             now = self._clock.now()
             try:

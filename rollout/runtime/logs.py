@@ -12,7 +12,7 @@ LOUD = ("apscheduler", "asyncio", "aiohttp", "kubernetes", "urllib3")
 """Libraries that tell at level info what only their authors want to know."""
 
 
-class JsonLines(logging.Formatter):
+class JsonFormatter(logging.Formatter):
     """``time, level, logger, message``, and ``error`` with the traceback where there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
@@ -30,7 +30,7 @@ class JsonLines(logging.Formatter):
 def start_logging(form: str, level: str) -> None:
     """Log to stderr from here on. ``form`` is text or json."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if form == "json" else logging.Formatter(TEXT))
+    handler.setFormatter(JsonFormatter() if form == "json" else logging.Formatter(TEXT))
     root = logging.getLogger()
     for old in list(root.handlers):
         root.removeHandler(old)

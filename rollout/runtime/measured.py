@@ -27,7 +27,7 @@ from rollout.placement.index import Pool
 from rollout.placement.scheduler import Plugins
 from rollout.planning.plan import Plan, Planner, Write
 from rollout.planning.policy import DEFAULT, Policy
-from rollout.runtime.io import Done, Io, Outcome
+from rollout.runtime.io import Done, Io, WriteOutcome
 from rollout.runtime.metrics import SCHEDULING, VERBS, Metrics
 from rollout.strategies.gates import GATES, Gate
 
@@ -116,7 +116,7 @@ class MeasuredIo:
         left = [len(writes)]
         binds = any(w.ref.kind in (PLACEMENT, PLACEMENT_DECISION) for w in writes)
 
-        def back(write: Write, outcome: Outcome) -> None:
+        def back(write: Write, outcome: WriteOutcome) -> None:
             took = (self._clock.now() - began).total_seconds()
             self._metrics.answered(write, outcome)
             self._metrics.write_seconds.labels(VERBS[type(write)]).observe(took)

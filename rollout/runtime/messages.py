@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Ref
 from rollout.planning.plan import Plan, Write
-from rollout.runtime.io import Outcome
+from rollout.runtime.io import WriteOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Answered:
 
     flight: "Flight"
     write: Write
-    outcome: Outcome
+    outcome: WriteOutcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class Ask:
     job: Callable[[], None]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Flight:
     """A plan on its way: which wave is out, and what came back so far."""
 

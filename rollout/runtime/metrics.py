@@ -1,11 +1,12 @@
 """What can be counted? Metrics for Prometheus; nothing is ever labelled with a cluster's name.
 
 Counted where it happens, by wrappers around what the engine is given (`runtime/measured.py`), so that
-nothing that decides knows of metrics. Gauges of rollouts come from `Figures`, a picture
-that the engine's thread takes when somebody asks. Source for ``scheduling_*``: OCM placement spec 5.2.
+nothing that decides knows of metrics. Gauges of rollouts come from `Figures`, a value
+that the engine's thread makes when somebody asks. Source for ``scheduling_*``: OCM placement spec 5.2.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -19,6 +20,9 @@ from prometheus_client import (
 )
 from prometheus_client.core import GaugeMetricFamily, Metric
 
+from rollout.fleet.fleet import Fleet
+from rollout.fleet.tracker import Standing
+from rollout.model.kinds import MANAGED_CLUSTER
 from rollout.planning.plan import (
     Create,
     Delete,
@@ -28,8 +32,76 @@ from rollout.planning.plan import (
     RemoveFinalizer,
     Write,
 )
-from rollout.runtime.figures import Figures
-from rollout.runtime.io import Outcome, Result
+from rollout.runtime.io import WriteOutcome, WriteResult
+from rollout.strategies.base import Phase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadFigures:
+    """One workload of any kind. ``blocked`` counts waiting clusters by reason."""
+
+    kind: str
+    namespace: str
+    name: str
+    phases: Mapping[str, int]
+    blocked: Mapping[str, int]
+    budget_used: float
+    finished: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerFigures:
+    """Everything at one instant."""
+
+    workloads: tuple[WorkloadFigures, ...] = ()
+    queued: int = 0
+    in_flight: int = 0
+    clusters: int = 0
+
+
+def figures(fleet: Fleet, queued: int, in_flight: int) -> ControllerFigures:
+    """Count. Cost: O(workloads x stages) and one pass over the known clusters."""
+    found = [w for ref in fleet.rolled_out() if (w := fleet.rollout(ref)) is not None]
+    workloads = tuple(_workload(w, fleet.is_done(w.ref)) for w in found)
+    return ControllerFigures(workloads, queued, in_flight, len(fleet.known(MANAGED_CLUSTER)))
+
+
+def _workload(workload: Standing, is_done: bool) -> WorkloadFigures:
+    phases = {phase.value: 0 for phase in Phase}  # every phase, so that no series comes and goes
+    blocked: dict[str, int] = {}
+    used = 0.0
+    for share in workload.shares.values():
+        reports = share.live.last.stages
+        for report in reports:
+            for phase, number in report.phases.items():
+                phases[phase.value] += number
+            if report.blocked is not None:
+                waiting = blocked.get(report.blocked, 0) + report.phases.get(Phase.WAITING, 0)
+                blocked[report.blocked] = waiting
+        budget = share.live.ledger.rollout.staging.budget  # of all stages together
+        members = sum(report.members for report in reports)
+        failures = sum(report.failures for report in reports)
+        scopes = [(r.failures, r.budget) for r in reports]
+        scopes.append((failures, budget.of(members) if budget else None))
+        used = max(used, *(_used(*scope) for scope in scopes))
+    ref = workload.ref
+    kind = ref.kind.name
+    return WorkloadFigures(
+        kind=kind,
+        namespace=ref.namespace,
+        name=ref.name,
+        phases=phases,
+        blocked=blocked,
+        budget_used=used,
+        finished=is_done,
+    )
+
+
+def _used(failures: int, budget: int | None) -> float:
+    if budget is None:
+        return 0.0
+    return failures / budget if budget else float(failures)
+
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 OCM_BUCKETS = [1e-6 * 10**k for k in range(10)]
@@ -57,7 +129,7 @@ class Metrics:
         self.leader = Gauge("rollout_leader", "1 where this process leads.", registry=self.registry)
         self.registry.register(self)
         ProcessCollector(registry=self.registry)  # memory, CPU and files of this process
-        self._figures: Callable[[], Figures | None] = lambda: None
+        self._figures: Callable[[], ControllerFigures | None] = lambda: None
         self._leads: Callable[[], bool] = lambda: False
 
     def _of_placements(self, ocm: dict[str, Any]) -> None:
@@ -134,7 +206,9 @@ class Metrics:
             "rollout_events_dropped", "Kubernetes Events that were not written.", ["why"], **own
         )
 
-    def follow(self, figures: Callable[[], Figures | None], leads: Callable[[], bool]) -> None:
+    def follow(
+        self, figures: Callable[[], ControllerFigures | None], leads: Callable[[], bool]
+    ) -> None:
         """Where the gauges come from; asked at each scrape, on the scraper's thread."""
         self._figures, self._leads = figures, leads
 
@@ -157,7 +231,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def describe(self) -> Iterable[Metric]:
-        return _families(Figures())
+        return _families(ControllerFigures())
 
     def collect(self) -> Iterator[Metric]:
         """The gauges of rollouts. Where the engine is too busy to be asked they are left out."""
@@ -168,14 +242,14 @@ class Metrics:
     def note(self, note: Note) -> None:
         self.notes.labels(note.reason, "Warning" if note.warning else "Normal").inc()
 
-    def answered(self, write: Write, outcome: Outcome) -> None:
+    def answered(self, write: Write, outcome: WriteOutcome) -> None:
         verb, kind = VERBS[type(write)], write.ref.kind.name
         self.writes.labels(verb, kind, outcome.result.value).inc()
-        if outcome.result is Result.STALE:
+        if outcome.result is WriteResult.STALE:
             self.conflicts.labels(kind).inc()
 
 
-def _families(figures: Figures) -> Iterator[Metric]:
+def _families(figures: ControllerFigures) -> Iterator[Metric]:
     workload = ["kind", "namespace", "name"]
     clusters = GaugeMetricFamily(
         "rollout_clusters", "Clusters of a workload by phase.", labels=[*workload, "phase"]

@@ -18,8 +18,8 @@ from typing import TypeVar
 from rollout.clock import Clock
 from rollout.errors import Fenced, HubError
 from rollout.runtime.engine import Engine
-from rollout.runtime.fence import FencedIo
-from rollout.runtime.leader import Candidate, Standing
+from rollout.runtime.io import FencedIo
+from rollout.runtime.leader import LeaderCandidate, LeaderState
 from rollout.runtime.messages import Ask, Woken
 
 log = logging.getLogger(__name__)
@@ -69,7 +69,7 @@ class Controller:
     def __init__(
         self,
         engine: Engine,
-        candidate: Candidate,
+        candidate: LeaderCandidate,
         fenced: FencedIo,
         clock: Clock,
         *,
@@ -107,7 +107,7 @@ class Controller:
     @property
     def leads(self) -> bool:
         """Whether this process leads and has read everything."""
-        return self._started and self.candidate.standing is Standing.LEADING
+        return self._started and self.candidate.standing is LeaderState.LEADING
 
     def ask(self, job: Callable[[], T], seconds: float) -> T:
         """Have the engine's thread do it, between two plans, and wait. Raises: TimeoutError."""
@@ -132,11 +132,11 @@ class Controller:
         if self.stopping:
             return Readiness(False, "it is stopping")
         match self.candidate.standing:
-            case Standing.LOST:
+            case LeaderState.LOST:
                 return Readiness(False, f"the lease is lost: {self.candidate.why_lost}")
-            case Standing.LEADING if not self._started:
+            case LeaderState.LEADING if not self._started:
                 return Readiness(False, self._why_not_started)
-            case Standing.LEADING:
+            case LeaderState.LEADING:
                 return Readiness(True, "it leads")
         candidate = self.candidate
         heard = candidate.heard_at
@@ -174,14 +174,14 @@ class Controller:
         """One turn. Returns False where there was nothing to do. Raises: Fenced."""
         now = self._turned_at = self._clock.now()
         standing = self.candidate.standing
-        if standing is Standing.LOST:
+        if standing is LeaderState.LOST:
             self.candidate.check()
         if not self._looked_at <= now < self._looked_at + _LOOK:
             self._looked_at = now
             self._sweep()
             if self._started:
                 self._watch_out(now)
-        if standing is Standing.LEADING and not self._started:
+        if standing is LeaderState.LEADING and not self._started:
             return self._begin(now)
         return self.engine.turn()
 

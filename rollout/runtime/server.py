@@ -195,13 +195,13 @@ async def _read(asked: web.BaseRequest, gone: threading.Event) -> Request:
     body = await asked.read() if has_length and 0 < length <= LARGEST_BODY else b""
     split = urlsplit(asked.raw_path)
     return Request(
-        asked.method,
-        split.path,
-        {key: values[-1] for key, values in parse_qs(split.query).items()},
-        asked.headers.get("Authorization", ""),
-        body,
-        length if has_length else None,
-        gone.is_set,
+        method=asked.method,
+        path=split.path,
+        query={key: values[-1] for key, values in parse_qs(split.query).items()},
+        authorization=asked.headers.get("Authorization", ""),
+        body=body,
+        length=length if has_length else None,
+        gone=gone.is_set,
     )
 
 

@@ -1,4 +1,4 @@
-"""Which object is planned next? A queue of distinct keys.
+"""Which object is planned next? A queue of distinct keys, and the number of plans carried out at once.
 
 * a key waits at most once, however often it is added;
 * a key is never handed out twice at the same time;
@@ -7,15 +7,17 @@
 * failures back off per key, with jitter, and `forget` resets the backoff; the keys of one namespace
   that are tried again share a rate.
 
-Used by the engine's thread alone, so there is no lock.
+Both are used by the engine's thread alone, so there is no lock.
 """
 
 import random
-from collections.abc import Callable, Hashable
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
 from rollout.model.backoff import Backoff
+from rollout.model.kinds import Kind, Ref
 from rollout.model.turns import Turns
 
 K = TypeVar("K", bound=Hashable)
@@ -98,3 +100,51 @@ class WorkQueue(Generic[K]):
 
     def __len__(self) -> int:
         return len(self._ready)
+
+
+class Places:
+    """How many plans of a kind are carried out at once, and who waits for one of them to end.
+
+    ``most`` has a number for each kind that is limited. A namespace of which no plan of that kind is
+    out never waits for those of others.
+    """
+
+    def __init__(self, most: Mapping[Kind, int]) -> None:
+        self._most = most
+        self._out: Counter[Kind] = Counter()
+        self._of: Counter[tuple[Kind, str]] = Counter()  # by namespace
+        self._waiting: dict[Kind, Turns[Ref]] = {}
+
+    def is_open(self, ref: Ref) -> bool:
+        """Whether a plan for this object may be carried out now."""
+        most = self._most.get(ref.kind)
+        return most is None or self._out[ref.kind] < most or not self._of[ref.kind, ref.namespace]
+
+    def wait(self, ref: Ref) -> None:
+        """It waits until `next` returns it."""
+        self._waiting.setdefault(ref.kind, Turns()).put(ref.namespace, ref)
+
+    def take(self, ref: Ref) -> None:
+        """A plan for it is being carried out."""
+        self._out[ref.kind] += 1
+        self._of[ref.kind, ref.namespace] += 1
+
+    def leave(self, ref: Ref) -> None:
+        """That plan has ended."""
+        self._out[ref.kind] -= 1
+        self._of[ref.kind, ref.namespace] -= 1
+        if not self._of[ref.kind, ref.namespace]:
+            del self._of[ref.kind, ref.namespace]
+
+    def next(self, ref: Ref) -> Ref | None:
+        """One that need not wait any more, now that ``ref`` has ended; None where there is none."""
+        waiting = self._waiting.get(ref.kind)
+        if not waiting or not self.is_open(ref):
+            return None
+        is_full = self._out[ref.kind] >= self._most[ref.kind]
+        found = waiting.take(ref.namespace if is_full else None)
+        return found[1] if found else None
+
+    def __len__(self) -> int:
+        """How many wait."""
+        return sum(len(waiting) for waiting in self._waiting.values())

@@ -15,8 +15,7 @@ from rollout.account.tree import FleetAccount, NoteAccount
 from rollout.clock import Clock, VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.witness import Witness
-from rollout.hub.base import EmbeddedHub
-from rollout.hub.states import AGENTS, ALIVE, CLOCK, PROFILE, STARTED, profile_of
+from rollout.hub.base import EmbeddedHub, StateKey, profile_of
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import WORKLOADS
 from rollout.placement.cel.bounds import SLICE_STEPS
@@ -96,7 +95,7 @@ class LocalRun:
             self._drive.timers,
             planners(profile=profile, rolls_addons=True, slice_steps=SLICE_STEPS),
             Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates()),
-            pace=Pace(dict.fromkeys(WORKLOADS, gather), strict=mode.speed is None),
+            pace=Pace(least_interval=dict.fromkeys(WORKLOADS, gather), strict=mode.speed is None),
             notes=self._note,
             seed=0,
         )
@@ -110,7 +109,7 @@ class LocalRun:
         """The profile to go by; whoever reads this hub is told of it."""
         profile = chosen or profile_of(self._hub)
         with self._hub.batch():
-            self._hub.put_state(PROFILE, profile.encode())
+            self._hub.put_state(StateKey.PROFILE, profile.encode())
         return profile
 
     def run(self, on_change: Callable[[FleetAccount], None] = lambda _: None) -> Result:
@@ -158,17 +157,17 @@ class LocalRun:
     # -- one instant ---------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        kept = self._hub.get_state(AGENTS)
+        kept = self._hub.get_state(StateKey.AGENTS)
         if kept:
             self.agents.restore(kept)
-        started = self._hub.get_state(STARTED)
+        started = self._hub.get_state(StateKey.STARTED)
         self._started = (parse_instant(started.decode()) if started else None) or self._started
-        alive = self._hub.get_state(ALIVE)
+        alive = self._hub.get_state(StateKey.ALIVE)
         gone = parse_instant(alive.decode()) if alive else None
         if self._mode.speed == 1 and gone is not None and gone < self._clock.now():
             self.engine.fleet.out_of_touch(gone, self._clock.now())
         with self._hub.batch():
-            self._hub.put_state(STARTED, rfc3339_micro(self._started).encode())
+            self._hub.put_state(StateKey.STARTED, rfc3339_micro(self._started).encode())
         self.engine.start()
         self.agents.start()
         self.addons.start()
@@ -189,15 +188,15 @@ class LocalRun:
         now = self._clock.now()
         if self._keep and self._mode.speed == 1 and now >= self._beaten + HEARTBEAT:
             self._beaten = now
-            self._hub.put_state(ALIVE, rfc3339_micro(now).encode())
+            self._hub.put_state(StateKey.ALIVE, rfc3339_micro(now).encode())
 
     def _save(self) -> None:
         now = rfc3339_micro(self._clock.now()).encode()
         if self._mode.speed == 1:
-            self._hub.put_state(ALIVE, now)
+            self._hub.put_state(StateKey.ALIVE, now)
         else:
-            self._hub.put_state(CLOCK, now)
-        self._hub.put_state(AGENTS, self.agents.dump())
+            self._hub.put_state(StateKey.CLOCK, now)
+        self._hub.put_state(StateKey.AGENTS, self.agents.dump())
 
     def _is_done(self) -> bool:
         """Every workload says, of its present generation, that it is rolled out."""

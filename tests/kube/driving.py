@@ -17,7 +17,7 @@ from rollout.planning.plan import Note, Planner, Write
 from rollout.planning.policy import DEFAULT
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.io import Done, Io, Outcome, Result
+from rollout.runtime.io import Done, Io, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from rollout.runtime.timers import ApsTimers
 from rollout.sim.agents import Agents
@@ -47,8 +47,8 @@ class _Kept:
     refused: list[str]
 
     def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
-        def back(write: Write, outcome: Outcome) -> None:
-            if outcome.result is Result.REFUSED:
+        def back(write: Write, outcome: WriteOutcome) -> None:
+            if outcome.result is WriteResult.REFUSED:
                 self.refused.append(outcome.message)
             done(write, outcome)
 
@@ -80,7 +80,7 @@ class Running:
                 replace(DEFAULT, settle=timedelta(0), failure_grace=timedelta(seconds=1))
             ),  # a test cannot wait for 15 s per stage
             io=_Kept(KubeIo(self.hub), self.refused),
-            pace=Pace({REPLICA_SET: self.gather}, strict=True),
+            pace=Pace(least_interval={REPLICA_SET: self.gather}, strict=True),
             notes=self._note,
         )
         self._agents_hub = KubeHub(Access(str(self.agents_kubeconfig)))

@@ -16,7 +16,7 @@ from rollout.hub.kube import KubeHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
 from rollout.planning.plan import Create, Patch, PatchStatus, Write
-from rollout.runtime.io import Done, Io, Outcome, ReadBack, Result, outcome_of
+from rollout.runtime.io import Done, Io, ReadBack, WriteOutcome, WriteResult, outcome_of
 from rollout.runtime.kube_io import KubeIo
 from tests.safety.door import Door, Ear
 from tests.safety.setting import Setting
@@ -107,18 +107,18 @@ class SettledHub:
         self._hub.delete(ref, uid, version)
         self._gone(ref, found)
 
-    def carry(self, write: Write) -> Outcome:
+    def carry(self, write: Write) -> WriteOutcome:
         """One write by the way that a controller's writes take."""
         found = self._feed(write.ref.kind).uid(write.ref)
-        back, outcomes = threading.Event(), list[Outcome]()
+        back, outcomes = threading.Event(), list[WriteOutcome]()
 
-        def done(_: Write, outcome: Outcome) -> None:
+        def done(_: Write, outcome: WriteOutcome) -> None:
             outcomes.append(outcome)
             back.set()
 
         self._io.send([write], done)
         assert back.wait(PATIENCE), f"{write.ref} never came back"
-        if outcomes[0].result is Result.LANDED:
+        if outcomes[0].result is WriteResult.LANDED:
             stored = outcomes[0].obj
             if stored is not None:
                 self._settled(write.ref, stored)
@@ -185,7 +185,7 @@ def _added(kind: Kind, obj: Obj) -> Event:
 class _Failed(Exception):
     """A write that did not land, with what is to be said of it."""
 
-    def __init__(self, outcome: Outcome) -> None:
+    def __init__(self, outcome: WriteOutcome) -> None:
         super().__init__(outcome.message)
         self.outcome = outcome
 
@@ -212,7 +212,7 @@ class KubeDoor(Door):
         for write in writes:
             done(write, self.carry(write))
 
-    def carry(self, write: Write) -> Outcome:
+    def carry(self, write: Write) -> WriteOutcome:
         match write:
             case Create(obj=changes) | Patch(changes=changes):
                 pass
@@ -220,12 +220,12 @@ class KubeDoor(Door):
                 changes = {"status": status}
             case _:
                 changes = {}
-        found: list[Outcome] = []
+        found: list[WriteOutcome] = []
 
         def call() -> Any:
             outcome = self._carry(write)
             found.append(outcome)
-            if outcome.result is not Result.LANDED:
+            if outcome.result is not WriteResult.LANDED:
                 raise _Failed(outcome)
             return outcome.obj
 
@@ -245,20 +245,20 @@ class KubeDoor(Door):
         else:
             self._hear(ref.kind, obj)
 
-    def _carry(self, write: Write) -> Outcome:
+    def _carry(self, write: Write) -> WriteOutcome:
         """The write, and what bad luck makes of it."""
         match self._faults.call("write", write.ref):
             case None:
                 return self._server.carry(write)
             case Fault.CONFLICT:
-                return Outcome(Result.STALE, message="an injected conflict")
+                return WriteOutcome(result=WriteResult.STALE, message="an injected conflict")
             case Fault.THROTTLED:
-                return Outcome(Result.WAIT, after=timedelta(seconds=1))
+                return WriteOutcome(result=WriteResult.WAIT, after=timedelta(seconds=1))
             case Fault.UNAVAILABLE:
-                return Outcome(Result.UNKNOWN, message="an injected cut")
+                return WriteOutcome(result=WriteResult.UNKNOWN, message="an injected cut")
             case Fault.LOST:
                 self._server.carry(write)
-                return Outcome(Result.UNKNOWN, message="the answer was lost")
+                return WriteOutcome(result=WriteResult.UNKNOWN, message="the answer was lost")
 
 
 class ServedHistory(History):

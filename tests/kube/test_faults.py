@@ -13,7 +13,7 @@ from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, ROLLOUT_RECORD, Obj, Ref, ref_of
 from rollout.planning.plan import Patch, PatchStatus, Write
-from rollout.runtime.io import Outcome, Result
+from rollout.runtime.io import WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.cluster import Cluster
 from tests.kube.history import History
@@ -180,10 +180,10 @@ def _report(work: Obj, words: str) -> Write:
 def _carry(hub: KubeHub, writes: list[Write]) -> None:
     """All of them; again where the server was too slow."""
     while writes:
-        back: SimpleQueue[tuple[Write, Outcome]] = SimpleQueue()
+        back: SimpleQueue[tuple[Write, WriteOutcome]] = SimpleQueue()
         KubeIo(hub).send(writes, lambda *answer: back.put(answer))  # noqa: B023  called before the next
         answers = [back.get(timeout=60) for _ in writes]
-        writes = [write for write, outcome in answers if outcome.result is not Result.LANDED]
+        writes = [write for write, outcome in answers if outcome.result is not WriteResult.LANDED]
 
 
 def _delete_for_good(hub: KubeHub, obj: Obj) -> None:

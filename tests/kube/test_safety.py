@@ -16,7 +16,7 @@ import pytest
 from rollout.hub.kube import KubeHub
 from rollout.model.kinds import MANIFEST_WORK, Ref, ref_of
 from rollout.planning.plan import Delete, Write
-from rollout.runtime.io import Outcome, ReadSelected, Result
+from rollout.runtime.io import ReadSelected, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.guards import check
 from tests.kube.setting import eventually, namespace, put, wipe
@@ -130,8 +130,8 @@ def carried(hub: KubeHub, writes: list[Any]) -> list[tuple[Write, bool]]:
     """Each write, and whether it landed."""
     back: list[tuple[Write, bool]] = []
 
-    def done(write: Write, outcome: Outcome) -> None:
-        back.append((write, outcome.result is Result.LANDED))
+    def done(write: Write, outcome: WriteOutcome) -> None:
+        back.append((write, outcome.result is WriteResult.LANDED))
 
     KubeIo(hub).send(writes, done)
     eventually("all are back", lambda: len(back) == len(writes))

@@ -15,7 +15,7 @@ from rollout.hub.base import Expire, Listing, Sink
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
 from rollout.planning.plan import Create, Patch, PatchStatus, Write
-from rollout.runtime.io import Done, InlineIo, Io, Outcome, perform
+from rollout.runtime.io import Done, InlineIo, Io, WriteOutcome, perform
 from tests.support.faults import FaultyHub
 
 T = TypeVar("T")
@@ -131,7 +131,7 @@ class Door:
         """How the engine's writes go through, where they take no time."""
         return InlineIo(self)
 
-    def carry(self, write: Write) -> Outcome:
+    def carry(self, write: Write) -> WriteOutcome:
         """Do one write, and say what came of it."""
         return perform(self, write, {})
 

@@ -154,7 +154,7 @@ class History:
             self.planners(),
             WatchedFleet(self.judge),
             io=self.slow or self.door.io(),
-            pace=Pace({}, strict=True),
+            pace=Pace(least_interval={}, strict=True),
             seed=0,
         )
         self.judge.told.restart()

@@ -17,8 +17,8 @@ from typing import Any
 from rollout.clock import VirtualClock
 from rollout.fleet.watched import WATCHED
 from rollout.hub.admission import admit
+from rollout.hub.base import StateKey
 from rollout.hub.sqlite import SqliteHub
-from rollout.hub.states import CLOCK
 from rollout.model.events import Event
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import KINDS, Obj, ref_of
@@ -124,7 +124,7 @@ def run(path: Path, last: int | None = None, *, before: bool = False, signal: bo
     clock = VirtualClock(T0)
     hub = MortalHub(path, clock, runner=True, admit=admit)
     hub.last, hub.before, hub.by_signal = last, before, signal
-    kept = hub.get_state(CLOCK)
+    kept = hub.get_state(StateKey.CLOCK)
     since = parse_instant(kept.decode()) if kept else None
     if since is not None:
         clock.advance(since - T0)

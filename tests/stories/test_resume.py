@@ -16,8 +16,8 @@ import pytest
 from rollout.clock import VirtualClock
 from rollout.errors import ConfigError
 from rollout.hub.admission import admit
+from rollout.hub.base import StateKey
 from rollout.hub.sqlite import SqliteHub
-from rollout.hub.states import CLOCK
 from rollout.model import names
 from rollout.model.kinds import KINDS, MANIFEST_WORK, REPLICA_SET, ROLLOUT_RECORD, Ref, ref_of
 from rollout.sim.drives import Jump
@@ -158,7 +158,7 @@ def test_a_clock_that_was_kept_is_where_the_last_commit_was(path: Path) -> None:
     with pytest.raises(KilledError):
         run(path, 100)
     hub = SqliteHub(path, VirtualClock(T0))
-    kept = hub.get_state(CLOCK)
+    kept = hub.get_state(StateKey.CLOCK)
     hub.close()
 
     assert kept is not None

@@ -49,7 +49,7 @@ class World:
             self._timers,
             planners(watches_health=watches_health),
             Fleet(watches_health=watches_health),
-            pace=Pace({}, strict=True),
+            pace=Pace(least_interval={}, strict=True),
         )
         self.engine.start()
         self.engine.run_until_idle()

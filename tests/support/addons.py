@@ -278,7 +278,7 @@ class Rig(Desk):
             self._timers,
             planners(rolls_addons=True),
             Fleet(self.policy, trackers=trackers(rolls_addons=True)),
-            pace=Pace({}, strict=True),
+            pace=Pace(least_interval={}, strict=True),
             seed=0,
         )
         self.manager = AddOnManager(self.hub, self.clock)

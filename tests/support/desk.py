@@ -14,7 +14,7 @@ from rollout.model.kinds import KINDS, MANIFEST_WORK, REPLICA_SET, Kind, Obj, Re
 from rollout.planning.plan import Plan, Write
 from rollout.planning.policy import DEFAULT, Policy
 from rollout.planning.replicasets import ReplicaSetPlanner
-from rollout.runtime.io import Result, perform
+from rollout.runtime.io import WriteResult, perform
 from rollout.runtime.planners import plan_now
 from tests.support import make
 
@@ -74,7 +74,7 @@ class Desk:
         for write in writes:
             self.fleet.attempted(write, self.clock.now(), WEB)
         for write in writes:
-            assert perform(self.hub, write, {}).result is Result.LANDED, write
+            assert perform(self.hub, write, {}).result is WriteResult.LANDED, write
             self.fleet.landed(write, self.clock.now())
 
     def converge(self, key: str = "default/web") -> "Desk":

@@ -11,7 +11,7 @@ from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_RECORD, Kind, Ref
 from rollout.planning.plan import NOTHING, Create, Plan, Write
 from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.io import Done, InlineIo, Outcome, perform
+from rollout.runtime.io import Done, InlineIo, WriteOutcome, perform
 from rollout.runtime.timers import VirtualTimers
 from tests.support import make
 
@@ -59,7 +59,7 @@ class HoldingIo:
         self.hub = hub
         self.sent: list[str] = []
         self.held: list[Callable[[], None]] = []
-        self.answers: dict[str, Outcome] = {}
+        self.answers: dict[str, WriteOutcome] = {}
 
     def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         for write in writes:
@@ -100,8 +100,8 @@ class Rig:
             self.fleet,
             io=self.io if holding else InlineIo(self.hub),
             pace=Pace(
-                {REPLICA_SET: gather},
-                (REPLICA_SET,) if from_landing else (),
+                least_interval={REPLICA_SET: gather},
+                from_landing=(REPLICA_SET,) if from_landing else (),
                 quiet={} if quiet is None else {REPLICA_SET: quiet},
                 hurry=hurry,
                 most_out={REPLICA_SET: most_out},

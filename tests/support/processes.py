@@ -11,8 +11,8 @@ from rollout.hub.memory import MemoryHub
 from rollout.model.events import Event
 from rollout.model.kinds import KINDS, LEASE, MANIFEST_WORK, Kind, Obj, Ref, ref_of
 from rollout.planning.plan import Write
-from rollout.runtime.assembly import Surroundings, assemble
-from rollout.runtime.io import Done, InlineIo, Outcome, Result, perform
+from rollout.runtime.assembly import ControllerEnvironment, assemble
+from rollout.runtime.io import Done, InlineIo, WriteOutcome, WriteResult, perform
 from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.settings import Settings
 from rollout.sim.agents import Agents
@@ -75,7 +75,7 @@ class Pipe:
             if self.allowed():
                 done(write, perform(self._hub, write, {}))
             else:
-                done(write, Outcome(Result.WAIT, message="not allowed", after=SEC))
+                done(write, WriteOutcome(result=WriteResult.WAIT, message="not allowed", after=SEC))
 
 
 class Process:
@@ -87,15 +87,15 @@ class Process:
         self.in_touch = True
         self._world = world
         self._timers: list[VirtualTimers] = []
-        around = Surroundings(
-            self.line,
-            self.line,
-            InlineIo(self.line),
-            self._pipe,
-            world.clock,
-            self._alarms,
-            self._alarms,
-            lambda _: self.in_touch,
+        around = ControllerEnvironment(
+            hub=self.line,
+            side=self.line,
+            side_io=InlineIo(self.line),
+            io=self._pipe,
+            clock=world.clock,
+            timers=self._alarms,
+            lease_timers=self._alarms,
+            in_touch=lambda _: self.in_touch,
         )
         self.parts = assemble(settings, around, me, "default")
         self.controller = self.parts.controller

@@ -133,7 +133,7 @@ class Story:
             self.drive.timers,
             {PLACEMENT: PlacementPlanner(), REPLICA_SET: ReplicaSetPlanner()},
             Fleet(self._policy),
-            pace=Pace({REPLICA_SET: self._gather}, strict=True),
+            pace=Pace(least_interval={REPLICA_SET: self._gather}, strict=True),
             notes=lambda note, _: self.notes.append(note),
             seed=0,
         )

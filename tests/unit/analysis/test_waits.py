@@ -11,7 +11,7 @@ from rollout.analysis.copies import storing
 from rollout.analysis.simulating import question
 from rollout.analysis.snapshot import Snapshot, away_since, snapshot_of
 from rollout.clock import VirtualClock
-from rollout.hub import states
+from rollout.hub.base import StateKey
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.names import PAUSED
@@ -152,7 +152,7 @@ def test_deadlines_do_not_run_while_no_engine_runs() -> None:
 
 def test_an_engine_on_wall_time_is_away_once_nothing_was_heard_of_it_for_long() -> None:
     hub = MemoryHub(VirtualClock(T0))
-    hub.put_state(states.ALIVE, b"2026-01-01T00:00:00Z")
+    hub.put_state(StateKey.ALIVE, b"2026-01-01T00:00:00Z")
 
     assert away_since(hub, T0 + timedelta(seconds=10)) is None
     assert away_since(hub, T0 + timedelta(hours=1)) == T0
@@ -160,7 +160,7 @@ def test_an_engine_on_wall_time_is_away_once_nothing_was_heard_of_it_for_long() 
 
 def test_virtual_time_stands_still_while_nobody_runs_it() -> None:
     hub = MemoryHub(VirtualClock(T0))
-    hub.put_state(states.ALIVE, b"2026-01-01T00:00:00Z")
-    hub.put_state(states.CLOCK, b"2026-01-01T00:00:00Z")
+    hub.put_state(StateKey.ALIVE, b"2026-01-01T00:00:00Z")
+    hub.put_state(StateKey.CLOCK, b"2026-01-01T00:00:00Z")
 
     assert away_since(hub, T0 + timedelta(hours=1)) is None

@@ -9,9 +9,9 @@ from rollout.cli.get import Viewer
 from rollout.cli.hiding import veil
 from rollout.cli.naming import Target
 from rollout.clock import VirtualClock
+from rollout.hub.base import StateKey
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
-from rollout.hub.states import CLOCK
 from rollout.model.instants import rfc3339_micro
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, Ref
 from rollout.model.selectors import EVERYTHING
@@ -31,7 +31,7 @@ def state(tmp_path: Path) -> Path:
     other = placement()
     other["metadata"]["namespace"] = "other"
     hub.create(Ref(PLACEMENT, "other/fleet"), other)
-    hub.put_state(CLOCK, rfc3339_micro(T0 + 5 * MIN).encode())
+    hub.put_state(StateKey.CLOCK, rfc3339_micro(T0 + 5 * MIN).encode())
     hub.close()
     return path
 

@@ -9,8 +9,8 @@ from rollout.cli.clocks import ClockMode, FastClock, clock_for, parse_mode, resu
 from rollout.cli.scenarios import Asked, asked, settled
 from rollout.clock import SystemClock, VirtualClock
 from rollout.errors import ConfigError
+from rollout.hub.base import StateKey
 from rollout.hub.memory import MemoryHub
-from rollout.hub.states import CLOCK
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 from tests.support.shapes import MIN, T0, cluster, fleet, placement, run, write
 
@@ -52,7 +52,7 @@ def test_a_fast_clock_goes_as_many_times_as_fast() -> None:
 def test_time_goes_on_where_the_run_before_left_it() -> None:
     clock = clock_for(ClockMode(None))
     hub = MemoryHub(clock)
-    hub.put_state(CLOCK, b"2026-03-01T00:00:00.000001Z")
+    hub.put_state(StateKey.CLOCK, b"2026-03-01T00:00:00.000001Z")
 
     resume(clock, hub)
 
@@ -73,7 +73,7 @@ def test_over_objects_of_wall_time_virtual_time_begins_now() -> None:
 
 def test_real_time_is_refused_where_time_was_virtual() -> None:
     hub = MemoryHub(VirtualClock(T0))
-    hub.put_state(CLOCK, b"2026-03-01T00:00:00.000001Z")
+    hub.put_state(StateKey.CLOCK, b"2026-03-01T00:00:00.000001Z")
 
     with pytest.raises(ConfigError, match="go on with --clock virtual"):
         resume(clock_for(ClockMode(1.0)), hub)

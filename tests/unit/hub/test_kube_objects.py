@@ -6,7 +6,7 @@ import pytest
 
 from rollout.errors import Expired
 from rollout.hub.kube_answers import error_of
-from rollout.hub.kube_objects import Payloads, Reader, path_of
+from rollout.hub.kube_objects import ObjectDecoder, Payloads, path_of
 from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANIFEST_WORK, PLACEMENT_DECISION, Obj
 
 
@@ -30,7 +30,7 @@ def test_a_null_is_a_payload_and_counted_once() -> None:
 
 
 def test_works_of_one_template_share_their_spec_and_nothing_else() -> None:
-    reader = Reader()
+    reader = ObjectDecoder()
     texts = [
         b'{"metadata":{"name":"w","namespace":"c%d","resourceVersion":"%d","managedFields":[{"x":1}],'
         b'"labels":{"a":"b"}},"spec":{"workload":{"manifests":[{"kind":"X"}]}},"status":{}}'
@@ -50,7 +50,7 @@ def test_works_of_one_template_share_their_spec_and_nothing_else() -> None:
 
 
 def test_pages_of_all_placements_share_their_entries() -> None:
-    reader = Reader()
+    reader = ObjectDecoder()
     entries = b'{"clusterName":"c1","reason":"","score":100},{"clusterName":"c2","reason":""}'
     texts = [
         b'{"metadata":{"name":"p-%d","namespace":"ns"},"status":{"decisions":[%s]}}' % (n, entries)
@@ -69,7 +69,7 @@ def test_pages_of_all_placements_share_their_entries() -> None:
 
 
 def test_clusters_share_what_they_say_alike() -> None:
-    reader = Reader()
+    reader = ObjectDecoder()
     says: Obj = {
         "conditions": [{"type": "HubAcceptedManagedCluster", "status": "True"}],
         "version": {"kubernetes": "v1.33.4"},
@@ -93,7 +93,9 @@ def test_clusters_share_what_they_say_alike() -> None:
 
 @pytest.mark.parametrize("more", [{}, {"status": None}, {"status": []}, {"spec": None}, {"x": 1}])
 def test_a_cluster_that_says_less_or_something_odd_is_read_whole(more: Obj) -> None:
-    obj = Reader().object(MANAGED_CLUSTER, json.dumps({"metadata": {"name": "c"}, **more}).encode())
+    obj = ObjectDecoder().object(
+        MANAGED_CLUSTER, json.dumps({"metadata": {"name": "c"}, **more}).encode()
+    )
 
     assert {key: obj.get(key) for key in ("spec", "status")} == {
         "spec": more.get("spec"),
@@ -104,7 +106,7 @@ def test_a_cluster_that_says_less_or_something_odd_is_read_whole(more: Obj) -> N
 @pytest.mark.parametrize("status", [None, {}, {"decisions": None}, {"decisions": [], "more": 1}])
 def test_a_page_that_names_nobody_or_says_more_is_read_whole(status: Obj | None) -> None:
     said = {"metadata": {"name": "p-1"}, **({} if status is None else {"status": status})}
-    obj = Reader().object(PLACEMENT_DECISION, json.dumps(said).encode())
+    obj = ObjectDecoder().object(PLACEMENT_DECISION, json.dumps(said).encode())
 
     assert obj.get("status") == status
 
@@ -117,7 +119,7 @@ def test_a_page_that_names_nobody_or_says_more_is_read_whole(status: Obj | None)
     ],
 )
 def test_an_object_of_unexpected_shape_is_read_as_it_is(text: bytes) -> None:
-    obj = Reader().object(MANIFEST_WORK, text)
+    obj = ObjectDecoder().object(MANIFEST_WORK, text)
 
     assert obj["metadata"]["name"] == "w"
     assert obj["kind"] == "ManifestWork"

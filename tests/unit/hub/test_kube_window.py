@@ -4,10 +4,10 @@ import heapq
 
 import pytest
 
-from rollout.hub.kube_window import FIRST, LEAST, MOST, Window
+from rollout.hub.kube_window import FIRST, LEAST, MOST, RequestWindow
 
 
-def serve(window: Window, capacity: int, answers: int, took: float = 0.01) -> Window:
+def serve(window: RequestWindow, capacity: int, answers: int, took: float = 0.01) -> RequestWindow:
     """A server that works on ``capacity`` requests at once and lets the others queue."""
     now = 0.0
     busy: list[tuple[float, float]] = []  # (done, sent)
@@ -24,11 +24,11 @@ def serve(window: Window, capacity: int, answers: int, took: float = 0.01) -> Wi
 
 
 def test_it_grows_while_answers_come_as_fast_as_usual() -> None:
-    assert serve(Window(), capacity=1_000, answers=2_000).size == MOST
+    assert serve(RequestWindow(), capacity=1_000, answers=2_000).size == MOST
 
 
 def test_it_does_not_grow_while_nobody_fills_it() -> None:
-    window = Window()
+    window = RequestWindow()
     for n in range(100):
         window.sent()
         window.answered(n, n + 0.01)
@@ -37,14 +37,14 @@ def test_it_does_not_grow_while_nobody_fills_it() -> None:
 
 
 def test_a_server_that_falls_behind_is_not_piled_upon() -> None:
-    window = serve(Window(), capacity=1, answers=2_000, took=0.02)
+    window = serve(RequestWindow(), capacity=1, answers=2_000, took=0.02)
 
     assert LEAST <= window.size < 60
 
 
 @pytest.mark.parametrize("refusals", [1, 16])
 def test_the_refusals_of_one_round_trip_halve_it_once(refusals: int) -> None:
-    window = Window()
+    window = RequestWindow()
     for _ in range(16):
         window.sent()
     for n in range(refusals):
@@ -55,7 +55,7 @@ def test_the_refusals_of_one_round_trip_halve_it_once(refusals: int) -> None:
 
 
 def test_it_never_closes_for_good() -> None:
-    window = Window()
+    window = RequestWindow()
     for n in range(100):
         window.sent()
         window.overloaded(n, n + 0.5)
@@ -76,7 +76,7 @@ def test_it_never_closes_for_good() -> None:
 def test_a_server_that_asks_to_wait_and_means_it_hears_nothing_until_then(
     waits: list[float], paused: bool
 ) -> None:
-    window, now = Window(), 0.0
+    window, now = RequestWindow(), 0.0
     for wait in waits:
         window.sent()
         window.overloaded(now, now + 0.1, wait)
@@ -87,7 +87,7 @@ def test_a_server_that_asks_to_wait_and_means_it_hears_nothing_until_then(
 
 
 def test_an_answer_between_two_setbacks_makes_them_two_first_ones() -> None:
-    window = Window()
+    window = RequestWindow()
     for now in (0.0, 1.0):
         window.sent()
         window.overloaded(now, now + 0.1, 1.0)
@@ -104,7 +104,7 @@ def test_after_a_setback_it_holds_still_and_then_grows_by_one_a_round_trip() -> 
                 window.sent()
             window.answered(at, at + 0.01)
 
-    window = Window()
+    window = RequestWindow()
     for _ in range(16):
         window.sent()
     for _ in range(16):
@@ -121,7 +121,7 @@ def test_after_a_setback_it_holds_still_and_then_grows_by_one_a_round_trip() -> 
 
 
 def test_an_idle_window_that_was_never_full_shrinks_to_what_was_in_use() -> None:
-    window = Window(size=MOST)
+    window = RequestWindow(size=MOST)
     for _ in range(4):
         window.sent()
     window.overloaded(0.0, 0.1)
@@ -129,9 +129,9 @@ def test_an_idle_window_that_was_never_full_shrinks_to_what_was_in_use() -> None
     assert window.size == 2
 
 
-def slow_after(usual: str, slow: str | None) -> Window:
+def slow_after(usual: str, slow: str | None) -> RequestWindow:
     """Ten answers of 5 ms, then one that took two seconds."""
-    window = Window()
+    window = RequestWindow()
     for n in range(10):
         window.sent()
         window.answered(n, n + 0.005, usual)

@@ -14,8 +14,7 @@ import yaml
 
 from rollout.fleet.fleet import Fleet
 from rollout.model.kinds import LEASE, Obj
-from rollout.runtime.figures import Figures, WorkloadFigures
-from rollout.runtime.metrics import Metrics
+from rollout.runtime.metrics import ControllerFigures, Metrics, WorkloadFigures
 from rollout.runtime.permissions import (
     ADDONS,
     ALWAYS,
@@ -279,8 +278,16 @@ BY = re.compile(r"\b(?:by|on)\s*\(([^)]*)\)")
 def known() -> dict[str, set[str]]:
     """Every series that a controller can have, with its labels."""
     metrics = Metrics()
-    one = WorkloadFigures("Kind", "ns", "w", {"Soaked": 1}, {"SlotsFull": 1}, 0.0, False)
-    metrics.follow(lambda: Figures((one,)), lambda: True)
+    one = WorkloadFigures(
+        kind="Kind",
+        namespace="ns",
+        name="w",
+        phases={"Soaked": 1},
+        blocked={"SlotsFull": 1},
+        budget_used=0.0,
+        finished=False,
+    )
+    metrics.follow(lambda: ControllerFigures((one,)), lambda: True)
     for labelled in (
         metrics.scheduling, metrics.binding, metrics.plugin, metrics.cel, metrics.plan, metrics.lag,
         metrics.plan_failures, metrics.writes, metrics.conflicts, metrics.write_seconds,

@@ -11,8 +11,14 @@ from rollout.model.kinds import PLACEMENT_DECISION, Obj, Ref
 from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.planning.placements import PlacementPlanner
 from rollout.runtime.debug import Debug
-from rollout.runtime.health import LARGEST_BODY, Request, Response
-from rollout.runtime.reviews import ACCESS_REVIEW, TOKEN_REVIEW, Reviews
+from rollout.runtime.health import (
+    ACCESS_REVIEW,
+    LARGEST_BODY,
+    TOKEN_REVIEW,
+    Request,
+    Response,
+    Reviews,
+)
 from tests.support import make
 from tests.support.processes import SEC, T0, World
 
@@ -68,11 +74,25 @@ class Rig:
 
     def get(self, path: str, token: str = "good", method: str = "GET") -> Response:
         authorization = f"Bearer {token}" if token else ""
-        return self.debug(Request(method, "/debug/placements/" + path, {}, authorization))
+        return self.debug(
+            Request(
+                method=method,
+                path="/debug/placements/" + path,
+                query={},
+                authorization=authorization,
+            )
+        )
 
     def post(self, obj: object, length: int | None = 0) -> Response:
         body = obj if isinstance(obj, bytes) else json.dumps(obj).encode()
-        request = Request("POST", "/debug/placements/", {}, "Bearer good", body, length)
+        request = Request(
+            method="POST",
+            path="/debug/placements/",
+            query={},
+            authorization="Bearer good",
+            body=body,
+            length=length,
+        )
         return self.debug(request)
 
 
@@ -261,7 +281,13 @@ def test_an_evaluation_that_takes_long_is_made_in_many_turns(rig: Rig) -> None:
 def test_an_evaluation_for_which_nobody_waits_any_longer_is_given_up(rig: Rig) -> None:
     body = json.dumps(costly(60)).encode()
     request = Request(
-        "POST", "/debug/placements/", {}, "Bearer good", body, len(body), lambda: rig.turns == 3
+        method="POST",
+        path="/debug/placements/",
+        query={},
+        authorization="Bearer good",
+        body=body,
+        length=len(body),
+        gone=lambda: rig.turns == 3,
     )
 
     assert error(rig.debug(request))[0] == 503

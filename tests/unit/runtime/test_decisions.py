@@ -9,8 +9,7 @@ import pytest
 
 from rollout.errors import ConfigError
 from rollout.model import names
-from rollout.runtime.decisions import DecisionLog
-from rollout.runtime.redeciding import Again, read_log, redecide
+from rollout.runtime.decisions import Again, DecisionLog, read_log, redecide
 from tests.support import make
 from tests.support.shapes import run
 from tests.support.story import MIN, Story

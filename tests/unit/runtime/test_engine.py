@@ -275,7 +275,7 @@ def test_placements_are_planned_before_workloads_that_read_them() -> None:
     places.plan = lambda key, view, now: together.append(key) or NOTHING  # type: ignore[method-assign, func-returns-value]
     engine = Engine(
         rig.store, rig.clock, rig._timers, {PLACEMENT: places, REPLICA_SET: rig.script}, Fleet(),
-        pace=Pace({}, strict=True),
+        pace=Pace(least_interval={}, strict=True),
     )  # fmt: skip
     for key in "zyxwv":
         rig.store.create(Ref(REPLICA_SET, f"default/{key}"), make.workload(key))

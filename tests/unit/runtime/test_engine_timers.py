@@ -7,7 +7,7 @@ import pytest
 
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.planning.plan import Plan
-from rollout.runtime.io import Outcome, Result
+from rollout.runtime.io import WriteOutcome, WriteResult
 from tests.support.engines import SEC, T0, A, B, Rig, note
 
 C = Ref(REPLICA_SET, "default/c")
@@ -72,11 +72,14 @@ def test_news_that_a_recheck_has_planned_are_not_planned_again() -> None:
 
 @pytest.mark.parametrize(
     ("outcome", "soonest"),
-    [(Outcome(Result.WAIT, after=30 * SEC), at(35)), (Outcome(Result.LANDED), at(5.5))],
+    [
+        (WriteOutcome(result=WriteResult.WAIT, after=30 * SEC), at(35)),
+        (WriteOutcome(result=WriteResult.LANDED), at(5.5)),
+    ],
     ids=["the server asks to wait", "it landed"],
 )
 def test_a_status_that_is_due_waits_as_long_as_the_server_asks(
-    outcome: Outcome, soonest: timedelta
+    outcome: WriteOutcome, soonest: timedelta
 ) -> None:
     rig = Rig(holding=True, gather=1 * SEC)
     rig.start(A).to(at(5))

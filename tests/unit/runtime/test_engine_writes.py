@@ -19,7 +19,7 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.planning.plan import NOTHING, Create, Patch, PatchStatus, Plan, Touch, Write
-from rollout.runtime.io import Outcome, Result, perform
+from rollout.runtime.io import WriteOutcome, WriteResult, perform
 from rollout.runtime.messages import Woken
 from tests.support import make
 from tests.support.engines import MIN, MS, SEC, T0, A, B, Rig, note
@@ -50,15 +50,15 @@ def test_a_wave_goes_out_when_all_of_the_one_before_has_landed() -> None:
 
 
 FAILURES = [
-    pytest.param(Outcome(Result.STALE), id="stale"),
-    pytest.param(Outcome(Result.REFUSED, message="no"), id="refused"),
-    pytest.param(Outcome(Result.WAIT, after=SEC), id="throttled"),
-    pytest.param(Outcome(Result.UNKNOWN), id="unknown"),
+    pytest.param(WriteOutcome(result=WriteResult.STALE), id="stale"),
+    pytest.param(WriteOutcome(result=WriteResult.REFUSED, message="no"), id="refused"),
+    pytest.param(WriteOutcome(result=WriteResult.WAIT, after=SEC), id="throttled"),
+    pytest.param(WriteOutcome(result=WriteResult.UNKNOWN), id="unknown"),
 ]
 
 
 @pytest.mark.parametrize("outcome", FAILURES)
-def test_a_write_that_does_not_land_stops_the_waves_after_it(outcome: Outcome) -> None:
+def test_a_write_that_does_not_land_stops_the_waves_after_it(outcome: WriteOutcome) -> None:
     rig = Rig(holding=True)
     rig.io.answers["one"] = outcome
     rig.script.once(A, [note("one"), note("two")], [note("three")])
@@ -70,7 +70,7 @@ def test_a_write_that_does_not_land_stops_the_waves_after_it(outcome: Outcome) -
 
 
 @pytest.mark.parametrize("outcome", FAILURES)
-def test_a_write_about_one_cluster_that_does_not_land_stops_nothing(outcome: Outcome) -> None:
+def test_a_write_about_one_cluster_that_does_not_land_stops_nothing(outcome: WriteOutcome) -> None:
     rig = Rig(holding=True)
     rig.io.answers["w"] = outcome
     rig.script.once(A, [touch("c1")], [note("three")])
@@ -206,14 +206,14 @@ def test_a_conflict_brings_in_what_the_other_wrote_though_no_watch_told_it() -> 
 @pytest.mark.parametrize(
     ("error", "result"),
     [
-        (Conflict("c"), Result.STALE),
-        (Denied("d"), Result.REFUSED),
-        (Throttled("t", 7 * SEC), Result.WAIT),
-        (Unavailable("u"), Result.UNKNOWN),
-        (HubError("?"), Result.UNKNOWN),
+        (Conflict("c"), WriteResult.STALE),
+        (Denied("d"), WriteResult.REFUSED),
+        (Throttled("t", 7 * SEC), WriteResult.WAIT),
+        (Unavailable("u"), WriteResult.UNKNOWN),
+        (HubError("?"), WriteResult.UNKNOWN),
     ],
 )
-def test_every_error_of_a_hub_is_one_outcome(error: HubError, result: Result) -> None:
+def test_every_error_of_a_hub_is_one_outcome(error: HubError, result: WriteResult) -> None:
     class Broken:
         def create(self, ref: Ref, obj: Obj) -> Obj:
             raise error
@@ -221,7 +221,7 @@ def test_every_error_of_a_hub_is_one_outcome(error: HubError, result: Result) ->
     outcome = perform(Broken(), note("one"), {})  # type: ignore[arg-type]  # only create is called
 
     assert (outcome.result, outcome.message) == (result, str(error))
-    assert outcome.after == (7 * SEC if result is Result.WAIT else None)
+    assert outcome.after == (7 * SEC if result is WriteResult.WAIT else None)
 
 
 def test_what_a_write_returns_is_known_before_the_watch_tells_it() -> None:

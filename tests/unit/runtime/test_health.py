@@ -20,16 +20,17 @@ from rollout.clock import VirtualClock
 from rollout.model.kinds import Obj, Ref
 from rollout.runtime.health import (
     LARGEST_BODY,
+    TOKEN_REVIEW,
     Address,
     Request,
     Response,
+    Reviews,
     health_routes,
     in_json,
     in_words,
     metrics_routes,
 )
 from rollout.runtime.process import Readiness
-from rollout.runtime.reviews import TOKEN_REVIEW, Reviews
 from rollout.runtime.server import MOST, Server
 
 
@@ -244,7 +245,7 @@ def test_metrics_are_told_to_whom_the_hub_allows_it_where_that_is_asked_for(
     reviews = Reviews(hub, VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)))  # type: ignore[arg-type]  # it only creates
     (route,) = metrics_routes(lambda: b"a 1\n", reviews).values()
 
-    answer = route(Request("GET", "/metrics", {}, authorization))
+    answer = route(Request(method="GET", path="/metrics", query={}, authorization=authorization))
 
     assert answer.status == status
     assert (answer.body == b"a 1\n") is (status == 200)

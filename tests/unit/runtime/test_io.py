@@ -27,7 +27,7 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
-from rollout.runtime.io import InlineIo, Io, Outcome, Result
+from rollout.runtime.io import InlineIo, Io, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.facade import refuse, serving
 from tests.support import make
@@ -60,11 +60,11 @@ class Driver:
     lists: Callable[[], int]
     fail_lists: Callable[[], None]
 
-    def send(self, writes: Sequence[Write]) -> dict[Ref, Outcome]:
-        found: dict[Ref, Outcome] = {}
+    def send(self, writes: Sequence[Write]) -> dict[Ref, WriteOutcome]:
+        found: dict[Ref, WriteOutcome] = {}
         every = threading.Event()
 
-        def done(write: Write, outcome: Outcome) -> None:
+        def done(write: Write, outcome: WriteOutcome) -> None:
             found[write.ref] = outcome
             if len(found) == len(writes):
                 every.set()
@@ -106,7 +106,7 @@ def add(hub: Hub, document: Obj) -> Obj:
     return stored
 
 
-def do(driver: Driver, write: Write) -> Result:
+def do(driver: Driver, write: Write) -> WriteResult:
     return driver.send([write])[write.ref].result
 
 
@@ -117,25 +117,27 @@ def test_a_create_returns_what_is_stored_and_a_second_one_is_stale(
 
     outcome = driver.send([write])[WORK]
 
-    assert (outcome.result, outcome.obj) == (Result.LANDED, hub.get(WORK))
-    assert do(driver, write) is Result.STALE
+    assert (outcome.result, outcome.obj) == (WriteResult.LANDED, hub.get(WORK))
+    assert do(driver, write) is WriteResult.STALE
 
 
 def test_a_patch_has_a_precondition_where_it_says_so(driver: Driver, hub: Hub) -> None:
     version = int(add(hub, make.work("c1"))["metadata"]["resourceVersion"])
     changes = {"metadata": {"labels": {"a": "b"}}}
 
-    assert do(driver, Patch(WORK, changes, version)) is Result.LANDED
-    assert do(driver, Patch(WORK, {"metadata": {"labels": {"a": "c"}}}, version)) is Result.STALE
-    assert do(driver, Patch(WORK, {"metadata": {"labels": {"a": "d"}}})) is Result.LANDED
-    assert do(driver, Patch(Ref(MANIFEST_WORK, "c1/none"), changes)) is Result.STALE
+    assert do(driver, Patch(WORK, changes, version)) is WriteResult.LANDED
+    assert (
+        do(driver, Patch(WORK, {"metadata": {"labels": {"a": "c"}}}, version)) is WriteResult.STALE
+    )
+    assert do(driver, Patch(WORK, {"metadata": {"labels": {"a": "d"}}})) is WriteResult.LANDED
+    assert do(driver, Patch(Ref(MANIFEST_WORK, "c1/none"), changes)) is WriteResult.STALE
 
 
 def test_a_status_patch_writes_nothing_but_the_status(driver: Driver, hub: Hub) -> None:
     add(hub, make.workload())
     before = hub.get(WEB)["spec"]
 
-    assert do(driver, PatchStatus(WEB, {"summary": {"total": 3}})) is Result.LANDED
+    assert do(driver, PatchStatus(WEB, {"summary": {"total": 3}})) is WriteResult.LANDED
     assert hub.get(WEB)["status"] == {"summary": {"total": 3}}
     assert hub.get(WEB)["spec"] == before
 
@@ -145,23 +147,23 @@ def test_a_delete_of_what_is_gone_has_landed_and_of_another_uid_is_stale(
 ) -> None:
     uid = add(hub, make.work("c1"))["metadata"]["uid"]
 
-    assert do(driver, Delete(WORK, "another")) is Result.STALE
-    assert do(driver, Delete(WORK, uid)) is Result.LANDED
-    assert do(driver, Delete(WORK, uid)) is Result.LANDED
+    assert do(driver, Delete(WORK, "another")) is WriteResult.STALE
+    assert do(driver, Delete(WORK, uid)) is WriteResult.LANDED
+    assert do(driver, Delete(WORK, uid)) is WriteResult.LANDED
 
 
 @pytest.mark.parametrize(
     ("placements", "result"),
     [
-        (("default/p",), Result.STALE),
-        (("default/q", "default/p"), Result.STALE),
-        (("default/q",), Result.LANDED),
-        (("other/p",), Result.LANDED),
-        ((), Result.LANDED),
+        (("default/p",), WriteResult.STALE),
+        (("default/q", "default/p"), WriteResult.STALE),
+        (("default/q",), WriteResult.LANDED),
+        (("other/p",), WriteResult.LANDED),
+        ((), WriteResult.LANDED),
     ],
 )
 def test_a_delete_is_dropped_where_decisions_read_live_name_the_cluster(
-    driver: Driver, hub: Hub, placements: tuple[str, ...], result: Result
+    driver: Driver, hub: Hub, placements: tuple[str, ...], result: WriteResult
 ) -> None:
     """Semantics row 16."""
     uid = add(hub, make.work("c1"))["metadata"]["uid"]
@@ -170,7 +172,7 @@ def test_a_delete_is_dropped_where_decisions_read_live_name_the_cluster(
     add(hub, make.decision(["c2"], "q"))
 
     assert do(driver, Delete(WORK, uid, placements, "c1")) is result
-    assert bool(hub.list(MANIFEST_WORK).items) == (result is Result.STALE)
+    assert bool(hub.list(MANIFEST_WORK).items) == (result is WriteResult.STALE)
 
 
 def guarded(hub: Hub, count: int) -> list[Delete]:
@@ -188,7 +190,7 @@ def test_decisions_are_read_once_for_all_deletes_of_a_wave(driver: Driver, hub: 
     found = driver.send(deletes)
 
     assert [found[delete.ref].result for delete in deletes] == [
-        Result.STALE if n == 3 else Result.LANDED for n in range(5)
+        WriteResult.STALE if n == 3 else WriteResult.LANDED for n in range(5)
     ]
     assert driver.lists() == 1
 
@@ -199,7 +201,7 @@ def test_where_decisions_cannot_be_read_nothing_is_deleted(driver: Driver, hub: 
 
     found = driver.send(deletes)
 
-    assert {outcome.result for outcome in found.values()} == {Result.UNKNOWN}
+    assert {outcome.result for outcome in found.values()} == {WriteResult.UNKNOWN}
     assert len(hub.list(MANIFEST_WORK).items) == 3
 
 
@@ -218,16 +220,18 @@ def release(hub: Hub, deleting_is_gone: bool) -> RemoveFinalizer:
 @pytest.mark.parametrize(
     ("work", "deleting_is_gone", "result"),
     [
-        pytest.param("there", True, Result.STALE, id="a work nobody deleted: never"),
-        pytest.param("there", False, Result.STALE, id="a work nobody deleted, Foreground"),
-        pytest.param("deleting", True, Result.LANDED, id="Background: being deleted is enough"),
-        pytest.param("deleting", False, Result.STALE, id="Foreground: it must be gone"),
-        pytest.param("gone", False, Result.LANDED, id="nothing is left"),
-        pytest.param("another's", False, Result.LANDED, id="works of others do not count"),
+        pytest.param("there", True, WriteResult.STALE, id="a work nobody deleted: never"),
+        pytest.param("there", False, WriteResult.STALE, id="a work nobody deleted, Foreground"),
+        pytest.param(
+            "deleting", True, WriteResult.LANDED, id="Background: being deleted is enough"
+        ),
+        pytest.param("deleting", False, WriteResult.STALE, id="Foreground: it must be gone"),
+        pytest.param("gone", False, WriteResult.LANDED, id="nothing is left"),
+        pytest.param("another's", False, WriteResult.LANDED, id="works of others do not count"),
     ],
 )
 def test_a_finalizer_goes_when_the_server_shows_nothing_left(
-    driver: Driver, hub: Hub, work: str, deleting_is_gone: bool, result: Result
+    driver: Driver, hub: Hub, work: str, deleting_is_gone: bool, result: WriteResult
 ) -> None:
     workload = make.workload()
     workload["metadata"]["finalizers"] = ["example.com/theirs", names.REPLICASET_FINALIZER]
@@ -242,7 +246,7 @@ def test_a_finalizer_goes_when_the_server_shows_nothing_left(
         hub.delete(WORK)
 
     assert do(driver, release(hub, deleting_is_gone)) is result
-    left = [names.REPLICASET_FINALIZER] if result is Result.STALE else []
+    left = [names.REPLICASET_FINALIZER] if result is WriteResult.STALE else []
     assert hub.get(WEB)["metadata"]["finalizers"] == ["example.com/theirs", *left]
 
 
@@ -252,7 +256,7 @@ def test_the_last_finalizer_lets_the_object_go(driver: Driver, hub: Hub) -> None
     add(hub, workload)
     hub.delete(WEB)
 
-    assert do(driver, release(hub, deleting_is_gone=False)) is Result.LANDED
+    assert do(driver, release(hub, deleting_is_gone=False)) is WriteResult.LANDED
     assert hub.list(REPLICA_SET).items == ()
 
 
@@ -266,16 +270,16 @@ def test_a_wave_is_one_batch_and_each_write_is_answered() -> None:
         )
         for name in ("a", "b", "a", "c")
     ]
-    answered: list[tuple[str, Result, int]] = []
+    answered: list[tuple[str, WriteResult, int]] = []
 
-    def done(write: Write, outcome: Outcome) -> None:
+    def done(write: Write, outcome: WriteOutcome) -> None:
         answered.append((write.ref.name, outcome.result, len(told)))
 
     InlineIo(hub).send(writes, done)
 
     assert answered == [
-        ("a", Result.LANDED, 3),
-        ("b", Result.LANDED, 3),
-        ("a", Result.STALE, 3),
-        ("c", Result.LANDED, 3),
+        ("a", WriteResult.LANDED, 3),
+        ("b", WriteResult.LANDED, 3),
+        ("a", WriteResult.STALE, 3),
+        ("c", WriteResult.LANDED, 3),
     ]

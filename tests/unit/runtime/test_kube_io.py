@@ -16,7 +16,7 @@ from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.names import PLACEMENT_LABEL, WORK_OWNER_LABEL
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
-from rollout.runtime.io import InlineIo, Io, Outcome, ReadBack, Result
+from rollout.runtime.io import InlineIo, Io, ReadBack, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.contract import work
 from tests.kube.facade import Facade, cut, delay, refuse, serving
@@ -50,11 +50,11 @@ class Desk:
     """Takes outcomes in, as the engine does."""
 
     def __init__(self) -> None:
-        self.outcomes: list[tuple[Write, Outcome]] = []
+        self.outcomes: list[tuple[Write, WriteOutcome]] = []
         self._all = threading.Event()
         self._wanted = 0
 
-    def send(self, io: Io, *writes: Write) -> list[Outcome]:
+    def send(self, io: Io, *writes: Write) -> list[WriteOutcome]:
         self.begin(io, writes)
         return self.wait()
 
@@ -63,12 +63,12 @@ class Desk:
         self._all.clear()
         io.send(writes, self._done, turn)
 
-    def _done(self, write: Write, outcome: Outcome) -> None:
+    def _done(self, write: Write, outcome: WriteOutcome) -> None:
         self.outcomes.append((write, outcome))
         if len(self.outcomes) == self._wanted:
             self._all.set()
 
-    def wait(self) -> list[Outcome]:
+    def wait(self) -> list[WriteOutcome]:
         assert self._all.wait(10), f"{len(self.outcomes)} of {self._wanted} came back"
         return [outcome for _, outcome in self.outcomes]
 
@@ -169,7 +169,7 @@ def test_every_write_has_the_outcome_that_it_has_one_after_the_other(
     (found,) = Desk().send(KubeIo(hub), CASES[case](facade.do(seed)))
 
     assert found.result is plain.result
-    if found.result is Result.LANDED:
+    if found.result is WriteResult.LANDED:
         assert (found.obj is None) == (plain.obj is None)
     assert facade.do(picture) == picture(reference)
 
@@ -184,7 +184,7 @@ def test_a_write_that_lost_its_answer_is_read_back_as_it_was_done(
 
     (outcome,) = Desk().send(KubeIo(hub), Create(ref(1), work()))
 
-    assert outcome.result is Result.UNKNOWN
+    assert outcome.result is WriteResult.UNKNOWN
     assert outcome.read_back is ReadBack.DONE
     assert outcome.obj == hub.get(ref(1))
 
@@ -198,7 +198,7 @@ def test_a_write_that_was_not_done_is_read_back_as_nothing(
     (outcome,) = Desk().send(KubeIo(hub), Create(ref(1), work()))
 
     assert (outcome.result, outcome.read_back, outcome.obj) == (
-        Result.UNKNOWN,
+        WriteResult.UNKNOWN,
         ReadBack.DONE,
         None,
     )
@@ -209,7 +209,7 @@ def test_a_write_with_no_answer_in_time_is_unknown(facade: Facade, hub: KubeHub)
 
     (outcome,) = Desk().send(KubeIo(hub), Create(ref(1), work()))
 
-    assert outcome.result is Result.UNKNOWN
+    assert outcome.result is WriteResult.UNKNOWN
     assert "no answer in time" in outcome.message
 
 
@@ -235,7 +235,7 @@ def test_a_conflict_brings_what_is_there_now(facade: Facade, hub: KubeHub) -> No
 
     (outcome,) = Desk().send(KubeIo(hub), Patch(ref(1), labelled("3"), version(stored)))
 
-    assert (outcome.result, outcome.obj) == (Result.STALE, newer)
+    assert (outcome.result, outcome.obj) == (WriteResult.STALE, newer)
 
 
 def test_throttling_says_how_long_and_nothing_is_sent_meanwhile(
@@ -246,12 +246,12 @@ def test_throttling_says_how_long_and_nothing_is_sent_meanwhile(
     (first,) = desk.send(io, Create(ref(1), work()))
     desk.begin(io, [Create(ref(2), work())])
 
-    assert first.result is Result.WAIT
+    assert first.result is WriteResult.WAIT
     assert first.after is not None
     assert first.after.total_seconds() == 2
     assert not threading.Event().wait(0.6)
     assert facade.count("create") == 1
-    assert desk.wait()[0].result is Result.LANDED
+    assert desk.wait()[0].result is WriteResult.LANDED
 
 
 def test_a_storm_of_refusals_leaves_no_write_without_an_answer(
@@ -263,9 +263,9 @@ def test_a_storm_of_refusals_leaves_no_write_without_an_answer(
     outcomes = Desk().send(KubeIo(hub), *(Create(ref(n), work()) for n in range(100)))
 
     assert len(outcomes) == 100
-    assert sum(o.result is Result.LANDED for o in outcomes) == 40
-    assert hub.crew.window.in_flight == 0
-    assert hub.crew.waiting() == 0
+    assert sum(o.result is WriteResult.LANDED for o in outcomes) == 40
+    assert hub.writes.window.in_flight == 0
+    assert hub.writes.waiting() == 0
 
 
 # Many at once
@@ -289,7 +289,7 @@ def test_no_more_are_in_flight_than_the_window_holds(facade: Facade, hub: KubeHu
     facade.script("create", *(delay(0.02) for _ in range(200)))
     Desk().send(KubeIo(hub), *(Create(ref(n), work()) for n in range(200)))
 
-    assert 16 <= hub.crew.most_in_flight <= 64
+    assert 16 <= hub.writes.most_in_flight <= 64
     assert len(hub.list(MANIFEST_WORK).items) == 200
 
 
@@ -303,7 +303,7 @@ def test_a_hub_that_is_closed_begins_nothing_that_was_queued(
     hub.close()
 
     assert facade.count("create") <= 16
-    assert hub.crew.waiting() == 0
+    assert hub.writes.waiting() == 0
     assert caplog.records == []
 
 
@@ -343,7 +343,7 @@ def test_finalizers_that_wait_share_one_read_of_what_is_recent(
 
     desk.send(KubeIo(hub), *(release(f"ns.w{n}", version(made[n]), ref=held[n]) for n in held))
 
-    stale = [w.ref for w, outcome in desk.outcomes if outcome.result is not Result.LANDED]
+    stale = [w.ref for w, outcome in desk.outcomes if outcome.result is not WriteResult.LANDED]
     assert stale == [held[7]]
     lists = [dict(asked.query) for asked in facade.asked if "labelSelector" in asked.query]
     assert 2 <= len(lists) <= 4
@@ -360,7 +360,7 @@ def test_a_list_that_takes_long_holds_up_no_write_and_does_not_shrink_their_wind
     io, guarded, plain = KubeIo(hub), Desk(), Desk()
     for n in range(20, 40):  # what is usual
         plain.send(io, Create(ref(n), work()))
-    before = hub.crew.window.size
+    before = hub.writes.window.size
     facade.script("list", delay(1.0), delay(1.0))
     guarded.begin(
         io,
@@ -372,8 +372,11 @@ def test_a_list_that_takes_long_holds_up_no_write_and_does_not_shrink_their_wind
     plain.send(io, *(Create(ref(n), work()) for n in range(100, 200)))
 
     assert guarded.outcomes == []
-    assert [outcome.result for outcome in guarded.wait()] == [Result.LANDED, Result.LANDED]
-    assert hub.crew.window.size >= before
+    assert [outcome.result for outcome in guarded.wait()] == [
+        WriteResult.LANDED,
+        WriteResult.LANDED,
+    ]
+    assert hub.writes.window.size >= before
 
 
 def test_a_delete_is_not_sent_long_after_decisions_were_read(
@@ -387,7 +390,7 @@ def test_a_delete_is_not_sent_long_after_decisions_were_read(
         KubeIo(hub), Delete(ref(9), seeded["9"]["metadata"]["uid"], ("ns/p",), "c9")
     )
 
-    assert outcome.result is Result.WAIT
+    assert outcome.result is WriteResult.WAIT
     assert facade.count("delete") == 0
 
 
@@ -401,7 +404,7 @@ def test_a_process_that_may_not_write_sends_nothing(
 
     (outcome,) = Desk().send(KubeIo(hub, allowed=lambda: False), CASES[case](seeded))
 
-    assert outcome.result is Result.WAIT
+    assert outcome.result is WriteResult.WAIT
     assert {a.method for a in facade.asked} <= {"GET"}
 
 
@@ -417,4 +420,4 @@ def test_what_is_queued_when_writing_is_forbidden_is_not_sent(facade: Facade, hu
     outcomes = desk.wait()
 
     assert facade.count("create") < 60
-    assert sum(o.result is Result.WAIT for o in outcomes) > 40
+    assert sum(o.result is WriteResult.WAIT for o in outcomes) > 40

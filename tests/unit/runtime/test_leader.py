@@ -15,12 +15,12 @@ from rollout.model.events import Event
 from rollout.model.kinds import LEASE, Kind, Ref
 from rollout.runtime.leader import (
     DELETED,
-    Candidate,
+    LeaderCandidate,
+    LeaderState,
     LeaseTerms,
     Move,
     Predecessor,
-    Sighting,
-    Standing,
+    SeenLease,
     decide,
     sighted,
 )
@@ -33,11 +33,18 @@ TERMS = LeaseTerms()
 REF = Ref(LEASE, "default/rollout-controller")
 
 
-def seen(holder: str = "b", age: float = 0, duration: float = 15) -> Sighting:
-    return Sighting(holder, "r", duration * SEC, 0, 1, T0 - age * SEC)
+def seen(holder: str = "b", age: float = 0, duration: float = 15) -> SeenLease:
+    return SeenLease(
+        holder=holder,
+        renewal="r",
+        duration=duration * SEC,
+        transitions=0,
+        version=1,
+        since=T0 - age * SEC,
+    )
 
 
-GONE = Sighting(DELETED, "", 15 * SEC, 0, 0, T0)
+GONE = SeenLease(holder=DELETED, renewal="", duration=15 * SEC, transitions=0, version=0, since=T0)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +67,7 @@ GONE = Sighting(DELETED, "", 15 * SEC, 0, 0, T0)
     ],
 )
 def test_the_next_move_follows_from_what_was_seen(
-    sighting: Sighting | None, held: float | None, move: Move
+    sighting: SeenLease | None, held: float | None, move: Move
 ) -> None:
     since = None if held is None else T0 - held * SEC
     assert decide("a", sighting, since, TERMS, T0) is move
@@ -129,7 +136,7 @@ class Process:
         self.line = Deaf()
         self.frozen = False
         self._own = Skewed(clock, skew)
-        self.candidate = Candidate(
+        self.candidate = LeaderCandidate(
             FaultyHub(hub, self.line), self._own, self._timers, REF, me, TERMS
         )
         self.candidate.start()
@@ -202,13 +209,13 @@ def test_a_leader_that_wakes_up_after_its_lease_has_lost_it_and_never_leads_agai
     assert world.leaders == ["p1"]
 
     first.frozen = False
-    assert first.candidate.standing is Standing.LOST  # before any timer of its own has run
+    assert first.candidate.standing is LeaderState.LOST  # before any timer of its own has run
     with pytest.raises(Fenced, match="is lost"):
         first.candidate.check()
     world.on(60)
 
     assert world.leaders == ["p1"]
-    assert first.candidate.standing is Standing.LOST
+    assert first.candidate.standing is LeaderState.LOST
 
 
 def test_a_leader_that_cannot_reach_the_hub_stops_before_another_may_begin() -> None:
@@ -217,7 +224,7 @@ def test_a_leader_that_cannot_reach_the_hub_stops_before_another_may_begin() -> 
     lost_after, taken_after = None, None
     for quarter in range(4 * 40):
         world.on(0.25)
-        if lost_after is None and world.processes[0].candidate.standing is Standing.LOST:
+        if lost_after is None and world.processes[0].candidate.standing is LeaderState.LOST:
             lost_after = quarter / 4
         if taken_after is None and world.leaders == ["p1"]:
             taken_after = quarter / 4
@@ -249,14 +256,14 @@ def test_a_lease_that_is_taken_away_ends_the_leadership(holder: str) -> None:
     world = World(0 * SEC).on(20)
     world.hub.patch(REF, {"spec": {"holderIdentity": holder}})
     world.on(4)
-    assert world.processes[0].candidate.standing is Standing.LOST
+    assert world.processes[0].candidate.standing is LeaderState.LOST
 
 
 def test_a_lease_that_is_deleted_ends_the_leadership_and_the_next_one_creates_it() -> None:
     world = World(0 * SEC, 0 * SEC).on(20)
     world.hub.delete(REF)
     world.on(6)
-    assert world.processes[0].candidate.standing is Standing.LOST
+    assert world.processes[0].candidate.standing is LeaderState.LOST
     assert world.leaders == []
     assert world.on(20).leaders == ["p1"]
 
@@ -290,7 +297,7 @@ def test_an_error_that_nobody_expected_ends_a_leadership_instead_of_the_thread()
         made.append(VirtualTimers(clock, wake))  # type: ignore[arg-type]  # it is a Wake
         return made[-1]
 
-    candidate = Candidate(hub, clock, timers, REF, "a")
+    candidate = LeaderCandidate(hub, clock, timers, REF, "a")
     candidate.start()
     made[0].run_due()
     assert candidate.may_write()
@@ -298,7 +305,7 @@ def test_an_error_that_nobody_expected_ends_a_leadership_instead_of_the_thread()
     hub.patch = lambda *_: 1 / 0  # type: ignore[method-assign, assignment]  # a broken client
     clock.advance(3 * SEC)
     made[0].run_due()
-    assert candidate.standing is Standing.LOST
+    assert candidate.standing is LeaderState.LOST
 
 
 steps = st.lists(

@@ -7,7 +7,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.runtime.logs import LOUD, JsonLines, start_logging
+from rollout.runtime.logs import LOUD, JsonFormatter, start_logging
 
 
 def record(message: str, *args: object, fault: bool = False) -> logging.LogRecord:
@@ -21,7 +21,7 @@ def record(message: str, *args: object, fault: bool = False) -> logging.LogRecor
 
 
 def test_a_line_says_when_how_bad_who_and_what() -> None:
-    said = json.loads(JsonLines().format(record("%s of %d", "some", 3)))
+    said = json.loads(JsonFormatter().format(record("%s of %d", "some", 3)))
     assert said["time"].endswith("Z")
     assert {k: v for k, v in said.items() if k != "time"} == {
         "level": "warning", "logger": "rollout.x", "message": "some of 3",
@@ -29,14 +29,14 @@ def test_a_line_says_when_how_bad_who_and_what() -> None:
 
 
 def test_a_traceback_is_part_of_its_line() -> None:
-    line = JsonLines().format(record("it failed", fault=True))
+    line = JsonFormatter().format(record("it failed", fault=True))
     assert "\n" not in line
     assert "ValueError: invalid literal" in json.loads(line)["error"]
 
 
 @given(st.text())
 def test_whatever_is_said_stays_one_line(text: str) -> None:
-    line = JsonLines().format(record("%s", text))
+    line = JsonFormatter().format(record("%s", text))
     assert json.loads(line)["message"] == text
     assert "\n" not in line
 

@@ -17,10 +17,9 @@ from rollout.model.kinds import (
 )
 from rollout.planning.plan import NOTHING, Note, Patch, Plan
 from rollout.runtime.assembly import uid_of
-from rollout.runtime.figures import Figures, WorkloadFigures, figures
-from rollout.runtime.io import Outcome, Result
+from rollout.runtime.io import WriteOutcome, WriteResult
 from rollout.runtime.measured import MeasuredFleet, MeasuredPlanner, News
-from rollout.runtime.metrics import Metrics
+from rollout.runtime.metrics import ControllerFigures, Metrics, WorkloadFigures, figures
 from tests.support import make
 from tests.support.addons import addon, config, installed_at, progressive
 from tests.support.processes import SEC, T0, Process, World
@@ -161,11 +160,16 @@ def test_a_standby_tells_that_it_does_not_lead_and_nothing_of_rollouts() -> None
 
 @pytest.mark.parametrize(
     ("result", "conflicts"),
-    [(Result.LANDED, 0), (Result.STALE, 1), (Result.REFUSED, 0), (Result.UNKNOWN, 0)],
+    [
+        (WriteResult.LANDED, 0),
+        (WriteResult.STALE, 1),
+        (WriteResult.REFUSED, 0),
+        (WriteResult.UNKNOWN, 0),
+    ],
 )
-def test_a_write_is_counted_by_what_came_of_it(result: Result, conflicts: int) -> None:
+def test_a_write_is_counted_by_what_came_of_it(result: WriteResult, conflicts: int) -> None:
     metrics = Metrics()
-    metrics.answered(Patch(Ref(MANIFEST_WORK, "c1/web"), {}), Outcome(result))
+    metrics.answered(Patch(Ref(MANIFEST_WORK, "c1/web"), {}), WriteOutcome(result=result))
     found = parsed(metrics.text())
     labels = (("kind", "ManifestWork"), ("result", result.value), ("verb", "patch"))
     assert found["rollout_writes_total", labels] == 1
@@ -232,9 +236,19 @@ def test_notes_are_counted_by_reason_and_type() -> None:
         assert found["rollout_notes_total", (("reason", "DecisionUpdate"), ("type", kind))] == 1
 
 
-def one(budget_used: float) -> Figures:
-    return Figures(
-        (WorkloadFigures("Kind", "ns", "w", {"Failed": 1}, {"SlotsFull": 4}, budget_used, True),)
+def one(budget_used: float) -> ControllerFigures:
+    return ControllerFigures(
+        (
+            WorkloadFigures(
+                kind="Kind",
+                namespace="ns",
+                name="w",
+                phases={"Failed": 1},
+                blocked={"SlotsFull": 4},
+                budget_used=budget_used,
+                finished=True,
+            ),
+        )
     )
 
 

@@ -23,9 +23,8 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.planning.plan import Patch, PatchStatus
-from rollout.runtime.fence import FencedIo
-from rollout.runtime.io import perform
-from rollout.runtime.leader import Candidate, LeaseTerms, Move, Standing
+from rollout.runtime.io import FencedIo, perform
+from rollout.runtime.leader import LeaderCandidate, LeaderState, LeaseTerms, Move
 from tests.support import make
 from tests.support.addons import addon, installed_at
 from tests.support.processes import SEC, T0, Process, World
@@ -140,7 +139,7 @@ def test_a_cut_line_ends_the_leader_at_its_deadline_and_the_other_one_finishes()
     first.line.cut = True
     world.on(11)
     assert first.ended
-    assert first.controller.candidate.standing is Standing.LOST
+    assert first.controller.candidate.standing is LeaderState.LOST
     world.on(900, lambda: progressing(world) == "Complete")
     assert progressing(world) == "Complete"
 
@@ -316,13 +315,13 @@ def test_r2_what_is_on_its_way_fails_its_precondition(monkeypatch: pytest.Monkey
 
 
 def _no_check(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Candidate, "check", lambda self: None)
-    monkeypatch.setattr(Candidate, "may_write", lambda self: self._held is not None)
-    monkeypatch.setattr(Candidate, "standing", property(_always_leading))
+    monkeypatch.setattr(LeaderCandidate, "check", lambda self: None)
+    monkeypatch.setattr(LeaderCandidate, "may_write", lambda self: self._held is not None)
+    monkeypatch.setattr(LeaderCandidate, "standing", property(_always_leading))
 
 
-def _always_leading(self: Candidate) -> Standing:
-    return Standing.WAITING if self._held is None else Standing.LEADING
+def _always_leading(self: LeaderCandidate) -> LeaderState:
+    return LeaderState.WAITING if self._held is None else LeaderState.LEADING
 
 
 def _no_preconditions(monkeypatch: pytest.MonkeyPatch) -> None:

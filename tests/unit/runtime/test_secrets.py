@@ -14,10 +14,9 @@ from rollout.model.secrets import secret_texts
 from rollout.planning.plan import Plan
 from rollout.runtime.debug import Debug
 from rollout.runtime.events import EVENT
-from rollout.runtime.health import Request, Response
-from rollout.runtime.logs import JsonLines
+from rollout.runtime.health import Request, Response, Reviews
+from rollout.runtime.logs import JsonFormatter
 from rollout.runtime.measured import MeasuredPlanner, News
-from rollout.runtime.reviews import Reviews
 from tests.support import make
 from tests.support.processes import Process, World
 from tests.unit.runtime.test_debug import Judge
@@ -80,7 +79,11 @@ def debugged(process: Process, clock: Clock) -> Response:
         process.controller.engine.fleet, process.parts.debug._planner, clock,
         lambda job, seconds: job(), lambda: True,
     )  # fmt: skip
-    return debug(Request("GET", "/debug/placements/default/p", {}, "Bearer good"))
+    return debug(
+        Request(
+            method="GET", path="/debug/placements/default/p", query={}, authorization="Bearer good"
+        )
+    )
 
 
 def test_no_log_event_status_metric_record_or_debug_answer_carries_it(
@@ -111,7 +114,7 @@ def test_no_log_event_status_metric_record_or_debug_answer_carries_it(
         for obj in world.hub.list(kind).items
     ]  # fmt: skip
     records = [json.dumps(obj) for obj in world.hub.list(ROLLOUT_RECORD).items]
-    formatter = JsonLines()
+    formatter = JsonFormatter()
     logs = [formatter.format(record) for record in caplog.records]
     assert any("was refused" in line for line in logs)
     assert any("ZeroDivisionError" in line for line in logs)

@@ -2,7 +2,7 @@
 
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.planning.plan import Plan
-from rollout.runtime.places import Places
+from rollout.runtime.workqueue import Places
 from tests.support import make
 from tests.support.engines import SEC, T0, Rig, note
 

@@ -10,8 +10,8 @@ import pytest
 from rollout.api.load import load
 from rollout.clock import VirtualClock
 from rollout.hub.admission import admit
+from rollout.hub.base import StateKey
 from rollout.hub.sqlite import SqliteHub
-from rollout.hub.states import CLOCK
 from rollout.model import names
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.kinds import (
@@ -194,7 +194,7 @@ def kept(path: Path, stop_at: timedelta | None = None) -> None:
     """Run the example on a state file, or go on with it; to the end, or until ``stop_at``."""
     clock = VirtualClock(START)
     hub = SqliteHub(path, clock, admit=admit)
-    resumed = hub.get_state(CLOCK)
+    resumed = hub.get_state(StateKey.CLOCK)
     documents = load([EXAMPLE]).objects
     if resumed:
         clock.advance(parse_instant(resumed.decode()) - START)  # type: ignore[operator]  # it was written by us

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rollout.errors import Denied, Gone, NotServed, Unavailable
-from rollout.hub.kube_discovery import Discovery
+from rollout.hub.kube_calls import Discovery
 from rollout.model.kinds import PLACEMENT, Kind, kind_by_resource
 
 TUNINGS = kind_by_resource("example.org", "tunings", namespaced=True)
