@@ -20,24 +20,21 @@ LONG_FUNCTIONS = {
     "planning/status.py status_of",
 }
 DOUBLED = """
-    Answer Ask Asked Candidate Decision Document Fault Figures Finding Fleet JsonLines
-    Ledger Line Mirror Outcome Record Rejection Report Requirement Result Row Rule Selection
-    Share ShareReport Standing Step Subject Surroundings Target Template Told Turns Verdict
-    View Wait Window Workload World
+    Asked Decision Document Finding Fleet Ledger Line Mirror Outcome Record Rejection Report
+    Requirement Result Row Rule Selection Share ShareReport Standing Step Target Template
+    Told Verdict View Wait Workload World
 """
 BY_PLACE = """
-    Actor AddOn AddOnWork Answer Approval Asked Assembly Candidate Carried Cluster
-    ClusterAccount ClusterAddOn ClusterChange ClusterNode ClusterSet ClusterSetBinding
-    Column Comprehension Condition ConditionAccount ConfigAccount Counts Cycle Decision
-    Delete Description Distribution Explained Finding Flight Function GateAccount GateRef Head
-    History InstallPlacement Intents Interest Item Kind Line Manifest Member Note
-    Observation Options Outcome Pace Part Permission Placement PlacementAccount
-    PlacementPlan Plan Policy Question Rates Reading Record ReplicaSet Request Retreat
-    Revision RevisionAccount RollbackAccount Rollout RolloutAccount RolloutSnapshot
-    RolloutSpec Rule Selection Share ShareAccount Sighting Spread Stage StageAccount
-    StagePlan StageReport StageSnapshot StageTimeline Standing Step Surroundings Tally Terms
-    Timing Toleration Touch Tree Window Wish Work WorkloadFigures WorkloadPlan _Found _Lists
-    _Open _Series _Topology
+    Actor AddOn AddOnWork Answer Approval Asked Candidate Carried Cluster ClusterAccount
+    ClusterAddOn ClusterChange ClusterNode ClusterSet ClusterSetBinding Column Condition
+    ConditionAccount ConfigAccount Counts Cycle Decision Delete Description Distribution
+    Explained Finding Function GateAccount GateRef Head History InstallPlacement Intents
+    Interest Item Kind Line Manifest Member Note Observation Options Outcome Part Permission
+    Placement PlacementAccount PlacementPlan Plan Policy Question Reading Record ReplicaSet
+    Retreat Revision RevisionAccount RollbackAccount Rollout RolloutAccount RolloutSnapshot
+    RolloutSpec Rule Selection Share ShareAccount Spread Stage StageAccount StagePlan
+    StageReport StageSnapshot StageTimeline Standing Step Tally Timing Toleration Touch Tree
+    Wish Work WorkloadPlan _Found _Lists _Open _Topology
 """
 
 
