@@ -62,7 +62,7 @@ PLACING = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ControllerEnvironment:
+class Connections:
     """What a controller runs in.
 
     ``hub`` is the engine's. ``side`` is for the lease, events and reviews, so that these never wait
@@ -124,9 +124,7 @@ def filters_of(settings: Settings) -> Sequence[str]:
     return [name.strip() for name in settings.filters.split(",") if name.strip()]
 
 
-def assemble(
-    settings: Settings, around: ControllerEnvironment, me: str, namespace: str
-) -> Assembly:
+def assemble(settings: Settings, around: Connections, me: str, namespace: str) -> Assembly:
     """Wire everything. Nothing is read or written yet. Raises: PluginError."""
     for sentence in raised(settings):
         log.warning("%s", sentence)
@@ -157,13 +155,9 @@ def assemble(
         settled=around.settled,
         begin=around.begin,
     )
-
-    def leads() -> bool:
-        return controller.leads
-
     reviews = Reviews(around.side, clock)
-    debug = Debug(reviews, fleet, placing, clock, controller.ask, leads)
-    metrics.follow(lambda: _figures(controller, fenced), leads)
+    debug = Debug(reviews, fleet, placing, clock, controller.ask, lambda: controller.leads)
+    metrics.follow(lambda: _figures(controller, fenced), lambda: controller.leads)
     return Assembly(
         controller=controller, metrics=metrics, events=events, debug=debug, reviews=reviews
     )
@@ -219,9 +213,7 @@ def _fleet(
     return fleet
 
 
-def _events(
-    around: ControllerEnvironment, fleet: MeasuredFleet, metrics: Metrics, me: str
-) -> EventWriter:
+def _events(around: Connections, fleet: MeasuredFleet, metrics: Metrics, me: str) -> EventWriter:
     dropped = metrics.events_dropped
     return EventWriter(
         around.side_io,
@@ -232,9 +224,7 @@ def _events(
     )
 
 
-def _candidate(
-    settings: Settings, around: ControllerEnvironment, me: str, namespace: str
-) -> LeaderCandidate:
+def _candidate(settings: Settings, around: Connections, me: str, namespace: str) -> LeaderCandidate:
     lease = Ref(LEASE, key_of(settings.lease_namespace or namespace, settings.lease_name))
     terms = lease_terms(settings)
     # Commands that ask for `rollout.hub.base.StateKey.PROFILE` read it there.

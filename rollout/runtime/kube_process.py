@@ -20,7 +20,7 @@ from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_session import Times
 from rollout.model.kinds import LEASE
-from rollout.runtime.assembly import Assembly, ControllerEnvironment, assemble
+from rollout.runtime.assembly import Assembly, Connections, assemble
 from rollout.runtime.debug import PREFIX
 from rollout.runtime.health import Address, health_routes, metrics_routes
 from rollout.runtime.kube_io import KubeIo
@@ -123,7 +123,7 @@ class _Alarms:
 
 
 @contextmanager
-def _surroundings(settings: Settings, access: Access) -> Iterator[ControllerEnvironment]:
+def _surroundings(settings: Settings, access: Access) -> Iterator[Connections]:
     """The connections, clock and alarms of this process, closed at the end. Raises: ConfigError."""
     seconds = settings.write_timeout_seconds
     times = Times(connect=min(5.0, seconds), write=seconds)
@@ -133,7 +133,7 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[ControllerEnvi
     side = KubeHub(access, times=side_times, patience=0.0, heard=clock.heard)
     alarms = _Alarms(clock)
     try:
-        yield ControllerEnvironment(
+        yield Connections(
             hub=hub,
             side=side,
             side_io=KubeIo(side),

@@ -11,7 +11,7 @@ from rollout.hub.memory import MemoryHub
 from rollout.model.events import Event
 from rollout.model.kinds import KINDS, LEASE, MANIFEST_WORK, Kind, Obj, Ref, ref_of
 from rollout.planning.plan import Write
-from rollout.runtime.assembly import ControllerEnvironment, assemble
+from rollout.runtime.assembly import Connections, assemble
 from rollout.runtime.io import Done, InlineIo, WriteOutcome, WriteResult, perform
 from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.settings import Settings
@@ -87,7 +87,7 @@ class Process:
         self.in_touch = True
         self._world = world
         self._timers: list[VirtualTimers] = []
-        around = ControllerEnvironment(
+        around = Connections(
             hub=self.line,
             side=self.line,
             side_io=InlineIo(self.line),
