@@ -20,21 +20,19 @@ LONG_FUNCTIONS = {
     "planning/status.py status_of",
 }
 DOUBLED = """
-    Asked Decision Document Finding Fleet Ledger Line Mirror Outcome Record Rejection Report
-    Requirement Result Row Rule Selection Share ShareReport Standing Step Target Template
-    Told Verdict View Wait Workload World
+    Asked Decision Document Finding Fleet Ledger Mirror Outcome Record Rejection Report
+    Requirement Row Rule Selection Share ShareReport Standing Step Target Template Told
+    Verdict View Workload World
 """
 BY_PLACE = """
-    Actor AddOn AddOnWork Answer Approval Asked Candidate Carried Cluster ClusterAccount
-    ClusterAddOn ClusterChange ClusterNode ClusterSet ClusterSetBinding Column Condition
-    ConditionAccount ConfigAccount Counts Cycle Decision Delete Description Distribution
-    Explained Finding Function GateAccount GateRef Head History InstallPlacement Intents
-    Interest Item Kind Line Manifest Member Note Observation Options Outcome Part Permission
-    Placement PlacementAccount PlacementPlan Plan Policy Question Reading Record ReplicaSet
-    Retreat Revision RevisionAccount RollbackAccount Rollout RolloutAccount RolloutSnapshot
-    RolloutSpec Rule Selection Share ShareAccount Spread Stage StageAccount StagePlan
-    StageReport StageSnapshot StageTimeline Standing Step Tally Timing Toleration Touch Tree
-    Wish Work WorkloadPlan _Found _Lists _Open _Topology
+    Actor AddOn AddOnWork Answer Approval Asked Candidate Carried Cluster ClusterAddOn
+    ClusterChange ClusterSet ClusterSetBinding Column Condition ConditionAccount Counts
+    Cycle Decision Delete Distribution Explained Finding Function GateRef Head History
+    InstallPlacement Intents Interest Item Kind Manifest Member Note Observation Options
+    Outcome Part Permission Placement PlacementPlan Plan Policy Question Reading Record
+    ReplicaSet Retreat Revision RevisionAccount Rollout RolloutSpec Rule Selection Share
+    Spread Stage StagePlan StageReport StageTimeline Standing Step Tally Timing Toleration
+    Touch Work WorkloadPlan _Found _Lists _Open _Topology
 """
 
 
