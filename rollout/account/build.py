@@ -28,6 +28,7 @@ from rollout.account.waits import (
 )
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.live import UNKNOWN_STAGE, LiveRollout
+from rollout.fleet.records import uid_of
 from rollout.fleet.tracker import Share, Standing
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj, key_of
@@ -97,7 +98,8 @@ def _whole(place: "_Place", obj: Obj, placements: tuple[PlacementAccount, ...]) 
     ref, revisions, stages = workload.ref, workload.revisions, _stages(placements)
     phases = added_up(stage.phases for stage in stages)
     current = next((stage for stage in stages if not stage.passed), None)
-    state, kept = state_of(obj), place.fleet.revisions(workload.ref.key).get(revisions[0])
+    state = state_of(obj)
+    kept = place.fleet.kept_revisions(ref.key, uid_of(obj)).get(revisions[0])
     since, condition = _carrier(obj, state.reason)
     nexts = [each.next for each in placements if each.next is not None]
     soonest = min(nexts, key=lambda each: (each.at, each.cluster), default=None)

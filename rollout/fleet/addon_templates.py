@@ -5,7 +5,7 @@ what they are now, and what clusters say of image registries. Whoever plans a Ma
 it here.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -16,8 +16,9 @@ from rollout.api.addon_template import (
     decode_template,
 )
 from rollout.api.fields import listed, mapping, strings
-from rollout.fleet.addons import Fleet, known_of
+from rollout.fleet.addons import known_of
 from rollout.fleet.rejections import Rejection, refusal
+from rollout.fleet.tracker import Around
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Resource
 from rollout.model.addon_template import (
@@ -72,7 +73,7 @@ class AddOnTemplates:
     planned = (MANAGED_CLUSTER_ADDON,)
     kinds = (CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Around) -> None:
         self._fleet = fleet
         self._profile = fleet.policy.profile
         self._addons: dict[str, AddOn] = {}
@@ -284,7 +285,10 @@ class AddOnTemplates:
     def checked(self, fact: Checked) -> None:
         return None
 
-    def restate(self) -> None:
+    def restate(self, workloads: Container[Ref] | None = None) -> None:
+        return None
+
+    def told(self, write: Write, now: datetime) -> None:
         return None
 
     def workloads(self) -> list[Ref]:

@@ -6,15 +6,14 @@ kind of configuration object that an add-on supports and refers to.
 
 from collections.abc import Callable, Container, Iterable
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from rollout.api import decode
 from rollout.api.fields import mapping, strings, text, whole
 from rollout.fleet.addon_shares import NO_CONFIGURATIONS
 from rollout.fleet.addon_workload import AddOnWorkload
 from rollout.fleet.live import LiveRollout
-from rollout.fleet.membership import Surroundings
 from rollout.fleet.mirror import Mirror
+from rollout.fleet.tracker import Around
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Resource
 from rollout.model.approvals import Freeze
@@ -35,22 +34,9 @@ from rollout.model.spec_hash import spec_hash
 from rollout.planning.addons_configs import Known, read_addon_work
 from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
-from rollout.planning.policy import Policy
 
 SHARED = frozenset({ADDON_TEMPLATE, ADDON_DEPLOYMENT_CONFIG})
 """Kinds that rendering wants too: they can be watched before anything here refers to them."""
-
-
-class Fleet(Surroundings, Protocol):
-    """The fleet around the add-ons."""
-
-    policy: Policy
-
-    def abandoned(self, key: str, kept: Container[str] | None = None) -> list[tuple[Ref, str]]: ...
-
-    def freeze(self, now: datetime) -> Freeze | None: ...
-
-    def is_detached(self, cluster: str) -> bool: ...
 
 
 class AddOns:
@@ -59,7 +45,7 @@ class AddOns:
     planned = (CLUSTER_MANAGEMENT_ADDON,)
     kinds = (CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
 
-    def __init__(self, fleet: Fleet) -> None:
+    def __init__(self, fleet: Around) -> None:
         self.policy = fleet.policy
         self.known: dict[ConfigRef, Known] = {}
         self._fleet = fleet
@@ -257,9 +243,12 @@ class AddOns:
             workload.untold -= fact.says
             workload.unowned -= fact.owned
 
-    def restate(self) -> None:
+    def restate(self, workloads: Container[Ref] | None = None) -> None:
         for workload in self._addons.values():
-            workload.stale = True
+            workload.stale = workload.stale or workloads is None or workload.ref in workloads
+
+    def told(self, write: Write, now: datetime) -> None:
+        return None
 
     def workloads(self) -> list[Ref]:
         return [w.ref for _, w in sorted(self._addons.items()) if w.addon is not None]

@@ -7,39 +7,37 @@ is one writer, the engine's thread; nothing here waits, locks or does I/O.
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
-from rollout.api import decode
 from rollout.api.shape import shaped
 from rollout.fleet.book import Shelf
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.consents import Consents
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.outages import Outages, Spans
+from rollout.fleet.placings import Placings
 from rollout.fleet.presence import Presence
 from rollout.fleet.records import Records, uid_of, writer_of
 from rollout.fleet.rejections import refusal
 from rollout.fleet.replicasets import ReplicaSets
-from rollout.fleet.selections import named_in, selects
 from rollout.fleet.tracker import Standing, Tracker
 from rollout.fleet.versions import Versions
-from rollout.fleet.watched import PLACING, WATCHED
+from rollout.fleet.watched import WATCHED
 from rollout.fleet.witness import Witness
-from rollout.fleet.workloads import Workload
 from rollout.model.approvals import Approval, Freeze
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     APPROVAL,
     CLUSTER_SET,
+    CLUSTER_SET_BINDING,
     FREEZE,
     LEASE,
     MANAGED_CLUSTER,
-    MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
+    SCORE,
     Kind,
     Ref,
 )
@@ -72,28 +70,29 @@ class Fleet:
         self.witness: Witness | None = None
         self.clusters = ClusterStore(reads_everything=has_filter_plugins)
         self.watched = (*WATCHED, LEASE) if watches_health else WATCHED
-        self.trackers = tuple(make(self) for make in trackers)
+        self.trackers = (ReplicaSets(self), *(make(self) for make in trackers))
         self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
         self._outages = Outages()
         self._presence = Presence(self.clusters, self._outages)
         self._strategies = strategies
         self.gates = gates
         self._versions = Versions()
-        self._replicasets = ReplicaSets(policy.profile)
         self._records = Records(policy.namespace)
         self._consents = Consents()
-        self._changed_at: dict[str, datetime] = {}  # placement key -> last change of its decisions
+        self._placings = Placings(self.clusters, self._follow)
         self._handlers: dict[str, Callable[[Event, datetime], Iterable[Ref]]] = {
-            MANIFEST_WORK.name: self._replicasets.take_work,
-            REPLICA_SET.name: self._replicasets.take_replicaset,
             ROLLOUT_RECORD.name: self._on_page,
             ROLLOUT_REVISION.name: self._on_revision,
             APPROVAL.name: self._on_approval,
             FREEZE.name: self._on_freeze,
             LEASE.name: self._presence.take_lease,
             MANAGED_CLUSTER.name: self._on_cluster,
-            PLACEMENT.name: self._on_placement,
-            PLACEMENT_DECISION.name: self._on_decision,
+            PLACEMENT.name: self._placings.take_placement,
+            PLACEMENT_DECISION.name: self._placings.take_decision,
+            **{
+                kind.name: self._placings.take_other
+                for kind in (CLUSTER_SET, CLUSTER_SET_BINDING, SCORE)
+            },
         }
 
     def apply(self, event: Event, now: datetime) -> set[Ref]:
@@ -108,8 +107,8 @@ class Fleet:
             event = replace(event, obj=obj)
         found: set[Ref] = set()
         handler = self._handlers.get(event.ref.kind.name)
-        if handler is not None or event.ref.kind in WATCHED:
-            found.update((handler or self._on_other)(event, now))
+        if handler is not None:
+            found.update(handler(event, now))
         for tracker in self.trackers:
             found.update(tracker.take(event, now))
         return found
@@ -150,15 +149,6 @@ class Fleet:
 
     # -- what happened -------------------------------------------------------------------------
 
-    def _store(self, event: Event, value: Any) -> set[Ref]:
-        if event.change is Change.DELETED:
-            return self.clusters.remove(event.ref.kind, event.ref.key)
-        return self.clusters.put(event.ref.kind, event.ref.key, value)
-
-    def _on_other(self, event: Event, now: datetime) -> set[Ref]:
-        gone = event.change is Change.DELETED
-        return self._store(event, None if gone else decode(event.ref.kind, event.obj))
-
     def _on_cluster(self, event: Event, now: datetime) -> set[Ref]:
         found = self._presence.take_cluster(event, now)
         if self.is_detached(event.ref.name):  # what the removal brake held there may go
@@ -166,37 +156,9 @@ class Fleet:
             found |= {ref for ref, each in standing if each and event.ref.name in each.strays}
         return found
 
-    def _on_placement(self, event: Event, now: datetime) -> set[Ref]:
-        key = event.ref.key
-        before = self.clusters.placement(key)
-        gone = event.change is Change.DELETED
-        placement = None if gone else decode(PLACEMENT, event.obj, before)
-        found = self._store(event, placement)
-        after = self.clusters.placement(key)
-        if before is None or after is None or selects(before) != selects(after):
-            self._changed_at[key] = now
-            found |= self._follow(key)
-        if after is None:
-            self._changed_at.pop(key, None)
-        return found
-
-    def _on_decision(self, event: Event, now: datetime) -> set[Ref]:
-        before = self.clusters.decision(event.ref.key)
-        found = self._on_other(event, now)
-        after = self.clusters.decision(event.ref.key)
-        if before is not None and after is not None and named_in(before) == named_in(after):
-            return found  # scores alone
-        for touched in {d.placement for d in (before, after) if d is not None} - {""}:
-            key = f"{event.ref.namespace}/{touched}"
-            self._changed_at[key] = now
-            found |= self._follow(key)
-            if self.clusters.placement(key) is None and not self.clusters.decisions(key):
-                del self._changed_at[key]  # all of it is gone
-        return found
-
     def _follow(self, key: str) -> set[Ref]:
         """The workloads that refer to a placement; their terms may have changed."""
-        return self._replicasets.follow(key).union(*(t.follow(key) for t in self.trackers))
+        return set().union(*(tracker.follow(key) for tracker in self.trackers))
 
     def _on_page(self, event: Event, now: datetime) -> Iterable[Ref]:
         """A page that somebody else changed, or took away, is written again from memory (S18)."""
@@ -218,14 +180,13 @@ class Fleet:
         return (live.workload,) if is_edited else ()
 
     def _live(self, owner: str, placement: str) -> LiveRollout | None:
-        found = [self._replicasets.live(owner, placement)]
-        found += [tracker.live(owner, placement) for tracker in self.trackers]
+        found = (tracker.live(owner, placement) for tracker in self.trackers)
         return next((live for live in found if live is not None), None)
 
     def _on_revision(self, event: Event, now: datetime) -> Iterable[Ref]:
-        loser = self._replicasets.get(self._records.take_revision(event))
+        loser = Ref(REPLICA_SET, self._records.take_revision(event))
         self._written(Ref(REPLICA_SET, self._records.owner_of(event.ref)))
-        return () if loser is None else (loser.ref,)
+        return () if self.rollout(loser) is None else (loser,)
 
     def _written(self, owner: Ref) -> None:
         """Something that is to outlive the process was written down."""
@@ -244,32 +205,21 @@ class Fleet:
 
     # -- what planners and workloads read ------------------------------------------------------
 
-    def view(self, kind: Kind) -> "ClusterStore | Presence | Fleet | Tracker":
+    def view(self, kind: Kind) -> "ClusterStore | Presence | Tracker":
         """What the planner of a kind reads."""
         for tracker in self.trackers:
             if kind in tracker.planned:
                 return tracker
         if kind is MANAGED_CLUSTER:
             return self._presence
-        return self.clusters if kind in PLACING else self
-
-    def workload(self, key: str) -> Workload | None:
-        """One ManifestWorkReplicaSet as it was last brought up to date; None where it is not known."""
-        return self._replicasets.get(key)
-
-    def workloads(self) -> list[str]:
-        """Keys of the ManifestWorkReplicaSets that exist."""
-        return self._replicasets.keys()
+        return self.clusters
 
     def rolled_out(self) -> list[Ref]:
         """Workloads of every kind."""
-        found = [Ref(REPLICA_SET, key) for key in self.workloads()]
-        return [*found, *(ref for tracker in self.trackers for ref in tracker.workloads())]
+        return [ref for tracker in self.trackers for ref in tracker.workloads()]
 
     def rollout(self, workload: Ref) -> Standing | None:
         """A workload of any kind as it was last planned; None where it is not known."""
-        if workload.kind is REPLICA_SET:
-            return self._replicasets.get(workload.key)
         for tracker in self.trackers:
             if workload.kind in tracker.planned:
                 return tracker.workload(workload.key)
@@ -277,16 +227,13 @@ class Fleet:
 
     def is_done(self, workload: Ref) -> bool:
         """Whether a workload of any kind says, of what it is now, that it is rolled out."""
-        if workload.kind is REPLICA_SET:
-            return self._replicasets.is_done(workload.key)
         return any(t.is_done(workload) for t in self.trackers if workload.kind in t.planned)
 
-    def revisions(self, key: str) -> Mapping[str, Revision]:
-        return self._records.revisions(key, self._uid_of(Ref(REPLICA_SET, key)))
+    def kept_revisions(self, key: str, uid: str) -> Mapping[str, Revision]:
+        return self._records.revisions(key, uid)
 
-    def occupant(self, revision: Ref, key: str) -> str:
-        """The uid of what has the name of a revision of this workload and is none; "" where nothing has."""
-        return self._records.occupant(revision, self._uid_of(Ref(REPLICA_SET, key)))
+    def occupies(self, revision: Ref, uid: str) -> str:
+        return self._records.occupant(revision, uid)
 
     def approvals(self, workload: Ref, namespace: str) -> tuple[Approval, ...]:
         return self._consents.approvals(workload, namespace)
@@ -301,11 +248,11 @@ class Fleet:
         return tuple(self.clusters.decisions(key))
 
     def decisions_changed_at(self, key: str, now: datetime) -> datetime:
-        return self._changed_at.get(key, now)
+        return self._placings.changed_at(key, now)
 
     def assume_still(self) -> None:
         """Take all decisions to have stood for long, where they were read once and nobody watched them."""
-        self._changed_at = {key: at - self.policy.quiet for key, at in self._changed_at.items()}
+        self._placings.assume_still(self.policy.quiet)
 
     def is_available(self, cluster: str) -> bool:
         return self._presence.is_available(cluster)
@@ -324,13 +271,7 @@ class Fleet:
         known = self.rollout(workload)
         return uid_of(known.raw) if known is not None and known.raw is not None else ""
 
-    def abandoned(self, key: str, kept: Container[str] | None = None) -> list[tuple[Ref, str]]:
-        """Record pages (ref, uid) of placements other than those ``kept`` (those of a replica set)."""
-        if kept is None:
-            workload = self._replicasets.get(key)
-            if workload is None or workload.replicaset is None:
-                return []
-            kept = {ref.name for ref in workload.replicaset.refs}
+    def abandoned(self, key: str, kept: Container[str]) -> list[tuple[Ref, str]]:
         return self._records.abandoned(key, kept)
 
     def outages(self) -> Spans:
@@ -369,10 +310,8 @@ class Fleet:
 
     def _restate(self, workloads: Container[Ref] | None = None) -> None:
         """Something that the terms of these workloads (None: of all) depend on has changed."""
-        for workload in self._replicasets:
-            workload.stale = workload.stale or workloads is None or workload.ref in workloads
         for tracker in self.trackers:
-            tracker.restate()
+            tracker.restate(workloads)
 
     # -- what the engine reports ---------------------------------------------------------------
 
@@ -380,11 +319,6 @@ class Fleet:
         """Bring a workload up to date with what it refers to and with the time. To be called before it
         is planned; nothing for other objects.
         """
-        if ref.kind is REPLICA_SET:
-            workload = self._replicasets.get(ref.key)
-            if workload is not None:
-                workload.sync(self, now)
-                workload.advance(now)
         for tracker in self.trackers:
             if ref.kind in tracker.planned:
                 tracker.refresh(ref.key, now)
@@ -402,7 +336,8 @@ class Fleet:
 
     def attempted(self, write: Write, now: datetime, owner: Ref | None = None) -> None:
         """The write, which was planned for ``owner``, is about to go out."""
-        self._replicasets.told(write, now)
+        for tracker in self.trackers:
+            tracker.told(write, now)
         if write.ref.kind is ROLLOUT_RECORD and owner is not None:
             self._sends_page(write, owner)
         touch, live = self._touched(write)
@@ -428,40 +363,30 @@ class Fleet:
         None: nothing is kept of it, and it is tried again after a pause.
         """
         touch, live = self._touched(write)
-        if live is None or touch is None:
-            return self._unwritten(write, message, now, owner) or self._refused(
-                write, message, now, owner
-            )
-        live.reject(touch.cluster, message, now, fails=touch.brings)
-        return live.rejections[touch.cluster].retry_at
-
-    def _unwritten(
-        self, write: Write, message: str, now: datetime, owner: Ref | None
-    ) -> datetime | None:
-        """What is to outlive the process cannot be written down: told at once, tried again later."""
-        workload = self.rollout(owner) if owner is not None else None
-        if workload is None or write.ref.kind not in (ROLLOUT_RECORD, ROLLOUT_REVISION):
-            return None
-        workload.unwritten = refusal(workload.unwritten, f"{write.ref}: {message}", now)
-        return now
-
-    def _refused(
-        self, write: Write, message: str, now: datetime, owner: Ref | None
-    ) -> datetime | None:
-        """What concerns no rollout: whoever keeps track of its owner says when to try again."""
+        if live is not None and touch is not None:
+            live.reject(touch.cluster, message, now, fails=touch.brings)
+            return live.rejections[touch.cluster].retry_at
         if owner is None:
             return None
+        if self._is_unwritten(write, message, now, owner):
+            return now  # it is said at once; the planner knows when to try again
         found = (tracker.refused(write, owner, message, now) for tracker in self.trackers)
         return next((at for at in found if at is not None), None)
 
+    def _is_unwritten(self, write: Write, message: str, now: datetime, owner: Ref) -> bool:
+        """Note what is to outlive the process and cannot be written down; whether it is that."""
+        workload = self.rollout(owner)
+        if workload is None or write.ref.kind not in (ROLLOUT_RECORD, ROLLOUT_REVISION):
+            return False
+        workload.unwritten = refusal(workload.unwritten, f"{write.ref}: {message}", now)
+        return True
+
     def landed(self, write: Write, now: datetime) -> None:
         """The write was accepted."""
-        self._replicasets.told(write, now)
+        for tracker in self.trackers:
+            tracker.told(write, now)
         if isinstance(write, Delete) and write.removed_from is not None:
             window = self.policy.brake_window
-            workload = self._replicasets.get(write.removed_from.key)
-            if workload is not None:
-                workload.note_removal(write.cluster, window, now)
             for tracker in self.trackers:
                 tracker.removed(write.removed_from, write.cluster, window, now)
         touch, live = self._touched(write)

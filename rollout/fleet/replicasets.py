@@ -1,50 +1,90 @@
 """Which ManifestWorkReplicaSets are there, and which works belong to which of them?"""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rollout.api import decode
 from rollout.fleet.live import LiveRollout
+from rollout.fleet.tracker import Around
 from rollout.fleet.workloads import Workload
 from rollout.model import names
+from rollout.model.approvals import Freeze
 from rollout.model.events import Change, Event
-from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Ref
+from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Kind, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
 from rollout.planning.documents import work_name
+from rollout.planning.facts import Checked
 from rollout.planning.plan import PatchStatus, Write
+from rollout.planning.revisions import Revision
 
 
 class ReplicaSets:
-    """All workloads of ManifestWorkReplicaSets. Fed by the fleet, event by event."""
+    """All ManifestWorkReplicaSets. Implements `rollout.fleet.tracker.Tracker`, and what their planner
+    reads.
+    """
 
-    def __init__(self, profile: str) -> None:
-        self._profile = profile
+    planned = (REPLICA_SET,)
+    kinds = (REPLICA_SET, MANIFEST_WORK)
+
+    def __init__(self, fleet: Around) -> None:
+        self.policy = fleet.policy
+        self._fleet = fleet
+        self._profile = fleet.policy.profile
         self._works: dict[str, Work] = {}  # ns/name -> work
         self._workloads: dict[str, Workload] = {}
         self._followers: dict[str, set[str]] = {}  # placement key -> workloads that refer to it
         self._writers: dict[str, str] = {}  # name that we give works -> workload
         self._unproven: dict[str, set[str]] = {}  # name -> works whose own word does not fit it
 
-    def __iter__(self) -> Iterator[Workload]:
-        return iter(self._workloads.values())
+    # -- what the fleet asks -------------------------------------------------------------------
 
-    def get(self, key: str) -> Workload | None:
-        return self._workloads.get(key)
+    def wanted_kinds(self) -> frozenset[Kind]:
+        return frozenset()
 
-    def keys(self) -> list[str]:
-        """Keys of those that exist."""
-        return sorted(k for k, w in self._workloads.items() if w.replicaset is not None)
+    def missed(self, kind: Kind, why: str) -> Iterable[Ref]:
+        return ()
 
-    def live(self, key: str, placement: str) -> LiveRollout | None:
-        workload = self._workloads.get(key)
-        share = workload.shares.get(placement) if workload else None
+    def forget(self, kind: Kind) -> None:
+        return None
+
+    def workloads(self) -> list[Ref]:
+        keys = sorted(k for k, w in self._workloads.items() if w.replicaset is not None)
+        return [Ref(REPLICA_SET, key) for key in keys]
+
+    def live(self, workload: str, placement: str) -> LiveRollout | None:
+        known = self._workloads.get(workload)
+        share = known.shares.get(placement) if known else None
         return share.live if share else None
 
-    def is_done(self, key: str) -> bool:
-        """Whether a workload says, of its present generation, that it is rolled out."""
+    def removed(self, workload: Ref, cluster: str, window: timedelta, now: datetime) -> None:
+        known = self._workloads.get(workload.key)
+        if workload.kind is REPLICA_SET and known is not None:
+            known.note_removal(cluster, window, now)
+
+    def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> None:
+        return None
+
+    def refresh(self, key: str, now: datetime) -> None:
         workload = self._workloads.get(key)
+        if workload is not None:
+            workload.sync(self._fleet, now)
+            workload.advance(now)
+
+    def checked(self, fact: Checked) -> None:
+        return None
+
+    def restate(self, workloads: Container[Ref] | None = None) -> None:
+        for workload in self._workloads.values():
+            workload.stale = workload.stale or workloads is None or workload.ref in workloads
+
+    def is_done(self, workload: Ref) -> bool:
+        """Whether a workload says, of its present generation, that it is rolled out."""
+        return self._is_done(self._workloads.get(workload.key))
+
+    @staticmethod
+    def _is_done(workload: Workload | None) -> bool:
         replicaset = workload.replicaset if workload else None
         if replicaset is None or replicaset.deleting:
             return replicaset is None
@@ -55,14 +95,12 @@ class ReplicaSets:
         return False
 
     def told(self, write: Write, now: datetime) -> None:
-        """The status of a workload is being written, or was."""
         if isinstance(write, PatchStatus) and write.ref.kind is REPLICA_SET:
             workload = self._workloads.get(write.ref.key)
             if workload is not None:
                 workload.told_at = now
 
     def follow(self, placement: str) -> set[Ref]:
-        """The workloads that refer to a placement; their terms may have changed."""
         found: set[Ref] = set()
         for key in self._followers.get(placement, ()):
             workload = self._workloads[key]
@@ -70,7 +108,48 @@ class ReplicaSets:
             found.add(workload.ref)
         return found
 
-    def take_work(self, event: Event, now: datetime) -> Iterable[Ref]:
+    # -- what their planner reads --------------------------------------------------------------
+
+    def workload(self, key: str) -> Workload | None:
+        return self._workloads.get(key)
+
+    def revisions(self, key: str) -> Mapping[str, Revision]:
+        """Its kept templates, by content."""
+        return self._fleet.kept_revisions(key, self._uid(key))
+
+    def occupant(self, revision: Ref, key: str) -> str:
+        """The uid of what has the name of a revision of this workload and is none; "" where nothing has."""
+        return self._fleet.occupies(revision, self._uid(key))
+
+    def abandoned(self, key: str) -> list[tuple[Ref, str]]:
+        """Record pages (ref, uid) of placementRefs that the workload no longer has."""
+        workload = self._workloads.get(key)
+        if workload is None or workload.replicaset is None:
+            return []
+        return self._fleet.abandoned(key, {ref.name for ref in workload.replicaset.refs})
+
+    def freeze(self, now: datetime) -> Freeze | None:
+        return self._fleet.freeze(now)
+
+    def is_detached(self, cluster: str) -> bool:
+        return self._fleet.is_detached(cluster)
+
+    def is_available(self, cluster: str) -> bool:
+        return self._fleet.is_available(cluster)
+
+    def _uid(self, key: str) -> str:
+        workload = self._workloads.get(key)
+        return workload.replicaset.uid if workload and workload.replicaset else ""
+
+    # -- what happened -------------------------------------------------------------------------
+
+    def take(self, event: Event, now: datetime) -> Iterable[Ref]:
+        """Take in an event; the workloads that are planned anew for it."""
+        if event.ref.kind is MANIFEST_WORK:
+            return self._on_work(event, now)
+        return self._on_replicaset(event, now) if event.ref.kind is REPLICA_SET else ()
+
+    def _on_work(self, event: Event, now: datetime) -> Iterable[Ref]:
         before = self._works.get(event.ref.key)
         work: Work | None = None
         if event.change is not Change.DELETED:
@@ -142,7 +221,7 @@ class ReplicaSets:
         if workload.replicaset is None and not workload.clusters:
             self._workloads.pop(workload.ref.key, None)
 
-    def take_replicaset(self, event: Event, now: datetime) -> Iterable[Ref]:
+    def _on_replicaset(self, event: Event, now: datetime) -> Iterable[Ref]:
         workload = self._workload(event.ref.key)
         before = workload.replicaset
         for ref in before.refs if before else ():

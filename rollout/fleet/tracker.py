@@ -3,20 +3,23 @@
 And what does everybody else, who only looks, want to know of a workload of any kind?
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
 from rollout.fleet.live import LiveRollout
+from rollout.fleet.membership import Surroundings
 from rollout.fleet.rejections import Rejection
 from rollout.fleet.selections import Reading
+from rollout.model.approvals import Freeze
 from rollout.model.conditions import Condition
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.waits import Wait
 from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
+from rollout.planning.revisions import Revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +124,32 @@ class Standing(Protocol):
     def next_quiet(self) -> datetime | None: ...
 
 
+class Around(Surroundings, Protocol):
+    """The fleet around a tracker: what it may ask of it."""
+
+    def freeze(self, now: datetime) -> Freeze | None:
+        """The Freeze that stands at this instant, if any."""
+        ...
+
+    def is_detached(self, cluster: str) -> bool:
+        """Whether its ManagedCluster is deleted, or being deleted."""
+        ...
+
+    def abandoned(self, key: str, kept: Container[str]) -> list[tuple[Ref, str]]:
+        """Record pages (ref, uid) of placements of a workload other than those ``kept``."""
+        ...
+
+    def kept_revisions(self, key: str, uid: str) -> Mapping[str, Revision]:
+        """The templates of this very ManifestWorkReplicaSet, by content."""
+        ...
+
+    def occupies(self, revision: Ref, uid: str) -> str:
+        """The uid of what has the name of a revision and is none of the workload with this uid; "" where
+        nothing has.
+        """
+        ...
+
+
 class Tracker(Protocol):
     """Keeps all workloads of a kind, and what hangs on them. Told by the fleet, never asks a hub."""
 
@@ -175,8 +204,12 @@ class Tracker(Protocol):
         """Clusters were found to be in order, until something is heard of them again."""
         ...
 
-    def restate(self) -> None:
-        """Something that all terms depend on has changed."""
+    def restate(self, workloads: Container[Ref] | None = None) -> None:
+        """Something that the terms of these workloads (None: of all) depend on has changed."""
+        ...
+
+    def told(self, write: Write, now: datetime) -> None:
+        """The write is about to go out, or has landed."""
         ...
 
     def workloads(self) -> list[Ref]:

@@ -31,6 +31,3 @@ WATCHED: tuple[Kind, ...] = (
     REPLICA_SET,
 )
 """Every kind that a fleet is told about, in the order in which they are best listed."""
-
-PLACING = frozenset({PLACEMENT, CLUSTER_SET, CLUSTER_SET_BINDING})
-"""Kinds whose planners read the placement side alone."""

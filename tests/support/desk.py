@@ -6,7 +6,9 @@ from typing import Any
 
 from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
+from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.watched import WATCHED
+from rollout.fleet.workloads import Workload
 from rollout.hub.memory import MemoryHub
 from rollout.model.content import content_hash
 from rollout.model.events import Change, Event
@@ -138,3 +140,10 @@ CONTENT = content_hash(make.template())
 
 def desk(*clusters: str, extra: tuple[Obj, ...] = (), **workload: Any) -> Desk:
     return Desk([*decided(*clusters), *extra, make.workload(**workload)])
+
+
+def workload_in(fleet: Fleet, key: str = "default/web") -> Workload | None:
+    """One ManifestWorkReplicaSet as the fleet knows it."""
+    view = fleet.view(REPLICA_SET)
+    assert isinstance(view, ReplicaSets)
+    return view.workload(key)

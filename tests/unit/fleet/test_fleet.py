@@ -22,7 +22,7 @@ from rollout.model.kinds import (
 )
 from rollout.planning.plan import Create, Delete
 from tests.support import make
-from tests.support.desk import WEB, Desk, decided
+from tests.support.desk import WEB, Desk, decided, workload_in
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 SEC = timedelta(seconds=1)
@@ -95,7 +95,7 @@ def test_repeated_and_late_events_end_where_each_once_in_order_ends() -> None:
 
     for fleet in (plain, shaken):
         fleet.refresh(WEB, T0)
-    one, other = (f.workload("default/web") for f in (plain, shaken))
+    one, other = (workload_in(f) for f in (plain, shaken))
     assert one is not None
     assert other is not None
     assert one.members == other.members == {"a": "p", "b": "p"}
@@ -242,7 +242,7 @@ def test_a_workload_made_anew_under_its_name_starts_from_nothing() -> None:
     d = Desk([*decided("a"), make.workload()]).converge()
     d.report("a", Applied="True", Available="True", Progressing="False", Degraded="False")
     d.converge().later(15 * SEC).converge()
-    heard = d.fleet.workload("default/web")
+    heard = workload_in(d.fleet)
     assert heard is not None
     assert heard.shares["p"].live.head.passed
 
@@ -251,7 +251,7 @@ def test_a_workload_made_anew_under_its_name_starts_from_nothing() -> None:
     fresh["metadata"] = {**fresh["metadata"], **stamped}
     d.fleet.apply(Event(WEB, Change.ADDED, fresh, 9999), d.clock.now())
     d.fleet.refresh(WEB, d.clock.now())
-    now = d.fleet.workload("default/web")
+    now = workload_in(d.fleet)
 
     assert now is not None
     assert now.shares["p"].live.book.uid == "another"
@@ -303,7 +303,7 @@ def test_every_kind_that_a_workload_rests_on_is_known_by_key() -> None:
     for kind in (MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, MANIFEST_WORK, REPLICA_SET):
         (ref,) = heard.fleet.known(kind)
         assert heard.fleet.exists(ref)
-    assert heard.fleet.workloads() == ["default/web"]
+    assert heard.fleet.rolled_out() == [WEB]
 
 
 ONE_BY_ONE = make.progressive(maxConcurrency=1)

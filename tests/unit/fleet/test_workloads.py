@@ -11,7 +11,7 @@ from rollout.model.intents import read_intents
 from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, PLACEMENT_DECISION, Obj, Ref, ref_of
 from rollout.planning.documents import work_name
 from tests.support import make
-from tests.support.desk import SEC, WEB, Desk, decided, redecide
+from tests.support.desk import SEC, WEB, Desk, decided, redecide, workload_in
 
 OK = {"Applied": "True", "Available": "True", "Progressing": "False", "Degraded": "False"}
 US = timedelta(microseconds=1)
@@ -23,7 +23,7 @@ def desk(*clusters: str, extra: tuple[Obj, ...] = (), **workload: Any) -> Desk:
 
 def workload(d: Desk) -> Workload:
     d.fleet.refresh(WEB, d.clock.now())
-    found = d.fleet.workload("default/web")
+    found = workload_in(d.fleet)
     assert found is not None
     return found
 
@@ -225,7 +225,7 @@ def test_a_work_that_is_labelled_as_another_workloads_stays_with_its_own_and_is_
     d.edit({"metadata": {"labels": {names.WORK_OWNER_LABEL: "default.api"}}}, name_of(d, "a"))
 
     assert workload(d).clusters == ["a"]
-    assert d.fleet.workload("default/api") is None
+    assert workload_in(d.fleet, "default/api") is None
     assert [note.reason for note in d.plan().notes] == ["WorkRepaired"]
     d.converge()
     (work,) = d.works().values()
@@ -241,7 +241,7 @@ def test_a_work_of_our_name_is_its_workloads_whatever_it_says_of_itself() -> Non
     d = Desk([*decided("a"), mine, other, make.workload()])
 
     assert workload(d).clusters == ["a"]
-    api = d.fleet.workload("default/api")
+    api = workload_in(d.fleet, "default/api")
     assert api is not None
     assert api.clusters == []
     d.converge()
