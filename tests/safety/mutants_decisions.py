@@ -5,10 +5,10 @@ from tests.safety.mutating import Mutant, fault
 STEP, JUDGE, STAGES, LEDGER, BASE = (
     f"strategies.{name}" for name in ("step", "judge", "stages", "ledger", "base")
 )
-_FREE = "free = max(0, limit - held)"
+_FREE = "free = max(0, limit - taken)"
 
 _OF_STEPS: tuple[Mutant, ...] = (
-    fault("S1", "one more than the limit", (STEP, _FREE, "free = max(0, limit + 1 - held)")),
+    fault("S1", "one more than the limit", (STEP, _FREE, "free = max(0, limit + 1 - taken)")),
     fault(
         "S1",
         "those in flight on an older revision hold no slot",
@@ -46,7 +46,7 @@ _OF_STEPS: tuple[Mutant, ...] = (
     fault(
         "S8",
         "the held are overwritten",
-        (STEP, "in census.outdated() if cluster not in rollout.held]", "in census.outdated()]"),
+        (STEP, "in census.outdated() if cluster not in held]", "in census.outdated()]"),
         focus="operations",
     ),
     fault(
@@ -106,8 +106,8 @@ _OF_STEPS: tuple[Mutant, ...] = (
         "old revisions block the fix",
         (
             STEP,
-            "before = [cluster for cluster in census.outdated() if cluster not in rollout.held]",
-            "before = []",
+            "old = [cluster for cluster in census.outdated() if cluster not in held]",
+            "old = []",
         ),
     ),
     fault(
@@ -119,7 +119,7 @@ _OF_STEPS: tuple[Mutant, ...] = (
     fault(
         "R6",
         "each failure frees a slot",
-        (STEP, _FREE, "free = max(0, limit - held) + census.phases.get(Phase.FAILED, 0)"),
+        (STEP, _FREE, "free = max(0, limit - taken) + census.phases.get(Phase.FAILED, 0)"),
         closely=True,
     ),
     fault(

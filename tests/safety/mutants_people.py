@@ -104,9 +104,9 @@ _OF_GATES: tuple[Mutant, ...] = (
         "O1",
         "all wait for a slot",
         (
-            "analysis.waits",
-            "    stopped = live.last.hold or live.last.halt\n    match stage.blocked:\n",
-            '    return Wait("SlotsFull", None, "x")\n    match stage.blocked:\n',
+            "account.waits",
+            "    match stage.blocked:\n",
+            '    return WaitAccount("SlotsFull", None, "x")\n    match stage.blocked:\n',
         ),
         kinds=RS,
         focus="operations",
