@@ -10,6 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from rollout.api.words import problems_of
 from rollout.errors import ConfigError
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
@@ -213,10 +214,6 @@ def settings(values: Mapping[str, object]) -> Settings:
     try:
         return Settings.model_validate(values)
     except ValidationError as error:
-        problems = [_said(problem["loc"], problem["msg"]) for problem in error.errors()]
-        raise ConfigError("; ".join(problems)) from error
-
-
-def _said(place: tuple[int | str, ...], words: str) -> str:
-    words = words.removeprefix("Value error, ")
-    return f"{'.'.join(map(str, place))}: {words}" if place else words
+        # What concerns several settings names them itself.
+        said = [str(p) if p.path else p.accepted for p in problems_of(error, model=Settings)]
+        raise ConfigError("; ".join(said)) from error

@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
         "api",
         "settings",
     },
-    "settings": CORE,
+    "settings": {*CORE, "api"},
     "sim": {
         *CORE,
         "clock",

@@ -17,9 +17,8 @@ from rollout.api.wire import (
     accepted,
     list_map,
     passing,
-    refusal,
 )
-from rollout.api.words import problems_of
+from rollout.api.words import problems_of, refusal
 from rollout.calendars.calendar import (
     DEFAULT_BLOCKS,
     DEFAULT_ZONE,
@@ -66,7 +65,7 @@ ENDS_ACCEPTED = "either schedule and duration, or from and until"
 LATER_ACCEPTED = "an until that is later than from"
 
 
-class WindowShape(Shape):
+class WindowShape(Shape, use_attribute_docstrings=True):
     """A window: it opens at each start of a schedule, or once."""
 
     name: DnsLabel
@@ -111,7 +110,7 @@ class WindowShape(Shape):
         return CalendarWindow(self.name, WindowAction(self.action), when, self.reason or "")
 
 
-class CalendarWorkloadsShape(Shape):
+class CalendarWorkloadsShape(Shape, use_attribute_docstrings=True):
     """Which workloads are concerned: those of which all of this is true."""
 
     kinds: list[Literal["ManifestWorkReplicaSet", "ClusterManagementAddOn"]] | None = None
@@ -139,7 +138,7 @@ class ZoneSourceShape(Shape):
         return self
 
 
-class CalendarSpec(Shape):
+class CalendarSpec(Shape, use_attribute_docstrings=True):
     """When clusters may be touched."""
 
     workloads: CalendarWorkloadsShape | None = None
@@ -171,7 +170,7 @@ class CalendarSpec(Shape):
         return ZoneSource(self.time_zone or "", source.label or "", source.claim or "")
 
 
-class ZoneOpeningShape(Shape):
+class ZoneOpeningShape(Shape, use_attribute_docstrings=True):
     """How a calendar stands in one zone."""
 
     time_zone: str
@@ -182,7 +181,7 @@ class ZoneOpeningShape(Shape):
     """The window that closes; absent where it is closed outside of all that allow."""
 
 
-class CalendarStatus(Shape):
+class CalendarStatus(Shape, use_attribute_docstrings=True):
     """How a calendar stands. Written by the controller, at each opening and closing."""
 
     conditions: Conditions | None = None

@@ -9,14 +9,15 @@ from collections.abc import Callable
 from rollout.api.addon import AddOnObject, decode_addon
 from rollout.api.addon_template import DeploymentConfigObject, TemplateObject
 from rollout.api.calendar import CalendarObject
-from rollout.api.cluster import ClusterObject, decode_cluster
-from rollout.api.cluster_addon import ClusterAddOnObject, decode_cluster_addon
-from rollout.api.clusterset import (
+from rollout.api.cluster import (
     BindingObject,
+    ClusterObject,
     ClusterSetObject,
     decode_binding,
+    decode_cluster,
     decode_cluster_set,
 )
+from rollout.api.cluster_addon import ClusterAddOnObject, decode_cluster_addon
 from rollout.api.decisions import DecisionObject, ScoreObject, decode_decision, decode_score
 from rollout.api.own import (
     ApprovalObject,
@@ -135,3 +136,48 @@ def decode(kind: Kind, obj: Obj, previous: object = None) -> Decoded:
     if stateless is None:
         raise ValueError(f"decode {kind.name}: no model value; the hub's JSON is all there is")
     return stateless(obj)
+
+
+def _is_condition(each: object) -> bool:
+    return isinstance(each, dict) and isinstance(each.get("type"), str)
+
+
+def _is_object(each: object) -> bool:
+    return isinstance(each, dict)
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+_FITS: dict[str, Callable[[object], bool]] = {
+    "conditions": _is_condition,
+    "installProgressions": _is_object,
+    "configReferences": _is_object,
+    "supportedConfigs": _is_object,
+}
+_LISTS = tuple(_FITS)
+_MAPS = ("resourceStatus", "summary")
+
+
+def shaped(obj: Obj) -> Obj:
+    """The object; where its status, or a list of objects in it, is of another type: without that.
+
+    What people write (``spec``) is checked field by field, and they are told. A status is written by
+    programs: what has not even its outer shape is taken for missing, and written anew by whose it is.
+    """
+    status = obj.get("status")
+    if status is None:
+        return obj
+    if not isinstance(status, dict):
+        return {key: value for key, value in obj.items() if key != "status"}
+    wrong = {n: status[n] for n in _LISTS if not all(map(_FITS[n], _items(status.get(n))))}
+    wrong |= {n: status[n] for n in _LISTS if not isinstance(status.get(n), list | None)}
+    wrong |= {n: status[n] for n in _MAPS if not isinstance(status.get(n), dict | None)}
+    if not wrong:
+        return obj
+    kept = {key: value for key, value in status.items() if key not in wrong}
+    for name, value in wrong.items():
+        if name in _LISTS and isinstance(value, list):
+            kept[name] = [each for each in value if _FITS[name](each)]
+    return {**obj, "status": kept}

@@ -127,7 +127,7 @@ class PlacementSummaryShape(Shape):
     summary: SummaryShape | None = None
 
 
-class ReplicaSetStatus(Shape):
+class ReplicaSetStatus(Shape, use_attribute_docstrings=True):
     """How the rollout stands."""
 
     conditions: Conditions | None = None

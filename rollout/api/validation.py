@@ -1,4 +1,4 @@
-"""Which fields of an object that somebody hands in are bad, and which has its kind not got?
+"""What is wrong with an object that somebody hands in: bad fields, unknown ones, our annotations.
 
 All of them at once, in words for the person who wrote it. A misspelt field would be ignored by a
 server, limits and all; so it is looked for here, and never in what is stored: others may write fields
@@ -6,19 +6,34 @@ there that we have not heard of, and those are kept.
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from pydantic import ValidationError
 
 from rollout.api.decoding import MODELS
-from rollout.api.fields import mapping
+from rollout.api.fields import mapping, strings
 from rollout.api.reading import parts_of, rebuilt
 from rollout.api.wire import Shape
-from rollout.api.words import problems_of
-from rollout.model.kinds import KINDS, Kind, Obj
+from rollout.api.words import instead, problems_of
+from rollout.model import names
+from rollout.model.intents import placement_problems, read_intents
+from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
+    KINDS,
+    PLACEMENT,
+    REPLICA_SET,
+    Kind,
+    Obj,
+)
 from rollout.model.problems import Problem
 from rollout.model.spelling import nearest
 
+_OUR_ANNOTATIONS = frozenset(
+    value
+    for value in vars(names).values()
+    if isinstance(value, str) and value.startswith(names.PREFIX)
+)
 _NOT_LOOKED_INTO = frozenset({"metadata", "status"})
 
 
@@ -72,8 +87,7 @@ class UnknownField:
 
     @property
     def remedy(self) -> str:
-        meant = nearest(self.path.rpartition(".")[2], self.known)
-        return f"did you mean {meant}?" if meant else f"accepted here: {', '.join(self.known)}"
+        return instead(self.path.rpartition(".")[2], self.known)
 
     def __str__(self) -> str:
         return f"{self.path}: {self.fault}; {self.remedy}"
@@ -101,6 +115,36 @@ def unknown_fields(obj: Obj) -> list[UnknownField]:
         written = {name: value for name, value in obj.items() if name not in _NOT_LOOKED_INTO}
         rebuilt(model, written, look)
     return found
+
+
+def unreadable(obj: Obj) -> tuple[Problem, ...]:
+    """Our annotations whose values cannot be read, on a workload or a Placement."""
+    found = _annotations(obj)
+    kind, _ = kind_of(obj)
+    match kind.name if kind is not None else "":
+        case REPLICA_SET.name:
+            return read_intents(found).problems
+        case CLUSTER_MANAGEMENT_ADDON.name:
+            return read_intents(found, keeps_templates=False).problems
+        case PLACEMENT.name:
+            return placement_problems(found)
+    return ()
+
+
+def unknown_annotations(obj: Obj) -> Iterator[tuple[str, str]]:
+    """Annotations with our prefix that we do not know, each with the one that was meant ("": unclear).
+
+    Nobody reads them, so what they ask for would not be done.
+    """
+    for name in _annotations(obj):
+        if name.startswith(names.PREFIX) and name not in _OUR_ANNOTATIONS:
+            word = name.removeprefix(names.PREFIX)
+            meant = nearest(word, (each.removeprefix(names.PREFIX) for each in _OUR_ANNOTATIONS))
+            yield name, f"{names.PREFIX}{meant}" if meant else ""
+
+
+def _annotations(obj: Obj) -> dict[str, str]:
+    return dict(strings(mapping(obj.get("metadata")).get("annotations")))
 
 
 def template_path(kind: Kind) -> str | None:

@@ -29,9 +29,9 @@ from pydantic import (
     model_validator,
 )
 from pydantic.alias_generators import to_camel
-from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+from pydantic_core import CoreSchema, InitErrorDetails, core_schema
 
-from rollout.api.words import REQUIRED
+from rollout.api.words import REQUIRED, refusal
 from rollout.model.amounts import AMOUNT_ACCEPTED, DURATION_ACCEPTED, parse_amount, parse_duration
 from rollout.model.conditions import LONGEST_MESSAGE
 from rollout.model.instants import parse_instant
@@ -65,7 +65,6 @@ class Shape(BaseModel):
         extra="allow",
         strict=True,
         defer_build=True,
-        use_attribute_docstrings=True,
     )
 
     counts_whole: ClassVar[bool] = False
@@ -215,11 +214,6 @@ def accepted(words: str) -> WrapValidator:
     return WrapValidator(check)
 
 
-def refusal(words: str, *, cuts: bool = True) -> PydanticCustomError:
-    """The error whose text is ``words``. ``cuts``: as for `_raised`."""
-    return PydanticCustomError("accepted", "{words}", {"words": words, "cuts": cuts})
-
-
 def passing(test: Callable[[Any], object], words: str) -> AfterValidator:
     """Refuse a value for which ``test`` is false or None."""
 
@@ -365,7 +359,7 @@ class ConditionShape(Shape):
 Conditions = Annotated[list[ConditionShape], Field(json_schema_extra=list_map("type"))]
 
 
-class RequirementShape(Shape):
+class RequirementShape(Shape, use_attribute_docstrings=True):
     """One test of one key."""
 
     key: str

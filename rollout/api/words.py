@@ -1,12 +1,14 @@
 """Turns the errors of pydantic into problems: the field, its value, and what is accepted there."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from typing import Any, get_args
 
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails, PydanticCustomError
 
 from rollout.model.problems import Problem
+from rollout.model.spelling import nearest
 
 REQUIRED = "this field is required"
 
@@ -25,22 +27,63 @@ _WORDS = {
     "list_type": "a list",
     "tuple_type": "a list",
     "int_type": "a whole number",
+    "int_parsing": "a whole number",
     "float_type": "a number",
+    "float_parsing": "a number",
     "string_too_short": "a string that is not empty",
 }
 
 
-def problems_of(error: ValidationError, at: str = "") -> list[Problem]:
+def refusal(words: str, *, cuts: bool = True) -> PydanticCustomError:
+    """The error that a validator raises to say what is accepted.
+
+    Args:
+        cuts: whether a stored object cannot be read with the value (`rollout.api.reading`).
+    """
+    return PydanticCustomError("accepted", "{words}", {"words": words, "cuts": cuts})
+
+
+def problems_of(
+    error: ValidationError, at: str = "", model: type[BaseModel] | None = None
+) -> list[Problem]:
     """Every bad field, in the order of the model's fields and each once.
 
     Args:
         at: where in the object the part stands that was validated.
+        model: its model, where that allows no unknown fields.
     """
     found: dict[str, Problem] = {}
     for each in error.errors(include_url=False):
-        problem = _problem(each, at)
+        if each["type"] == "extra_forbidden":
+            words = _unknown(each["loc"], model)
+            problem = Problem(path_of(each["loc"], at), each["input"], words)
+        else:
+            problem = _problem(each, at)
         found[problem.path] = problem
     return list(found.values())
+
+
+def _unknown(location: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
+    """What to write instead of a field that there is not."""
+    for part in location[:-1]:
+        if isinstance(part, str) and model is not None:
+            fields = model.model_fields.items()
+            model = next((model_in(f.annotation) for n, f in fields if part in (f.alias, n)), None)
+    known = [f.alias or name for name, f in model.model_fields.items()] if model else []
+    return f"there is no such field; {instead(str(location[-1]), sorted(known))}"
+
+
+def instead(name: str, known: Sequence[str]) -> str:
+    """What to write instead of a name that nobody knows."""
+    meant = nearest(name, known)
+    return f"did you mean {meant}?" if meant else f"accepted here: {', '.join(known)}"
+
+
+def model_in(annotation: Any) -> type[BaseModel] | None:
+    """The model inside ``X | None``, ``tuple[X, ...]`` and the like."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((m for a in get_args(annotation) if (m := model_in(a)) is not None), None)
 
 
 def _problem(error: ErrorDetails, at: str) -> Problem:

@@ -6,9 +6,8 @@ A document that cannot be used is a document with faults; it does not hide the o
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from rollout.api.annotations import unreadable
 from rollout.api.load import load
-from rollout.api.validation import kind_of, unknown_fields, validate
+from rollout.api.validation import kind_of, unknown_fields, unreadable, validate
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import Stop
 from rollout.model.kinds import Obj, Ref, key_of

@@ -8,7 +8,7 @@ from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Se
 from dataclasses import replace
 from datetime import datetime
 
-from rollout.api.shape import shaped
+from rollout.api.decoding import shaped
 from rollout.fleet.book import Shelf
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.consents import Consents

@@ -12,8 +12,8 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
-from pydantic_core import PydanticCustomError
 
+from rollout.api.words import refusal
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import KINDS, Kind, Obj, find
@@ -21,11 +21,6 @@ from rollout.sim.paths import steps_of
 
 KIND: Final = "AgentScenario"
 API_VERSION: Final = "rollout-engine.io/v1alpha1"
-
-
-def refusal(accepted: str) -> PydanticCustomError:
-    """The error for a value that is not accepted; its text is what would be."""
-    return PydanticCustomError("accepted", "{accepted}", {"accepted": accepted})
 
 
 def _duration(value: object) -> timedelta:

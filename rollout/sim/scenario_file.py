@@ -3,31 +3,15 @@
 A document that is not an AgentScenario is none of ours: a directory of examples holds other kinds.
 """
 
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, get_args
 
-from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
+from pydantic import ValidationError
 
 from rollout.api.load import load_text
+from rollout.api.words import problems_of
 from rollout.errors import ConfigError
 from rollout.model.problems import Problem, joined
 from rollout.sim.scenario import API_VERSION, KIND, Scenario
-
-_ACCEPTED = {
-    "missing": "a value: it is required",
-    "int_type": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "bool_parsing": "true or false",
-    "string_type": "a string",
-    "string_too_short": "a text that is not empty",
-    "dict_type": "an object",
-    "mapping_type": "an object",
-    "model_type": "an object",
-    "tuple_type": "a list",
-}
 
 
 def is_scenario(document: object) -> bool:
@@ -68,51 +52,4 @@ def read_scenario(document: object) -> tuple[Scenario | None, tuple[Problem, ...
     try:
         return Scenario.model_validate(document), ()
     except ValidationError as fault:
-        return None, tuple(_problem(e) for e in fault.errors(include_url=False))
-
-
-def _problem(error: ErrorDetails) -> Problem:
-    kind, where = error["type"], error["loc"]
-    context = error.get("ctx", {})
-    match kind:
-        case "accepted":
-            accepted = str(context["accepted"])
-        case "extra_forbidden":
-            known = ", ".join(sorted(_fields(where[:-1])))
-            return Problem(_path(where[:-1]), where[-1], f"a field among {known}")
-        case "literal_error" | "enum":
-            accepted = f"one of {str(context['expected']).replace(chr(39), '')}"
-        case "greater_than_equal" | "less_than_equal":
-            bound = context.get("ge", context.get("le"))
-            accepted = f"at {'least' if kind.startswith('g') else 'most'} {bound}"
-        case _:
-            accepted = _ACCEPTED.get(kind, error["msg"])
-    value = None if kind == "missing" else error["input"]
-    return Problem(_path(where), value, accepted)
-
-
-def _path(where: tuple[int | str, ...]) -> str:
-    text = ""
-    for part in where:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
-
-
-def _fields(where: tuple[int | str, ...]) -> Iterator[str]:
-    """The field names that are accepted at a place of the document."""
-    model: type[BaseModel] | None = Scenario
-    for part in where:
-        if isinstance(part, str) and model is not None:
-            annotation = next(
-                (f.annotation for f in model.model_fields.values() if f.alias == part), None
-            )
-            model = _model_in(annotation)
-    for field in model.model_fields.values() if model is not None else ():
-        yield str(field.alias)
-
-
-def _model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model inside ``X | None``, ``tuple[X, ...]`` and the like."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return annotation
-    return next((m for a in get_args(annotation) if (m := _model_in(a)) is not None), None)
+        return None, tuple(problems_of(fault, model=Scenario))

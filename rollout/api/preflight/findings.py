@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from rollout.api.cluster import decode_cluster
-from rollout.api.clusterset import decode_binding, decode_cluster_set
+from rollout.api.cluster import decode_binding, decode_cluster, decode_cluster_set
 from rollout.api.fields import mapping, text
 from rollout.api.load import Document
 from rollout.api.placement import decode_placement

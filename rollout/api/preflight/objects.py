@@ -2,11 +2,16 @@
 
 from collections.abc import Iterator
 
-from rollout.api.annotations import unheard_of, unreadable
 from rollout.api.fields import mapping, text
 from rollout.api.load import Document
 from rollout.api.preflight.findings import Finding, Item, Severity, World
-from rollout.api.validation import kind_of, unknown_fields, validate
+from rollout.api.validation import (
+    kind_of,
+    unknown_annotations,
+    unknown_fields,
+    unreadable,
+    validate,
+)
 
 _OUR_GROUP = "rollout-engine.io/"  # scenarios and the like: checked by those who read them
 
@@ -57,7 +62,7 @@ def _unknown_fields(item: Item) -> Iterator[Finding]:
 def _annotations(item: Item) -> Iterator[Finding]:
     for problem in unreadable(item.document.obj):
         yield item.error(problem.path, problem.fault, f"accepted: {problem.accepted}")
-    for name, meant in unheard_of(item.document.obj):
+    for name, meant in unknown_annotations(item.document.obj):
         yield item.warning(
             f"metadata.annotations[{name}]",
             "there is no such annotation: nobody reads it",

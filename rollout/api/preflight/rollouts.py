@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rollout.api.fields import listed, mapping, number_of, text
 from rollout.api.preflight.findings import Finding, Item, World
+from rollout.api.strategy import MEMBERS
 from rollout.model.intents import listed_in
 from rollout.model.kinds import Obj
 from rollout.model.names import (
@@ -17,11 +18,6 @@ from rollout.model.names import (
 )
 from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
 
-_MEMBERS = {
-    "All": "all",
-    "Progressive": "progressive",
-    "ProgressivePerGroup": "progressivePerGroup",
-}
 _LONGEST_LABEL = 63
 
 
@@ -126,8 +122,8 @@ def _strategy(
     strategy, spec = mapping(raw.get("rolloutStrategy")), ref.rollout
     if spec is None:
         return  # its problems have been reported
-    member = _MEMBERS[spec.type]
-    for kind, other in _MEMBERS.items():
+    member = MEMBERS[spec.type]
+    for kind, other in MEMBERS.items():
         if other != member and strategy.get(other) is not None:
             yield item.warning(
                 f"{path}.{other}",

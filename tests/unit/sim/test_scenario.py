@@ -108,11 +108,11 @@ def test_a_rule_leaves_what_it_does_not_say_to_the_defaults() -> None:
         ({"defaults": {"readyAfter": {"mean": "2s"}}}, "is not valid: mean and sigma together"),
         (
             {"defaults": {"outcome": "nope"}},
-            "spec.defaults.outcome: 'nope' is not valid: one of success, fail, failApply, hang or silent",
+            "spec.defaults.outcome: 'nope' is not valid: one of success, fail, failApply, hang, silent",
         ),
         (
             {"defaults": {"aplyAfter": "1s"}},
-            "spec.defaults: 'aplyAfter' is not valid: a field among alternative, applyAfter,",
+            "spec.defaults.aplyAfter: '1s' is not valid: there is no such field; did you mean applyAfter?",
         ),
         (
             {"defaults": {"alternative": {"probability": 1.5}}},
@@ -124,7 +124,7 @@ def test_a_rule_leaves_what_it_does_not_say_to_the_defaults() -> None:
             "is not valid: a to that is later than from",
         ),
         ({"defaults": {"offline": [{"from": "soon"}]}}, "spec.defaults.offline[0].from: 'soon'"),
-        ({"defaults": {"availability": "Maybe"}}, "is not valid: one of False or Unknown"),
+        ({"defaults": {"availability": "Maybe"}}, "is not valid: one of False, Unknown"),
         ({"seed": "x"}, "spec.seed: 'x' is not valid: a whole number"),
         ({"rules": [{"clusters": {"names": "x"}}]}, "spec.rules[0].clusters.names: 'x'"),
         ({"rules": [{"manifests": {}}]}, "is not valid: at least one of kind, name, image"),
@@ -176,7 +176,7 @@ def test_all_bad_fields_are_told_at_once() -> None:
         "spec.seed",
         "spec.defaults.applyAfter",
         "spec.defaults.outcome",
-        "spec",
+        "spec.sed",
     ]
 
 
