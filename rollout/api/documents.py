@@ -12,6 +12,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -60,9 +61,14 @@ class Fault:
 
 @dataclass(slots=True)
 class Parsed:
-    """One document: its value, unless it has faults; ``lines`` are those of its objects, by id."""
+    """One document: its value, unless it has faults; ``lines`` are those of its objects, by id.
+
+    ``text`` is its own, below ``above`` lines of others.
+    """
 
     line: int
+    text: str = ""
+    above: int = 0
     value: Any = None
     faults: list[Fault] = field(default_factory=list)
     lines: dict[int, int] = field(default_factory=dict)
@@ -88,7 +94,8 @@ def read_yaml(text: str) -> Iterator[Parsed]:
 
 def _document(text: str, above: int) -> Parsed:
     leading = re.match(r"(?:---[ \t]*\n)?(?:[ \t]*(?:#.*)?\n)*", text)
-    parsed = Parsed(above + 1 + (leading.group().count("\n") if leading else 0))
+    begins = above + 1 + (leading.group().count("\n") if leading else 0)
+    parsed = Parsed(begins, text, above)
     builder = _Builder(above, parsed)
     try:
         for event in yaml.parse(text, Loader=_Parser):
@@ -303,7 +310,8 @@ def read_json(text: str) -> Iterator[Parsed]:
             at += 1
         if at == end:
             return
-        parsed = Parsed(text.count("\n", 0, at) + 1)
+        above = text.count("\n", 0, at)
+        parsed = Parsed(above + 1, above=above)
         try:
             parsed.value, after = _JSON.raw_decode(text, at)
         except json.JSONDecodeError as error:
@@ -313,9 +321,11 @@ def read_json(text: str) -> Iterator[Parsed]:
         except _Refused as refused:
             line = _line_of_duplicate(text, at) or parsed.line
             parsed.faults.append(Fault(line, refused.fault.message))
-        yield parsed
         if parsed.faults:
+            yield parsed
             return
+        parsed.text = text[at:after]
+        yield parsed
         at = after
 
 
@@ -345,3 +355,41 @@ def _line_of_duplicate(text: str, at: int) -> int | None:
     above = text.count("\n", 0, at)
     faults = _document(text[at:], above).faults
     return faults[0].line if faults and "twice" in faults[0].message else None
+
+
+_STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
+
+
+def line_of(text: str, path: str) -> int | None:
+    """In which line of one document's text, from 0, a field stands; else what is nearest around it.
+
+    None where the text cannot be read as YAML (which JSON is, but for rare whitespace).
+
+    Args:
+        path: as problems have it: ``spec.tolerations[0].key``, ``metadata.labels[a/b]``.
+    """
+    try:
+        node = _composed(text)
+    except yaml.YAMLError:
+        return None
+    line: int | None = None
+    for name, inside in _STEP.findall(path):
+        if isinstance(node, yaml.MappingNode):
+            entries = (each for each in node.value if each[0].value == (name or inside))
+            key, node = next(entries, (None, None))
+            mark = key.start_mark if key is not None else None
+        elif isinstance(node, yaml.SequenceNode) and inside.isdecimal():
+            node = node.value[int(inside)] if int(inside) < len(node.value) else None
+            mark = node.start_mark if node is not None else None
+        else:
+            break
+        if mark is None:
+            break
+        line = mark.line
+    return line
+
+
+@lru_cache(maxsize=4)
+def _composed(text: str) -> yaml.Node | None:
+    found: yaml.Node | None = yaml.compose(text, Loader=_Parser)
+    return found

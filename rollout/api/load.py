@@ -5,12 +5,12 @@ One bad document, or one bad file, hides no other.
 
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 from rollout.api.cluster_addon import stored_version
-from rollout.api.documents import Parsed, read_json, read_yaml
+from rollout.api.documents import Parsed, line_of, read_json, read_yaml
 from rollout.model.kinds import Obj
 
 SUFFIXES = (".json", ".yaml", ".yml")
@@ -21,12 +21,23 @@ class Document:
     """One object and where it came from.
 
     ``source`` is ``file:line``, the line that the object begins in; ``index`` counts the objects of
-    its file from 0.
+    its file from 0. ``parsed`` is the document that it stands in, below ``within`` of its fields.
     """
 
     obj: Obj
     source: str
     index: int
+    parsed: Parsed | None = field(default=None, compare=False, repr=False)
+    within: str = ""
+
+    def source_of(self, path: str) -> str:
+        """``file:line`` of a field of the object, or of what is nearest around it."""
+        if self.parsed is None or not path:
+            return self.source
+        line = line_of(self.parsed.text, f"{self.within}{path}")
+        if line is None:
+            return self.source
+        return f"{self.source.rpartition(':')[0]}:{self.parsed.above + 1 + line}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +130,11 @@ def load_text(text: str, name: str) -> tuple[list[Document], list[LoadError]]:
                 message = "is no object with apiVersion, kind and metadata"
                 errors.append(LoadError(f"{name}:{parsed.line}", message))
         else:
-            for obj, line in _expanded(parsed):
+            for obj, line, within in _expanded(parsed):
                 if isinstance(obj, dict):
+                    source, index = f"{name}:{line}", len(documents)
                     stored = stored_version(obj)
-                    documents.append(Document(stored, f"{name}:{line}", len(documents)))
+                    documents.append(Document(stored, source, index, parsed, within))
                 else:
                     message = "an item of this list is no object"
                     errors.append(LoadError(f"{name}:{line}", message))
@@ -142,18 +154,19 @@ def _json_or_yaml(text: str, name: str) -> Iterator[Parsed]:
     return read_yaml(text) if broken and not name.endswith(".json") else iter(found)
 
 
-def _expanded(parsed: Parsed) -> Iterator[tuple[Any, int]]:
-    """The object, or the items of a list, each with its line."""
+def _expanded(parsed: Parsed) -> Iterator[tuple[Any, int, str]]:
+    """The object, or the items of a list, each with its line and its place in the document."""
     obj = parsed.value
     kind, items = str(obj.get("kind", "")), obj.get("items")
     if not kind.endswith("List") or not isinstance(items, list):
-        yield obj, parsed.line
+        yield obj, parsed.line, ""
         return
-    for item in items:
+    for i, item in enumerate(items):
+        within = f"items[{i}]."
         line = parsed.lines.get(id(item), parsed.line)
         if (
             isinstance(item, dict) and kind != "List" and "kind" not in item
         ):  # a typed list names the kind only once
-            yield {"apiVersion": obj.get("apiVersion"), "kind": kind[:-4], **item}, line
+            yield {"apiVersion": obj.get("apiVersion"), "kind": kind[:-4], **item}, line, within
         else:
-            yield item, line
+            yield item, line, within

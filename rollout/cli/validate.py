@@ -1,26 +1,33 @@
 """What is wrong with these files, before anything is written anywhere? `rollout validate`."""
 
-import json
 from collections import Counter
 
 import click
 
 from rollout.analysis.inspection import inspect
-from rollout.api.load import Loaded, load
+from rollout.api.load import Document, Loaded, load
 from rollout.api.preflight import Finding, Severity
 from rollout.cli.documents import SCENARIO
 from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import complain, files_option, namespace_option, output_option, shared
+from rollout.cli.options import complain, files_option, namespace_option, shared
+from rollout.cli.reports import as_github, as_json, as_sarif
 from rollout.cli.text import many, put, say
 
-_SHOWN = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "info"}
+_REPORTS = {"json": as_json, "github": as_github, "sarif": as_sarif}
 
 
 @click.command()
 @files_option()
 @namespace_option
 @click.option("--strict", is_flag=True, help="Warnings count as errors.")
-@output_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", *_REPORTS]),
+    default="text",
+    help="How to print the findings: github for annotations of a workflow, sarif for code scanning."
+    "  [default: text]",
+)
 @shared
 def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) -> int:
     """Check files, without a hub.
@@ -33,9 +40,9 @@ def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) 
     objects = tuple(d for d in loaded.documents if d not in scenarios)
     findings = inspect(Loaded(objects, loaded.errors), namespace or DEFAULT_NAMESPACE)
     for document in scenarios:
-        findings += _of_scenario(document.obj, document.source)
-    if output == "json":
-        put(json.dumps([_wire(finding) for finding in findings], indent=4))
+        findings += _of_scenario(document)
+    if output != "text":
+        put(_REPORTS[output](findings))
     else:
         for finding in findings:
             say(str(finding))
@@ -49,14 +56,14 @@ def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) 
     return int(failing > 0)
 
 
-def _of_scenario(obj: dict[str, object], source: str) -> list[Finding]:
+def _of_scenario(document: Document) -> list[Finding]:
     from rollout.sim.scenario_file import read_scenario  # noqa: PLC0415  # rarely there
 
-    _, problems = read_scenario(obj)
+    _, problems = read_scenario(document.obj)
     return [
         Finding(
             Severity.ERROR,
-            source,
+            document.source_of(problem.path),
             SCENARIO,
             problem.path,
             f"{problem.value!r} is not valid",
@@ -64,17 +71,6 @@ def _of_scenario(obj: dict[str, object], source: str) -> list[Finding]:
         )
         for problem in problems
     ]
-
-
-def _wire(finding: Finding) -> dict[str, str]:
-    return {
-        "severity": _SHOWN[finding.severity],
-        "source": finding.source,
-        "object": finding.object,
-        "path": finding.path,
-        "message": finding.message,
-        "remedy": finding.remedy,
-    }
 
 
 def _summed(documents: int, counted: Counter[Severity]) -> str:

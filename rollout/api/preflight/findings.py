@@ -40,7 +40,7 @@ class Finding:
 
     Attributes:
         severity: how much it matters.
-        source: ``file:line`` of the object.
+        source: ``file:line`` of the field; of what is around it where it is not there.
         object: ``Kind namespace/name``; "" where the text could not be read.
         path: the field, "" for the whole object.
         message: what is the matter.
@@ -77,7 +77,7 @@ class Item:
         return key_of(self.namespace, self.name)
 
     def find(self, severity: Severity, path: str, message: str, remedy: str) -> Finding:
-        source, shown = self.document.source, f"{self.kind.name} {self.key}"
+        source, shown = self.document.source_of(path), f"{self.kind.name} {self.key}"
         return Finding(severity, source, shown, path, message, remedy, self.index)
 
     def error(self, path: str, message: str, remedy: str) -> Finding:

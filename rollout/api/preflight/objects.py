@@ -45,7 +45,7 @@ def _unknown(document: Document, index: int) -> Iterator[Finding]:
         advice = "" if close else "; what clusters should run belongs in a ManifestWorkReplicaSet"
         yield Finding(
             Severity.ERROR,
-            document.source,
+            document.source_of(problem.path),
             f"{kind} {name}".strip(),
             problem.path,
             problem.fault,

@@ -27,6 +27,38 @@ def test_documents_say_where_they_begin(tmp_path: Path) -> None:
     assert [(d.source, d.index) for d in found] == [(f"{file}:2", 0), (f"{file}:5", 1)]
 
 
+TEXTS = {
+    "yaml": "# head\nkind: A\nspec:\n  list:\n    - x: 1\n    - x: 2\n  map: {a.b/c: d}\n",
+    "a list": "kind: List\nitems:\n- kind: A\n  spec:\n    list:\n    - x: 1\n    - x: 2\n",
+    "json": '{"kind": "A",\n"spec": {\n"list": [{"x": 1},\n{"x": 2}]}}',
+    "the second": "kind: B\n---\nkind: A\nspec:\n  list: [{x: 1},\n    {x: 2}]\n",
+    "a merge": "kind: A\nspec:\n  <<: {list: [1, 2]}\n  map: 1\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "line"),
+    [
+        ("yaml", "spec", 3),
+        ("yaml", "spec.list[1].x", 6),
+        ("yaml", "spec.map[a.b/c]", 7),
+        ("yaml", "spec.list[2]", 4),
+        ("yaml", "spec.list[1].y.z", 6),
+        ("yaml", "spec.lost", 3),
+        ("yaml", "lost", 2),
+        ("yaml", "", 2),
+        ("a list", "spec.list[1].x", 7),
+        ("json", "spec.list[1].x", 4),
+        ("the second", "spec.list[1].x", 6),
+        ("a merge", "spec.list[1]", 2),
+    ],
+)
+def test_a_field_has_its_line_or_that_of_what_is_around_it(text: str, path: str, line: int) -> None:
+    document = load_text(TEXTS[text], "f")[0][-1]
+
+    assert document.source_of(path) == f"f:{line}"
+
+
 def test_standard_input_may_be_yaml_or_json() -> None:
     for text in (
         "kind: A\n---\nkind: B\n",

@@ -34,7 +34,7 @@ def test_texts_that_cannot_be_read_come_first() -> None:
     assert [(f.source, f.severity, f.path) for f in found] == [
         ("f.yaml:4", Severity.ERROR, ""),
         ("f.yaml:1", Severity.ERROR, "kind"),
-        ("f.yaml:5", Severity.ERROR, "apiVersion"),
+        ("f.yaml:6", Severity.ERROR, "apiVersion"),
     ]
     assert found[1].remedy.endswith("what clusters should run belongs in a ManifestWorkReplicaSet")
     assert "ManifestWorkReplicaSet" not in found[2].remedy
@@ -48,7 +48,7 @@ def test_documents_of_our_own_kinds_are_left_to_those_who_read_them() -> None:
 def test_a_finding_reads_as_a_line() -> None:
     found = the_one(*SURROUNDINGS, placement(sortBy="Name"))
     assert str(found) == (
-        "f.yaml:42: error: Placement apps/fleet spec.sortBy: 'Name' is not valid; "
+        "f.yaml:48: error: Placement apps/fleet spec.sortBy: 'Name' is not valid; "
         "accepted: one of ClusterName, Score"
     )
 

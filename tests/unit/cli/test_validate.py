@@ -66,7 +66,71 @@ def test_findings_as_json_are_a_list_of_objects(tmp_path: Path) -> None:
     (error,) = (finding for finding in found if finding["severity"] == "error")
     assert error["path"] == "spec.numberOfClusters"
     assert error["object"] == "Placement default/fleet"
-    assert error["source"] == f"{path}:1"
+    assert error["source"] == f"{path}:{line(path, 'numberOfClusters')}"
+
+
+BAD = """# a comment
+kind: Placement
+apiVersion: cluster.open-cluster-management.io/v1beta1
+metadata:
+  name: web
+spec:
+  tolerations:
+    - key: a
+    - key: b
+      effect: No, 50%
+"""
+
+
+def line(path: str, word: str) -> int:
+    """The line, from 1, in which a word stands first."""
+    lines = Path(path).read_text().splitlines()
+    return next(number for number, text in enumerate(lines, 1) if word in text)
+
+
+def test_a_finding_has_the_line_of_the_field(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(BAD)
+
+    assert (
+        f"{path}:10: error: Placement default/web spec.tolerations[1].effect"
+        in run("validate", "-f", str(path)).stdout
+    )
+
+
+def test_findings_for_github_are_workflow_commands_of_one_line_each(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(BAD)
+
+    result = run("validate", "-f", str(path), "-o", "github")
+
+    assert result.exit_code == 1
+    (error,) = (each for each in result.stdout.splitlines() if each.startswith("::error "))
+    where, _, message = error.removeprefix("::error ").partition("::")
+    assert where == f"file={path},line=10,title=Placement default/web"
+    assert message.startswith("spec.tolerations[1].effect: 'No, 50%25' is not valid; accepted: one")
+
+
+def test_findings_as_sarif_name_file_line_and_level(tmp_path: Path) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text(BAD)
+
+    log = json.loads(run("validate", "-f", str(path), "-o", "sarif").stdout)
+
+    (part,) = log["runs"]
+    errors = [each for each in part["results"] if each["level"] == "error"]
+    (rule,) = part["tool"]["driver"]["rules"]
+    assert (log["version"], rule["id"]) == ("2.1.0", errors[0]["ruleId"])
+    assert [each["locations"] for each in errors] == [
+        [
+            {
+                "physicalLocation": {
+                    "artifactLocation": {"uri": str(path)},
+                    "region": {"startLine": 10},
+                }
+            }
+        ]
+    ]
 
 
 def test_a_scenario_among_the_files_is_checked_as_one(tmp_path: Path) -> None:
