@@ -105,7 +105,12 @@ class InstallPlacementShape(Shape):
         rollout, problems = read_strategy(strategy, f"{at}.rolloutStrategy")
         configs = tuple(each.to_model() for each in self.configs or ())
         return InstallPlacement(
-            self.namespace, self.name, configs, rollout, problems, mapping(strategy)
+            namespace=self.namespace,
+            name=self.name,
+            configs=configs,
+            rollout=rollout,
+            problems=problems,
+            raw=mapping(strategy),
         )
 
 
@@ -229,19 +234,19 @@ def decode_addon(obj: Obj, previous: AddOn | None = None) -> AddOn:
     else:
         supported, defaults, placements, problems = _parsed(supporting(obj.get("spec")))
     return AddOn(
-        text(meta.get("name")),
-        uid,
-        generation,
-        version_of(meta),
-        supported,
-        defaults,
-        placements,
-        annotations.get(names.ADDON_LIFECYCLE) in _MANAGED,
-        meta.get("deletionTimestamp") is not None,
-        annotations,
-        problems,
-        obj,
-        read_intents(annotations, keeps_templates=False),
+        name=text(meta.get("name")),
+        uid=uid,
+        generation=generation,
+        version=version_of(meta),
+        supported=supported,
+        defaults=defaults,
+        placements=placements,
+        is_managed=annotations.get(names.ADDON_LIFECYCLE) in _MANAGED,
+        deleting=meta.get("deletionTimestamp") is not None,
+        annotations=annotations,
+        problems=problems,
+        raw=obj,
+        intents=read_intents(annotations, keeps_templates=False),
     )
 
 

@@ -256,11 +256,11 @@ def _feedback(at: Obj) -> Feedback:
     about = mapping(at.get("resourceMeta"))
     values = listed(mapping(at.get("statusFeedback")).get("values"))
     return Feedback(
-        text(about.get("group")),
-        text(about.get("resource")),
-        text(about.get("namespace")),
-        text(about.get("name")),
-        dict(_values(values)),
+        group=text(about.get("group")),
+        resource=text(about.get("resource")),
+        namespace=text(about.get("namespace")),
+        name=text(about.get("name")),
+        values=dict(_values(values)),
     )
 
 

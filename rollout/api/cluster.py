@@ -114,17 +114,17 @@ def decode_cluster(obj: Obj) -> Cluster:
     """A ManagedCluster. Claims named twice: the last wins; taints without a key are left out."""
     meta, status = mapping(obj.get("metadata")), mapping(obj.get("status"))
     return Cluster(
-        text(meta.get("name")),
-        strings(meta.get("labels")),
-        _claims(status.get("clusterClaims")),
-        _taints(mapping(obj.get("spec")).get("taints")),
-        _quantities(status.get("allocatable")),
-        _quantities(status.get("capacity")),
-        _available(status.get("conditions")),
-        meta.get("deletionTimestamp") is not None,
-        text(meta.get("uid")),
-        version_of(meta),
-        obj,
+        name=text(meta.get("name")),
+        labels=strings(meta.get("labels")),
+        claims=_claims(status.get("clusterClaims")),
+        taints=_taints(mapping(obj.get("spec")).get("taints")),
+        allocatable=_quantities(status.get("allocatable")),
+        capacity=_quantities(status.get("capacity")),
+        available=_available(status.get("conditions")),
+        deleting=meta.get("deletionTimestamp") is not None,
+        uid=text(meta.get("uid")),
+        version=version_of(meta),
+        raw=obj,
     )
 
 
@@ -258,14 +258,14 @@ def decode_cluster_set(obj: Obj) -> ClusterSet:
     spec, problems = read(ClusterSetSpec, obj.get("spec"), "spec")
     selector = spec.cluster_selector if spec is not None else None
     return ClusterSet(
-        text(meta.get("name")),
-        selector.to_model() if selector is not None else None,
-        text(meta.get("uid")),
-        whole(meta.get("generation")),
-        meta.get("deletionTimestamp") is not None,
-        problems,
-        version_of(meta),
-        obj,
+        name=text(meta.get("name")),
+        selector=selector.to_model() if selector is not None else None,
+        uid=text(meta.get("uid")),
+        generation=whole(meta.get("generation")),
+        deleting=meta.get("deletionTimestamp") is not None,
+        problems=problems,
+        version=version_of(meta),
+        raw=obj,
     )
 
 
@@ -274,9 +274,9 @@ def decode_binding(obj: Obj) -> ClusterSetBinding:
     meta = mapping(obj.get("metadata"))
     spec, _ = read(BindingSpec, obj.get("spec"), "spec")
     return ClusterSetBinding(
-        text(meta.get("namespace")),
-        text(meta.get("name")),
-        spec.cluster_set if spec is not None else "",
-        version_of(meta),
-        obj,
+        namespace=text(meta.get("namespace")),
+        name=text(meta.get("name")),
+        cluster_set=spec.cluster_set if spec is not None else "",
+        version=version_of(meta),
+        raw=obj,
     )

@@ -81,21 +81,21 @@ def decode_cluster_addon(obj: Obj, previous: ClusterAddOn | None = None) -> Clus
     references = status.get("configReferences")
     kept = previous is not None and mapping(previous.raw.get("status")).get("configReferences")
     return ClusterAddOn(
-        text(meta.get("namespace")),
-        text(meta.get("name")),
-        text(meta.get("uid")),
-        whole(meta.get("generation")),
-        version_of(meta),
-        tuple(_config_refs(spec.get("configs"))),
-        tuple(_resources(status.get("supportedConfigs"))),
-        previous.references
+        cluster=text(meta.get("namespace")),
+        name=text(meta.get("name")),
+        uid=text(meta.get("uid")),
+        generation=whole(meta.get("generation")),
+        version=version_of(meta),
+        configs=tuple(_config_refs(spec.get("configs"))),
+        supported=tuple(_resources(status.get("supportedConfigs"))),
+        references=previous.references
         if previous is not None and references is not None and references is kept
         else tuple(_references(references)),
-        read_conditions(status.get("conditions")),
-        meta.get("deletionTimestamp") is not None,
-        frozenset(text(mapping(owner).get("uid")) for owner in owners),
-        strings(meta.get("annotations")),
-        obj,
+        conditions=read_conditions(status.get("conditions")),
+        deleting=meta.get("deletionTimestamp") is not None,
+        owner_uids=frozenset(text(mapping(owner).get("uid")) for owner in owners),
+        annotations=strings(meta.get("annotations")),
+        raw=obj,
     )
 
 

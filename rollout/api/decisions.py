@@ -99,22 +99,22 @@ def decode_decision(obj: Obj) -> Decision:
     index = labels.get(GROUP_INDEX_LABEL, "")
     entries = listed(mapping(obj.get("status")).get("decisions"))
     return Decision(
-        text(meta.get("namespace")),
-        text(meta.get("name")),
-        labels.get(PLACEMENT_LABEL, ""),
-        parse_digits(index),
-        labels.get(GROUP_NAME_LABEL, ""),
-        _same(
+        namespace=text(meta.get("namespace")),
+        name=text(meta.get("name")),
+        placement=labels.get(PLACEMENT_LABEL, ""),
+        group_index=parse_digits(index),
+        group_name=labels.get(GROUP_NAME_LABEL, ""),
+        clusters=_same(
             tuple(
                 intern(item["clusterName"])
                 for item in entries
                 if isinstance(item, dict) and isinstance(item.get("clusterName"), str)
             )
         ),
-        version_of(meta),
-        text(meta.get("uid")),
-        {"metadata": {key: meta[key] for key in ("labels", "ownerReferences") if key in meta}},
-        _scores(entries),
+        version=version_of(meta),
+        uid=text(meta.get("uid")),
+        raw={"metadata": {key: meta[key] for key in ("labels", "ownerReferences") if key in meta}},
+        scores=_scores(entries),
     )
 
 

@@ -59,7 +59,7 @@ class Fault:
     message: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Parsed:
     """One document: its value, unless it has faults; ``lines`` are those of its objects, by id.
 
@@ -95,7 +95,7 @@ def read_yaml(text: str) -> Iterator[Parsed]:
 def _document(text: str, above: int) -> Parsed:
     leading = re.match(r"(?:---[ \t]*\n)?(?:[ \t]*(?:#.*)?\n)*", text)
     begins = above + 1 + (leading.group().count("\n") if leading else 0)
-    parsed = Parsed(begins, text, above)
+    parsed = Parsed(line=begins, text=text, above=above)
     builder = _Builder(above, parsed)
     try:
         for event in yaml.parse(text, Loader=_Parser):
@@ -111,7 +111,7 @@ def _document(text: str, above: int) -> Parsed:
     return parsed
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Open:
     """A list or an object that is being read."""
 
@@ -160,7 +160,15 @@ class _Builder:
         self._written += 1
         if event.anchor is not None:
             self._anchors[event.anchor] = None
-        self._open.append(_Open(value, line, event.anchor, self._aliased, self._written))
+        self._open.append(
+            _Open(
+                value=value,
+                line=line,
+                anchor=event.anchor,
+                aliased=self._aliased,
+                own=self._written,
+            )
+        )
 
     def _end(self) -> None:
         done = self._open.pop()
@@ -311,7 +319,7 @@ def read_json(text: str) -> Iterator[Parsed]:
         if at == end:
             return
         above = text.count("\n", 0, at)
-        parsed = Parsed(above + 1, above=above)
+        parsed = Parsed(line=above + 1, above=above)
         try:
             parsed.value, after = _JSON.raw_decode(text, at)
         except json.JSONDecodeError as error:
@@ -357,39 +365,8 @@ def _line_of_duplicate(text: str, at: int) -> int | None:
     return faults[0].line if faults and "twice" in faults[0].message else None
 
 
-_STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
-
-
-def line_of(text: str, path: str) -> int | None:
-    """In which line of one document's text, from 0, a field stands; else what is nearest around it.
-
-    None where the text cannot be read as YAML (which JSON is, but for rare whitespace).
-
-    Args:
-        path: as problems have it: ``spec.tolerations[0].key``, ``metadata.labels[a/b]``.
-    """
-    try:
-        node = _composed(text)
-    except yaml.YAMLError:
-        return None
-    line: int | None = None
-    for name, inside in _STEP.findall(path):
-        if isinstance(node, yaml.MappingNode):
-            entries = (each for each in node.value if each[0].value == (name or inside))
-            key, node = next(entries, (None, None))
-            mark = key.start_mark if key is not None else None
-        elif isinstance(node, yaml.SequenceNode) and inside.isdecimal():
-            node = node.value[int(inside)] if int(inside) < len(node.value) else None
-            mark = node.start_mark if node is not None else None
-        else:
-            break
-        if mark is None:
-            break
-        line = mark.line
-    return line
-
-
 @lru_cache(maxsize=4)
-def _composed(text: str) -> yaml.Node | None:
+def composed(text: str) -> yaml.Node | None:
+    """One document as nodes with their places; None for an empty one. Raises: yaml.YAMLError."""
     found: yaml.Node | None = yaml.compose(text, Loader=_Parser)
     return found

@@ -3,20 +3,24 @@
 One bad document, or one bad file, hides no other.
 """
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+import yaml
+
 from rollout.api.cluster_addon import stored_version
-from rollout.api.documents import Parsed, line_of, read_json, read_yaml
+from rollout.api.documents import Parsed, composed, read_json, read_yaml
 from rollout.model.kinds import Obj
 
+_STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
 SUFFIXES = (".json", ".yaml", ".yml")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
     """One object and where it came from.
 
@@ -34,7 +38,7 @@ class Document:
         """``file:line`` of a field of the object, or of what is nearest around it."""
         if self.parsed is None or not path:
             return self.source
-        line = line_of(self.parsed.text, f"{self.within}{path}")
+        line = _line_of(self.parsed.text, f"{self.within}{path}")
         if line is None:
             return self.source
         return f"{self.source.rpartition(':')[0]}:{self.parsed.above + 1 + line}"
@@ -134,7 +138,11 @@ def load_text(text: str, name: str) -> tuple[list[Document], list[LoadError]]:
                 if isinstance(obj, dict):
                     source, index = f"{name}:{line}", len(documents)
                     stored = stored_version(obj)
-                    documents.append(Document(stored, source, index, parsed, within))
+                    documents.append(
+                        Document(
+                            obj=stored, source=source, index=index, parsed=parsed, within=within
+                        )
+                    )
                 else:
                     message = "an item of this list is no object"
                     errors.append(LoadError(f"{name}:{line}", message))
@@ -170,3 +178,32 @@ def _expanded(parsed: Parsed) -> Iterator[tuple[Any, int, str]]:
             yield {"apiVersion": obj.get("apiVersion"), "kind": kind[:-4], **item}, line, within
         else:
             yield item, line, within
+
+
+def _line_of(text: str, path: str) -> int | None:
+    """In which line of one document's text, from 0, a field stands; else what is nearest around it.
+
+    None where the text cannot be read as YAML (which JSON is, but for rare whitespace).
+
+    Args:
+        path: as problems have it: ``spec.tolerations[0].key``, ``metadata.labels[a/b]``.
+    """
+    try:
+        node = composed(text)
+    except yaml.YAMLError:
+        return None
+    line: int | None = None
+    for name, inside in _STEP.findall(path):
+        if isinstance(node, yaml.MappingNode):
+            entries = (each for each in node.value if each[0].value == (name or inside))
+            key, node = next(entries, (None, None))
+            mark = key.start_mark if key is not None else None
+        elif isinstance(node, yaml.SequenceNode) and inside.isdecimal():
+            node = node.value[int(inside)] if int(inside) < len(node.value) else None
+            mark = node.start_mark if node is not None else None
+        else:
+            break
+        if mark is None:
+            break
+        line = mark.line
+    return line

@@ -77,18 +77,20 @@ def decode_approval(obj: Obj) -> Approval:
     decision = approvals.Decision.REJECT if refuses else approvals.Decision.APPROVE
     spec, problems = read(ApprovalSpec, obj.get("spec"), "spec")
     if spec is None or (problems and not refuses):
-        return Approval(name, namespace, "", "", "", decision)
+        return Approval(
+            name=name, namespace=namespace, kind="", workload="", revision="", decision=decision
+        )
     return Approval(
-        name,
-        namespace,
-        spec.workload.kind or REPLICA_SET.name,
-        spec.workload.name,
-        spec.revision,
-        decision,
-        spec.gate or EVERY_STAGE,
-        spec.actor or "",
-        spec.reason or "",
-        parse_instant(spec.expires),
+        name=name,
+        namespace=namespace,
+        kind=spec.workload.kind or REPLICA_SET.name,
+        workload=spec.workload.name,
+        revision=spec.revision,
+        decision=decision,
+        gate=spec.gate or EVERY_STAGE,
+        actor=spec.actor or "",
+        reason=spec.reason or "",
+        expires=parse_instant(spec.expires),
     )
 
 

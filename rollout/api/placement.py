@@ -237,11 +237,11 @@ class TolerationShape(RuledShape):
     def to_model(self) -> Toleration:
         """The toleration."""
         return Toleration(
-            self.key or "",
-            self.operator or "Equal",
-            self.value or "",
-            self.effect or "",
-            self.toleration_seconds,
+            key=self.key or "",
+            operator=self.operator or "Equal",
+            value=self.value or "",
+            effect=self.effect or "",
+            seconds=self.toleration_seconds,
         )
 
 

@@ -165,21 +165,21 @@ def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSe
     annotations = strings(meta.get("annotations"))
     asked = previous is not None and previous.annotations == annotations
     return ReplicaSet(
-        text(meta.get("namespace")),
-        text(meta.get("name")),
-        uid,
-        generation,
-        version_of(meta),
-        template,
-        refs,
-        cascade,
-        meta.get("deletionTimestamp") is not None,
-        texts(meta.get("finalizers")),
-        strings(meta.get("labels")),
-        annotations,
-        problems,
-        obj,
-        previous.intents if previous is not None and asked else read_intents(annotations),
+        namespace=text(meta.get("namespace")),
+        name=text(meta.get("name")),
+        uid=uid,
+        generation=generation,
+        version=version_of(meta),
+        template=template,
+        refs=refs,
+        cascade=cascade,
+        deleting=meta.get("deletionTimestamp") is not None,
+        finalizers=texts(meta.get("finalizers")),
+        labels=strings(meta.get("labels")),
+        annotations=annotations,
+        problems=problems,
+        raw=obj,
+        intents=previous.intents if previous is not None and asked else read_intents(annotations),
     )
 
 

@@ -99,12 +99,14 @@ class RolloutStrategyShape(Shape):
         groups = getattr(member, "mandatory_decision_groups", None) or ()
         slots = parse_amount(getattr(member, "max_concurrency", None))
         return RolloutSpec(
-            self.type or "All",
-            parse_duration(member.min_success_time) or timedelta(0),
-            parse_duration(member.progress_deadline),
-            parse_amount(member.max_failures) or Amount(0),
-            slots if slots is not None and (slots.value or slots.written) else None,
-            tuple(GroupRef(each.group_name or "", each.group_index or 0) for each in groups),
+            type=self.type or "All",
+            min_success_time=parse_duration(member.min_success_time) or timedelta(0),
+            deadline=parse_duration(member.progress_deadline),
+            max_failures=parse_amount(member.max_failures) or Amount(0),
+            concurrency=slots if slots is not None and (slots.value or slots.written) else None,
+            mandatory=tuple(
+                GroupRef(each.group_name or "", each.group_index or 0) for each in groups
+            ),
         )
 
 

@@ -95,8 +95,12 @@ def preflight_warnings(documents: Sequence[Document], namespace: str) -> Warn:
 
     def warn(objects: Iterable[Obj]) -> list[Caution]:
         own = {str(document.ref) for document in documents}
-        mine = [Read(d.obj, d.source, i) for i, d in enumerate(documents)]
-        others = [Read(obj, "", i) for i, obj in enumerate(objects) if _key(obj) not in own]
+        mine = [Read(obj=d.obj, source=d.source, index=i) for i, d in enumerate(documents)]
+        others = [
+            Read(obj=obj, source="", index=i)
+            for i, obj in enumerate(objects)
+            if _key(obj) not in own
+        ]
         findings = inspect(Loaded((*mine, *others)), namespace or DEFAULT_NAMESPACE)
         return [
             Caution(f"{f.object} {f.path}".strip(), f.message, f.remedy)

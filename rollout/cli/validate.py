@@ -62,12 +62,12 @@ def _of_scenario(document: Document) -> list[Finding]:
     _, problems = read_scenario(document.obj)
     return [
         Finding(
-            Severity.ERROR,
-            document.source_of(problem.path),
-            SCENARIO,
-            problem.path,
-            f"{problem.value!r} is not valid",
-            f"accepted: {problem.accepted}",
+            severity=Severity.ERROR,
+            source=document.source_of(problem.path),
+            object=SCENARIO,
+            path=problem.path,
+            message=f"{problem.value!r} is not valid",
+            remedy=f"accepted: {problem.accepted}",
         )
         for problem in problems
     ]

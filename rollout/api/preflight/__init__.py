@@ -35,7 +35,16 @@ def preflight(
     """
     world = World(loaded.documents, namespace)
     unread = [
-        Finding(Severity.ERROR, e.source, "", "", e.message, e.remedy, -1) for e in loaded.errors
+        Finding(
+            severity=Severity.ERROR,
+            source=e.source,
+            object="",
+            path="",
+            message=e.message,
+            remedy=e.remedy,
+            index=-1,
+        )
+        for e in loaded.errors
     ]
     found = [finding for check in (*_CHECKS, *further) for finding in check(world)]
     return sorted(unread + found, key=lambda f: (f.index, f.severity.value))

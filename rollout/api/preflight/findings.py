@@ -34,7 +34,7 @@ class Severity(IntEnum):
     INFO = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing to know about an object.
 
@@ -62,7 +62,7 @@ class Finding:
         return f"{head}{where + ': ' if where else ''}{self.message}; {self.remedy}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
     """An object of the set: its document, kind and key."""
 
@@ -78,7 +78,15 @@ class Item:
 
     def find(self, severity: Severity, path: str, message: str, remedy: str) -> Finding:
         source, shown = self.document.source_of(path), f"{self.kind.name} {self.key}"
-        return Finding(severity, source, shown, path, message, remedy, self.index)
+        return Finding(
+            severity=severity,
+            source=source,
+            object=shown,
+            path=path,
+            message=message,
+            remedy=remedy,
+            index=self.index,
+        )
 
     def error(self, path: str, message: str, remedy: str) -> Finding:
         return self.find(Severity.ERROR, path, message, remedy)
@@ -102,7 +110,9 @@ class World:
                 meta = mapping(document.obj.get("metadata"))
                 name = text(meta.get("name")) or text(meta.get("generateName")) or "(no name)"
                 space = (text(meta.get("namespace")) or namespace) if kind.namespaced else ""
-                self.items.append(Item(document, index, kind, space, name))
+                self.items.append(
+                    Item(document=document, index=index, kind=kind, namespace=space, name=name)
+                )
 
     def of(self, kind: Kind) -> Iterator[Item]:
         return (item for item in self.items if item.kind.name == kind.name)

@@ -18,7 +18,7 @@ SIZE_LIMIT = 500 * 1024
 """Bytes of all manifests of one work, by default."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Manifest:
     """What identifies a manifest. ``resource`` is guessed from its kind."""
 
@@ -42,7 +42,16 @@ def read_manifests(template: Obj) -> list[Manifest]:
         group = text(manifest.get("apiVersion")).rpartition("/")[0]
         if kind:
             name, namespace = text(meta.get("name")), text(meta.get("namespace"))
-            found.append(Manifest(index, group, kind, plural_of(kind), namespace, name))
+            found.append(
+                Manifest(
+                    index=index,
+                    group=group,
+                    kind=kind,
+                    resource=plural_of(kind),
+                    namespace=namespace,
+                    name=name,
+                )
+            )
     return found
 
 

@@ -44,13 +44,13 @@ def _unknown(document: Document, index: int) -> Iterator[Finding]:
         close = problem.accepted.startswith("did you mean") or problem.path == "apiVersion"
         advice = "" if close else "; what clusters should run belongs in a ManifestWorkReplicaSet"
         yield Finding(
-            Severity.ERROR,
-            document.source_of(problem.path),
-            f"{kind} {name}".strip(),
-            problem.path,
-            problem.fault,
-            f"accepted: {problem.accepted}{advice}",
-            index,
+            severity=Severity.ERROR,
+            source=document.source_of(problem.path),
+            object=f"{kind} {name}".strip(),
+            path=problem.path,
+            message=problem.fault,
+            remedy=f"accepted: {problem.accepted}{advice}",
+            index=index,
         )
 
 

@@ -21,7 +21,7 @@ _ROLLED_OUT = {("apps", kind) for kind in ("DaemonSet", "Deployment", "ReplicaSe
 _GUARD = "object.?status.?observedGeneration.orValue(0) >= object.metadata.generation"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """A condition rule, where it stands, and the manifests that it really applies to."""
 
@@ -73,7 +73,15 @@ def read_rules(template: Obj, path: str) -> list[Rule]:
             expressions = (text(e).strip() for e in listed(rule.get("celExpressions")))
             condition, kind = text(rule.get("condition")), text(rule.get("type"))
             at = f"{path}[{i}].conditionRules[{j}]"
-            found.append(Rule(at, condition, kind, tuple(expressions), ours))
+            found.append(
+                Rule(
+                    path=at,
+                    condition=condition,
+                    type=kind,
+                    expressions=tuple(expressions),
+                    manifests=ours,
+                )
+            )
     return found
 
 

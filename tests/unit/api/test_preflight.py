@@ -192,7 +192,9 @@ def test_no_value_in_any_place_makes_it_raise(value: object) -> None:
 
 
 def loaded(objects: list[Obj]) -> Loaded:
-    return Loaded(tuple(Document(obj, f"f:{i}", i) for i, obj in enumerate(objects)))
+    return Loaded(
+        tuple(Document(obj=obj, source=f"f:{i}", index=i) for i, obj in enumerate(objects))
+    )
 
 
 @pytest.mark.parametrize("digits", ["9" * 5_000, "²", "٣"])

@@ -27,10 +27,10 @@ DOUBLED = """
 BY_PLACE = """
     Actor AddOn AddOnWork Answer Approval Asked Candidate Carried Cluster ClusterAddOn
     ClusterChange ClusterSet ClusterSetBinding Column Condition ConditionAccount Counts
-    Cycle Decision Delete Distribution Explained Finding Function GateRef Head History
-    InstallPlacement Intents Interest Item Kind Manifest Member Note Observation Options
+    Cycle Decision Delete Distribution Explained Function GateRef Head History
+    InstallPlacement Intents Interest Kind Member Note Observation Options
     Outcome Part Permission Placement PlacementPlan Plan Policy Question Reading Record
-    ReplicaSet Retreat Revision RevisionAccount Rollout RolloutSpec Rule Selection Share
+    ReplicaSet Retreat Revision RevisionAccount Rollout RolloutSpec Selection Share
     Spread Stage StagePlan StageReport StageTimeline Standing Step Tally Timing Toleration
     Touch Work WorkloadPlan _Found _Lists _Open _Topology
 """
