@@ -81,7 +81,7 @@ def _finish(like: LiveRollout, now: datetime) -> Finish:
             return Finish(
                 None,
                 None,
-                f"{stopped.reason}: not before {remedy(stopped.reason, stopped.message)}",
+                f"{stopped.reason}: not until {remedy(stopped.reason, stopped.message)}",
             )
         if step.complete:
             return Finish(now, now - start)
@@ -90,7 +90,7 @@ def _finish(like: LiveRollout, now: datetime) -> Finish:
             break
         now = due[0]
     zero = any(stage.blocked == "ConcurrencyZero" for stage in live.last.stages)
-    why = f"ConcurrencyZero: not before {remedy('ConcurrencyZero')}" if zero else "it never ends"
+    why = f"ConcurrencyZero: not until {remedy('ConcurrencyZero')}" if zero else "it never ends"
     return Finish(None, None, why)
 
 

@@ -124,7 +124,7 @@ def _misplaced(
 
 
 def _nowhere(gate: GateRef, spec: RolloutSpec, placement: Placement) -> str:
-    """Why the gate stands at no stage; "" where it does, or only the clusters will tell."""
+    """Why the gate matches no stage; "" where it does, or only the clusters will tell."""
     if gate.group.isdecimal():
         return ""
     groups = dict.fromkeys(group.name for group in placement.groups)

@@ -109,7 +109,7 @@ def _not_plain(workload: Workload, replicaset: ReplicaSet) -> str:
         return f"{workload.ref.key} is decided in profile ocm"
     intents = replicaset.intents
     if intents.gates or intents.undo or intents.aborted or intents.retry:
-        return f"people have a say in {workload.ref.key}: gates, undo, abort or retry"
+        return f"{workload.ref.key} has gates, or has been undone, aborted or retried"
     if intents.rollback is RollbackMode.AUTOMATIC:
         return f"{workload.ref.key} rolls back by itself"
     if workload.strays or workload.twins:

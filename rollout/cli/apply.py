@@ -24,7 +24,7 @@ from rollout.cli.text import say
 @namespace_option
 @shared
 def apply(paths: tuple[str, ...], plan_file: Path | None, namespace: str) -> int:
-    """Make stored objects say what files say.
+    """Create or update objects from files.
 
     Fields that an earlier apply set and the file no longer has are removed; fields that others set
     are left alone. Good documents are applied even where others are bad; then the exit code is 1.
@@ -52,7 +52,7 @@ def _apply_plan(plan_file: Path, paths: tuple[str, ...], namespace: str) -> int:
         if not is_sealed(sealed, fingerprint_of(documents, hub)):
             raise Stop(
                 1,
-                f"{plan_file} no longer holds: the files, or objects that it rests on, have changed"
+                f"{plan_file} is stale: the files, or objects that it rests on, have changed"
                 " since; nothing was applied; look at a new plan (`rollout plan --out`)",
             )
         return report(apply_documents(hub, documents))

@@ -27,7 +27,7 @@ Several may run at once: the one that holds the Lease works, the others stand by
 Exit codes:
   0  stopped by SIGTERM or SIGINT, in good order
   1  it could not start
-  2  the command was typed wrongly
+  2  usage error
   {LOST}  it lost the lead, or could not renew it: start it again
 """
 

@@ -57,7 +57,7 @@ _TOLD_ELSEWHERE = ("/last-applied", "-configuration", ASKED)
 
 
 @click.command(short_help="Show all there is to know of a workload (mwrs, cma).")
-@click.argument("words", metavar="mwrs|cma NAME", nargs=-1, shell_complete=complete_kind)
+@click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
 @namespace_option
 @output_option
 @shared
@@ -157,7 +157,7 @@ def _table_of(configurations: list[ConfigAccount]) -> list[str]:
 
 
 @click.command(name="history")
-@click.argument("words", metavar="mwrs|cma NAME", nargs=-1, shell_complete=complete_kind)
+@click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
 @namespace_option
 @output_option
 @shared

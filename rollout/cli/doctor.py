@@ -47,7 +47,7 @@ that is said.
 Exit codes:
   0  no problem was found
   1  problems were found, or the server could not be asked
-  2  the command was typed wrongly
+  2  usage error
 """
 
 

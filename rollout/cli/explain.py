@@ -18,7 +18,7 @@ from rollout.analysis.clusters import (
 )
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
 from rollout.cli.figures import CODE_SIGNS, SIGNS, STATE_SIGNS, counted
-from rollout.cli.naming import DEFAULT_NAMESPACE, complete_names, only_workload, ref_named
+from rollout.cli.naming import complete_names, only_workload, ref_named
 from rollout.cli.options import namespace_option, output_option, shared
 from rollout.cli.picture import next_timer_line, revision_line, since_line
 from rollout.cli.store import missing, show, snapshotted
@@ -76,13 +76,6 @@ def _complete_name(
     return complete_names(ctx, kind, incomplete) if isinstance(kind, Kind) else []
 
 
-def _named(workload: str, namespace: str) -> Ref:
-    """``NAME`` or ``NAMESPACE/NAME`` of a ManifestWorkReplicaSet, or ``KIND/NAME``."""
-    kind, slash, _ = workload.partition("/")
-    words = (workload,) if slash and find(kind) else (REPLICA_SET.plural, workload)
-    return only_workload(words, namespace)
-
-
 @click.command(
     help=EXPLAIN_HELP,
     short_help="Explain why something is in its present state and what would change it.",
@@ -112,7 +105,6 @@ def explain(
     output: str,
 ) -> None:
     """Explain the present state of a rollout, an add-on, a cluster or a placement."""
-    place = namespace or DEFAULT_NAMESPACE
     ref = ref_named(kind, name, namespace)
     with snapshotted() as (_, snapshot):
         if kind in WORKLOADS:
@@ -129,7 +121,7 @@ def explain(
             account = placement.of(cluster) if cluster else placement
             show(account, output, placement_lines(account, whole=whole or bool(cluster)))
         else:
-            only = _named(workload, place) if workload else None
+            only = only_workload((workload,), namespace) if workload else None
             if only is not None and only not in snapshot.workloads():
                 raise missing(only)
             member = explain_cluster(snapshot, ref.name, only)

@@ -1,6 +1,6 @@
 """What can a person type? The commands, each loaded only when it is meant.
 
-Exit codes: 0 done, 1 the command failed, 2 it was typed wrongly; docs/cli.md has those that some have beside.
+Exit codes: 0 done, 1 the command failed, 2 usage error; docs/cli.md has those of single commands.
 """
 
 import os

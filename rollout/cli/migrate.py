@@ -23,7 +23,7 @@ the works: soaks begin again, gates ask again. It may be repeated.
 Exit codes:
   0  everything was taken over, or would be
   1  something could not be read, written or deleted; run it again
-  2  the command was typed wrongly
+  2  usage error
 """
 
 

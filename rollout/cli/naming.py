@@ -8,9 +8,10 @@ import click
 from click.shell_completion import CompletionItem
 
 from rollout.api.fields import mapping
-from rollout.cli.options import F, Options, known_kinds
+from rollout.cli.options import F, Options, Stop, known_kinds, options
 from rollout.cli.store import open_hub
-from rollout.errors import RolloutError
+from rollout.errors import NotServed, RolloutError
+from rollout.hub.base import EmbeddedHub
 from rollout.model.intents import Intents, read_intents
 from rollout.model.kinds import (
     KINDS,
@@ -21,6 +22,7 @@ from rollout.model.kinds import (
     Ref,
     find,
     key_of,
+    ref_of,
 )
 from rollout.model.spelling import nearest
 
@@ -117,30 +119,82 @@ def not_found(ref: Ref) -> str:
 
 # -- workloads ------------------------------------------------------------------------------------
 
-NAME_ONE = "name one workload: mwrs NAME, mwrs NAMESPACE/NAME, cma NAME"
+NAME_ONE = "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"
 
 
-def workload_of(words: tuple[str, ...], namespace: str) -> tuple[Ref, tuple[str, ...]]:
-    """The workload that the first words name, and the words after it. Raises: UsageError."""
+def workload_of(
+    words: tuple[str, ...], namespace: str, chosen: Options | None = None
+) -> tuple[Ref, tuple[str, ...]]:
+    """The workload that the first words name, and the words after it.
+
+    A name alone is looked up on the hub that the options name (those of the command that is running,
+    where ``chosen`` is None). Raises: UsageError, Stop where there is no workload of that name.
+    """
     if not words:
         raise click.UsageError(NAME_ONE)
-    cut = _length(words)
     kind_word, slash, name = words[0].partition("/")
+    if _is_name(words):
+        return _found_by_name(words[0], namespace, chosen or options()), words[1:]
     kind = _workload_kind(kind_word)
     if slash and (not name or "/" in name):
         raise click.UsageError(f"{words[0]!r} is not KIND/NAME; {NAME_ONE}")
     if slash:
-        return ref_named(kind, name, namespace), words[cut:]
+        return ref_named(kind, name, namespace), words[1:]
     if len(words) < 2:
         raise click.UsageError(NAME_ONE)
-    return ref_named(kind, words[1], namespace), words[cut:]
+    return ref_named(kind, words[1], namespace), words[2:]
+
+
+def _is_name(words: tuple[str, ...]) -> bool:
+    """Whether the first word is no kind, nor one that is nearly typed as one before a name."""
+    word = words[0].partition("/")[0]
+    if find(word.partition(".")[0]) is not None:
+        return False
+    return len(words) == 1 or "/" in words[0] or _nearest_kind(word) == ""
+
+
+def _found_by_name(word: str, namespace: str, chosen: Options) -> Ref:
+    """The one workload, of any kind, that is called so. Raises: UsageError, Stop."""
+    before, _, name = word.rpartition("/")
+    if before and namespace not in ("", before):
+        raise click.UsageError(
+            f"{word!r} is not in namespace {namespace}: leave out one of the two"
+        )
+    place = before or namespace
+    with open_hub(chosen) as (hub, _):
+        found = [
+            ref_of(kind, obj)
+            for kind in WORKLOADS
+            for obj in _listed(hub, kind)
+            if obj["metadata"]["name"] == name
+            and (not place or obj["metadata"].get("namespace") == place)
+        ]
+    if len(found) > 1:
+        named = " or ".join(f"{ref.kind.short[0]} {ref.key}" for ref in found)
+        raise click.UsageError(f"there are several workloads {word!r}: name {named}")
+    if not found:
+        where = f" in namespace {place}" if place else ""
+        raise Stop(1, f"there is no workload {name!r}{where}; `rollout list -A` shows all")
+    return found[0]
+
+
+def _listed(hub: EmbeddedHub, kind: Kind) -> tuple[Obj, ...]:
+    """The objects of a kind; none where the hub does not know the kind."""
+    try:
+        return hub.list(kind).items
+    except NotServed:
+        return ()
+
+
+def _nearest_kind(word: str) -> str:
+    return nearest(word, (name for kind in WORKLOADS for name in (*kind.short, kind.plural))) or ""
 
 
 def _workload_kind(word: str) -> Kind:
     """The kind of workload of this name. Raises: UsageError."""
     kind = find(word.partition(".")[0])
     if kind is None:
-        meant = nearest(word, (name for kind in WORKLOADS for name in (*kind.short, kind.plural)))
+        meant = _nearest_kind(word)
         hint = f"did you mean {meant}? " if meant else ""
         raise click.UsageError(f"{word!r} is no kind of workload; {hint}{NAME_ONE}")
     if kind not in WORKLOADS:
@@ -240,8 +294,9 @@ def complete_gate(ctx: click.Context, _: click.Parameter, incomplete: str) -> Co
 def _intents(ctx: click.Context, words: tuple[str, ...]) -> Intents | None:
     """What is asked of the workload that the words name; None where that cannot be read."""
     try:
-        ref, _ = workload_of(words, ctx.params.get("namespace") or "")
-        with open_hub(ctx.ensure_object(Options)) as (hub, _):
+        chosen = ctx.ensure_object(Options)
+        ref, _ = workload_of(words, ctx.params.get("namespace") or "", chosen)
+        with open_hub(chosen) as (hub, _):
             obj: Obj = hub.get(ref)
     except (RolloutError, click.UsageError):
         return None

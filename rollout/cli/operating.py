@@ -44,7 +44,7 @@ _OPERATED = (
         "--by",
         metavar="NAME",
         default="",
-        help="Who asks: a claim, and shown as one.  [default: the user of this machine]",
+        help="Who asks; shown as unverified.  [default: the user of this machine]",
     ),
     output_option,
     shared,
@@ -65,7 +65,7 @@ def _operated(command: F) -> F:
 
 def _of_workload(command: F) -> F:
     """The arguments and options of a verb on one workload."""
-    return decorated(command, workload_argument("mwrs|cma NAME"), namespace_option, *_OPERATED)
+    return decorated(command, workload_argument("[mwrs|cma] NAME"), namespace_option, *_OPERATED)
 
 
 def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None) -> None:
@@ -76,7 +76,7 @@ def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None)
         except Gone:
             if ref is None:
                 raise
-            shown = "list" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
+            shown = "list -A" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
             raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
     if output == "json":
         put(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))
@@ -147,7 +147,7 @@ resume_command = _plain(
 abort_command = _plain(
     "abort",
     operate.abort,
-    """Bring the present revision to no further cluster.
+    """Stop rolling out the current revision.
 
     What has it keeps it, unless the workload asks for automatic rollback. The rollout goes on with
     `rollout retry`, or with another revision.
@@ -156,7 +156,7 @@ abort_command = _plain(
 retry_command = _plain(
     "retry",
     operate.retry,
-    """Give what failed another attempt, within all limits.
+    """Retry failed clusters (all limits still apply).
 
     Takes an abort and an undo back, and lifts the bar on a revision that was rolled back.
     """,
@@ -175,7 +175,7 @@ retry_command = _plain(
 def undo_command(
     words: tuple[str, ...], number: int | None, namespace: str, reason: str, by: str, output: str
 ) -> None:
-    """Take the present revision back from the clusters that got it.
+    """Roll the clusters that got the current revision back.
 
     Each gets back the revision that soaked there last, the newest touched first, within the limits of
     rollbacks. The spec is not edited: the revision is barred until the template changes, or until
@@ -247,7 +247,7 @@ def reject_command(
 
 def _of_clusters(takes_back: bool) -> Callable[[F], F]:
     """The arguments and options of a verb on clusters of a workload."""
-    metavar = "mwrs|cma NAME [CLUSTER]..." if takes_back else "mwrs|cma NAME CLUSTER..."
+    metavar = "[mwrs|cma] NAME [CLUSTER]..." if takes_back else "[mwrs|cma] NAME CLUSTER..."
     among = _held if takes_back else None
     words = workload_argument(metavar, clusters=True, among=among)
 
@@ -295,7 +295,7 @@ def skip_command(
     by: str,
     output: str,
 ) -> None:
-    """Waive clusters of a workload for its present revision.
+    """Exclude clusters from the rollout of the current revision.
 
     They are members of no stage and no failures any more. What they carry stays. A later revision
     asks for them again.
@@ -310,7 +310,7 @@ def skip_command(
 def hold_command(
     words: tuple[str, ...], force: bool, namespace: str, reason: str, by: str, output: str
 ) -> None:
-    """Keep hands off clusters of a workload for now.
+    """Leave clusters untouched until they are released.
 
     Nothing is written to them or removed from them, and their stage waits for them.
     """

@@ -24,7 +24,7 @@ from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Obj
 
 CHANGES = 10
-PLAN_HELP = """Say what would happen if files were applied now; nothing is changed.
+PLAN_HELP = """Show what would happen if files were applied now; nothing is changed.
 
 Clusters added, updated and removed by stage and in order, with the numbers that limits come to; how
 the manifests of one cluster change; the earliest finish; what to be careful about. Without a state
@@ -38,7 +38,7 @@ Exit codes:
 """
 
 
-@click.command(help=PLAN_HELP, short_help="Say what would happen if files were applied now.")
+@click.command(help=PLAN_HELP, short_help="Show what would happen if files were applied now.")
 @files_option()
 @namespace_option
 @click.option("--all", "whole", is_flag=True, help="Name every cluster and every object.")
@@ -63,7 +63,7 @@ def plan(
     out: Path | None,
     output: str,
 ) -> int:
-    """Say what would happen if files were applied now."""
+    """Show what would happen if files were applied now."""
     documents = good_documents(paths, namespace)
     chosen = options()
     against_nothing = not (chosen.state or chosen.on_server)

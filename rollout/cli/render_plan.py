@@ -123,7 +123,7 @@ def _removal(plan: RemovalPlan, whole: bool) -> Iterator[str]:
 def _finish(plan: WorkloadPlan, now: datetime) -> str:
     finish = plan.finish
     if finish.at is None:
-        return f"no end in sight: {finish.why}"
+        return f"will not finish: {finish.why}"
     provided = "if every agent succeeds at once"
     if any(stage.gates for placement in plan.placements for stage in placement.stages):
         provided += " and no gate waits for its approval"

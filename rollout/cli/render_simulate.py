@@ -27,7 +27,7 @@ def simulated_lines(found: Simulated, width: int) -> Iterator[str]:
     """One run: how it ends, and its timeline in ``width`` columns."""
     yield outcome_line(found.outcome)
     if found.whole_because:
-        yield f"(whole simulation: {found.whole_because})"
+        yield f"(full simulation, slower: {found.whole_because})"
     yield ""
     yield from gantt(found.timeline, width)
 
@@ -90,7 +90,7 @@ def distribution_lines(found: Distribution, seeds: tuple[int, int]) -> Iterator[
     """Many runs: how often each end, and the spreads."""
     yield f"{found.runs} runs of {found.clusters} clusters, seeds {seeds[0]} to {seeds[1]}"
     if found.whole_because:
-        yield f"(whole simulations: {found.whole_because})"
+        yield f"(full simulations, slower: {found.whole_because})"
     yield ""
     for end in found.ends:
         yield f"{100 * found.share(end):6.1f} %  {WORDS[end]}"

@@ -41,5 +41,5 @@ def replay_command(path: Path, output: str) -> int:
         return 1 if different else 0
     for each in different[:_SHOWN]:
         say(f"line {each.number}: {each.line.workload} is decided otherwise now")
-    say(f"{total} decisions made again, {len(different)} of them otherwise")
+    say(f"replayed {total} decisions, {len(different)} differ")
     return 1 if different else 0

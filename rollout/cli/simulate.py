@@ -120,7 +120,7 @@ def _once(asked_for: Question, picture: Path | None, output: str, *, shown: bool
         show(found, output, simulated_lines(found, shutil.get_terminal_size((100, 24)).columns))
         if picture is not None and output == "text":
             say()
-            say(f"{picture} has the picture")
+            say(f"wrote the timeline to {picture}")
 
 
 def _often(asked_for: Question, runs: int, workers: int, output: str) -> None:

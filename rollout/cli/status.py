@@ -25,7 +25,7 @@ from rollout.cli.options import (
 )
 from rollout.cli.store import open_hub, show, snapshotted
 from rollout.cli.tables import text_table
-from rollout.cli.text import age, harmless, put, say
+from rollout.cli.text import age, harmless, many, put, say
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Denied, Gone
 from rollout.hub.base import EmbeddedHub
@@ -54,7 +54,7 @@ Exit codes:
 
 
 @click.command(help=STATUS_HELP)
-@click.argument("words", metavar="mwrs|cma NAME", nargs=-1, shell_complete=complete_kind)
+@click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
 @namespace_option
 @click.option("--wait", is_flag=True, help="Wait until it is done, or stands still for good.")
 @click.option(
@@ -231,9 +231,13 @@ def list_command(namespace: str, all_namespaces: bool, output: str) -> None:
         found = [a for ref in refs if (a := snapshot.account(ref, detail=False)) is not None]
         if not found and output == "text":
             where = f" in namespace {place}" if place else ""
-            say(f"there is no workload{where}; `rollout apply -f PATH` makes one", err=True)
+            others = ", `rollout list -A` shows those of others" if snapshot.workloads() else ""
+            say(f"there is no workload{where}; `rollout apply -f PATH` makes one{others}", err=True)
             return
         show(found, output, list_lines(found, spaces=all_namespaces))
+        hidden = len(snapshot.workloads()) - len(refs)
+        if hidden and not namespace and output == "text":
+            say(f"{many(hidden, 'workload')} in other namespaces: rollout list -A", err=True)
 
 
 def list_lines(found: Sequence[WorkloadAccount], *, spaces: bool = False) -> list[str]:

@@ -153,10 +153,17 @@ async def credentials(access: Access) -> Credentials:
             )
         found = Credentials(configuration, loader, token_file)
     except (config.ConfigException, OSError, ValueError, TypeError) as error:
-        raise ConfigError(f"read how to reach the API server{_named(access)}: {error}") from error
+        raise ConfigError(_unusable(access, error)) from error
     if not configuration.proxy:
         configuration.proxy = _proxy_of(configuration.host)
     return found
+
+
+def _unusable(access: Access, error: Exception) -> str:
+    """Why there is no way to an API server."""
+    if access.context and "object with name" in str(error):
+        return f'context "{access.context}" is not in the kubeconfig'
+    return f"cannot read how to reach the API server{_named(access)}: {error}"
 
 
 def _named(access: Access) -> str:

@@ -180,7 +180,7 @@ def misplaced(gates: Iterable[GateRef], staging: Staging, selection: Selection) 
         titles = ", ".join(_word(stage) for stage in staging.stages)
         return Wait(
             Reason.UNKNOWN_APPROVAL_GROUP,
-            f"gate {ref} stands at no stage of this rollout; there are: {titles}",
+            f"gate {ref} matches no stage; there are: {titles}",
         )
     return None
 

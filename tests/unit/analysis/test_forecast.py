@@ -248,7 +248,7 @@ def test_what_would_never_end_says_why(progressive: Obj, reason: str) -> None:
     plan = only(forecast(None, storing(fleet(strategy=strategy)), NOW))
 
     assert plan.finish.at is None
-    assert plan.finish.why.startswith(f"{reason}: not before ")
+    assert plan.finish.why.startswith(f"{reason}: not until ")
 
 
 def test_a_paused_workload_is_foreseen_to_stand_still() -> None:

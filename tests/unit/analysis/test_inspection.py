@@ -90,7 +90,7 @@ def test_rules_as_agents_can_read_them_have_no_findings() -> None:
 @pytest.mark.parametrize(
     ("gates", "words"),
     [
-        pytest.param("before:rset", "stands at no stage", id="a misspelt word"),
+        pytest.param("before:rset", "matches no stage", id="a misspelt word"),
         pytest.param("after:wset", "there are: west, rest", id="a misspelt group"),
         pytest.param("before:east", "there are: west, rest", id="a group that is no stage"),
     ],

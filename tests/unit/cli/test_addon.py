@@ -238,7 +238,7 @@ def test_a_plan_of_a_config_edit_is_applied_as_long_as_it_holds(
     again = run("apply", "--plan", kept, state=own)
 
     assert again.exit_code == 1
-    assert "no longer holds" in again.stderr
+    assert "is stale" in again.stderr
 
 
 def test_a_fix_is_simulated_where_the_last_run_has_left_the_fleet(
@@ -251,7 +251,7 @@ def test_a_fix_is_simulated_where_the_last_run_has_left_the_fleet(
 
     assert lines[0].startswith("✔ done after 00:3")
     assert "40 of 40 clusters touched, 40 soaked, 0 failed" in lines[0]
-    assert lines[1] == "(whole simulation: there are add-ons to roll out)"
+    assert lines[1] == "(full simulation, slower: there are add-ons to roll out)"
     found = json.loads("\n".join(said(*words, "-o", "json", state=state)))
     assert [stage["title"] for stage in found["timeline"]["stages"]] == [
         "prod-canary-west #0",

@@ -8,10 +8,10 @@ from rollout.account.waits import WaitAccount
 from rollout.analysis.clusters import ClusterShare, ExplainedCluster
 from rollout.analysis.placements import Candidate, ExplainedPlacement
 from rollout.cli.explain import cluster_lines, placement_lines
-from rollout.model.kinds import REPLICA_SET
+from rollout.model.kinds import REPLICA_SET, Obj
 from rollout.strategies.base import Phase
 from tests.support.halted import ran
-from tests.support.shapes import MIN, T0, cluster, placement, run, write
+from tests.support.shapes import MIN, T0, cluster, placement, run, workload, write
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +127,7 @@ def test_a_placement_that_wants_fewer_says_who_is_behind_the_cut(
         (("rollout", "nope"), "`rollout get manifestworkreplicasets -A` shows which there are"),
         (("placement", "nope"), "`rollout get placements -A` shows which there are"),
         (("cluster", "nope"), "`rollout get managedclusters` shows which there are"),
-        (("cluster", "c1", "--workload", "nope"), '"nope" not found in namespace default'),
+        (("cluster", "c1", "--workload", "nope"), "there is no workload 'nope'"),
     ],
 )
 def test_what_is_not_there_is_an_error_that_says_where_to_look(
@@ -290,8 +290,8 @@ def test_a_namespace_is_taken_from_the_name_in_every_place(state: Path) -> None:
         ("status cma default/x", "a ClusterManagementAddOn has no namespace: write x"),
         ("status mwrs a/b/c", "'a/b/c' is neither NAME nor NAMESPACE/NAME"),
         ("status mwsr web", "'mwsr' is no kind of workload; did you mean mwrs? name one"),
-        ("pause web", "'web' is no kind of workload; name one workload: mwrs NAME"),
-        ("pause", "name one workload: mwrs NAME, mwrs NAMESPACE/NAME, cma NAME"),
+        ("pause", "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"),
+        ("status shop/web -n default", "'shop/web' is not in namespace default"),
         ("get placment fleet", "there is no kind 'placment'; did you mean placements?"),
         ("get mwrs default/web", "write KIND/NAME for each, and a namespace with -n"),
     ],
@@ -304,3 +304,37 @@ def test_a_name_that_cannot_be_meant_so_is_answered_in_few_words(
     assert found.exit_code == 2
     assert told in found.stderr
     assert len(found.stderr) < 200
+
+
+@pytest.mark.parametrize("verb", ["status", "history", "describe"])
+@pytest.mark.parametrize("name", ["web", "default/web"])
+def test_a_name_alone_is_enough_where_one_workload_has_it(
+    verb: str, name: str, state: Path
+) -> None:
+    assert said(run(verb, name, state=state)) == said(run(verb, "mwrs", "web", state=state))
+
+
+def test_a_name_that_no_workload_has_is_answered_with_where_to_look(state: Path) -> None:
+    found = run("pause", "nope", state=state)
+
+    assert found.exit_code == 1
+    assert "there is no workload 'nope'; `rollout list -A` shows all" in found.stderr
+
+
+def test_a_name_that_two_workloads_have_must_be_told_apart(state: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.db"
+    own.write_bytes(state.read_bytes())
+    run("apply", "-n", "shop", "-f", write(tmp_path / "w.yaml", _elsewhere()), state=own)
+
+    found = run("pause", "web", state=own)
+
+    assert found.exit_code == 2
+    assert "name mwrs default/web or mwrs shop/web" in found.stderr
+    assert run("pause", "web", "-n", "shop", state=own).exit_code == 0
+    listed = run("list", state=own)
+    assert "1 workload in other namespaces: rollout list -A" in listed.stderr
+
+
+def _elsewhere() -> Obj:
+    obj = workload()
+    return {**obj, "metadata": {"name": "web", "namespace": "shop"}}

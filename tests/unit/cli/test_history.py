@@ -70,8 +70,8 @@ def test_what_carries_no_revision_that_is_kept_is_counted() -> None:
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        ((), "name one workload: mwrs NAME, mwrs NAMESPACE/NAME, cma NAME"),
-        (("mwrs",), "name one workload: mwrs NAME, mwrs NAMESPACE/NAME, cma NAME"),
+        ((), "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"),
+        (("mwrs",), "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"),
         (
             ("placements", "a"),
             "a Placement is no workload: name a ManifestWorkReplicaSet or a ClusterManagementAddOn",

@@ -124,7 +124,7 @@ def test_a_misspelt_canary_group_is_warned_of(tmp_path: Path, state: Path) -> No
 
     assert "warning: ManifestWorkReplicaSet default/web" in found.stdout
     assert "'canery'" in found.stdout
-    assert "no end in sight: UnknownDecisionGroup" in found.stdout
+    assert "will not finish: UnknownDecisionGroup" in found.stdout
 
 
 def secretive(value: str) -> Obj:
@@ -198,7 +198,7 @@ def test_a_plan_is_refused_once_anything_that_it_rests_on_has_changed(
     found = run("apply", "--plan", kept, state=state)
 
     assert found.exit_code == 1
-    assert "no longer holds" in found.stderr
+    assert "is stale" in found.stderr
     assert "`rollout plan --out`" in found.stderr
     assert stored(state, "mwrs", "web") == before
 
@@ -273,7 +273,7 @@ def test_removals_say_who_loses_it_and_what_holds_the_others() -> None:
     removal = RemovalPlan(("a", "b", "c"), ("a",), "RemovalBrake: too many")
     hold = Wait(Reason.PAUSED, "somebody did")
     refs = (PlacementPlan("p", "All", 4, hold, (stage(),)),)
-    finish = Finish(None, None, "Paused: not before somebody resumes it")
+    finish = Finish(None, None, "Paused: not until somebody resumes it")
 
     assert list(
         words(WorkloadPlan(MWRS, "default/web", "r1", "r1", refs, (), (), removal, "", "", finish))
@@ -288,7 +288,7 @@ def test_removals_say_who_loses_it_and_what_holds_the_others() -> None:
         "  1 cluster would lose it right away: a",
         "  2 clusters selected no more would keep it for now: b, c",
         "    RemovalBrake: too many",
-        "  no end in sight: Paused: not before somebody resumes it",
+        "  will not finish: Paused: not until somebody resumes it",
         "",
         "Plan: 1 object to change; 0 clusters to add, 0 to update, 3 to remove.",
     ]

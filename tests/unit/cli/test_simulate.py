@@ -131,7 +131,7 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
     assert root.tag == f"{SVG}svg"
     strokes = {path.get("stroke") for path in root.iter(f"{SVG}path")}
     assert {COLORS[Phase.SOAKED], COLORS[Phase.FAILED], COLORS[Phase.PROGRESSING]} <= strokes
-    assert found.stdout.endswith(f"{picture} has the picture\n")
+    assert found.stdout.endswith(f"wrote the timeline to {picture}\n")
 
 
 @pytest.mark.parametrize(
