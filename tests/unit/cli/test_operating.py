@@ -197,7 +197,9 @@ def test_a_workload_that_is_not_there_ends_with_1_and_says_where_to_look(
     told = said(verb, "mwrs", "nope", *more, "-n", "shop", state=state, code=1)
 
     assert told.startswith("error: manifestworkreplicasets.work.open-cluster-management.io")
-    assert told.endswith('"nope" not found in namespace shop; `rollout list -A` shows which there are')
+    assert told.endswith(
+        '"nope" not found in namespace shop; `rollout list -A` shows which there are'
+    )
 
 
 @pytest.mark.parametrize("verb", OF_WORKLOAD)
