@@ -28,7 +28,6 @@ from rollout.model.addon import (
     effective,
 )
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, Ref
-from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Reason, Wait
 from rollout.planning.addons_configs import (
     AddOnWork,
@@ -40,10 +39,8 @@ from rollout.planning.addons_configs import (
     read_health,
 )
 from rollout.planning.addons_views import Told
-from rollout.strategies.base import Strategy
 from rollout.strategies.stages import soak_of
 
-_NO_WORKS: dict[str, AddOnWork] = {}
 _NO_REVISIONS_KEPT = 200
 
 
@@ -194,7 +191,7 @@ class AddOnWorkload(Membership[Share]):
         return tuple(map(str, self._revisions.get(revision, ())))
 
     def works(self, cluster: str) -> Iterable[AddOnWork]:
-        held = self._works.get(cluster, _NO_WORKS)
+        held = self._works.get(cluster, {})
         return [held[key] for key in sorted(held)]
 
     def to_install(self) -> list[str]:
@@ -287,9 +284,13 @@ class AddOnWorkload(Membership[Share]):
     def sync(self, around: Surroundings, now: datetime) -> None:
         """Bring shares and members up to date with the add-on, its placements and configurations."""
         addon = self.addon
-        if addon is None or not self.is_due(now):
+        if addon is None:
             return
-        self.stale = False
+        if not self.is_due(now):
+            if self.restated:
+                self.restate(lambda share: self._terms(share, addon, around), around, now)
+            return
+        self.stale = self.restated = False
         self.defaults = self._configs(effective(addon.defaults))
         first = next(iter(self.shares.values()), None)
 
@@ -349,34 +350,29 @@ class AddOnWorkload(Membership[Share]):
             if (seen := self._observation(cluster, share)) is not None
         }
 
-        def is_available(cluster: str) -> bool:
-            """Whether it was there to leave; who only changed its owner did not leave."""
-            return cluster in self.members or around.is_available(cluster)
-
-        spec = placement.rollout
-        strategy = around.strategy(spec.type) if spec is not None else None
-        if spec is None or strategy is None:
-            words = "; ".join(map(str, placement.problems)) or "its rollout strategy is not known"
-            share.hold = share.hold or Wait(
-                Reason.MISCONFIGURED, f"placement {placement.key}: {words}"
-            )
-        if spec is None or strategy is None or share.is_missing:
-            live.reselect(share.reading.selection, is_known, is_available, now)
+        terms = self._terms(share, addon, around)
+        if terms is not None:
+            live.agree(terms, self.availability(around), now)
         else:
-            live.agree(self._terms(spec, strategy, share, addon, around), is_available, now)
+            spec = placement.rollout
+            if spec is None or around.strategy(spec.type) is None:
+                words = (
+                    "; ".join(map(str, placement.problems)) or "its rollout strategy is not known"
+                )
+                text = f"placement {placement.key}: {words}"
+                share.hold = share.hold or Wait(Reason.MISCONFIGURED, text)
+            live.reselect(share.reading.selection, is_known, self.availability(around), now)
         for cluster in sorted(known.keys() | live.observations.keys()):
             seen = self._observation(cluster, share)  # what it amounts to by now
             if cluster in live.ledger and seen != known.get(cluster):
                 live.observe(cluster, seen, now)
 
-    def _terms(
-        self,
-        spec: RolloutSpec,
-        strategy: Strategy,
-        share: Share,
-        addon: AddOn,
-        around: Surroundings,
-    ) -> Terms:
+    def _terms(self, share: Share, addon: AddOn, around: Surroundings) -> Terms | None:
+        """What is asked for; None where that cannot be followed."""
+        spec = share.placement.rollout
+        strategy = around.strategy(spec.type) if spec is not None else None
+        if spec is None or strategy is None or share.is_missing:
+            return None
         placement = around.placement(share.placement.key)
         if spec.concurrency is None and placement is not None:
             spec = replace(spec, concurrency=placement.group_size)  # row 4

@@ -100,6 +100,8 @@ class AddOns:
                 workload.stale = True
                 workload.unowned.update(workload.clusters)
                 self._look_for_kinds()
+            elif before.annotations != found.annotations:
+                workload.restated = True
         return (event.ref,)
 
     def _on_cluster_addon(self, event: Event, now: datetime) -> Iterable[Ref]:
@@ -245,7 +247,8 @@ class AddOns:
 
     def restate(self, workloads: Container[Ref] | None = None) -> None:
         for workload in self._addons.values():
-            workload.stale = workload.stale or workloads is None or workload.ref in workloads
+            if workloads is None or workload.ref in workloads:
+                workload.restated = True
 
     def told(self, write: Write, now: datetime) -> None:
         return None
@@ -313,7 +316,7 @@ def known_of(obj: Obj) -> Known | None:
 
 
 def _asks(addon: AddOn) -> tuple[object, ...]:
-    """The parts of an add-on that its terms depend on."""
+    """The parts of an add-on on which depends to whom what is rolled out; the rest is in its annotations."""
     return (
         addon.uid,
         addon.generation,
@@ -321,5 +324,6 @@ def _asks(addon: AddOn) -> tuple[object, ...]:
         addon.defaults,
         addon.placements,
         addon.is_managed,
-        addon.annotations,
+        addon.intents.profile,
+        addon.intents.health_gated,
     )

@@ -3,7 +3,7 @@
 The terms are those that this process agreed before, or those that an earlier one left in its record.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -11,8 +11,8 @@ from rollout.fleet.observations import Observation, is_broken, rebuilt
 from rollout.fleet.rollbacks import Soaked
 from rollout.fleet.terms import Terms
 from rollout.planning.record import Head
-from rollout.strategies.base import Health, Rollout, Standing, Verdict
-from rollout.strategies.judge import concluded
+from rollout.strategies.base import Health, Rollout, Standing, Timing, Verdict
+from rollout.strategies.judge import concluded, is_open
 
 
 def carried_over(
@@ -32,15 +32,15 @@ def carried_over(
     if before is None:
         broken = _broken(terms, rollout, observations, now)
         return broken | _unwritten(rollout, observations, head, soaked, now)
-    return _ended(rollout, now) if before.as_ocm is None else {}
+    known = (standing for standing in rollout.standings.values() if is_open(standing))
+    return ended(known, rollout.timing, now) if before.as_ocm is None else {}
 
 
-def _ended(rollout: Rollout, now: datetime) -> dict[str, Standing]:
+def ended(standings: Iterable[Standing], timing: Timing, now: datetime) -> dict[str, Standing]:
     """What has come to its end on the terms so far stays so on others (row 11), also on an older
     revision, of which no step tells: else a longer deadline would put it in flight again.
     """
-    known, timing = rollout.standings.items(), rollout.timing
-    return {c: end for c, s in known if (end := concluded(s, timing, now)) is not s}
+    return {s.cluster: end for s in standings if (end := concluded(s, timing, now)) is not s}
 
 
 def _broken(

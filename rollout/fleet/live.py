@@ -8,11 +8,12 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from rollout.fleet.handover import carried_over
+from rollout.fleet.handover import carried_over, ended
 from rollout.fleet.observations import reported_of
 from rollout.fleet.standings import Standings
 from rollout.fleet.terms import (
     Terms,
+    differ_in_time_alone,
     gates_of,
     not_heard_in,
     places_in,
@@ -34,7 +35,6 @@ from rollout.strategies.base import (
     Phase,
     Rollout,
     Selection,
-    Settled,
     Staging,
     Standing,
     Step,
@@ -42,7 +42,6 @@ from rollout.strategies.base import (
     Verdict,
 )
 from rollout.strategies.judge import Judgement, judge
-from rollout.strategies.ledger import Ledger
 from rollout.strategies.ocm_step import ocm_decision
 from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
@@ -102,7 +101,10 @@ class LiveRollout(Standings):
         before, self._terms = self._terms, terms
         self._keeps_watch = terms.as_ocm is None
         head = self.head
-        outages = relevant_outages(head, terms.outages, self.ledger.standings.values(), now)
+        outages = relevant_outages(head, terms.outages, self.ledger.open_standings(), now)
+        if before is not None and differ_in_time_alone(before, terms):
+            self._amend(terms, outages, now)
+            return
         was = not_heard_in(self.ledger.rollout, outages, terms.blind_since)
         settled = carried_over(before, terms, was, self.observations, head, self.soaked, now)
         if terms.revision != self.head.revision:
@@ -125,6 +127,25 @@ class LiveRollout(Standings):
             self._write(cluster)
         for cluster in sorted(self.observations.keys() | standings.keys()):
             self.observe(cluster, self.observations.get(cluster), now)
+        self._void_failures(now)
+
+    def _amend(
+        self, terms: Terms, outages: tuple[tuple[datetime, datetime], ...], now: datetime
+    ) -> None:
+        """Go on with the same clusters, stages and revision. Cost: the clusters of which time decides."""
+        ledger = self.ledger
+        known = ledger.open_standings()
+        was = not_heard_in(ledger.rollout, outages, terms.blind_since)
+        settled = ended(known, was.timing, now) if terms.as_ocm is None else {}
+        self.book.set_head(replace(self.head, outages=outages))
+        for cluster, standing in settled.items():
+            ledger.put(standing, now)
+            self._write(cluster)
+        strict = terms.intents.strict_tolerance
+        timing = timing_of(terms, outages)
+        ledger.amend(timing, terms.unsettled, now, strict_tolerance=strict)
+        for standing in known:
+            self.observe(standing.cluster, self.observations.get(standing.cluster), now)
         self._void_failures(now)
 
     def reselect(
@@ -273,7 +294,7 @@ class LiveRollout(Standings):
             asked = replace(rollout, passed=head.passed, hold=hold or held, checkpoints=gates)
             step = ledger.answer(asked)
             made.append(StepMade(rollout=asked, step=step))
-            settled = {each.cluster: _settled(ledger, each) for each in step.settled}
+            settled = ledger.settled(step)
             if step.passed or step.opened:
                 passed, opened = head.passed | set(step.passed), head.opened | set(step.opened)
                 head = replace(head, passed=passed, opened=opened)
@@ -369,12 +390,6 @@ class LiveRollout(Standings):
     def remember(self, basis: Basis, removals: tuple[tuple[datetime, int], ...]) -> None:
         """Note what membership follows from, and what has been removed lately (row 16)."""
         self.book.set_head(replace(self.head, basis=basis, removals=removals))
-
-
-def _settled(ledger: Ledger, verdict: Settled) -> Standing:
-    """The standing with a verdict that is due."""
-    known = ledger.standings[verdict.cluster]
-    return replace(known, verdict=verdict.verdict, reason=verdict.reason)
 
 
 def _untouched(found: Retreat, terms: Terms) -> Retreat:

@@ -14,6 +14,7 @@ from rollout.fleet.book import Shelf
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.rejections import Rejection
 from rollout.fleet.selections import Reading, read_selection
+from rollout.fleet.terms import Terms
 from rollout.fleet.witness import Witness
 from rollout.model.approvals import Approval
 from rollout.model.kinds import Ref
@@ -76,7 +77,8 @@ class Membership(Generic[S]):
         self.ref = ref
         self.shares: dict[str, S] = {}
         self.members: dict[str, str] = {}  # cluster -> placement that owns it
-        self.stale = True  # the terms may have changed since the last sync
+        self.stale = True  # shares, members and terms may have changed since the last sync
+        self.restated = False  # the terms may have, but not to whom they apply
         self.removed: dict[str, datetime] = {}  # clusters removed lately -> when
         self.unwritten: Rejection | None = None  # a part of its record that the server refuses
 
@@ -150,6 +152,20 @@ class Membership(Generic[S]):
         """Revisions that are taken back, with the placement that does (row 27)."""
         heads = {placement: share.live.head for placement, share in self.shares.items()}
         return {h.rollback.revision: p for p, h in heads.items() if h.rollback is not None}
+
+    def availability(self, around: Surroundings) -> Callable[[str], bool]:
+        """Whether a cluster was there to leave; one that only changed its owner did not leave."""
+        return lambda cluster: cluster in self.members or around.is_available(cluster)
+
+    def restate(
+        self, terms_of: Callable[[S], Terms | None], around: Surroundings, now: datetime
+    ) -> None:
+        """Agree on the terms as they are now (None: as they were), for the same clusters."""
+        self.restated = False
+        for share in self.shares.values():
+            terms = terms_of(share)
+            if terms is not None:
+                share.live.agree(terms, self.availability(around), now)
 
     def advance(self, now: datetime) -> None:
         """Judge anew what time alone changes until this instant."""

@@ -77,7 +77,8 @@ class ReplicaSets:
 
     def restate(self, workloads: Container[Ref] | None = None) -> None:
         for workload in self._workloads.values():
-            workload.stale = workload.stale or workloads is None or workload.ref in workloads
+            if workloads is None or workload.ref in workloads:
+                workload.restated = True
 
     def is_done(self, workload: Ref) -> bool:
         """Whether a workload says, of its present generation, that it is rolled out."""
@@ -252,16 +253,18 @@ class ReplicaSets:
             workload.members.clear()
         if before is None or _asks(before) != _asks(replicaset):
             workload.stale = True
+        elif before.annotations != replicaset.annotations:
+            workload.restated = True
         return {event.ref}
 
 
 def _asks(replicaset: ReplicaSet) -> tuple[object, ...]:
-    """The parts of a workload that its terms depend on."""
+    """The parts of a workload on which depends to whom what is rolled out; the rest is in its annotations."""
     return (
         replicaset.uid,
         replicaset.generation,
         replicaset.template.content,
         replicaset.refs,
         replicaset.labels,
-        replicaset.annotations,
+        replicaset.intents.profile,
     )

@@ -12,7 +12,6 @@ from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Wait
 from rollout.planning.record import Head
 from rollout.strategies.base import (
-    Health,
     Rollout,
     Selection,
     Staging,
@@ -20,9 +19,9 @@ from rollout.strategies.base import (
     Step,
     Strategy,
     Timing,
-    Verdict,
 )
 from rollout.strategies.gates import GATES, Gate, Gates
+from rollout.strategies.judge import is_open
 from rollout.strategies.stages import All
 
 UNTIL_THEN = timedelta(days=36_500)  # a soak and a grace that nobody lives to see the end of
@@ -134,12 +133,12 @@ def relevant_outages(
     now: datetime,
 ) -> tuple[tuple[datetime, datetime], ...]:
     """Outages of this process and of those before: those that are not over, and those before which a
-    cluster was touched that is still on its way.
+    cluster was touched that is still on its way (``standings``).
 
     So many are remembered; then those become one between which the least time passed: a deadline is
     rather late than early (R8).
     """
-    open_since = min((s.touched for s in standings if _is_open(s)), default=None)
+    open_since = min((s.touched for s in standings if is_open(s)), default=None)
     merged: list[tuple[datetime, datetime]] = []
     for begin, end in sorted({*head.outages, *news}):
         if end <= now and (open_since is None or end <= open_since):
@@ -155,19 +154,34 @@ def relevant_outages(
     return tuple(merged)
 
 
-def _is_open(standing: Standing) -> bool:
-    """Whether time still decides something of it; who came too late may soak all the same."""
-    if standing.verdict is Verdict.FAILED:
-        return standing.health is Health.SUCCEEDED
-    return standing.verdict is None
-
-
 def not_heard_in(
     rollout: Rollout, outages: tuple[tuple[datetime, datetime], ...], blind: datetime | None
 ) -> Rollout:
     """The rollout as agreed so far, with what is known by now of the times in which nobody heard of it."""
     timing = replace(rollout.timing, outages=outages, blind_since=blind)
     return replace(rollout, timing=timing)
+
+
+def differ_in_time_alone(before: Terms, after: Terms) -> bool:
+    """Whether all that has changed is what people ask of the rollout as a whole, and when the hub was out
+    of touch: then nothing is to be counted again but the clusters of which time decides.
+    """
+    asked, now_asked = before.intents, after.intents
+    if (asked.waivers, asked.held, asked.may_be_empty) != (
+        now_asked.waivers,
+        now_asked.held,
+        now_asked.may_be_empty,
+    ):
+        return False
+    return after == replace(
+        before,
+        outages=after.outages,
+        blind_since=after.blind_since,
+        unsettled=after.unsettled,
+        intents=now_asked,
+        approvals=after.approvals,
+        gates=after.gates,
+    )
 
 
 def timing_of(terms: Terms, outages: tuple[tuple[datetime, datetime], ...]) -> Timing:

@@ -16,11 +16,10 @@ from rollout.fleet.terms import Terms
 from rollout.fleet.tracker import Carried
 from rollout.model.content import normal_spec
 from rollout.model.kinds import Obj, Ref
-from rollout.model.replicaset import PlacementRef, ReplicaSet, RolloutSpec
+from rollout.model.replicaset import PlacementRef, ReplicaSet
 from rollout.model.waits import Reason, Wait
 from rollout.model.work import Work
 from rollout.planning.documents import names_another_owner, work_labels
-from rollout.strategies.base import Strategy
 from rollout.strategies.ocm import work_status
 from rollout.strategies.stages import soak_of
 from rollout.strategies.states import read_report
@@ -220,9 +219,13 @@ class Workload(Membership[Share]):
     def sync(self, around: Surroundings, now: datetime) -> None:
         """Bring shares and members up to date with the workload, its placements and decisions."""
         replicaset = self.replicaset
-        if replicaset is None or not self.is_due(now):
+        if replicaset is None:
             return
-        self.stale = False
+        if not self.is_due(now):
+            if self.restated:
+                self.restate(lambda share: self._terms(share, replicaset, around), around, now)
+            return
+        self.stale = self.restated = False
 
         def reader(ref: PlacementRef) -> Callable[[Mapping[str, str]], Share]:
             return lambda taken: self._share(ref, replicaset, around, taken, now)
@@ -272,35 +275,23 @@ class Workload(Membership[Share]):
         live.observations = {
             c: seen for c in mine if (seen := self._observation(self._chosen[c])) is not None
         }
-        spec, strategy = share.ref.rollout, None
-        if spec is not None:
-            strategy = around.strategy(spec.type)
 
-        def is_available(cluster: str) -> bool:
-            """Whether it was there to leave; who only changed its owner did not leave."""
-            return cluster in self.members or around.is_available(cluster)
-
-        if spec is None or strategy is None:
-            known = share.hold is None
-            share.hold = share.hold or Wait(
-                Reason.MISCONFIGURED, _why_not(share.ref, strategy is None)
-            )
-            live.reselect(share.reading.selection, known, is_available, now)
+        terms = self._terms(share, replicaset, around)
+        if terms is not None:
+            live.agree(terms, self.availability(around), now)
             return
-        if replicaset.problems:
-            # What it asks for is no new revision: what was agreed stays (row 26).
-            live.reselect(share.reading.selection, share.hold is None, is_available, now)
-            return
-        live.agree(self._terms(spec, strategy, share, replicaset, around), is_available, now)
+        # What it asks for is no new revision: what was agreed stays (row 26).
+        known, spec = share.hold is None, share.ref.rollout
+        if spec is None or around.strategy(spec.type) is None:
+            share.hold = share.hold or Wait(Reason.MISCONFIGURED, _why_not(share.ref))
+        live.reselect(share.reading.selection, known, self.availability(around), now)
 
-    def _terms(
-        self,
-        spec: RolloutSpec,
-        strategy: Strategy,
-        share: Share,
-        replicaset: ReplicaSet,
-        around: Surroundings,
-    ) -> Terms:
+    def _terms(self, share: Share, replicaset: ReplicaSet, around: Surroundings) -> Terms | None:
+        """What is asked for; None where that cannot be followed."""
+        spec = share.ref.rollout
+        strategy = around.strategy(spec.type) if spec is not None else None
+        if spec is None or strategy is None or replicaset.problems:
+            return None
         settle = around.policy.settle if replicaset.template.rules else timedelta(0)
         return Terms(
             revision=replicaset.template.content,
@@ -321,8 +312,8 @@ class Workload(Membership[Share]):
         )
 
 
-def _why_not(ref: PlacementRef, unknown: bool) -> str:
+def _why_not(ref: PlacementRef) -> str:
     if ref.problems:
         return "; ".join(str(problem) for problem in ref.problems)
-    kind = ref.rollout.type if ref.rollout and unknown else "?"
+    kind = ref.rollout.type if ref.rollout else "?"
     return f"placementRef {ref.name}: no rollout strategy is called {kind!r}"

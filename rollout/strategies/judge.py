@@ -31,6 +31,13 @@ def judge(standing: Standing, revision: str, timing: Timing, now: datetime) -> J
     return Judgement(Phase.WAITING)
 
 
+def is_open(standing: Standing) -> bool:
+    """Whether time still decides something of it; who came too late may soak all the same."""
+    if standing.verdict is Verdict.FAILED:
+        return standing.health is Health.SUCCEEDED
+    return standing.verdict is None
+
+
 def concluded(standing: Standing, timing: Timing, now: datetime) -> Standing:
     """The standing with the verdict that it has come to on its own revision, if any (row 11)."""
     if standing.verdict is not None:

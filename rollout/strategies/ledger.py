@@ -11,8 +11,8 @@ from dataclasses import replace
 from datetime import datetime
 
 from rollout.model.waits import Wait
-from rollout.strategies.base import Checkpoint, Phase, Rollout, Settled, Standing, Step
-from rollout.strategies.judge import Judgement, judge
+from rollout.strategies.base import Checkpoint, Phase, Rollout, Settled, Standing, Step, Timing
+from rollout.strategies.judge import Judgement, is_open, judge
 from rollout.strategies.step import choose, due, lost_by_stage
 
 Seat = tuple[int, str]
@@ -103,11 +103,12 @@ class Ledger:
     """A rollout's standings with everything a step needs kept up to date.
 
     The terms (stages, timing, revision, skipped, held, lost) are those of a `Rollout`; changing them
-    recounts the fleet. Gates and holds can change for free. Instants given to it never go back.
+    recounts the fleet. Gates and holds can change for free, see also `amend`. Instants given to it never go back.
     """
 
     def __init__(self, rollout: Rollout, now: datetime) -> None:
         self._standings: dict[str, Standing] = dict(rollout.standings)
+        self._open: set[str] = set()  # those of which time still decides something
         self._rollout = replace(rollout, standings=self._standings)
         self._recount(now)
 
@@ -137,14 +138,34 @@ class Ledger:
         if (passed, hold, checkpoints) != (known.passed, known.hold, known.checkpoints):
             self._rollout = replace(known, passed=passed, hold=hold, checkpoints=checkpoints)
 
+    def amend(
+        self, timing: Timing, unsettled: Wait | None, now: datetime, *, strict_tolerance: bool
+    ) -> None:
+        """Set what concerns the rollout as a whole. Cost: the clusters of which time still decides, where
+        the timing is another one.
+        """
+        known = self._rollout
+        self._rollout = replace(
+            known, timing=timing, unsettled=unsettled, strict_tolerance=strict_tolerance
+        )
+        if timing != known.timing:
+            for cluster in self._open:
+                self._judge(cluster, now)
+
+    def open_standings(self) -> list[Standing]:
+        """Of which time still decides something, by name; also of clusters that are in no stage."""
+        return [self._standings[cluster] for cluster in sorted(self._open)]
+
     def put(self, standing: Standing, now: datetime) -> None:
         """Take a new standing of one cluster. A cluster in no stage is kept, and counts nowhere."""
         self._standings[standing.cluster] = standing
+        (self._open.add if is_open(standing) else self._open.discard)(standing.cluster)
         self._judge(standing.cluster, now)
 
     def drop(self, cluster: str, now: datetime) -> None:
         """Forget that the cluster was ever touched."""
         self._standings.pop(cluster, None)
+        self._open.discard(cluster)
         self._judge(cluster, now)
 
     def __contains__(self, cluster: str) -> bool:
@@ -181,7 +202,17 @@ class Ledger:
         due_at = soonest[0] if soonest else None
         return choose(rollout, self._censuses, settled, due_at)
 
+    def settled(self, step: Step) -> dict[str, Standing]:
+        """The standings with the verdicts of this step, by cluster."""
+        return {
+            each.cluster: replace(
+                self._standings[each.cluster], verdict=each.verdict, reason=each.reason
+            )
+            for each in step.settled
+        }
+
     def _recount(self, now: datetime) -> None:
+        self._open = {c for c, standing in self._standings.items() if is_open(standing)}
         self._censuses = [_Census() for _ in self._rollout.staging.stages]
         self._seats: dict[str, tuple[int, Seat]] = {}
         self._judged: dict[str, Judgement] = {}
