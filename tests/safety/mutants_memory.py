@@ -172,7 +172,7 @@ _OF_TERMS: tuple[Mutant, ...] = (
         "outages are forgotten at once",
         (
             LIVE,
-            "outages = relevant_outages(head, terms.outages, self.ledger.standings.values(), now)",
+            "outages = relevant_outages(head, terms.outages, self.ledger.open_standings(), now)",
             "outages = ()",
         ),
         focus="outages",
