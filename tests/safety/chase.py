@@ -7,6 +7,7 @@ from itertools import count, islice
 from tests.safety.focus import draw, focus_of
 from tests.safety.foreseen import foreseen
 from tests.safety.hunting import Catch
+from tests.safety.mutating import Mutant
 from tests.safety.pairs import lossy_watch
 from tests.safety.sizes import measure
 from tests.safety.suite import silence
@@ -20,13 +21,15 @@ def seeds_about(focus: str) -> Iterator[int]:
     return (seed for seed in count() if not focus or focus_of(seed) == focus)
 
 
-def chase(look: str, focus: str, kind: str, most: int, *, closely: bool) -> Catch | None:
-    """Histories one after the other, until one breaks a promise. ``closely``: every decision is asked
-    for in other ways.
+def chase(mutant: Mutant, kind: str, most: int, first: int) -> Catch | None:
+    """Histories one after the other, until one breaks a promise; the ``first`` of them, by number, before
+    all others.
     """
+    look, closely = mutant.look, mutant.closely
     broken: list[tuple[str, str]] = []
+    numbered = list(enumerate(islice(seeds_about(mutant.focus), most), 1))
     with silence():
-        for number, seed in enumerate(islice(seeds_about(focus), most), 1):
+        for number, seed in sorted(numbered, key=lambda each: each[0] != first):
             _run(look, kind, seed, lambda promise, said: broken.append((promise, said)), closely)
             if broken:
                 promise, message = broken[0]

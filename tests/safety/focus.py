@@ -4,24 +4,36 @@ Which one a seed has follows from the seed alone. Each focus changes a setting t
 with dice of its own: without a focus a seed stands for what it always stood for.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from rollout.model.kinds import Obj
 from rollout.model.names import GATES, ROLLBACK, ROLLBACK_CONCURRENCY, ROLLBACK_FAILURES
+from tests.safety.focus_newer import NEWER
 from tests.safety.setting import Act, Setting, draw_any, failing
+from tests.safety.sharpening import (
+    Sharpen,
+    acts,
+    in_rings,
+    mandatory,
+    quietly,
+    strategies,
+    with_acts,
+)
 from tests.support.faults import Rates
 
 SHARE = 0.6
 """Of all histories so many have a focus."""
-
-Sharpen = Callable[[Setting, Random], Setting]
+NEWER_SHARE = 0.1
+"""Of all histories so many have a newer one; the other seeds stand for what they stood for before."""
 
 
 def focus_of(seed: int) -> str:
     """What the history of this seed is about, "" for nothing in particular."""
+    dice = Random(f"newer:{seed}")
+    if dice.random() < NEWER_SHARE:
+        return dice.choice(sorted(NEWER))
     dice = Random(f"focus:{seed}")
     return dice.choice(sorted(FOCUSES)) if dice.random() < SHARE else ""
 
@@ -32,49 +44,7 @@ def draw(seed: int, kind: str = "replicaset", focus: str | None = None) -> Setti
     about = focus_of(seed) if focus is None else focus
     if not about:
         return setting
-    return FOCUSES[about](setting, Random(f"{about}:{seed}:{kind}"))
-
-
-def acts(dice: Random, *verbs: str, first: int = 20, last: int = 1500) -> list[Act]:
-    """Each at some instant."""
-    return [Act(timedelta(seconds=dice.randrange(first, last)), verb) for verb in verbs]
-
-
-def with_acts(setting: Setting, more: list[Act], *, keep: bool = True) -> Setting:
-    """``keep``: what the script had before happens as well."""
-    script = [*(setting.script if keep else ()), *more]
-    return replace(setting, script=tuple(sorted(script, key=lambda act: (act.at, act.verb))))
-
-
-def quietly(setting: Setting) -> Setting:
-    """Nothing fails on the way to the hub, and the engine never dies."""
-    kept = tuple(a for a in setting.script if a.verb not in ("crash", "crash_soon", "lose_record"))
-    return replace(setting, faults=Rates(), latency=timedelta(0), script=kept)
-
-
-def strategies(setting: Setting, dice: Random, **wanted: object) -> Setting:
-    """Progressive in every placement, with these fields (None: left out) over what was drawn."""
-    found: dict[str, Obj] = {}
-    for ref, before in setting.strategies.items():
-        kind = before["type"]
-        member = {**before[kind[:1].lower() + kind[1:]], **wanted}
-        found[ref] = {
-            "type": "Progressive",
-            "progressive": {k: v for k, v in member.items() if v is not None},
-        }
-    return replace(setting, strategies=found)
-
-
-def mandatory(*names: str) -> list[Obj]:
-    return [{"groupName": name} for name in names]
-
-
-def in_rings(setting: Setting, *rings: str) -> Setting:
-    """The clusters, one after the other, in these rings."""
-    own = {c: rings[n % len(rings)] for n, c in enumerate(setting.clusters)}
-    if len(setting.refs) > 1:
-        own |= {setting.clusters[0]: "rest", setting.clusters[-1]: "early"}
-    return replace(setting, rings=own)
+    return {**FOCUSES, **NEWER}[about](setting, Random(f"{about}:{seed}:{kind}"))
 
 
 # -- the focuses ---------------------------------------------------------------------------------

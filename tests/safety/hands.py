@@ -1,5 +1,6 @@
 """What do people, other programs and bad luck do in a history? One method per verb of a script."""
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -158,6 +159,26 @@ class Hands:
         for cluster in self._flying()[:2]:
             self._say(cluster, "Unknown")
             self._leave(cluster)
+
+    def do_one_lost(self) -> None:
+        """As before, with one of them."""
+        for cluster in self._flying()[:1]:
+            self._say(cluster, "Unknown")
+            self._leave(cluster)
+
+    def do_edit_record(self) -> None:
+        """Somebody writes into a page of the record that its clusters have soaked, in the name of nobody."""
+        pages = self.hub.list(ROLLOUT_RECORD).items
+        for page in pages[-1:]:
+            lines = json.loads(page["data"].get("clusters.json", "{}"))
+            forged = {cluster: {**line, "verdict": "Soaked"} for cluster, line in lines.items()}
+            changes = {"data": {"clusters.json": json.dumps(forged)}}
+            self.hub.patch(ref_of(ROLLOUT_RECORD, page), changes)
+
+    def do_remove_record(self) -> None:
+        """Somebody deletes a page of the record under a running leader."""
+        for page in self.hub.list(ROLLOUT_RECORD).items[-1:]:
+            self.hub.delete(ref_of(ROLLOUT_RECORD, page))
 
     def do_lose_failed(self) -> None:
         """Contact with clusters that have failed is lost, then they are taken out of the fleet."""

@@ -1,6 +1,6 @@
 """After how many histories does the suite notice a kept fault? Each is hunted in a process of its own.
 
-``python -m tests.safety.hunting KIND MOST WHAT`` is that process: it answers in one line of JSON.
+``python -m tests.safety.hunting KIND MOST FIRST WHAT`` is that process: it answers in one line of JSON.
 """
 
 import json
@@ -28,12 +28,22 @@ class Catch:
     message: str
 
 
-def hunt(mutant: Mutant, kind: str, most: int = MOST) -> Catch | None:
+def hunt(mutant: Mutant, kind: str, most: int = MOST, first: int = 1) -> Catch | None:
     """Look for a fault in at most so many histories; None where none of them shows it.
+
+    ``first``: the number of the history to begin with, before all others; it may have shown it before.
 
     Raises: RuntimeError where the process that looks for it fails.
     """
-    called = [sys.executable, "-m", "tests.safety.hunting", kind, str(most), mutant.what]
+    called = [
+        sys.executable,
+        "-m",
+        "tests.safety.hunting",
+        kind,
+        str(most),
+        str(first),
+        mutant.what,
+    ]
     ran = subprocess.run(called, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
     if ran.returncode:
         raise RuntimeError(f"looking for {mutant.what!r} failed: {ran.stderr[-2000:]}")
@@ -42,11 +52,11 @@ def hunt(mutant: Mutant, kind: str, most: int = MOST) -> Catch | None:
 
 
 def main(arguments: list[str]) -> int:
-    kind, most, what = arguments
+    kind, most, first, what = arguments
     mutant = next(m for m in MUTANTS if m.what == what and kind in m.kinds)
     apply(mutant)  # the engine is loaded only after this
     chase = import_module("tests.safety.chase").chase
-    found = chase(mutant.look, mutant.focus, kind, int(most), closely=mutant.closely)
+    found = chase(mutant, kind, int(most), int(first))
     told = found and {name: getattr(found, name) for name in Catch.__slots__}
     print(json.dumps(told))
     return 0

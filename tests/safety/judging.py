@@ -183,6 +183,7 @@ class PlanJudge:
         self._tolerance(rollout, clusters, now)
         written = {w.cluster for w in writes if w.revision == terms.revision}
         self._reasons(rollout, step, written, live)
+        wishes.came_through(rollout, clusters)
         self._enough(rollout, clusters, open_stages, now)
 
     def _is_touch(self, rollout: Rollout, write: Write) -> bool:
@@ -359,15 +360,20 @@ class PlanJudge:
             return
         if any(other.back.has_reason for other in self.told.rollouts.values()):
             return  # what another placement may take back goes no further here (row 27)
-        if not all(rollout.said.opens(gate) for gate in terms.asked.gates):
-            self.counts["allowed.gates"] += 1
-            return
         exact = all(t.exact and t.landed and not t.refused for t in rollout.tracks.values())
         self.counts["allowed.inexact"] += not exact
         self.counts["allowed.rough"] += not self.calm
         if not exact or not self.calm or rollout.breach(now):
             return
+        earlier: set[str] = set()
         for stage in stages:
+            if earlier & rollout.unproven:
+                self.counts["allowed.doubt"] += 1
+                return
+            earlier.add(stage.key)
+            if not wishes.surely_reached(rollout, stage):
+                self.counts["allowed.gates"] += 1
+                return
             free_to_go = [c for c in stage.members if c not in terms.asked.held]
             fresh = [c for c in free_to_go if rollout.current(c) is None]
             flying = [c for c in stage.members if rollout.in_flight(c, now)]

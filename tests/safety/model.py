@@ -40,6 +40,8 @@ class Rollout(Readings):
             self.sure = all(t.exact for t in self.tracks.values())
             self.opened.clear()
             self.doubt = False
+            self.unproven.clear()
+            self.shown.clear()
             self.back.begin_anew()
         self.terms = terms
         groups = self.groups or {}
@@ -78,7 +80,8 @@ class Rollout(Readings):
             wishes.open_gates(self, stage, "after")
             if wishes.shut(self, stage, "before", "after"):
                 break
-            self.doubt = self.doubt or (self.halted and stage.key not in self.passed)
+            if self.halted and stage.key not in self.passed:
+                self.unproven.add(stage.key)
             self.passed.add(stage.key)
 
     # -- what happens to a cluster ---------------------------------------------------------------
@@ -215,6 +218,9 @@ class Rollout(Readings):
                     continue
                 track.recalled = None if amnesia else track.kept
                 self.forget(track, now)
+                found = self.carries(cluster)
+                if amnesia and found is not None and found.health == "succeeded":
+                    track.first = now  # when it succeeded nobody knows: that is no time-out
             if amnesia and self.carries(cluster) is None:
                 del self.tracks[cluster]
         if amnesia:

@@ -83,7 +83,7 @@ _OF_STEPS: tuple[Mutant, ...] = (
         "S17",
         "those lost in a mandatory group are not missed at its gate",
         (STEP, " == size and scope.failures == 0", " == size"),
-        focus="stages",
+        focus="gone",
     ),
     fault(
         "L2",

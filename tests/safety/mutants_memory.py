@@ -49,12 +49,6 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         (RECORD, '"passed": sorted(head.passed),', '"passed": [],'),
     ),
     fault(
-        "S7",
-        "a restart forgets which mandatory groups had clusters",
-        (RECORD, '_strings(body.get("seen")),', "frozenset(),"),
-        focus="emptied",
-    ),
-    fault(
         "S11",
         "a restart forgets what was removed lately",
         (
@@ -63,6 +57,16 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
             "(),",
         ),
         focus="exodus",
+    ),
+    fault(
+        "S18",
+        "what somebody wrote into the record stays",
+        (
+            "fleet.book",
+            "page.stored, page.version = data, version\n        name = ",
+            "page.stored, page.version = page.rendered or data, version\n        name = ",
+        ),
+        focus="meddling",
     ),
     fault(
         "R8",
@@ -79,7 +83,8 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
             "if seen is None or (is_the_same and seen.health is not known.health):",
             "if False:",
         ),
-        focus="restarts",
+        ("fleet.handover", "elif is_the_same and is_broken(known, seen):", "elif False:"),
+        focus="flapping",
     ),
 )
 
@@ -102,7 +107,7 @@ _OF_OBSERVATIONS: tuple[Mutant, ...] = (
             "        touched = now  # when it succeeded nobody knows any more: that is no time-out\n",
             "        pass\n",
         ),
-        focus="restarts",
+        focus="flapping",
     ),
     fault(
         "S13",

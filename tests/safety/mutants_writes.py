@@ -30,6 +30,12 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
     ),
     fault(
         "S11",
+        "most of a small fleet may go at once",
+        (GOES, "if is_ocm or not held or count * 2 <= total:", "if True:"),
+        focus="few",
+    ),
+    fault(
+        "S11",
         "the brake forgets what went before",
         (
             GOES,
@@ -87,7 +93,11 @@ _OF_WORKS: tuple[Mutant, ...] = (
     fault(
         "S9",
         "names follow the generation",
-        (WORKS, '-{digest}"', '-{digest}-{replicaset.generation}"'),
+        (
+            WORKS,
+            "name = work_name(replicaset.key)",
+            'name = work_name(f"{replicaset.key}-{replicaset.generation}")',
+        ),
         kinds=RS,
     ),
     fault(
@@ -96,12 +106,6 @@ _OF_WORKS: tuple[Mutant, ...] = (
         ("fleet.workloads", "mine = without(reading, taken)", "mine = reading"),
         kinds=RS,
         focus="pairs",
-    ),
-    fault(
-        "S9",
-        "a second work beside one that is going",
-        (SETS, "return self.workload.work(cluster) or last", "return self.workload.work(cluster)"),
-        kinds=RS,
     ),
     fault(
         "S8",
@@ -121,7 +125,7 @@ _OF_WORKS: tuple[Mutant, ...] = (
         look="lossy",
     ),
     fault(
-        "L1",
+        "R4",
         "a refused write is tried again at once",
         ("planning.passes", "if rejection is None or rejection.retry_at <= self.now:", "if True:"),
         focus="refused",

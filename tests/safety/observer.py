@@ -31,6 +31,8 @@ from tests.safety.terms import QUIET, clusters_on
 from tests.safety.told import Told
 from tests.safety.waiting import waits
 
+LEAST_PAUSE = timedelta(seconds=1)
+"""What was refused is tried again no sooner than this."""
 _BY_MEMORY = ("TornDecisions", "NotDecided", "PlacementNotFound", "NoTargets")
 """Holds under which the selection is the one before, which a new process cannot know."""
 
@@ -69,6 +71,8 @@ class Judge:
         self._committing: list[tuple[Any, datetime]] = []
         self._outages: list[Span] = []
         self._brings = False  # what goes out just now brings something to a cluster
+        self._brought = ""  # and what that is
+        self._refused: dict[Ref, tuple[str, datetime]] = {}  # what was refused, and when
         self._pages: dict[Ref, Obj] = {}
         for kind in (subject.carrier, ROLLOUT_RECORD):
             self.hub.watch(kind, 0, self._saw)
@@ -101,7 +105,12 @@ class Judge:
                 plans = self.plans
                 expected = plans.retrying if "status" in changes else plans.creating
                 revision = expected.get(ref.namespace, "")
-            self._brings = bool(revision)
+            self._brings, self._brought = bool(revision), revision
+            tried, at = self._refused.get(ref, ("", self.now()))
+            again = tried == revision != ""
+            self.counts["R4.tried_again"] += again
+            if again and self.now() < at + LEAST_PAUSE:
+                self.blame("R4", f"{ref} was refused {self.now() - at} ago, and is tried again")
             self._attempt(ref, revision)
 
     def _attempt(self, ref: Ref, revision: str) -> None:
@@ -132,6 +141,7 @@ class Judge:
     def refused(self, ref: Ref) -> None:
         if not self._brings:
             return  # it says something about the cluster, no more
+        self._refused[ref] = self._brought, self.now()
         rollout = self.told.owner(ref.namespace)
         track = rollout.tracks.get(ref.namespace) if rollout else None
         if rollout is not None and track is not None:
@@ -177,6 +187,7 @@ class Judge:
         now = self.now()
         for rollout in self.told.rollouts.values():
             self._lost(rollout)
+            self._forged(rollout)
             change = rollout.next_change(now)
             if change is None or rollout.bad:
                 continue
@@ -196,6 +207,16 @@ class Judge:
         forgotten = [c for c in rollout.lost if not lines.get(c, {}).get("lostFrom")]
         if forgotten:
             self.blame("S17", f"{forgotten} were lost, and the record does not say so")
+
+    def _forged(self, rollout: Rollout) -> None:
+        """S18: what somebody wrote into the record is put back."""
+        for cluster, line in self.record(rollout.name).items():
+            track = rollout.current(cluster)
+            if track is None or line.get("verdict") != "Soaked" or not track.exact:
+                continue
+            self.counts["S18.verdicts"] += 1
+            if not rollout.has_soaked(track, self.now()):
+                self.blame("S18", f"the record says that {cluster} has soaked, and it has not")
 
     def _timer(self, what: str, at: datetime, next_at: datetime | None) -> None:
         """L1: the engine looks again when time alone changes something."""

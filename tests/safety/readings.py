@@ -66,7 +66,9 @@ class Readings:
     available: Callable[[str], bool] = lambda _: True
     sure: bool = True
     halted: bool = False  # paused or frozen, when the engine takes no stage for passed
-    doubt: bool = False  # a stage that the model takes for passed may not have been
+    doubt: bool = False  # what the model takes for passed may not have been, for this revision
+    unproven: set[str] = field(default_factory=set)  # stages that were done while it was halted
+    shown: set[tuple[str, str]] = field(default_factory=set)  # gates that let somebody through
     fingerprint: str = ""
     said: Said = field(default_factory=Said)
     opened: set[tuple[str, str]] = field(default_factory=set)  # gate, key of its stage

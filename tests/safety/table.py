@@ -1,5 +1,6 @@
 """What is kept of faults, and after how many histories is each noticed? The table in docs/safety-contract.md."""
 
+import re
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -65,3 +66,11 @@ def heads_in(page: Path = PAGE) -> list[str]:
     _, _, rest = page.read_text().partition(BEGIN)
     lines = rest.partition(END)[0].splitlines()[3:]
     return ["|".join(line.split("|")[:4]) + "|" for line in lines]
+
+
+def number_in(what: str, kind: str, page: Path = PAGE) -> int:
+    """After how many histories the page says that a fault was noticed; 1 where it does not say."""
+    found = re.search(
+        rf"^\| {re.escape(what)} \| {kind} \|.*\| (\d+)\b", page.read_text(), re.MULTILINE
+    )
+    return int(found[1]) if found else 1

@@ -58,6 +58,7 @@ class Track:
             self.fresh = True
         self.stamp, self.unseen = stamp, False
         kept = self.recalled
-        if kept is not None and kept.health == health and kept.stamp == stamp:
+        same = kept is not None and kept.health == health
+        if kept is not None and same and (health != "succeeded" or kept.stamp == stamp):
             self.since = min(self.since, kept.since)  # row 8: it goes on from the record
         self.recalled = None

@@ -40,6 +40,37 @@ def open_gates(rollout: "Rollout", stage: Stage, side: str) -> None:
             rollout.opened.add((gate, stage.key))
 
 
+def came_through(rollout: "Rollout", touched: list[str]) -> None:
+    """Who is touched shows that the gates on the way to its stage are open, and that stages have passed."""
+    behind = [s for s in rollout.plan.stages if any(c in s.members for c in touched)]
+    for stage in rollout.plan.stages if behind else ():
+        rollout.shown.update((gate, stage.key) for gate in _on_the_way(rollout, stage, behind[-1]))
+        if stage.key == behind[-1].key:
+            return
+        rollout.unproven.discard(stage.key)
+
+
+def surely_reached(rollout: "Rollout", stage: Stage) -> bool:
+    """Whether every gate on the way to it is open, in any reading."""
+    for each in rollout.plan.stages:
+        for gate in _on_the_way(rollout, each, stage):
+            if not rollout.said.opens(gate) and (gate, each.key) not in rollout.shown:
+                return False
+        if each.key == stage.key:
+            break
+    return True
+
+
+def _on_the_way(rollout: "Rollout", stage: Stage, last: Stage) -> list[str]:
+    """The gates at a stage that whoever is touched in the ``last`` one has come through."""
+    gates = rollout.terms.asked.gates if rollout.terms else ()
+    return [
+        gate
+        for gate in gates
+        if stands_at(gate, stage.key) and (gate.startswith("before:") or stage.key != last.key)
+    ]
+
+
 def stop(rollout: "Rollout") -> str:
     """Why this revision goes no further, where a person said so of it."""
     if rollout.terms is None or not rollout.fingerprint:

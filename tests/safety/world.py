@@ -275,6 +275,7 @@ class History:
 
     def act(self, verb: str) -> None:
         self.counts[f"acts.{verb}"] += 1
+        self.counts["S18.meddled"] += verb in ("edit_record", "remove_record")
         if verb == "crash":
             self.die(timedelta(seconds=self.dice.choice((0, 1, 20, 100, 400))))
         elif verb == "crash_soon" and self.door is not None:

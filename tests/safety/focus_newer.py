@@ -1,0 +1,75 @@
+"""What are histories about since the first focuses were drawn: losses, gaps, small fleets, tenants?"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+from random import Random
+
+from rollout.sim.scenario import Scenario
+from tests.safety.setting import Act, Setting, failing
+from tests.safety.sharpening import Sharpen, acts, mandatory, quietly, strategies, with_acts
+from tests.support.faults import Rates
+
+
+def _gone(setting: Setting, dice: Random) -> Setting:
+    """One of a mandatory group is lost in flight while the others soak, and comes back."""
+    rings = dict.fromkeys(setting.clusters, "rest")
+    rings |= dict.fromkeys(setting.clusters[:3], "canary") | {setting.clusters[-1]: "early"}
+    setting = replace(
+        quietly(setting), rings=rings, refs=("p",), strategies={"p": setting.strategies["p"]},
+        scenario=failing(setting.scenario, (), setting.kind),
+    )  # fmt: skip
+    setting = strategies(
+        setting, dice, mandatoryDecisionGroups=mandatory("canary"), maxConcurrency=5,
+        maxFailures=5, minSuccessTime="2m", progressDeadline=None,
+    )  # fmt: skip
+    more = acts(dice, "one_lost", first=30, last=110) + acts(dice, "cluster_back", first=300)
+    return with_acts(setting, more, keep=False)
+
+
+def _few(setting: Setting, dice: Random) -> Setting:
+    """Of a small fleet most clusters leave at once, long after the last edit."""
+    clusters = tuple(f"c{n:02d}" for n in range(dice.choice((6, 8, 10))))
+    rings = dict.fromkeys(clusters, "rest") | {clusters[-1]: "early"}
+    setting = replace(
+        quietly(setting), clusters=clusters, rings=rings, refs=("p",), foreign=True, told=True,
+        strategies={"p": {"type": "All", "all": {}}},
+    )  # fmt: skip
+    more = [Act(timedelta(seconds=720 + 30 * n), "some_leave") for n in range(2)]
+    return with_acts(setting, more, keep=False)
+
+
+def _flapping(setting: Setting, dice: Random) -> Setting:
+    """Success that breaks and comes back while nobody lives, and after a lost record."""
+    rules = [{
+        "clusters": {"names": list(setting.clusters)},
+        "behaviour": {"flapping": {"period": dice.choice(("25s", "40s")), "count": 12}},
+    }]  # fmt: skip
+    spec = {"seed": setting.seed, "rules": rules}
+    clusters = setting.clusters[:8]
+    rings = {**setting.rings, clusters[0]: "rest", clusters[-1]: "early"}
+    setting = replace(setting, clusters=clusters, rings=rings, rules=True)
+    setting = replace(setting, scenario=Scenario.model_validate({"spec": spec}))
+    deadline = dice.choice((None, "8m"))
+    setting = strategies(
+        setting, dice, minSuccessTime="2m", progressDeadline=deadline, maxConcurrency=3,
+        mandatoryDecisionGroups=None, maxFailures=100,
+    )  # fmt: skip
+    more = acts(dice, *["crash"] * 4, "lose_record", first=20, last=700)
+    return with_acts(replace(setting, faults=Rates()), more, keep=False)
+
+
+def _meddling(setting: Setting, dice: Random) -> Setting:
+    """A tenant edits what the controller wrote down of the rollout, or takes it away."""
+    limit, soak = dice.choice((1, 2, 3)), dice.choice(("30s", "2m"))
+    setting = strategies(quietly(setting), dice, maxConcurrency=limit, minSuccessTime=soak)
+    verbs = ("edit_record", "edit_record", "edit_record", "remove_record")
+    return with_acts(setting, acts(dice, *dice.choices(verbs, k=6), last=600))
+
+
+NEWER: Mapping[str, Sharpen] = {
+    "few": _few,
+    "flapping": _flapping,
+    "gone": _gone,
+    "meddling": _meddling,
+}
