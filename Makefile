@@ -61,7 +61,7 @@ map: $(READY) ## draw the table of packages in docs/architecture.md
 crds: $(READY) ## write manifests/crds from the models
 	@$(BIN)/python -m rollout.api.crds
 
-kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS); then list rights that nobody used, and fail for a use without a right
+kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS); then fail for a right that nobody used, and for a use without a right
 	@rm -rf $(RIGHTS)
 	ROLLOUT_KUBE_RIGHTS=$(RIGHTS) $(BIN)/pytest -q -n 2 --dist loadfile -m kube tests/kube $(ARGS)
 	$(if $(ARGS),,@$(BIN)/python -m tests.kube.rights $(RIGHTS))

@@ -10,7 +10,7 @@ from rollout.errors import Denied, Gone
 from rollout.hub.kube_objects import path_of
 from rollout.model.addon import Resource
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Obj
-from rollout.runtime.permissions import EXECUTORS, READ, Permission
+from rollout.runtime.permissions import EXECUTORS, FOLLOW, Permission
 
 
 def check_permissions(
@@ -52,11 +52,11 @@ def check_configurations(send: Send, account: str) -> Iterator[Finding]:
     if kinds:
         yield from _findings(
             send,
-            [Permission(kind.group, kind.resource, READ, why) for kind in sorted(kinds)],
+            [Permission(kind.group, kind.resource, FOLLOW, why) for kind in sorted(kinds)],
             "",
             account,
             "read what configures add-ons",
-            "grant get, list and watch on these with a ClusterRole of your own"
+            "grant list and watch on these with a ClusterRole of your own"
             " (docs/kubernetes.md, Rights)",
         )
 

@@ -9,7 +9,9 @@ from rollout.settings import Settings
 
 CLUSTER, WORK = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
 ADDON, OURS = "addon.open-cluster-management.io", "rollout-engine.io"
-READ = ("get", "list", "watch")
+FOLLOW = ("list", "watch")
+READ = ("get", *FOLLOW)
+"""Of what is written as well: an object is read where the answer to a write was lost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +28,12 @@ class Permission:
 
 
 ALWAYS = (
-    Permission(CLUSTER, "managedclusters", READ, "what can be selected"),
-    Permission(CLUSTER, "managedclustersets", READ, "what can be selected"),
-    Permission(CLUSTER, "managedclustersetbindings", READ, "what a namespace may select"),
-    Permission(CLUSTER, "addonplacementscores", READ, "scores"),
-    Permission(CLUSTER, "placements", READ, "what is to be selected"),
-    Permission(CLUSTER, "placementdecisions", READ, "what is selected"),
+    Permission(CLUSTER, "managedclusters", FOLLOW, "what can be selected"),
+    Permission(CLUSTER, "managedclustersets", FOLLOW, "what can be selected"),
+    Permission(CLUSTER, "managedclustersetbindings", FOLLOW, "what a namespace may select"),
+    Permission(CLUSTER, "addonplacementscores", FOLLOW, "scores"),
+    Permission(CLUSTER, "placements", FOLLOW, "what is to be selected"),
+    Permission(CLUSTER, "placementdecisions", FOLLOW, "what is selected"),
     Permission(WORK, "manifestworkreplicasets", (*READ, "patch"), "workloads; their finalizer"),
     Permission(WORK, "manifestworkreplicasets/status", ("patch",), "how rollouts stand"),
     Permission(
@@ -46,8 +48,8 @@ ALWAYS = (
         (*READ, "create", "delete"),
         "earlier templates, beside each workload",
     ),
-    Permission(OURS, "approvals", READ, "who approved or rejected what"),
-    Permission(OURS, "freezes", READ, "whether the hub is frozen"),
+    Permission(OURS, "approvals", FOLLOW, "who approved or rejected what"),
+    Permission(OURS, "freezes", FOLLOW, "whether the hub is frozen"),
     Permission(OURS, "calendars", READ, "when clusters may be touched"),
     Permission(OURS, "calendars/status", ("patch",), "how calendars stand"),
     Permission(OURS, "clustercalendars", READ, "when clusters may be touched"),
@@ -64,9 +66,13 @@ ALWAYS = (
 )
 PLACING = (
     Permission(
-        CLUSTER, "placementdecisions", ("create", "patch", "delete"), "decisions of Placements"
+        CLUSTER,
+        "placementdecisions",
+        ("get", "create", "patch", "delete"),
+        "decisions of Placements",
     ),
     Permission(CLUSTER, "placementdecisions/status", ("patch",), "the clusters of decisions"),
+    Permission(CLUSTER, "placements", ("get",), "whether a status was written"),
     Permission(CLUSTER, "placements/status", ("patch",), "how Placements stand"),
     Permission(
         CLUSTER,
@@ -76,8 +82,11 @@ PLACING = (
     ),
 )
 SETS = (
-    Permission(CLUSTER, "managedclustersets", ("create", "patch"), "the sets default and global"),
+    Permission(
+        CLUSTER, "managedclustersets", ("get", "create", "patch"), "the sets default and global"
+    ),
     Permission(CLUSTER, "managedclustersets/status", ("patch",), "whether sets are empty"),
+    Permission(CLUSTER, "managedclustersetbindings", ("get",), "whether a status was written"),
     Permission(CLUSTER, "managedclustersetbindings/status", ("patch",), "whether sets are bound"),
 )
 ADDONS = (
@@ -107,12 +116,12 @@ ADDONS = (
         ("update",),
         "works of templates are owned by their add-on, and hold up its deletion",
     ),
-    Permission(ADDON, "addondeploymentconfigs", READ, "configurations of add-ons"),
-    Permission(ADDON, "addontemplates", READ, "what add-ons are made of"),
+    Permission(ADDON, "addondeploymentconfigs", FOLLOW, "configurations of add-ons"),
+    Permission(ADDON, "addontemplates", FOLLOW, "what add-ons are made of"),
 )
 HEALTH = (
-    Permission("coordination.k8s.io", "leases", READ, "which clusters are silent"),
-    Permission(CLUSTER, "managedclusters", ("patch",), "taints of silent clusters"),
+    Permission("coordination.k8s.io", "leases", FOLLOW, "which clusters are silent"),
+    Permission(CLUSTER, "managedclusters", ("get", "patch"), "taints of silent clusters"),
     Permission(CLUSTER, "managedclusters/status", ("patch",), "conditions of silent clusters"),
 )
 

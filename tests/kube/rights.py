@@ -26,7 +26,7 @@ POLICY: Obj = {
     "rules": [{"level": "Metadata", "userGroups": [GROUP]}, {"level": "None"}],
 }
 FINALIZERS = "/finalizers"
-"""The API server asks for the right to these when an owner is set: no request is about them."""
+WRITES = {"create", "patch", "delete"}
 EVERYBODYS = ("selfsubjectaccessreviews", "selfsubjectrulesreviews")
 """What Kubernetes grants to whoever is known."""
 
@@ -101,9 +101,23 @@ def missing(given: set[Right], taken: set[Right]) -> list[Right]:
     return sorted(right for right in taken - given if right.group in groups)
 
 
+def excuse(right: Right, given: set[Right]) -> str:
+    """Why no test needs to use this right; "" where one has to."""
+    if right.resource.endswith(FINALIZERS):
+        return "the API server asks for it when an owner is set: no request is about it"
+    if right.verb == "execute-as":
+        return "OCM's webhook asks for it, and OCM is not there"
+    written = {
+        r.verb for r in given if r[:2] in (right[:2], (right.group, f"{right.resource}/status"))
+    }
+    if right.verb == "get" and written & WRITES:
+        return "what is written is read only where the answer was lost, or others wrote first"
+    return ""
+
+
 def idle(given: set[Right], taken: set[Right]) -> list[Right]:
-    """What is granted and was never used."""
-    return sorted(r for r in given - taken if not r.resource.endswith(FINALIZERS))
+    """What is granted, was never used, and has no excuse."""
+    return sorted(right for right in given - taken if not excuse(right, given))
 
 
 def main(folder: Path) -> int:
@@ -115,7 +129,7 @@ def main(folder: Path) -> int:
     for right in missing(given, taken):
         print(f"used and not granted: {right}")
     print(f"{len(taken)} rights used by {len(records)} test servers, {len(given)} granted")
-    return 0 if records and not missing(given, taken) else 1
+    return 0 if records and not idle(given, taken) and not missing(given, taken) else 1
 
 
 if __name__ == "__main__":

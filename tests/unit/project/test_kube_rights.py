@@ -29,6 +29,13 @@ def test_a_right_that_is_never_used_and_a_use_that_is_not_granted_are_told() -> 
     assert [str(right) for right in missing(GIVEN, taken)] == ["patch things/status.x.io"]
 
 
+def test_reading_back_what_is_written_needs_no_test_and_any_other_get_does() -> None:
+    read, write = Right("x.io", "things", "get"), Right("x.io", "things/status", "patch")
+
+    assert idle({read, write}, {write}) == []
+    assert idle({read}, set()) == [read]
+
+
 def test_reading_kinds_that_only_their_users_know_is_granted_by_these() -> None:
     assert missing(GIVEN, {Right("example.org", "tunings", "watch")}) == []
 

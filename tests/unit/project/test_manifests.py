@@ -134,9 +134,26 @@ def test_whatever_is_watched_may_be_read() -> None:
     ):
         allowed = grants(p for p in permissions if not p.here)
         for kind in {*fleet.watched, *fleet.wanted_kinds()}:
-            for verb in ("get", "list", "watch"):
+            for verb in ("list", "watch"):
                 assert (kind.group, kind.plural, verb) in allowed, f"{verb} {kind.plural}"
     assert LEASE in Fleet(watches_health=True).watched
+
+
+def test_get_is_granted_on_what_is_written_and_on_nothing_else() -> None:
+    """Where the answer to a write was lost, what is there is read; nothing else is read one by one."""
+    allowed = grants((*STANDALONE, *HEALTH))
+    written = {
+        (group, resource.removesuffix("/status"))
+        for group, resource, verb in allowed
+        if verb in ("create", "patch", "delete")
+    }
+    answered_at_once = {"tokenreviews", "subjectaccessreviews"}
+    told_once = {"events"}
+    assert {(group, resource) for group, resource, verb in allowed if verb == "get"} == {
+        (group, resource)
+        for group, resource in written
+        if resource not in answered_at_once | told_once
+    }
 
 
 def test_nothing_is_granted_that_gives_away_the_hub() -> None:
