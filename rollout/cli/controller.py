@@ -10,9 +10,6 @@ import click
 from rollout.cli.options import Stop, options, shared, was_typed
 from rollout.cli.setting_options import given, with_settings
 from rollout.errors import Fenced
-from rollout.hub.kube_access import Access
-from rollout.runtime.kube_process import on_kubernetes
-from rollout.runtime.logs import start_logging
 from rollout.settings import settings
 
 LOST = 3
@@ -37,6 +34,11 @@ Exit codes:
 @shared
 def controller(**values: Any) -> int:
     """Run the controller."""
+    # Here, since nobody who asks for help should wait for them.
+    from rollout.hub.kube_access import Access  # noqa: PLC0415
+    from rollout.runtime.kube_process import on_kubernetes  # noqa: PLC0415
+    from rollout.runtime.logs import start_logging  # noqa: PLC0415
+
     chosen = settings(given(values))
     start_logging(chosen.log_format, "debug" if options().verbose else chosen.log_level)
     asked = options()

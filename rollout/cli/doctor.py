@@ -16,8 +16,6 @@ from rollout.cli.setting_options import given, with_settings
 from rollout.cli.text import put, say
 from rollout.clock import CLOCK_TOLERANCE, HubClock, SystemClock
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
-from rollout.hub.kube import KubeHub
-from rollout.hub.kube_access import Access
 from rollout.model.kinds import LEASE, Ref, key_of
 from rollout.runtime.permissions import needed
 from rollout.settings import Settings, raised, settings
@@ -81,6 +79,10 @@ def doctor(
     namespace: str, account: str, leaves: bool, dry_run: bool, output: str, **values: Any
 ) -> int:
     """Look at a hub."""
+    # Here, since nobody who asks for help should wait for them.
+    from rollout.hub.kube import KubeHub  # noqa: PLC0415
+    from rollout.hub.kube_access import Access  # noqa: PLC0415
+
     asked = options()
     if was_typed("state"):
         raise Stop(2, "a state file has no permissions and no second controller: give --kubeconfig")

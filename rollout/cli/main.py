@@ -19,39 +19,96 @@ from rollout.model.spelling import nearest
 
 INTERRUPTED = 130  # as a shell reports a process that SIGINT ended
 
-_COMMANDS = {  # in the order of the help: what one does first comes first
-    "demo": "rollout.cli.run:demo",
-    "run": "rollout.cli.run:run",
-    "validate": "rollout.cli.validate:validate",
-    "plan": "rollout.cli.plan:plan",
-    "simulate": "rollout.cli.simulate:simulate_command",
-    "apply": "rollout.cli.apply:apply",
-    "get": "rollout.cli.get:get",
-    "status": "rollout.cli.status:status",
-    "list": "rollout.cli.status:list_command",
-    "explain": "rollout.cli.explain:explain",
-    "describe": "rollout.cli.describe:describe",
-    "history": "rollout.cli.describe:history_command",
-    "pause": "rollout.cli.operating:pause_command",
-    "resume": "rollout.cli.operating:resume_command",
-    "abort": "rollout.cli.operating:abort_command",
-    "retry": "rollout.cli.operating:retry_command",
-    "undo": "rollout.cli.operating:undo_command",
-    "approve": "rollout.cli.operating:approve_command",
-    "reject": "rollout.cli.operating:reject_command",
-    "skip": "rollout.cli.operating:skip_command",
-    "hold": "rollout.cli.operating:hold_command",
-    "release": "rollout.cli.operating:release_command",
-    "freeze": "rollout.cli.operating:freeze_command",
-    "unfreeze": "rollout.cli.operating:unfreeze_command",
-    "calendar": "rollout.cli.calendar:calendar_command",
-    "replay": "rollout.cli.replay:replay_command",
-    "delete": "rollout.cli.delete:delete",
-    "controller": "rollout.cli.controller:controller",
-    "doctor": "rollout.cli.doctor:doctor",
-    "migrate": "rollout.cli.migrate:migrate",
-    "completion": "rollout.cli.completion:completion",
-    "version": "rollout.cli.version:version",
+_COMMANDS = {  # where it is, and what it does; what one does first comes first
+    "demo": ("rollout.cli.run:demo", "Run the example with 310 clusters, at once."),
+    "run": ("rollout.cli.run:run", "Apply files and run their rollouts, here."),
+    "validate": ("rollout.cli.validate:validate", "Check files, without a hub."),
+    "plan": ("rollout.cli.plan:plan", "Say what would happen if files were applied now."),
+    "simulate": (
+        "rollout.cli.simulate:simulate_command",
+        "Roll files out in virtual time, once or a thousand times.",
+    ),
+    "apply": ("rollout.cli.apply:apply", "Make stored objects say what files say."),
+    "get": ("rollout.cli.get:get", "Show objects, or one workload as a tree."),
+    "status": ("rollout.cli.status:status", "Show the status of a workload (mwrs, cma)."),
+    "list": (
+        "rollout.cli.status:list_command",
+        "Show every workload (mwrs, cma) and how its rollout stands.",
+    ),
+    "explain": (
+        "rollout.cli.explain:explain",
+        "Explain why something is in its present state and what would change it.",
+    ),
+    "describe": (
+        "rollout.cli.describe:describe",
+        "Show all there is to know of a workload (mwrs, cma).",
+    ),
+    "history": (
+        "rollout.cli.describe:history_command",
+        "Show the revisions of a workload (mwrs, cma), newest first.",
+    ),
+    "pause": (
+        "rollout.cli.operating:pause_command",
+        "Touch and remove nothing of a workload until it is resumed.",
+    ),
+    "resume": ("rollout.cli.operating:resume_command", "Let a paused workload go on."),
+    "abort": (
+        "rollout.cli.operating:abort_command",
+        "Bring the present revision to no further cluster.",
+    ),
+    "retry": (
+        "rollout.cli.operating:retry_command",
+        "Give what failed another attempt, within all limits.",
+    ),
+    "undo": (
+        "rollout.cli.operating:undo_command",
+        "Take the present revision back from the clusters that got it.",
+    ),
+    "approve": (
+        "rollout.cli.operating:approve_command",
+        "Approve a gate of the revision that is being rolled out.",
+    ),
+    "reject": (
+        "rollout.cli.operating:reject_command",
+        "Reject the revision that is being rolled out.",
+    ),
+    "skip": (
+        "rollout.cli.operating:skip_command",
+        "Waive clusters of a workload for its present revision.",
+    ),
+    "hold": (
+        "rollout.cli.operating:hold_command",
+        "Keep hands off clusters of a workload for now.",
+    ),
+    "release": (
+        "rollout.cli.operating:release_command",
+        "Let held clusters of a workload take part again.",
+    ),
+    "freeze": (
+        "rollout.cli.operating:freeze_command",
+        "Stop the line: touch and remove nothing on the whole hub.",
+    ),
+    "unfreeze": ("rollout.cli.operating:unfreeze_command", "End a freeze: let the line run again."),
+    "calendar": (
+        "rollout.cli.calendar:calendar_command",
+        "Show when calendars let clusters be touched.",
+    ),
+    "replay": ("rollout.cli.replay:replay_command", "Make the decisions of a log again."),
+    "delete": ("rollout.cli.delete:delete", "Delete objects, by name or by file."),
+    "controller": (
+        "rollout.cli.controller:controller",
+        "Decide and roll out on a Kubernetes hub, until told to stop.",
+    ),
+    "doctor": (
+        "rollout.cli.doctor:doctor",
+        "Look for what keeps a controller from working on this hub.",
+    ),
+    "migrate": (
+        "rollout.cli.migrate:migrate",
+        "Take over what the first edition kept in ConfigMaps and ControllerRevisions.",
+    ),
+    "completion": ("rollout.cli.completion:completion", "Print the completion script of a shell."),
+    "version": ("rollout.cli.version:version", "Print the version."),
 }
 
 
@@ -62,12 +119,16 @@ class Commands(click.Group):
         return list(_COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        place = _COMMANDS.get(cmd_name)
-        if place is None:
+        if cmd_name not in _COMMANDS:
             return None
-        module, _, name = place.partition(":")
+        module, _, name = _COMMANDS[cmd_name][0].partition(":")
         command: click.Command = getattr(import_module(module), name)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """As click does, without loading any command."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

@@ -269,7 +269,7 @@ def test_nothing_is_decided_while_a_right_is_missing_and_the_doctor_names_it(
         problems = [
             f["what"] for f in json.loads(found.stdout)["findings"] if f["level"] == "problem"
         ]
-        assert any("may not get managedclusters" in what for what in problems)
+        assert any("may not list managedclusters" in what for what in problems)
     finally:
         meta = {key: stored["metadata"][key] for key in ("name", "labels")}
         hub.create(binding, {**stored, "metadata": meta})

@@ -4,8 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from rollout.cli.main import _COMMANDS, cli
 from rollout.cli.options import Options
 from tests.support.shapes import placement, run, write
 
@@ -229,3 +231,38 @@ def test_the_demo_runs_without_stdout(tmp_path: Path) -> None:
     )
 
     assert (told.returncode, told.stderr) == (0, "")
+
+
+def loaded_by(code: str) -> set[str]:
+    """The modules that a new interpreter has after this code."""
+    told = subprocess.run(
+        [sys.executable, "-c", f"import sys; {code}; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(told.stdout.split())
+
+
+def test_the_help_of_all_commands_loads_none_of_them() -> None:
+    """It takes no longer than it takes to print it."""
+    loaded = loaded_by(
+        "from rollout.cli.main import cli; import click; cli.get_help(click.Context(cli))"
+    )
+
+    assert not loaded & {place.partition(":")[0] for place, _ in _COMMANDS.values()}
+    assert not loaded & {"pydantic", "yaml", "rich", "rollout.api", "rollout.fleet.fleet"}
+
+
+def test_the_help_of_a_command_waits_for_no_client_and_no_server() -> None:
+    places = sorted({place.partition(":")[0] for place, _ in _COMMANDS.values()})
+
+    loaded = loaded_by("; ".join(f"import {place}" for place in places))
+    assert not loaded & {"kubernetes", "aiohttp", "prometheus_client"}
+
+
+@pytest.mark.parametrize("name", _COMMANDS)
+def test_the_list_of_commands_says_of_each_what_its_own_help_begins_with(name: str) -> None:
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert command.get_short_help_str(limit=1000) == _COMMANDS[name][1]
