@@ -23,12 +23,12 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
     "demo": ("rollout.cli.run:demo", "Run the example with 310 clusters, at once."),
     "run": ("rollout.cli.run:run", "Apply files and run their rollouts, here."),
     "validate": ("rollout.cli.validate:validate", "Check files, without a hub."),
-    "plan": ("rollout.cli.plan:plan", "Say what would happen if files were applied now."),
+    "plan": ("rollout.cli.plan:plan", "Show what would happen if files were applied now."),
     "simulate": (
         "rollout.cli.simulate:simulate_command",
         "Roll files out in virtual time, once or a thousand times.",
     ),
-    "apply": ("rollout.cli.apply:apply", "Make stored objects say what files say."),
+    "apply": ("rollout.cli.apply:apply", "Create or update objects from files."),
     "get": ("rollout.cli.get:get", "Show objects, or one workload as a tree."),
     "status": ("rollout.cli.status:status", "Show the status of a workload (mwrs, cma)."),
     "list": (
@@ -54,15 +54,15 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
     "resume": ("rollout.cli.operating:resume_command", "Let a paused workload go on."),
     "abort": (
         "rollout.cli.operating:abort_command",
-        "Bring the present revision to no further cluster.",
+        "Stop rolling out the current revision.",
     ),
     "retry": (
         "rollout.cli.operating:retry_command",
-        "Give what failed another attempt, within all limits.",
+        "Retry failed clusters (all limits still apply).",
     ),
     "undo": (
         "rollout.cli.operating:undo_command",
-        "Take the present revision back from the clusters that got it.",
+        "Roll the clusters that got the current revision back.",
     ),
     "approve": (
         "rollout.cli.operating:approve_command",
@@ -74,11 +74,11 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
     ),
     "skip": (
         "rollout.cli.operating:skip_command",
-        "Waive clusters of a workload for its present revision.",
+        "Exclude clusters from the rollout of the current revision.",
     ),
     "hold": (
         "rollout.cli.operating:hold_command",
-        "Keep hands off clusters of a workload for now.",
+        "Leave clusters untouched until they are released.",
     ),
     "release": (
         "rollout.cli.operating:release_command",
