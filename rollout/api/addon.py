@@ -92,8 +92,8 @@ class SpecHashShape(Shape):
 class InstallPlacementShape(Shape):
     """A Placement, what configures the add-on there, and how a change is rolled out."""
 
-    namespace: Name
-    name: Name
+    namespace: Annotated[Name, accepted("the namespace of a Placement")]
+    name: Annotated[Name, accepted("the name of a Placement")]
     configs: list[AddOnConfigShape] | None = None
     rollout_strategy: Annotated[Any, Inside(RolloutStrategyShape | None, object)] = Field(
         default=None, json_schema_extra={"default": {"type": "All"}}

@@ -123,8 +123,8 @@ class PredicateShape(Shape):
 class AddOnScoreShape(Shape):
     """A score in an AddOnPlacementScore."""
 
-    resource_name: Name
-    score_name: Name
+    resource_name: Annotated[Name, accepted("the name of an AddOnPlacementScore")]
+    score_name: Annotated[Name, accepted("the name of a score in it")]
 
 
 class ScoreCoordinateShape(Shape):

@@ -13,12 +13,11 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
 from rollout.api.wire import MENDED, STORED, IfBad, Inside, Selecting, Shape
-from rollout.api.words import problems_of
+from rollout.api.words import Location, problems_of
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 
 S = TypeVar("S", bound=Shape)
-Location = tuple[int | str, ...]
 
 ABSENT: Any = object()
 """Stands for a default that there is not, and for a value that is taken out."""
@@ -136,7 +135,7 @@ def read(shape: type[S], raw: object, at: str) -> tuple[S | None, tuple[Problem,
         return shape.model_validate(left, context=STORED, extra="ignore"), ()
     except ValidationError as error:
         # Only what is found now is told: later the entries of shortened lists have other numbers.
-        problems, bad = tuple(problems_of(error, at)), _locations(error)
+        problems, bad = tuple(problems_of(error, at, shape)), _locations(error)
     left, _ = _without(shape, left, bad)
     for _ in range(_ROUNDS):
         try:

@@ -49,10 +49,11 @@ def validate(obj: object) -> list[Problem]:
     kind, problems = kind_of(obj)
     if kind is None or kind.name not in MODELS:
         return problems
+    model = MODELS[kind.name]
     try:
-        MODELS[kind.name].model_validate(obj)
+        model.model_validate(obj)
     except ValidationError as error:
-        return sorted(problems_of(error), key=_place)
+        return sorted(problems_of(error, model=model), key=_place)
     return []
 
 

@@ -31,7 +31,7 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 from pydantic_core import CoreSchema, InitErrorDetails, core_schema
 
-from rollout.api.words import REQUIRED, refusal
+from rollout.api.words import REQUIRED, SAID, refusal
 from rollout.model.amounts import AMOUNT_ACCEPTED, DURATION_ACCEPTED, parse_amount, parse_duration
 from rollout.model.conditions import LONGEST_MESSAGE
 from rollout.model.instants import parse_instant
@@ -105,7 +105,14 @@ def _raised(
 
     ``cuts``: whether what is bad cannot be kept in a stored object.
     """
-    lines = [
+    lines: list[InitErrorDetails] = []
+    for each in beside.errors(include_url=False) if beside is not None else ():
+        context = each.get("ctx", {})
+        known = refusal(**context) if each["type"] == "accepted" else each["type"]
+        lines.append(
+            InitErrorDetails(type=known, loc=each["loc"], input=each["input"], ctx=context)
+        )
+    lines += [  # last, since of two errors of one field the last is told
         InitErrorDetails(
             type=refusal(problem.accepted, cuts=cuts),
             loc=(problem.path,) if problem.path else (),
@@ -113,12 +120,6 @@ def _raised(
         )
         for problem in problems
     ]
-    for each in beside.errors(include_url=False) if beside is not None else ():
-        context = each.get("ctx", {})
-        known = refusal(**context) if each["type"] == "accepted" else each["type"]
-        lines.append(
-            InitErrorDetails(type=known, loc=each["loc"], input=each["input"], ctx=context)
-        )
     return ValidationError.from_exception_data("", lines)
 
 
@@ -211,6 +212,7 @@ def accepted(words: str) -> WrapValidator:
         except ValidationError:
             raise refusal(words) from None
 
+    setattr(check, SAID, words)
     return WrapValidator(check)
 
 

@@ -5,19 +5,23 @@ from collections.abc import Iterable, Sequence
 from typing import Any, get_args
 
 from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from rollout.model.problems import Problem
 from rollout.model.spelling import nearest
 
 REQUIRED = "this field is required"
+SAID = "said"
+"""The attribute in which the validator of a field has the words for what it accepts."""
+
+Location = tuple[int | str, ...]
 
 _NUMBER = re.compile(r"a whole number(?!.*percentage)")
 _MAPS = frozenset(
     {"matchLabels", "labels", "annotations", "capacity", "allocatable", "nodeSelector", "data"}
 )
 _WORDS = {
-    "missing": REQUIRED,
     "bool_type": "true or false",
     "bool_parsing": "true or false",
     "dict_type": "an object",
@@ -30,6 +34,7 @@ _WORDS = {
     "int_parsing": "a whole number",
     "float_type": "a number",
     "float_parsing": "a number",
+    "string_unicode": "a string of whole characters",
     "string_too_short": "a string that is not empty",
 }
 
@@ -50,27 +55,43 @@ def problems_of(
 
     Args:
         at: where in the object the part stands that was validated.
-        model: its model, where that allows no unknown fields.
+        model: its model: says what a missing field accepts, and which fields there are.
     """
     found: dict[str, Problem] = {}
     for each in error.errors(include_url=False):
+        location = each["loc"]
         if each["type"] == "extra_forbidden":
-            words = _unknown(each["loc"], model)
-            problem = Problem(path_of(each["loc"], at), each["input"], words)
+            words = instead(str(location[-1]), sorted(_fields(model, location[:-1])))
+            problem = Problem(
+                path_of(location, at), each["input"], f"there is no such field; {words}"
+            )
+        elif each["type"] == "missing":
+            field = _fields(model, location[:-1]).get(str(location[-1]))
+            problem = Problem(path_of(location, at), None, _said(field))
         else:
             problem = _problem(each, at)
         found[problem.path] = problem
     return list(found.values())
 
 
-def _unknown(location: tuple[int | str, ...], model: type[BaseModel] | None) -> str:
-    """What to write instead of a field that there is not."""
-    for part in location[:-1]:
+def _fields(model: type[BaseModel] | None, location: Location) -> dict[str, FieldInfo]:
+    """The fields of the model at a place, by their names on the wire."""
+    for part in location:
         if isinstance(part, str) and model is not None:
-            fields = model.model_fields.items()
-            model = next((model_in(f.annotation) for n, f in fields if part in (f.alias, n)), None)
-    known = [f.alias or name for name, f in model.model_fields.items()] if model else []
-    return f"there is no such field; {instead(str(location[-1]), sorted(known))}"
+            field = _by_name(model).get(part)
+            model = model_in(field) if field is not None else None
+    return _by_name(model) if model is not None else {}
+
+
+def _by_name(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _said(field: FieldInfo | None) -> str:
+    """What a field that is missing accepts, where its validator says so."""
+    marks = reversed(field.metadata) if field is not None else ()
+    said = (getattr(getattr(mark, "func", None), SAID, None) for mark in marks)
+    return next((words for words in said if words is not None), REQUIRED)
 
 
 def instead(name: str, known: Sequence[str]) -> str:
@@ -80,17 +101,20 @@ def instead(name: str, known: Sequence[str]) -> str:
 
 
 def model_in(annotation: Any) -> type[BaseModel] | None:
-    """The model inside ``X | None``, ``tuple[X, ...]`` and the like."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+    """The model inside a field, ``X | None``, ``tuple[X, ...]``, or what a mark says is inside."""
+    if isinstance(annotation, FieldInfo):
+        inner = (*annotation.metadata, annotation.annotation)
+    elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation
-    return next((m for a in get_args(annotation) if (m := model_in(a)) is not None), None)
+    else:
+        inner = (getattr(annotation, "what", None), *get_args(annotation))
+    found = (model_in(each) for each in inner if each is not None)
+    return next((each for each in found if each is not None), None)
 
 
 def _problem(error: ErrorDetails, at: str) -> Problem:
     location = error["loc"]
     path = path_of(location, at)
-    if error["type"] == "missing":
-        return Problem(path, None, REQUIRED)
     value = error["input"]
     words = _words(error, value)
     if isinstance(value, str) and value.isdecimal() and _NUMBER.match(words):

@@ -192,7 +192,7 @@ BAD: list[tuple[dict[str, Any], str, object, str]] = [
         weights({"scoreCoordinate": {"type": "AddOn", "addOn": {"scoreName": "s"}}}),
         f"{SCORES}.scoreCoordinate.addOn.resourceName",
         None,
-        "this field is required",
+        "the name of an AddOnPlacementScore",
     ),
     (
         {"tolerations": [{"key": ""}]},
@@ -230,7 +230,7 @@ BAD: list[tuple[dict[str, Any], str, object, str]] = [
         "5",
         "a whole number, without quotes",
     ),
-    (spread(topologyKeyType="Label"), f"{SPREAD}.topologyKey", None, "this field is required"),
+    (spread(topologyKeyType="Label"), f"{SPREAD}.topologyKey", None, KEY),
     (
         spread(topologyKey="k", topologyKeyType="Zone"),
         f"{SPREAD}.topologyKeyType",
