@@ -11,7 +11,7 @@ from rollout.model.placement import Placement, Predicate
 from rollout.model.selectors import EVERYTHING
 from rollout.placement.cel import bounds, expressions
 from rollout.placement.framework import Cycle
-from rollout.placement.index import ClusterIndex, Pool
+from rollout.placement.index import Pool
 from rollout.placement.scheduler import select
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -310,24 +310,3 @@ def test_failing_evaluations_are_told_with_the_expression_and_the_first_cluster(
     assert found.chosen == ()
     failed = "CEL expression 'managedCluster.status.n / 0 == 1' failed on 3 clusters"
     assert found.remarks == (f"{failed}, first on c000: division by zero",)
-
-
-def test_verdicts_are_kept_until_the_cluster_changes() -> None:
-    index = ClusterIndex(many(3))
-    cycle = Cycle(placement_with("managedCluster.status.n > 0"), T0)
-    first = select(cycle, index.pool()).chosen
-    index.put(Cluster("c000", raw={"metadata": {"name": "c000"}, "status": {"n": 5}}))
-
-    assert first == ("c001", "c002")
-    assert select(cycle, index.pool()).chosen == ("c000", "c001", "c002")
-
-
-def test_a_failure_is_told_no_more_once_the_cluster_is_mended() -> None:
-    index = ClusterIndex(many(2))
-    cycle = Cycle(placement_with("10 / managedCluster.status.n > 0"), T0)
-    first = select(cycle, index.pool())
-    index.put(Cluster("c000", raw={"metadata": {"name": "c000"}, "status": {"n": 5}}))
-    second = select(cycle, index.pool())
-
-    assert (first.chosen, len(first.remarks)) == (("c001",), 1)
-    assert (second.chosen, second.remarks) == (("c000", "c001"), ())
