@@ -36,9 +36,9 @@ def _at(text: str, position: int) -> str:
 
 
 def _index(text: str, part: str, start: int = 0) -> int:
+    if part == "":
+        return start
     if not 0 <= start <= len(text):
-        if part == "":
-            return start
         raise CelError(f"index out of range: {start}")
     return text.find(part, start)
 
@@ -48,6 +48,8 @@ def _last_index(text: str, part: str) -> int:
 
 
 def _last_index_before(text: str, part: str, last: int) -> int:
+    if part == "":
+        return last
     if not 0 <= last <= len(text):
         raise CelError(f"index out of range: {last}")
     return text.rfind(part, 0, last + len(part))

@@ -78,6 +78,7 @@ def test_the_other_side_of_an_or_hides_an_odd_value(text: str) -> None:
         "[1u, 2u, 3u].sum() == 6u && [duration('1s'), duration('2s')].sum() == duration('3s')",
         "!{'a': 1}[?dyn([1])].hasValue() && !(dyn(optional.of([1])) in {'a': 1})",
         "'%.00002f'.format([1.0]) == '1.00'",
+        "'abc'.indexOf('', 9) == 9 && 'abc'.lastIndexOf('', 9) == 9",
         "' \\t\\u00a0\\u001fa\\u2003'.trim() == '\\u001fa'",
         "['2026-W05-6', '20260131', '2026-02-30'].all(d, format.date().validate(d).hasValue())",
     ],
