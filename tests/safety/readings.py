@@ -118,6 +118,8 @@ class Readings:
         soak = self.terms.soak if self.terms and self.known_terms else None
         if soak is None or track.soaked:
             return track.soaked
+        if not soak:
+            return track.health == "succeeded"  # no time is needed, so none decides
         unseen = self._surely_noted(track)
         return track.health == "succeeded" and _later(track.since, soak, unseen) <= self.seen_until(
             now

@@ -191,6 +191,8 @@ def test_a_restart_under_a_misconfigured_strategy_goes_on_watching() -> None:
 
 
 def test_histories_that_broke_a_promise_once_keep_it() -> None:
-    """Late successes that broke, or outages, while nobody lived; refusals; gates and unquiet decisions."""
-    assert run([1030, 2051, 3062, 3659]).broken == []
+    """Late successes that broke, or outages, while nobody lived; refusals; gates and unquiet decisions;
+    a soak of nothing while news is missing.
+    """
+    assert run([1030, 1462, 2051, 3062, 3659]).broken == []
     assert run([1415], "addon").broken == []
