@@ -2,7 +2,7 @@
 
 import click
 
-from rollout.cli.applying import in_order
+from rollout.cli.apply import in_order
 from rollout.cli.documents import read_documents
 from rollout.cli.naming import Target, complete_kind, not_found, targets
 from rollout.cli.options import complain, files_option, namespace_option, options, shared

@@ -1,26 +1,40 @@
-"""What would happen if these files were applied now? `rollout plan`."""
+"""What would happen if these files were applied now, and how is that kept? `rollout plan`."""
 
-from collections.abc import Iterable, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from pathlib import Path
 
 import click
 
+from rollout.account.wire import as_json
 from rollout.analysis.cautions import Caution
+from rollout.analysis.changes import Action
 from rollout.analysis.copies import Change
-from rollout.analysis.forecast import Warn, forecast
+from rollout.analysis.forecast import (
+    Forecast,
+    PlacementPlan,
+    RemovalPlan,
+    StagePlan,
+    Warn,
+    WorkloadPlan,
+    forecast,
+)
 from rollout.analysis.inspection import inspect
-from rollout.analysis.seals import seal
+from rollout.analysis.seals import fingerprint, seal
 from rollout.api.load import Document as Read
 from rollout.api.load import Loaded
 from rollout.api.preflight import Severity
-from rollout.cli.applying import apply_documents
+from rollout.cli.apply import apply_documents
 from rollout.cli.documents import Document, good_documents
-from rollout.cli.kept_plans import fingerprint_of, keep
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import Stop, files_option, namespace_option, options, output_option, shared
-from rollout.cli.render_plan import plan_lines
 from rollout.cli.store import open_hub, show
-from rollout.hub.base import EmbeddedHub
+from rollout.cli.tables import Table, lines, widths
+from rollout.cli.text import at_and_in, effective, many, row_of
+from rollout.errors import ConfigError
+from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model.kinds import Obj
 
 CHANGES = 10
@@ -115,3 +129,167 @@ def _key(obj: Obj) -> str:
     meta = obj["metadata"]
     name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
     return f"{obj.get('kind')} {name}"
+
+
+# -- kept in a file ------------------------------------------------------------------------------
+
+
+def fingerprint_of(documents: Sequence[Document], hub: Hub) -> str:
+    """The fingerprint of a plan for these documents on this hub."""
+    return fingerprint([document.obj for document in documents], hub)
+
+
+def keep(path: Path, found: Forecast, paths: Sequence[str], namespace: str, sealed: str) -> None:
+    """Write a plan down. The files themselves are not in it, nor what their Secrets hold."""
+    kept = {
+        "kind": "RolloutPlan",
+        "apiVersion": "rollout-engine.io/v1alpha1",
+        "fingerprint": sealed,
+        "paths": list(paths),
+        "namespace": namespace,
+        "plan": as_json(found),
+    }
+    path.write_text(json.dumps(kept, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def kept_plan(path: Path) -> tuple[str, tuple[str, ...], str]:
+    """A plan that was written down: its seal, its files, its namespace. Raises: ConfigError."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return str(kept["fingerprint"]), tuple(map(str, kept["paths"])), str(kept["namespace"])
+    except (ValueError, KeyError, TypeError):
+        raise ConfigError(
+            f"{path} is no plan: `rollout plan -f PATH --out {path}` makes one"
+        ) from None
+
+
+# -- in words ------------------------------------------------------------------------------------
+
+
+_SIGNS = {Action.CREATED: "+", Action.CONFIGURED: "~", Action.DELETED: "-"}
+MOST_OF_A_KIND = 5
+
+
+def plan_lines(found: Forecast, *, whole: bool = False) -> Iterator[str]:
+    """The plan: objects, workloads by stage, warnings, and a last line that sums it up.
+
+    Args:
+        whole: name every cluster and every object.
+    """
+    yield from _objects(found, whole)
+    for workload in found.workloads:
+        yield ""
+        yield from _workload(workload, found.at, whole)
+    if found.warnings:
+        yield ""
+        for warning in found.warnings:
+            yield f"warning: {warning}"
+    yield ""
+    yield _summed(found)
+
+
+def _objects(found: Forecast, whole: bool) -> Iterator[str]:
+    counted = Counter((each.kind, each.action) for each in found.objects)
+    told: set[tuple[str, Action]] = set()
+    for each in found.objects:
+        group = (each.kind, each.action)
+        if whole or counted[group] <= MOST_OF_A_KIND:
+            yield f"{_SIGNS[each.action]} {each} {each.action.value}"
+        elif group not in told:
+            told.add(group)
+            yield f"{_SIGNS[each.action]} {counted[group]} x {each.kind} {each.action.value}"
+
+
+def _workload(plan: WorkloadPlan, now: datetime, whole: bool) -> Iterator[str]:
+    if not plan.before:
+        revision = f"new, revision {plan.after}"
+    elif plan.before == plan.after:
+        revision = f"revision {plan.after} as before"
+    else:
+        revision = f"revision {plan.before} -> {plan.after}"
+    yield f"{plan.kind} {plan.key}: {revision}"
+    for placement in plan.placements:
+        yield from _placement(placement, whole)
+    for clusters, what in (
+        (plan.installed, "would get it right away, to wait with it for their turn"),
+        (plan.aside, "would be written to right away, outside the stages"),
+    ):
+        if clusters:
+            yield f"  {many(len(clusters), 'cluster')} {what}: {row_of(clusters, whole=whole)}"
+    if plan.removal.clusters:
+        yield from _removal(plan.removal, whole)
+    yield f"  {_finish(plan, now)}"
+    if plan.diff:
+        yield ""
+        for line in plan.diff.splitlines():
+            yield f"  {line}"
+
+
+def _placement(plan: PlacementPlan, whole: bool) -> Iterator[str]:
+    yield f"  placement {plan.placement}, {plan.strategy}: {many(plan.selected, 'cluster')} selected"
+    if plan.hold is not None:
+        yield f"    held: {plan.hold.reason}: {plan.hold.message}"
+    if not plan.stages:
+        return
+    header = ("STAGE", "CLUSTERS", "ADD", "UPDATE", "KEEP", "AT ONCE", "MAY FAIL", "RIGHT AWAY")
+    shown = Table(header, tuple(_row(stage) for stage in plan.stages))
+    for line in lines(shown, widths(shown)):
+        yield f"    {line}"
+    for stage in plan.stages:
+        for verb, clusters in (("add", stage.added), ("update", stage.updated)):
+            if clusters:
+                yield f"    {stage.title}: {verb} {row_of(clusters, whole=whole)}"
+        for gate in stage.gates:
+            yield f"    {stage.title}: gate {gate}, to be approved for this revision"
+
+
+def _row(stage: StagePlan) -> tuple[str, ...]:
+    budget = "any" if stage.budget is None else str(stage.budget)
+    if stage.budget is not None and stage.asked_budget.endswith("%"):
+        budget = f"{stage.asked_budget} = {stage.budget}"
+    now = str(len(stage.at_once)) if stage.at_once else f"0 ({stage.blocked})"
+    return (
+        stage.title,
+        str(stage.members),
+        str(len(stage.added)),
+        str(len(stage.updated)),
+        str(stage.unchanged),
+        effective(stage.asked_limit, stage.members, stage.limit),
+        budget,
+        now if stage.added or stage.updated else "-",
+    )
+
+
+def _removal(plan: RemovalPlan, whole: bool) -> Iterator[str]:
+    if plan.removed:
+        count = many(len(plan.removed), "cluster")
+        yield f"  {count} would lose it right away: {row_of(plan.removed, whole=whole)}"
+    kept = sorted(set(plan.clusters) - set(plan.removed))
+    if kept:
+        count = many(len(kept), "cluster")
+        yield f"  {count} selected no more would keep it for now: {row_of(kept, whole=whole)}"
+        yield f"    {plan.held}"
+
+
+def _finish(plan: WorkloadPlan, now: datetime) -> str:
+    finish = plan.finish
+    if finish.at is None:
+        return f"will not finish: {finish.why}"
+    provided = "if every agent succeeds at once"
+    if any(stage.gates for placement in plan.placements for stage in placement.stages):
+        provided += " and no gate waits for its approval"
+    if finish.at == now:
+        return f"done right away, {provided}"
+    return f"done at the earliest {at_and_in(finish.at, now)}, {provided}"
+
+
+def _summed(found: Forecast) -> str:
+    if not found.changes:
+        return "Nothing would change."
+    stages = [s for w in found.workloads for p in w.placements for s in p.stages]
+    added, updated = (sum(len(getattr(s, name)) for s in stages) for name in ("added", "updated"))
+    lost = sum(len(w.removal.clusters) for w in found.workloads)
+    return (
+        f"Plan: {many(len(found.objects), 'object')} to change; "
+        f"{many(added, 'cluster')} to add, {updated} to update, {lost} to remove."
+    )

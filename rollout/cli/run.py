@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rollout.account.states import Code, worst
-from rollout.cli.applying import apply_documents
+from rollout.cli.apply import apply_documents
 from rollout.cli.clocks import CLOCK_ACCEPTED, ClockMode, clock_for, parse_mode, resume
 from rollout.cli.documents import Document, read_documents
 from rollout.cli.lines import summary

@@ -4,7 +4,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.cli.merging import changes, configuration, remembered
+from rollout.cli.apply import changes, configuration, remembered
 from rollout.hub.patching import merge, same
 from rollout.model.kinds import Obj
 from rollout.model.names import LAST_APPLIED

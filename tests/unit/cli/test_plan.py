@@ -16,7 +16,7 @@ from rollout.analysis.forecast import (
     StagePlan,
     WorkloadPlan,
 )
-from rollout.cli.render_plan import plan_lines
+from rollout.cli.plan import plan_lines
 from rollout.model.kinds import REPLICA_SET, Obj
 from rollout.model.waits import Reason, Wait
 from tests.support.halted import HEALTHY, STRATEGY, files, ran

@@ -7,7 +7,7 @@ import pytest
 from rollout.analysis.outcomes import Distribution, End, Outcome, Spread, distribution, spread
 from rollout.analysis.pictures import COLORS, MOST_LINES, svg
 from rollout.analysis.tracks import Bar, Row, StageTimeline, Timeline
-from rollout.cli.render_simulate import comparison_lines, distribution_lines, gantt
+from rollout.cli.simulate import comparison_lines, distribution_lines, gantt
 from rollout.model.kinds import Obj
 from rollout.strategies.base import Phase
 from tests.support.halted import HEALTHY, SILENT, STRATEGY, files, ran
