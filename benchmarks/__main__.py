@@ -5,7 +5,17 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from benchmarks import addons, calendars, decide, decode, forgetting, placement, simulate, virtual
+from benchmarks import (
+    addons,
+    calendars,
+    decide,
+    decode,
+    forgetting,
+    placement,
+    simulate,
+    terms,
+    virtual,
+)
 from benchmarks.figures import Figure, calibrate
 
 SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -17,6 +27,7 @@ SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
     "simulate": simulate.run,
     "forgetting": forgetting.run,
     "calendars": calendars.run,
+    "terms": terms.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 
