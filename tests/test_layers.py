@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "strategies": CORE,
     "calendars": CORE,
     "plugins": {*CORE, "placement", "strategies"},
-    "planning": {*CORE, "placement", "strategies"},
+    "planning": {*CORE, "placement", "strategies", "calendars"},
     "api": {*CORE, "calendars"},
     "fleet": {*CORE, "placement", "strategies", "calendars", "planning", "api"},
     "account": {*CORE, "strategies", "planning", "api", "fleet"},

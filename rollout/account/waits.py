@@ -10,7 +10,7 @@ from datetime import datetime
 
 from rollout.fleet.live import LiveRollout
 from rollout.model.approvals import Approval
-from rollout.model.waits import reason_of
+from rollout.model.waits import Reason, Scope, reason_of
 from rollout.strategies.base import Health, Phase, StageReport, Standing
 from rollout.strategies.judge import Judgement
 
@@ -101,6 +101,11 @@ def _taken_back(
     target = dict(step.touch).get(cluster)
     if target is not None:
         return WaitAccount("Due", standing.since, f"the engine gives it back revision {target}")
+    shut = live.closed.rollback.waits.get(cluster)
+    if shut is not None and step.hold is None:
+        return WaitAccount(
+            shut.reason, standing.since, remedy(shut.reason, shut.message), shut.until
+        )
     if step.hold is not None:
         return WaitAccount(
             step.hold.reason, standing.since, remedy(step.hold.reason, step.hold.message)
@@ -121,6 +126,9 @@ def _in_line(
         return WaitAccount("Due", since, "the engine writes to it: it is this cluster's turn")
     if cluster in live.ledger.rollout.held:
         return WaitAccount("Held", since, remedy("Held"))
+    shut = live.closed.touch.waits.get(cluster)
+    if shut is not None and live.last.hold is None and live.last.halt is None:
+        return WaitAccount(shut.reason, since, remedy(shut.reason, shut.message), shut.until)
     if stage is None:
         return WaitAccount("NotStaged", since, "the strategy gives it a place in a stage")
     return block_wait(live, stage, since)
@@ -128,6 +136,8 @@ def _in_line(
 
 def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = None) -> WaitAccount:
     """Why the waiting clusters of a stage are not touched now."""
+    if stage.blocked is not None and stage.blocked.scope is Scope.CLUSTER:
+        return _shut_wait(live, stage.blocked, since)
     stopped = live.last.hold or live.last.halt
     match stage.blocked:
         case "WaitingForStage":
@@ -148,6 +158,13 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
             text = stopped.message if stopped is not None else ""
             recovery = recovers(live) if blocked == "MaxFailuresExceeded" else None
             return WaitAccount(blocked, since, remedy(blocked, text), recovery)
+
+
+def _shut_wait(live: LiveRollout, reason: Reason, since: datetime | None) -> WaitAccount:
+    """What the first cluster of those that are shut for this reason waits for."""
+    shut = live.closed.touch
+    said = next((w.message for w in shut.waits.values() if w.reason is reason), "")
+    return WaitAccount(reason, since, remedy(reason, said), shut.until)
 
 
 def _unpassed(live: LiveRollout, stage: StageReport) -> str:

@@ -89,6 +89,10 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
         "Stop the line: touch and remove nothing on the whole hub.",
     ),
     "unfreeze": ("rollout.cli.operating:unfreeze_command", "End a freeze: let the line run again."),
+    "override": (
+        "rollout.cli.operating:override_command",
+        "Set aside for a workload, for a while, what keeps it back.",
+    ),
     "calendar": (
         "rollout.cli.calendar:calendar_command",
         "Show when calendars let clusters be touched.",

@@ -330,6 +330,37 @@ def release_command(
     _do_to_clusters(operate.release, words, namespace, (by, reason, output), takes_back=True)
 
 
+@click.group(name="override")
+@shared
+def override_command() -> None:
+    """Set aside for a workload, for a while, what keeps it back."""
+
+
+@override_command.command(name="calendar")
+@click.option("--until", metavar="WHEN", help="An instant, or a span such as 2h: at most 24h.")
+@click.option("--end", is_flag=True, help="Let calendars count again.")
+@_of_workload
+def override_calendar_command(
+    words: tuple[str, ...],
+    until: str | None,
+    end: bool,
+    namespace: str,
+    reason: str,
+    by: str,
+    output: str,
+) -> None:
+    """Let calendars close nothing to a workload until then, in an emergency."""
+    if bool(until) is end:
+        raise click.UsageError("give --until WHEN, or --end")
+    ref = only_workload(words, namespace)
+
+    def doing(hub: EmbeddedHub, who: Who) -> Iterable[Told]:
+        instant = _until(until or "", who.at, "--until")
+        return [operate.override_calendars(hub, ref, instant, who)]
+
+    _do(by, reason, output, doing, ref)
+
+
 # -- of the hub --------------------------------------------------------------------------------
 
 

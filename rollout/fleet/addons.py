@@ -34,6 +34,7 @@ from rollout.model.spec_hash import spec_hash
 from rollout.planning.addons_configs import Known, read_addon_work
 from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
+from rollout.strategies.base import Closed
 
 SHARED = frozenset({ADDON_TEMPLATE, ADDON_DEPLOYMENT_CONFIG})
 """Kinds that rendering wants too: they can be watched before anything here refers to them."""
@@ -286,6 +287,9 @@ class AddOns:
 
     def freeze(self, now: datetime) -> Freeze | None:
         return self._fleet.freeze(now)
+
+    def closed(self, workload: Ref, now: datetime) -> Closed:
+        return self._fleet.closed(workload, now)
 
     def is_detached(self, cluster: str) -> bool:
         return self._fleet.is_detached(cluster)

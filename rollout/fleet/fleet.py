@@ -10,6 +10,7 @@ from datetime import datetime
 
 from rollout.api.decoding import shaped
 from rollout.fleet.book import Shelf
+from rollout.fleet.calendars import Calendars
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.consents import Consents
 from rollout.fleet.live import LiveRollout
@@ -27,6 +28,8 @@ from rollout.model.approvals import Approval, Freeze
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     APPROVAL,
+    CALENDAR,
+    CLUSTER_CALENDAR,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     FREEZE,
@@ -48,7 +51,7 @@ from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch, Wri
 from rollout.planning.policy import DEFAULT, Policy
 from rollout.planning.record import belongs_to, page_of
 from rollout.planning.revisions import Revision
-from rollout.strategies.base import Strategy
+from rollout.strategies.base import Closed, Strategy
 from rollout.strategies.gates import GATES, Gate
 from rollout.strategies.stages import BUILT_IN
 
@@ -80,11 +83,13 @@ class Fleet:
         self._records = Records(policy.namespace)
         self._consents = Consents()
         self._placings = Placings(self.clusters, self._follow)
+        self._calendars = Calendars()
         self._handlers: dict[str, Callable[[Event, datetime], Iterable[Ref]]] = {
             ROLLOUT_RECORD.name: self._on_page,
             ROLLOUT_REVISION.name: self._on_revision,
             APPROVAL.name: self._on_approval,
             FREEZE.name: self._on_freeze,
+            **dict.fromkeys((CALENDAR.name, CLUSTER_CALENDAR.name), self._on_calendar),
             LEASE.name: self._presence.take_lease,
             MANAGED_CLUSTER.name: self._on_cluster,
             PLACEMENT.name: self._placings.take_placement,
@@ -151,6 +156,10 @@ class Fleet:
 
     def _on_cluster(self, event: Event, now: datetime) -> set[Ref]:
         found = self._presence.take_cluster(event, now)
+        cluster = self.clusters.cluster(event.ref.name)
+        calendars = self._calendars.take_cluster(event.ref.name, cluster, now)
+        if calendars:
+            found |= calendars | set(self.rolled_out())
         if self.is_detached(event.ref.name):  # what the removal brake held there may go
             standing = ((ref, self.rollout(ref)) for ref in self.rolled_out())
             found |= {ref for ref, each in standing if each and event.ref.name in each.strays}
@@ -203,15 +212,20 @@ class Fleet:
         self._consents.take_freeze(event)
         return self.rolled_out()
 
+    def _on_calendar(self, event: Event, now: datetime) -> Iterable[Ref]:
+        return self._calendars.take_calendar(event, now) | set(self.rolled_out())
+
     # -- what planners and workloads read ------------------------------------------------------
 
-    def view(self, kind: Kind) -> "ClusterStore | Presence | Tracker":
+    def view(self, kind: Kind) -> "ClusterStore | Presence | Calendars | Tracker":
         """What the planner of a kind reads."""
         for tracker in self.trackers:
             if kind in tracker.planned:
                 return tracker
         if kind is MANAGED_CLUSTER:
             return self._presence
+        if kind in (CALENDAR, CLUSTER_CALENDAR):
+            return self._calendars
         return self.clusters
 
     def rolled_out(self) -> list[Ref]:
@@ -240,6 +254,11 @@ class Fleet:
 
     def freeze(self, now: datetime) -> Freeze | None:
         return self._consents.freeze(now)
+
+    def closed(self, workload: Ref, now: datetime) -> Closed:
+        """The clusters that calendars close to a workload now."""
+        known = self.rollout(workload)
+        return self._calendars.closed(workload, known.raw if known is not None else None, now)
 
     def placement(self, key: str) -> Placement | None:
         return self.clusters.placement(key)

@@ -12,26 +12,32 @@ from rollout.fleet.handover import carried_over, ended
 from rollout.fleet.observations import reported_of
 from rollout.fleet.standings import Standings
 from rollout.fleet.terms import (
+    Circumstances,
     Terms,
     differ_in_time_alone,
     gates_of,
     not_heard_in,
+    open_only,
     places_in,
     relevant_outages,
     reselected,
     rollout_on,
     timing_of,
     until_expiry,
+    untouched_while_unsettled,
+    with_rollback,
 )
 from rollout.fleet.unbrought import NOT_BROUGHT
 from rollout.fleet.witness import Witness
 from rollout.model.kinds import Obj, Ref
 from rollout.model.waits import Wait
 from rollout.planning.facts import Decided, Made, OcmStepMade, RetreatMade, StepMade
-from rollout.planning.holds import barred, going_back, limits_of, revision_hold, why_back
+from rollout.planning.holds import barred, going_back, limits_of, revision_hold
 from rollout.planning.record import Basis, Head, Record, Rollback
 from rollout.strategies.base import (
+    NOTHING_CLOSED,
     Checkpoint,
+    Closed,
     Phase,
     Rollout,
     Selection,
@@ -42,6 +48,7 @@ from rollout.strategies.base import (
     Verdict,
 )
 from rollout.strategies.judge import Judgement, judge
+from rollout.strategies.ledger import Ledger
 from rollout.strategies.ocm_step import ocm_decision
 from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
@@ -60,6 +67,7 @@ class LiveRollout(Standings):
         self.retreat: Retreat | None = None  # who goes back now, while a revision is taken back
         self._terms: Terms | None = None
         self.last = Step()  # the latest answer
+        self.closed = NOTHING_CLOSED  # the clusters that were shut then
         self.carriers: Collection[str] | None = None  # clusters that carry anything; None: observed
         self._by_ocm: Mapping[str, Judgement] | None = (
             None  # who carries it, where OCM's rules decide
@@ -214,22 +222,23 @@ class LiveRollout(Standings):
         self.ledger.advance(now)
 
     def decide(
-        self, hold: Wait | None, now: datetime, kept: Container[str] = (), barred: str = ""
+        self,
+        hold: Wait | None,
+        now: datetime,
+        kept: Container[str] = (),
+        barred: str = "",
+        *,
+        closed: Closed = NOTHING_CLOSED,
     ) -> Decided:
-        """What is to be done now. Nothing changes by asking.
-
-        Args:
-            hold: why nothing of the workload may be touched.
-            kept: the revisions that can be given back.
-            barred: another placement of the workload that takes the present revision back.
-        """
-        first = self._decide(self.head, hold, now, kept, barred)
+        """What is to be done now. Nothing changes by asking. Arguments: as `Circumstances` has them."""
+        given = Circumstances(hold=hold, now=now, kept=kept, barred=barred, closed=closed)
+        first = self._decide(self.head, given)
         if hold is not None:
             return replace(first, retreat=None)
-        head = self._with_rollback(first, now)
+        head = with_rollback(first, self._terms, self.revision, now)
         if head is None:
             return first
-        again = self._decide(head, None, now, kept, barred)
+        again = self._decide(head, given)
         return replace(again, made=first.made + again.made)
 
     def take(self, decided: Decided, now: datetime) -> None:
@@ -245,9 +254,9 @@ class LiveRollout(Standings):
             if isinstance(made, StepMade):
                 rollout, opened = made.rollout, decided.head.opened
                 gates = tuple(gate for gate in rollout.checkpoints if gate.key not in opened)
-                self.ledger.admit(decided.head.passed, rollout.hold, gates)
+                self.ledger.admit(decided.head.passed, rollout.hold, gates, rollout.shut)
         self._by_ocm = decided.by_ocm
-        self.last, self.retreat = decided.step, decided.retreat
+        self.last, self.retreat, self.closed = decided.step, decided.retreat, decided.closed
 
     def step(self, hold: Wait | None, now: datetime, kept: Container[str] = ()) -> Step:
         """Decide, and go on from there. Asked again at once, it touches the same."""
@@ -271,29 +280,26 @@ class LiveRollout(Standings):
         dues = ((each.until, c) for c, each in self._by_ocm.items() if each.until is not None)
         return min(dues, default=None)
 
-    def _decide(
-        self, head: Head, hold: Wait | None, now: datetime, kept: Container[str], barred: str
-    ) -> Decided:
+    def _decide(self, head: Head, given: Circumstances) -> Decided:
         """One decision on the record as ``head`` has it."""
-        terms, rollout, ledger = self._terms, self.ledger.rollout, self.ledger.at(now)
+        terms, now, ledger = self._terms, given.now, self.ledger.at(given.now)
         made: list[Made] = []
         held, back = None, None
         if terms is not None and head.rollback is None:
-            held = self._held(terms, now, barred)
+            held = self._held(terms, now, given.barred)
         elif terms is not None and head.rollback is not None:
-            back = self._retreat(terms, head.rollback, now, kept)
+            back = self._retreat(terms, head.rollback, given)
             made.append(back)
             held = going_back(head.rollback, back.retreat, terms.approvals, now)
+        hold = given.hold or held
         by_ocm: Mapping[str, Judgement] | None = None
         if terms is not None and terms.as_ocm is not None:
-            answer, by_ocm = self._as_ocm(terms, terms.as_ocm, hold or held, now)
+            answer, by_ocm = self._as_ocm(terms, terms.as_ocm, hold, now)
             made.append(answer)
-            step, settled = answer.step, {}
+            step, settled = open_only(answer.step, given.closed.touch), {}
         else:
-            gates = self._checkpoints(terms, head, now)
-            asked = replace(rollout, passed=head.passed, hold=hold or held, checkpoints=gates)
-            step = ledger.answer(asked)
-            made.append(StepMade(rollout=asked, step=step))
+            made.append(own := self._strict(head, hold, given, ledger))
+            step = own.step
             settled = ledger.settled(step)
             if step.passed or step.opened:
                 passed, opened = head.passed | set(step.passed), head.opened | set(step.opened)
@@ -301,16 +307,30 @@ class LiveRollout(Standings):
         return Decided(
             workload=self.workload,
             placement=self.placement,
-            hold=hold or held,
+            hold=hold,
             step=until_expiry(step, terms, now),
-            retreat=_untouched(back.retreat, terms) if back and terms else None,
+            retreat=untouched_while_unsettled(back.retreat, terms) if back and terms else None,
             head=head,
             settled=settled,
             lines={cluster: self._line(cluster, each) for cluster, each in settled.items()},
             by_ocm=by_ocm,
             made=tuple(made),
+            closed=given.closed,
             ledger=ledger,
         )
+
+    def _strict(
+        self, head: Head, hold: Wait | None, given: Circumstances, ledger: Ledger
+    ) -> StepMade:
+        """The step by the rules of profile strict."""
+        asked = replace(
+            self.ledger.rollout,
+            passed=head.passed,
+            hold=hold,
+            checkpoints=self._checkpoints(self._terms, head, given.now),
+            shut=given.closed.touch,
+        )
+        return StepMade(rollout=asked, step=ledger.answer(asked))
 
     def _checkpoints(
         self, terms: Terms | None, head: Head, now: datetime
@@ -327,27 +347,15 @@ class LiveRollout(Standings):
         gates = gates_of(terms, self.workload, self.placement)
         return asked or gates.misplaced(self.ledger.rollout.staging, terms.selection)
 
-    def _retreat(
-        self, terms: Terms, back: Rollback, now: datetime, kept: Container[str]
-    ) -> RetreatMade:
+    def _retreat(self, terms: Terms, back: Rollback, given: Circumstances) -> RetreatMade:
         """Who goes back now."""
-        rollout, limits = self.ledger.rollout, limits_of(terms.intents)
-        targets = self.soaked.targets(rollout.standings, self.revision, back.to, kept)
+        rollout = replace(self.ledger.rollout, shut_back=given.closed.rollback)
+        limits, now = limits_of(terms.intents), given.now
+        targets = self.soaked.targets(rollout.standings, self.revision, back.to, given.kept)
         found = retreat(rollout, targets, back.began, limits, now)
         return RetreatMade(
             rollout=rollout, targets=targets, began=back.began, limits=limits, retreat=found
         )
-
-    def _with_rollback(self, decided: Decided, now: datetime) -> Head | None:
-        """The head of the record with a rollback of the present revision, where one begins now."""
-        terms, head = self._terms, decided.head
-        if terms is None or not terms.keeps_templates or head.rollback is not None:
-            return None
-        cause = why_back(decided.step, decided.hold, terms.intents)
-        if not cause:
-            return None
-        to = terms.intents.undo_to if cause == "Undo" else ""
-        return replace(head, rollback=Rollback(self.revision, cause, now, to))
 
     def _void_failures(self, now: datetime) -> None:
         """A person asked to retry: what failed waits for another attempt, and the bar is lifted, unless
@@ -390,8 +398,3 @@ class LiveRollout(Standings):
     def remember(self, basis: Basis, removals: tuple[tuple[datetime, int], ...]) -> None:
         """Note what membership follows from, and what has been removed lately (row 16)."""
         self.book.set_head(replace(self.head, basis=basis, removals=removals))
-
-
-def _untouched(found: Retreat, terms: Terms) -> Retreat:
-    """While the selection may be half written nothing is touched, not even to take it back."""
-    return found if terms.unsettled is None else replace(found, touch=())

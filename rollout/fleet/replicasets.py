@@ -18,6 +18,7 @@ from rollout.planning.documents import work_name
 from rollout.planning.facts import Checked
 from rollout.planning.plan import PatchStatus, Write
 from rollout.planning.revisions import Revision
+from rollout.strategies.base import Closed
 
 
 class ReplicaSets:
@@ -131,6 +132,9 @@ class ReplicaSets:
 
     def freeze(self, now: datetime) -> Freeze | None:
         return self._fleet.freeze(now)
+
+    def closed(self, workload: Ref, now: datetime) -> Closed:
+        return self._fleet.closed(workload, now)
 
     def is_detached(self, cluster: str) -> bool:
         return self._fleet.is_detached(cluster)

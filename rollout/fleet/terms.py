@@ -1,6 +1,6 @@
 """On what terms is a rollout carried on, and what follows from them at one instant?"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -10,10 +10,14 @@ from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Wait
-from rollout.planning.record import Head
+from rollout.planning.facts import Decided
+from rollout.planning.holds import why_back
+from rollout.planning.record import Head, Rollback
 from rollout.strategies.base import (
+    Closed,
     Rollout,
     Selection,
+    Shut,
     Staging,
     Standing,
     Step,
@@ -22,6 +26,7 @@ from rollout.strategies.base import (
 )
 from rollout.strategies.gates import GATES, Gate, Gates
 from rollout.strategies.judge import is_open
+from rollout.strategies.retreat import Retreat
 from rollout.strategies.stages import All
 
 UNTIL_THEN = timedelta(days=36_500)  # a soak and a grace that nobody lives to see the end of
@@ -56,6 +61,22 @@ class Terms:
     """The kinds of gates that are installed."""
     unsettled: Wait | None = None
     """That the selection may still be half written (row 15)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What a decision is asked for besides the terms.
+
+    ``hold`` is why nothing of the workload may be touched, ``kept`` the revisions that can be given back,
+    ``barred`` another placement of the workload that takes the present revision back, ``closed`` the
+    clusters that are shut now.
+    """
+
+    hold: Wait | None
+    now: datetime
+    kept: Container[str]
+    barred: str
+    closed: Closed
 
 
 def reselected(agreed: Terms | None, head: Head, selection: Selection, known: bool) -> Terms | None:
@@ -124,6 +145,15 @@ def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
     mine = [a.expires for a in given if terms is not None and a.revision == terms.revision]
     ends = [at for at in (*mine, step.recheck_at) if at is not None and at > now]
     return replace(step, recheck_at=min(ends, default=step.recheck_at))
+
+
+def open_only(step: Step, shut: Shut) -> Step:
+    """A step of OCM's rules, which know of no gates, without the clusters that are shut."""
+    touch = tuple(cluster for cluster in step.touch if cluster not in shut.waits)
+    if len(touch) == len(step.touch):
+        return step
+    looks = [at for at in (step.recheck_at, shut.until) if at is not None]
+    return replace(step, touch=touch, recheck_at=min(looks, default=None))
 
 
 def relevant_outages(
@@ -197,3 +227,22 @@ def places_in(staging: Staging) -> dict[str, str]:
         for group in stage.groups
         for cluster in group.clusters
     }
+
+
+def untouched_while_unsettled(found: Retreat, terms: Terms) -> Retreat:
+    """While the selection may be half written nothing is touched, not even to take it back."""
+    return found if terms.unsettled is None else replace(found, touch=())
+
+
+def with_rollback(
+    decided: Decided, terms: Terms | None, revision: str, now: datetime
+) -> Head | None:
+    """The head of the record with a rollback of this revision, where one begins now."""
+    head = decided.head
+    if terms is None or not terms.keeps_templates or head.rollback is not None:
+        return None
+    cause = why_back(decided.step, decided.hold, terms.intents)
+    if not cause:
+        return None
+    to = terms.intents.undo_to if cause == "Undo" else ""
+    return replace(head, rollback=Rollback(revision, cause, now, to))

@@ -20,6 +20,7 @@ from rollout.model.waits import Wait
 from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
 from rollout.planning.revisions import Revision
+from rollout.strategies.base import Closed
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +130,10 @@ class Around(Surroundings, Protocol):
 
     def freeze(self, now: datetime) -> Freeze | None:
         """The Freeze that stands at this instant, if any."""
+        ...
+
+    def closed(self, workload: Ref, now: datetime) -> Closed:
+        """The clusters that calendars close to a workload now."""
         ...
 
     def is_detached(self, cluster: str) -> bool:

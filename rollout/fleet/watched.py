@@ -2,6 +2,8 @@
 
 from rollout.model.kinds import (
     APPROVAL,
+    CALENDAR,
+    CLUSTER_CALENDAR,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     FREEZE,
@@ -27,6 +29,8 @@ WATCHED: tuple[Kind, ...] = (
     ROLLOUT_REVISION,
     APPROVAL,
     FREEZE,
+    CALENDAR,
+    CLUSTER_CALENDAR,
     MANIFEST_WORK,
     REPLICA_SET,
 )

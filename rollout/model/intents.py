@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import Enum
 from typing import Any
 
@@ -31,6 +31,10 @@ class RollbackMode(Enum):
     NONE = "None"
     MANUAL = "Manual"
     AUTOMATIC = "Automatic"
+
+
+LONGEST_OVERRIDE = timedelta(hours=24)
+"""An override of calendars that ends later than so from now counts for nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +82,8 @@ class Intents:
     rollback_budget: Amount = A_QUARTER
     history_limit: int = HISTORY_LIMIT
     released_until: datetime | None = None
+    override_until: datetime | None = None
+    """Until then calendars close nothing to the workload, where that is at most 24 hours ahead."""
     strict_tolerance: bool = False
     profile: str = ""
     health_gated: bool = False
@@ -122,6 +128,7 @@ def read_intents(annotations: Mapping[str, str], *, keeps_templates: bool = True
         rollback_budget=_amount(annotations, names.ROLLBACK_FAILURES, problems),
         history_limit=_limit(annotations, problems),
         released_until=_instant(annotations, names.RELEASE_REMOVALS, problems),
+        override_until=_instant(annotations, names.OVERRIDE_CALENDARS, problems),
         strict_tolerance=tolerance == "Strict",
         profile=_word(annotations, names.SEMANTICS, PROFILES, problems),
         health_gated=health_gate == names.AVAILABLE,

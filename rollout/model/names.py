@@ -48,6 +48,9 @@ SKIP = "rollout-engine.io/skip"  # comma-separated cluster names
 RELEASE_REMOVALS = (
     "rollout-engine.io/release-removals"  # RFC 3339: removals are released until then
 )
+OVERRIDE_CALENDARS = (
+    "rollout-engine.io/override-calendars"  # RFC 3339, at most 24 h ahead: none closes until then
+)
 LAST_APPLIED = "rollout-engine.io/last-applied"  # what `rollout apply` was given, on any object
 HOLD = "rollout-engine.io/hold"  # comma-separated cluster names: hands off them for now
 ABORT = "rollout-engine.io/abort"  # the revision that goes no further

@@ -261,8 +261,8 @@ class Reason(StrEnum):
         "WindowClosed",
         Scope.CLUSTER,
         Grade.WAITING,
-        "the calendar that the message names opens",
     )
+    """The message says when the calendar opens."""
     UNKNOWN_TIME_ZONE = _row(
         "UnknownTimeZone",
         Scope.CLUSTER,

@@ -6,7 +6,18 @@ have asked, when and why.
 """
 
 from rollout.operate.consents import FREEZE_NAME, approve, freeze, reject, unfreeze
-from rollout.operate.intents import abort, hold, pause, release, resume, retry, skip, undo, unskip
+from rollout.operate.intents import (
+    abort,
+    hold,
+    override_calendars,
+    pause,
+    release,
+    resume,
+    retry,
+    skip,
+    undo,
+    unskip,
+)
 from rollout.operate.told import Told, Who
 
 __all__ = [
@@ -17,6 +28,7 @@ __all__ = [
     "approve",
     "freeze",
     "hold",
+    "override_calendars",
     "pause",
     "reject",
     "release",

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 
 from rollout.errors import ConfigError, Denied, Gone
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model import names
-from rollout.model.instants import rfc3339_micro
-from rollout.model.intents import RollbackMode, listed_in, read_intents
+from rollout.model.instants import rfc3339, rfc3339_micro
+from rollout.model.intents import LONGEST_OVERRIDE, RollbackMode, listed_in, read_intents
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER,
@@ -42,6 +43,27 @@ def resume(hub: Hub, ref: Ref, who: Who) -> Told:
         if names.PAUSED not in known or known[names.PAUSED] == "false":
             return "it is not paused"
         return Edit({names.PAUSED: None}, "resumed", "resume", ("pause",))
+
+    return annotate(hub, ref, who, decide)
+
+
+def override_calendars(hub: Hub, ref: Ref, until: datetime | None, who: Who) -> Told:
+    """Let calendars close nothing to this workload until an instant, or (None) let them count again.
+
+    Raises: ConfigError for an instant that has passed or is more than 24 hours ahead, Gone, HubError.
+    """
+    if until is not None and not who.at < until <= who.at + LONGEST_OVERRIDE:
+        raise ConfigError(f"{ref}: an override ends at most 24 hours ahead, not {rfc3339(until)}")
+
+    def decide(_: Obj, known: Annotations) -> Edit | str:
+        if until is None:
+            if names.OVERRIDE_CALENDARS not in known:
+                return "calendars count already"
+            words = "calendars count again"
+            return Edit({names.OVERRIDE_CALENDARS: None}, words, "end-override", ("override",))
+        text = rfc3339(until)
+        words = f"no calendar closes anything to it until {text}"
+        return Edit({names.OVERRIDE_CALENDARS: text}, words, "override", ("end-override",))
 
     return annotate(hub, ref, who, decide)
 

@@ -29,7 +29,7 @@ from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
 from rollout.planning.removals import NONE
 from rollout.planning.touches import cause_of
-from rollout.strategies.base import Step, Verdict
+from rollout.strategies.base import NOTHING_CLOSED, Step, Verdict
 
 
 class AddOnPlanner:
@@ -54,6 +54,7 @@ class _Pass(Pass):
     def __init__(self, workload: Workload, addon: AddOn, view: View, now: datetime) -> None:
         super().__init__(now)
         self.workload, self.addon, self.view = workload, addon, view
+        self.shut = NOTHING_CLOSED
         self._touched: set[str] = set()
         self._says: set[str] = set()  # clusters whose ManagedClusterAddOn says what it should
         self._owned: set[str] = set()  # those with the metadata that they should have
@@ -61,13 +62,24 @@ class _Pass(Pass):
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
         hold = self.held(addon, self.view.freeze(now), workload.unwritten)
-        decided = {k: s.live.decide(hold or s.hold, now) for k, s in workload.shares.items()}
+        self.shut = self.closed(self.view.closed(workload.ref, now), addon.intents)
+        decided = {
+            k: s.live.decide(hold or s.hold, now, closed=self.shut)
+            for k, s in workload.shares.items()
+        }
         steps = {key: each.step for key, each in decided.items()}
         writes: list[Write] = []
         gone = (
             NONE
             if hold
-            else uninstalls(workload, addon, self.view.is_detached, self.view.policy, now)
+            else uninstalls(
+                workload,
+                addon,
+                self.view.is_detached,
+                self.view.policy,
+                now,
+                shut=self.shut.removal,
+            )
         )
         self._touched.update(write.ref.namespace for write in gone.writes)
         if hold is None:
@@ -137,7 +149,11 @@ class _Pass(Pass):
         pass is to have something else from now on.
         """
         found: list[Write] = []
+        shut = self.shut.restore
         for cluster in sorted(share.live.astray - self.addon.intents.held - self._touched):
+            if cluster in shut.waits:
+                self.recheck(shut.until)
+                continue
             if self.is_refused(share.live, cluster):
                 continue
             revision = share.live.ledger.standings[cluster].revision
@@ -164,6 +180,9 @@ class _Pass(Pass):
         found: list[Write] = []
         for cluster in self.workload.to_install():
             if cluster in self._touched:
+                continue
+            if cluster in self.shut.touch.waits:
+                self.recheck(self.shut.touch.until)
                 continue
             key = self.workload.members[cluster]
             share = self.workload.shares[key]

@@ -16,6 +16,7 @@ from rollout.planning.addons_views import Workload, owner_reference
 from rollout.planning.plan import Create, Delete, Patch, Touch, Write
 from rollout.planning.policy import Policy
 from rollout.planning.removals import NONE, Removals, brake
+from rollout.strategies.base import NOTHING_SHUT, Shut
 
 
 def addon_ref(cluster: str, name: str) -> Ref:
@@ -86,6 +87,8 @@ def uninstalls(
     is_detached: Callable[[str], bool],
     policy: Policy,
     now: datetime,
+    *,
+    shut: Shut = NOTHING_SHUT,
 ) -> Removals:
     """What the strategy installed at clusters that are selected no more.
 
@@ -97,7 +100,9 @@ def uninstalls(
         return NONE
     if any(s.hold is not None and s.hold.reason == Reason.PLACEMENT_NOT_FOUND for s in shares):
         return NONE
-    going = _staying(workload, workload.strays - addon.intents.held)
+    leaving = _staying(workload, workload.strays - addon.intents.held)
+    going = {cluster: uid for cluster, uid in leaving.items() if cluster not in shut.waits}
+    opens_at = shut.until if len(going) < len(leaving) else None
     braking = brake(workload, sorted(going), addon.intents, is_detached, policy, now)
     keys = tuple(share.placement.key for share in shares)
     return Removals(
@@ -107,7 +112,7 @@ def uninstalls(
             if cluster not in braking.clusters
         ],
         braking.hold,
-        braking.eased_at,
+        min((at for at in (braking.eased_at, opens_at) if at is not None), default=None),
     )
 
 

@@ -11,6 +11,7 @@ from rollout.model.waits import Wait
 from rollout.planning.addons_configs import AddOnWork, Known
 from rollout.planning.policy import Policy
 from rollout.planning.views import Live, Rejection
+from rollout.strategies.base import Closed
 
 
 class Share(Protocol):
@@ -111,6 +112,10 @@ class View(Protocol):
         ...
 
     def freeze(self, now: datetime) -> Freeze | None: ...
+
+    def closed(self, workload: Ref, now: datetime) -> Closed:
+        """The clusters that calendars close to an add-on now."""
+        ...
 
     def is_detached(self, cluster: str) -> bool:
         """Whether its ManagedCluster is deleted, or being deleted."""

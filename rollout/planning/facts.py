@@ -13,7 +13,7 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Group
 from rollout.model.waits import Wait
 from rollout.planning.record import Head, Line
-from rollout.strategies.base import Rollout, Standing, Step
+from rollout.strategies.base import NOTHING_CLOSED, Closed, Rollout, Standing, Step
 from rollout.strategies.judge import Judgement
 from rollout.strategies.ledger import Ledger
 from rollout.strategies.ocm_step import Reported
@@ -63,7 +63,7 @@ class Decided:
     ``hold`` is why nothing may be touched, whatever the stages say. ``settled`` are standings with the verdicts of ``step``, by cluster, and ``lines`` what the record says
     of these clusters from now on; ``head`` is the head of the record once all this is taken. ``retreat``
     says who goes back while a revision is taken back. ``by_ocm`` are the judgements by OCM's rules where
-    these decide (None: the ledger's count). ``made`` are the answers that led here, in their order.
+    these decide (None: the ledger's count). ``closed`` are the clusters that were shut. ``made`` are the answers that led here, in their order.
     """
 
     workload: Ref
@@ -76,6 +76,7 @@ class Decided:
     lines: Mapping[str, Line]
     by_ocm: Mapping[str, Judgement] | None
     made: tuple[Made, ...]
+    closed: Closed = NOTHING_CLOSED
     ledger: Ledger = field(compare=False, repr=False)
 
     def standing(self, cluster: str) -> Standing | None:

@@ -4,11 +4,12 @@ from datetime import datetime
 from typing import Protocol
 
 from rollout.model.approvals import Freeze
-from rollout.model.intents import Intents
+from rollout.model.intents import LONGEST_OVERRIDE, Intents
 from rollout.model.problems import Problem
 from rollout.model.waits import Wait
 from rollout.planning.holds import stray_gates, workload_hold
 from rollout.planning.views import Live, Rejection
+from rollout.strategies.base import NOTHING_CLOSED, Closed
 
 
 class Asked(Protocol):
@@ -50,6 +51,14 @@ class Pass:
             return workload_hold(problems, intents, freeze)
         self.recheck(unwritten.retry_at)
         return workload_hold(problems, intents, freeze, unwritten.message)
+
+    def closed(self, found: Closed, intents: Intents) -> Closed:
+        """The clusters that are shut now: those ``found``, unless a person overrides all calendars."""
+        until = intents.override_until
+        if until is None or not self.now < until <= self.now + LONGEST_OVERRIDE:
+            return found
+        self.recheck(until)
+        return NOTHING_CLOSED
 
     def is_refused(self, live: Live, cluster: str) -> bool:
         """Whether the server has refused a write there lately; it is tried again later (row 19)."""

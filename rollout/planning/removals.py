@@ -20,6 +20,7 @@ from rollout.planning.policy import Policy
 from rollout.planning.record import Head
 from rollout.planning.status import leaving_status
 from rollout.planning.views import Live, Workload
+from rollout.strategies.base import NOTHING_SHUT, Shut
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +55,10 @@ def removals(
     is_detached: Callable[[str], bool],
     policy: Policy,
     now: datetime,
+    *,
+    shut: Shut = NOTHING_SHUT,
 ) -> Removals:
-    """Works of clusters that are selected no more.
+    """Works of clusters that are selected no more, but for those that are shut.
 
     Any share that is not settled (torn decisions, a quiet period) could still select any cluster,
     so nothing goes; a placement that does not exist keeps its own works.
@@ -63,14 +66,18 @@ def removals(
     if not workload.strays or not all(s.is_settled for s in workload.shares.values()):
         return NONE
     kept = replicaset.intents.held
-    going = [c for c in sorted(workload.strays) if c not in kept and _may_go(workload, c)]
+    leaving = [c for c in sorted(workload.strays) if c not in kept and _may_go(workload, c)]
+    going = [cluster for cluster in leaving if cluster not in shut.waits]
+    opens_at = shut.until if len(going) < len(leaving) else None
     if not going:
-        return NONE
+        return Removals(recheck_at=opens_at)
     unasked = [cluster for cluster in going if not _was_asked_for(workload, cluster)]
     braking = brake(workload, unasked, replicaset.intents, is_detached, policy, now)
     keys = tuple(f"{replicaset.namespace}/{name}" for name in workload.shares)
     free = [cluster for cluster in going if cluster not in braking.clusters]
-    return Removals(_deletes(workload, free, keys, workload.ref), braking.hold, braking.eased_at)
+    looks = [at for at in (braking.eased_at, opens_at) if at is not None]
+    writes = _deletes(workload, free, keys, workload.ref)
+    return Removals(writes, braking.hold, min(looks, default=None))
 
 
 def _may_go(workload: Workload, cluster: str) -> bool:
@@ -166,8 +173,10 @@ def cleanup(
     replicaset: ReplicaSet,
     is_available: Callable[[str], bool],
     now: datetime,
+    *,
+    shut: Shut = NOTHING_SHUT,
 ) -> Plan:
-    """The workload is being deleted: its works go, then its finalizer.
+    """The workload is being deleted: its works go, those of shut clusters later, then its finalizer.
 
     Background: when all works are known to be deleted or on their way; Foreground: when all are known
     to be gone, and until then the status says whose still stand. Only then is the server asked whether
@@ -175,9 +184,16 @@ def cleanup(
     """
     if names.REPLICASET_FINALIZER not in replicaset.finalizers:
         return Plan()
-    deletes = _deletes(workload, workload.clusters)
+    open_ones = [cluster for cluster in workload.clusters if cluster not in shut.waits]
+    deletes = _deletes(workload, open_ones)
+    kept = _deletes(workload, shut.waits.keys() & set(workload.clusters))
+    opens_at = shut.until if kept else None
     if deletes:
-        return Plan((tuple(deletes),), pressing=True)
+        return Plan((tuple(deletes),), opens_at, pressing=True)
+    if kept:
+        wait = next(shut.waits[c] for c in workload.clusters if c in shut.waits)
+        told = leaving_status(replicaset, f"{_LEAVING}{len(kept)} stay: {wait.message}", now)
+        return Plan(((told,),) if told else (), opens_at)
     foreground = replicaset.cascade == "Foreground"
     if foreground and workload.clusters:
         told = leaving_status(replicaset, _still_there(workload, is_available), now)
@@ -191,6 +207,9 @@ def cleanup(
         deleting_is_gone=not foreground,
     )
     return Plan(((release,),))
+
+
+_LEAVING = "the workload is being deleted, and waits for its works: "
 
 
 def _still_there(workload: Workload, is_available: Callable[[str], bool]) -> str:

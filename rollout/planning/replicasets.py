@@ -41,7 +41,7 @@ from rollout.planning.revisions import revision_object, revision_ref
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
 from rollout.planning.touches import cause_of
 from rollout.planning.views import Book, Share, View, Workload
-from rollout.strategies.base import Step
+from rollout.strategies.base import NOTHING_CLOSED, Shut, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,9 @@ class ReplicaSetPlanner:
         if workload is None or workload.replicaset is None:
             return NOTHING
         if workload.replicaset.deleting and view.freeze(now) is None:
-            return cleanup(workload, workload.replicaset, view.is_available, now)
+            found = Pass(now).closed(view.closed(workload.ref, now), workload.replicaset.intents)
+            shut = found.removal
+            return cleanup(workload, workload.replicaset, view.is_available, now, shut=shut)
         # While the hub is frozen nothing is removed, not even what is being deleted (S8).
         return _Pass(workload, workload.replicaset, view, now).plan()
 
@@ -74,14 +76,20 @@ class _Pass(Pass):
         self.is_ending = False
         self.notes: list[Note] = []
         self.decided: dict[str, Decided] = {}
+        self.shut = NOTHING_CLOSED
 
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
         hold = self.held(replicaset, self.view.freeze(now), workload.unwritten)
         barred = workload.taken_back()
+        self.shut = self.closed(self.view.closed(workload.ref, now), replicaset.intents)
         self.decided = {
             name: share.live.decide(
-                hold or share.hold, now, self.revisions, barred.get(share.live.revision, "")
+                hold or share.hold,
+                now,
+                self.revisions,
+                barred.get(share.live.revision, ""),
+                closed=self.shut,
             )
             for name, share in workload.shares.items()
         }
@@ -262,7 +270,11 @@ class _Pass(Pass):
         in this pass is to have something else from now on.
         """
         found: list[Write] = []
+        shut = self.shut.restore
         for cluster in sorted(share.live.astray - touched - self.replicaset.intents.held):
+            if cluster in shut.waits:
+                self.recheck(shut.until)
+                continue
             standing = share.live.ledger.standings[cluster]
             if self.is_refused(share.live, cluster):
                 continue
@@ -314,10 +326,17 @@ class _Pass(Pass):
         last = min(going, key=lambda work: (work.created, work.name), default=None)
         return self.workload.work(cluster) or last
 
+    def _not_held(self, clusters: set[str], shut: Shut) -> set[str]:
+        """Without those that a person holds, and those that are shut."""
+        found = clusters - self.replicaset.intents.held - shut.waits.keys()
+        if len(found) < len(clusters):
+            self.recheck(shut.until)
+        return found
+
     def _relabelled(self) -> list[Write]:
         """Works whose labels changed, or whose cluster is owned by another placementRef now."""
         found: list[Write] = []
-        for cluster in sorted(self.workload.mislabelled - self.replicaset.intents.held):
+        for cluster in sorted(self._not_held(self.workload.mislabelled, self.shut.touch)):
             work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
             if work is None or owner is None:
                 continue
@@ -337,7 +356,7 @@ class _Pass(Pass):
         """Works beside the one that counts, once that one carries what it should (S9)."""
         touched = {cluster for step in steps.values() for cluster in step.touch}
         found: list[Write] = []
-        for cluster in sorted(self.workload.twins - self.replicaset.intents.held):
+        for cluster in sorted(self._not_held(self.workload.twins, self.shut.removal)):
             work, owner = self.workload.work(cluster), self.workload.members.get(cluster)
             if work is None or owner is None:
                 continue
@@ -361,4 +380,11 @@ class _Pass(Pass):
         if hold is not None:
             return Removals([], None, None)
         view = self.view
-        return removals(self.workload, self.replicaset, view.is_detached, view.policy, self.now)
+        return removals(
+            self.workload,
+            self.replicaset,
+            view.is_detached,
+            view.policy,
+            self.now,
+            shut=self.shut.removal,
+        )

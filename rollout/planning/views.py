@@ -17,7 +17,7 @@ from rollout.planning.plan import Write
 from rollout.planning.policy import Policy
 from rollout.planning.record import Head, Line
 from rollout.planning.revisions import Revision
-from rollout.strategies.base import Rollout, Standing
+from rollout.strategies.base import NOTHING_CLOSED, Closed, Rollout, Standing
 
 
 class Ledger(Protocol):
@@ -83,7 +83,13 @@ class Live(Protocol):
     def soaked(self) -> Remembered: ...
 
     def decide(
-        self, hold: Wait | None, now: datetime, kept: Container[str] = (), barred: str = ""
+        self,
+        hold: Wait | None,
+        now: datetime,
+        kept: Container[str] = (),
+        barred: str = "",
+        *,
+        closed: Closed = NOTHING_CLOSED,
     ) -> Decided:
         """What is to be done now; nothing changes by asking."""
         ...
@@ -194,6 +200,10 @@ class View(Protocol):
         ...
 
     def freeze(self, now: datetime) -> Freeze | None: ...
+
+    def closed(self, workload: Ref, now: datetime) -> Closed:
+        """The clusters that calendars close to a workload now."""
+        ...
 
     def is_detached(self, cluster: str) -> bool:
         """Whether its ManagedCluster is deleted, or being deleted."""

@@ -12,6 +12,8 @@ from rollout.fleet.addons import AddOns
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Tracker
 from rollout.model.kinds import (
+    CALENDAR,
+    CLUSTER_CALENDAR,
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
@@ -25,6 +27,7 @@ from rollout.model.kinds import (
 from rollout.placement.grouping import Profile
 from rollout.planning.addon_templates import AddOnTemplatePlanner
 from rollout.planning.addons import AddOnPlanner
+from rollout.planning.calendars import CalendarPlanner
 from rollout.planning.clustersets import BindingPlanner, ClusterSetPlanner
 from rollout.planning.health import HealthPlanner
 from rollout.planning.placements import PlacementPlanner
@@ -62,6 +65,8 @@ def planners(
     if keeps_sets:
         found[CLUSTER_SET] = ClusterSetPlanner()
         found[CLUSTER_SET_BINDING] = BindingPlanner()
+    for kind in (CALENDAR, CLUSTER_CALENDAR):
+        found[kind] = CalendarPlanner(kind)
     found[PLACEMENT] = PlacementPlanner(plugins(filters), profile, slice_steps=slice_steps)
     found[REPLICA_SET] = ReplicaSetPlanner()
     if rolls_addons:

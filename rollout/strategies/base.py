@@ -222,6 +222,19 @@ class Shut:
 NOTHING_SHUT = Shut()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closed:
+    """The clusters that are shut to a workload now, by what may not be done there."""
+
+    touch: Shut = NOTHING_SHUT
+    removal: Shut = NOTHING_SHUT
+    rollback: Shut = NOTHING_SHUT
+    restore: Shut = NOTHING_SHUT
+
+
+NOTHING_CLOSED = Closed()
+
+
 @dataclass(frozen=True, slots=True)
 class Rollout:
     """Everything a step is decided from, besides the instant.

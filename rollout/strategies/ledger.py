@@ -11,7 +11,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from rollout.model.waits import Wait
-from rollout.strategies.base import Checkpoint, Phase, Rollout, Settled, Standing, Step, Timing
+from rollout.strategies.base import (
+    NOTHING_SHUT,
+    Checkpoint,
+    Phase,
+    Rollout,
+    Settled,
+    Shut,
+    Standing,
+    Step,
+    Timing,
+)
 from rollout.strategies.judge import Judgement, is_open, judge
 from rollout.strategies.step import choose, due, lost_by_stage
 
@@ -132,11 +142,15 @@ class Ledger:
         passed: frozenset[str],
         hold: Wait | None,
         checkpoints: tuple[Checkpoint, ...] = (),
+        shut: Shut = NOTHING_SHUT,
     ) -> None:
         """Set the stages passed so far, the hold from outside, and the gates as they stand now."""
         known = self._rollout
-        if (passed, hold, checkpoints) != (known.passed, known.hold, known.checkpoints):
-            self._rollout = replace(known, passed=passed, hold=hold, checkpoints=checkpoints)
+        before = known.passed, known.hold, known.checkpoints, known.shut
+        if (passed, hold, checkpoints, shut) != before:
+            self._rollout = replace(
+                known, passed=passed, hold=hold, checkpoints=checkpoints, shut=shut
+            )
 
     def amend(
         self, timing: Timing, unsettled: Wait | None, now: datetime, *, strict_tolerance: bool

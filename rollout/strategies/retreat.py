@@ -11,7 +11,7 @@ from datetime import datetime
 
 from rollout.model.amounts import Amount
 from rollout.model.waits import Reason, Wait
-from rollout.strategies.base import Phase, Rollout, Standing
+from rollout.strategies.base import Phase, Rollout, Shut, Standing
 from rollout.strategies.judge import judge
 
 
@@ -73,10 +73,7 @@ def retreat(
     waiting.sort(key=lambda standing: standing.cluster)
     waiting.sort(key=lambda standing: standing.touched, reverse=True)
     free = 0 if hold else max(0, limit - in_flight)
-    shut = rollout.shut_back
-    ready = [standing for standing in waiting if standing.cluster not in shut.waits]
-    if len(ready) < len(waiting) and shut.until is not None:
-        rechecks.append(shut.until)
+    ready = _open_ones(waiting, rollout.shut_back, rechecks)
     return Retreat(
         tuple((standing.cluster, targets[standing.cluster]) for standing in ready[:free]),
         total,
@@ -105,6 +102,14 @@ def _on_it(rollout: Rollout, targets: Mapping[str, str]) -> tuple[list[Standing]
         else:
             stuck.append(cluster)
     return waiting, stuck
+
+
+def _open_ones(waiting: list[Standing], shut: Shut, rechecks: list[datetime]) -> list[Standing]:
+    """Those at which no gate is shut; notes when the first of the others may open."""
+    found = [standing for standing in waiting if standing.cluster not in shut.waits]
+    if len(found) < len(waiting) and shut.until is not None:
+        rechecks.append(shut.until)
+    return found
 
 
 def _given_back(

@@ -230,8 +230,7 @@ def _choose(
         if blocked is None:
             chosen, blocked = _fill(rollout, census, limit, scope, fleet)
             found.touch += chosen
-            if blocked is not None and blocked.scope is Scope.CLUSTER:
-                found.shut_until = rollout.shut.until
+            found.wait_for_clusters(rollout, census, blocked, is_idle=not chosen)
         if not passes and found.gate is not None and is_open:
             blocked = blocked or found.gate.reason
         found.reports.append(_report(stage, census, size, limit, scope, passes, blocked))
@@ -287,6 +286,17 @@ class _Found:
             tuple(self.opened),
             self.gate,
         )
+
+    def wait_for_clusters(
+        self, rollout: Rollout, census: Census, blocked: Reason | None, *, is_idle: bool
+    ) -> None:
+        """Note that clusters are shut, and say so for the rollout where nothing else is under way."""
+        if blocked is None or blocked.scope is not Scope.CLUSTER:
+            return
+        self.shut_until = rollout.shut.until
+        if is_idle and not any(phase.holds_slot for phase, n in census.phases.items() if n):
+            waits, line = rollout.shut.waits, chain(census.outdated(), census.waiting())
+            self.gate = self.gate or next((waits[each] for each in line if each in waits), None)
 
     def go_through(self, doors: _Doors, is_done: bool) -> bool:
         """Whether the stage passes, given that its members are done or not. Notes what opens."""

@@ -67,9 +67,17 @@ def _meddling(setting: Setting, dice: Random) -> Setting:
     return with_acts(setting, acts(dice, *dice.choices(verbs, k=6), last=600))
 
 
+def _windows(setting: Setting, dice: Random) -> Setting:
+    """Calendars close a part of the clusters, while revisions and selections change."""
+    verbs = dice.choices(("close", "close", "close", "new_revision", "hold_and_leave"), k=6)
+    first = acts(dice, "close", "new_revision", first=0, last=200)
+    return with_acts(setting, first + acts(dice, *verbs))
+
+
 NEWER: Mapping[str, Sharpen] = {
     "few": _few,
     "flapping": _flapping,
     "gone": _gone,
     "meddling": _meddling,
+    "windows": _windows,
 }

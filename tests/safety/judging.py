@@ -8,7 +8,7 @@ from random import Random
 from typing import Any
 
 from rollout.fleet.live import LiveRollout
-from rollout.planning.plan import Create, Patch, PatchStatus, Plan
+from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Plan
 from rollout.strategies.base import Step, Verdict
 from tests.safety import wishes
 from tests.safety.model import Rollout
@@ -22,6 +22,9 @@ from tests.safety.told import Told
 from tests.safety.waiting import is_told
 
 Blame = Callable[[str, str], None]
+
+_GO_ON = ("Restore", "Rollback", "Own")
+"""What calendars do not keep back where they say nothing of it: that is no touch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class PlanJudge:
                 self._ask(live, now)
             self._rollout(rollout, by_rollout[name], live, now)
         self._paused(plan, writes)
+        self._closed(plan, writes, now)
         self._owners.judge(plan)
         for each in plan.writes:
             if isinstance(each, PatchStatus) and each.ref == self.subject.ref:
@@ -374,7 +378,8 @@ class PlanJudge:
             if not wishes.surely_reached(rollout, stage):
                 self.counts["allowed.gates"] += 1
                 return
-            free_to_go = [c for c in stage.members if c not in terms.asked.held]
+            kept = terms.asked.held | self.told.closed(now)
+            free_to_go = [c for c in stage.members if c not in kept]
             fresh = [c for c in free_to_go if rollout.current(c) is None]
             flying = [c for c in stage.members if rollout.in_flight(c, now)]
             old = [c for c in fresh if c in flying]
@@ -386,6 +391,24 @@ class PlanJudge:
             self.counts["L2.slots_judged"] += 1
             if len(mine) < wanted:
                 self.blame("L2", f"{wanted} could be touched in {stage.key!r}, only {mine} are")
+
+    def _closed(self, plan: Plan, writes: list[Write], now: datetime) -> None:
+        """S21: nothing is touched in a closed window, and nothing is removed from there."""
+        closed = self.told.closed(now)
+        if not closed:
+            return
+        for rollout in self.told.rollouts.values():
+            waiting = [c for c in closed & rollout.selected if rollout.current(c) is None]
+            self.counts["S21.closed_waiting"] += bool(waiting)
+        for write in writes:
+            touch = write.write.touch
+            if write.cluster in closed and touch is not None and touch.cause not in _GO_ON:
+                self.blame("S21", f"{write.cluster} gets {write.revision} while it is closed")
+        for each in plan.writes:
+            if isinstance(each, Delete) and each.ref.kind is self.subject.carrier:
+                self.counts["S21.removals"] += 1
+                if each.ref.namespace in closed:
+                    self.blame("S21", f"{each.ref} is removed while its cluster is closed")
 
     # -- the workload ------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from rollout.errors import Gone
 from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.instants import rfc3339
-from rollout.model.kinds import APPROVAL, FREEZE, Kind, Obj, Ref
+from rollout.model.kinds import APPROVAL, CLUSTER_CALENDAR, FREEZE, Kind, Obj, Ref
 from tests.safety import objects
 from tests.safety.setting import REVISIONS, Setting
 from tests.safety.subject import Editor
@@ -45,8 +45,8 @@ class Operators:
         self._made = 0
 
     def heal(self) -> None:
-        """Nothing is stopped, and nothing is said of any revision."""
-        for kind in (APPROVAL, FREEZE):
+        """Nothing is stopped or closed, and nothing is said of any revision."""
+        for kind in (APPROVAL, FREEZE, CLUSTER_CALENDAR):
             for obj in self._hub.list(kind).items:
                 self._take_away(kind, obj["metadata"]["name"])
 
@@ -175,6 +175,21 @@ class Operators:
         self._hub.create(Ref(FREEZE, name), {**body, "metadata": {"name": name}, "spec": spec})
         if not spec:
             self._soon(partial(self._take_away, FREEZE, name))
+
+    def do_close(self) -> None:
+        """A window closes a ring of clusters, or all of them, for some minutes."""
+        self._made += 1
+        name = f"w{self._made}"
+        rings = self._dice.choice((["canary"], ["early"], ["rest"], ["early", "rest"], []))
+        expressions = [{"key": "ring", "operator": "In", "values": rings}] if rings else []
+        window = {"name": "closed", "action": "Deny", "from": rfc3339(self._now())}
+        spec = {
+            "windows": [{**window, "until": self._later(20, 300)}],
+            "clusters": {"labelSelector": {"matchExpressions": expressions}},
+        }
+        body = {"apiVersion": CLUSTER_CALENDAR.api_version, "kind": CLUSTER_CALENDAR.name}
+        made = {**body, "metadata": {"name": name}, "spec": spec}
+        self._hub.create(Ref(CLUSTER_CALENDAR, name), made)
 
     def _say(self, revision: str, decision: str, gate: str, expires: str = "") -> None:
         for fingerprint in self._editor.fingerprints(revision):

@@ -53,6 +53,7 @@ _COMMON: tuple[Promise, ...] = (
     _promise("S19", "no proof from nobody, nor from decisions that are not still", unsettled=20,
              empty_group=5),
     _promise("S20", "a waiver is for one revision", over=5),
+    _promise("S21", "nothing is touched in a closed window", closed_waiting=3),
     _promise("L1", "always a timer or an event ahead", timers_judged=500),
     _promise("L2", "free slots are filled at once", slots_judged=1000),
     _promise("L3", "silence times out", silent_for_too_long=1),

@@ -110,6 +110,10 @@ def test_S20_a_waiver_concerns_one_revision(kind: str) -> None:
     check(kind, "S20")
 
 
+def test_S21_nothing_is_touched_in_a_closed_window(kind: str) -> None:
+    check(kind, "S21")
+
+
 def test_L1_there_is_always_a_timer_or_an_event_ahead(kind: str) -> None:
     check(kind, "L1")
 

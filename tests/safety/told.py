@@ -6,6 +6,7 @@ from datetime import datetime
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
     APPROVAL,
+    CLUSTER_CALENDAR,
     FREEZE,
     MANAGED_CLUSTER,
     PLACEMENT,
@@ -179,6 +180,24 @@ class Told:
         workload = self.workload()
         notes = workload["metadata"].get("annotations") or {} if workload else {}
         return asked_in(notes).held
+
+    def closed(self, now: datetime) -> frozenset[str]:
+        """Clusters that a calendar closes: those of its rings, from one instant to another."""
+        found: set[str] = set()
+        for ref in self.known(CLUSTER_CALENDAR):
+            spec = self.objects[ref]["spec"]
+            (window,) = spec["windows"]
+            start, end = parse_instant(window["from"]), parse_instant(window["until"])
+            if start is None or end is None or not start <= now < end:
+                continue
+            rings = [
+                each["values"] for each in spec["clusters"]["labelSelector"]["matchExpressions"]
+            ]
+            for cluster in self.known(MANAGED_CLUSTER):
+                ring = (self.objects[cluster]["metadata"].get("labels") or {}).get("ring")
+                if not rings or ring in rings[0]:
+                    found.add(cluster.name)
+        return frozenset(found)
 
     def carriers(self, cluster: str) -> list[Obj]:
         """Carriers of the workload there that are not being deleted, the oldest first."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.shapes import run
+from tests.support.shapes import run, workload, write
 
 EXAMPLE = str(Path(__file__).parents[3] / "examples" / "calendars")
 BERLIN_NIGHT = ("--at", "2026-12-14T23:00:00Z")
@@ -155,3 +155,17 @@ def test_what_was_typed_wrongly_is_said(words: tuple[str, ...], said: str) -> No
 
     assert result.exit_code in (1, 2)
     assert said in result.stderr
+
+
+def test_an_override_is_typed_with_an_end(tmp_path: Path) -> None:
+    state = str(tmp_path / "state.db")
+    run("apply", "-f", write(tmp_path / "web.yaml", workload()), "--state", state)
+    words = ("override", "calendar", "mwrs", "web", "--state", state)
+
+    set_aside = run(*words, "--until", "2h", "--reason", "an outage")
+    neither = run(*words)
+    ended = run(*words, "--end")
+
+    assert "no calendar closes anything to it until" in set_aside.stdout
+    assert "give --until WHEN, or --end" in neither.stderr
+    assert "calendars count again" in ended.stdout

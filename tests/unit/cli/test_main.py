@@ -41,6 +41,7 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
         "release",
         "freeze",
         "unfreeze",
+        "override",
         "calendar",
         "replay",
         "delete",

@@ -56,6 +56,7 @@ READ: list[tuple[str, str, str, Any]] = [
     (names.HISTORY_LIMIT, "0", "history_limit", 0),
     (names.HISTORY_LIMIT, "999", "history_limit", 999),
     (names.RELEASE_REMOVALS, "2026-06-01T12:00:00Z", "released_until", NOON),
+    (names.OVERRIDE_CALENDARS, "2026-06-01T12:00:00Z", "override_until", NOON),
     (names.SEMANTICS, "ocm", "profile", "ocm"),
     (names.SEMANTICS, "strict", "profile", "strict"),
     (names.HEALTH_GATE, "Available", "health_gated", True),

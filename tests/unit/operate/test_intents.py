@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 
 import pytest
 
@@ -374,3 +375,28 @@ def test_people_who_hold_clusters_at_the_same_time_lose_no_cluster() -> None:
     assert all(each.changed for each in told)
     assert notes(hub) == {names.HOLD: ",".join(clusters)}
     assert asked(hub) == {f"hold/{cluster}": f"of {cluster}" for cluster in clusters}
+
+
+# -- calendars ---------------------------------------------------------------------------------
+
+
+@BOTH
+def test_an_override_lasts_until_its_instant_and_can_be_ended(ref: Ref) -> None:
+    hub = hub_with()
+
+    told = operate.override_calendars(hub, ref, NOON + timedelta(hours=2), ANN)
+    assert told.message == "no calendar closes anything to it until 2026-01-01T14:00:00Z"
+    assert notes(hub, ref) == {names.OVERRIDE_CALENDARS: "2026-01-01T14:00:00Z"}
+    assert asked(hub, ref) == {"override": "ann lunch"}
+
+    assert operate.override_calendars(hub, ref, None, BEN).message == "calendars count again"
+    assert not operate.override_calendars(hub, ref, None, BEN).changed
+    assert notes(hub, ref) == {}
+
+
+@pytest.mark.parametrize("hours", [-1, 0, 25])
+def test_an_override_ends_in_the_next_24_hours(hours: int) -> None:
+    hub = hub_with()
+
+    with pytest.raises(ConfigError, match="at most 24 hours ahead"):
+        operate.override_calendars(hub, WEB, NOON + timedelta(hours=hours), ANN)

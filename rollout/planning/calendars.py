@@ -1,0 +1,100 @@
+"""What is said of a Calendar or a ClusterCalendar: where it is open, and what changes next?"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from rollout.calendars.calendar import Opening
+from rollout.model.conditions import Condition, merge
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import Kind, Obj, Ref
+from rollout.model.problems import Problem, joined
+from rollout.planning.plan import NOTHING, PatchStatus, Plan
+
+MISCONFIGURED = "Misconfigured"
+UNKNOWN_TIME_ZONE = "UnknownTimeZone"
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneState:
+    """One zone of a calendar. ``opening`` is None where there is no such zone."""
+
+    name: str
+    clusters: int
+    opening: Opening | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalendarState:
+    """A calendar and its zones. With problems its clusters stay as they were before these."""
+
+    ref: Ref
+    raw: Obj
+    version: int
+    problems: tuple[Problem, ...]
+    zones: tuple[ZoneState, ...]
+
+
+class View(Protocol):
+    """What the planner reads."""
+
+    def calendar(self, key: str, now: datetime) -> CalendarState | None: ...
+
+
+class CalendarPlanner:
+    """Plans the status of one calendar, at each opening and closing."""
+
+    def __init__(self, kind: Kind) -> None:
+        self.kind = kind
+
+    def plan(self, key: str, view: View, now: datetime) -> Plan:
+        """The status, where it is another one; and a look at the next change."""
+        state = view.calendar(key, now)
+        if state is None:
+            return NOTHING
+        known = [zone.opening for zone in state.zones if zone.opening is not None]
+        changes = [opening.until for opening in known if opening.until is not None]
+        change = None if state.problems else min(changes, default=None)
+        old: Obj = state.raw.get("status") or {}
+        status: Obj = {
+            "conditions": merge(old.get("conditions") or [], _conditions(state), now),
+            "open": f"{sum(opening.is_open for opening in known)}/{len(state.zones)}",
+            "nextChange": rfc3339(change) if change is not None else None,
+            "next": [_zone(zone, is_frozen=bool(state.problems)) for zone in state.zones],
+        }
+        looks = [opening.ask_again for opening in known if not state.problems]
+        recheck_at = min(looks, default=None)
+        if all(old.get(name) == value for name, value in status.items()):
+            return Plan(recheck_at=recheck_at)
+        return Plan(((PatchStatus(state.ref, status, state.version or None),),), recheck_at)
+
+
+def _zone(zone: ZoneState, *, is_frozen: bool) -> Obj:
+    opening = zone.opening
+    found: Obj = {"timeZone": zone.name, "open": opening is not None and opening.is_open}
+    if opening is None:
+        return found
+    if opening.until is not None and not is_frozen:
+        found["until"] = rfc3339(opening.until)
+    if opening.window is not None:
+        found["window"] = opening.window.name
+    return found
+
+
+def _conditions(state: CalendarState) -> list[Condition]:
+    generation = (state.raw.get("metadata") or {}).get("generation")
+    if state.problems:
+        text = f"{joined(state.problems)}; clusters stay as they were before"
+        readable = Condition(MISCONFIGURED, "True", "InvalidSpec", text, generation)
+    else:
+        readable = Condition(MISCONFIGURED, "False", "ValidSpec", "It can be read", generation)
+    unknown = [zone for zone in state.zones if zone.opening is None]
+    if unknown:
+        count = sum(zone.clusters for zone in unknown)
+        named = ", ".join(repr(zone.name) for zone in unknown[:5])
+        text = f"{count} clusters are closed: {named} is no time zone"
+        zones = Condition(UNKNOWN_TIME_ZONE, "True", "ClustersClosed", text, generation)
+    else:
+        text = "The zone of every cluster is known"
+        zones = Condition(UNKNOWN_TIME_ZONE, "False", "ZonesKnown", text, generation)
+    return [readable, zones]
