@@ -138,7 +138,7 @@ def test_a_calendar_that_cannot_be_read_is_listed_as_misconfigured_and_said_why(
     assert "Misconfigured" in listed.stdout
     assert shown.exit_code == checked.exit_code == 1
     assert "spec.windows[0].schedule" in shown.stderr
-    assert f"{path}:2" in checked.stdout
+    assert f"{path}:7: error: Calendar default/bad" in checked.stdout
     assert "five fields of cron" in checked.stdout
 
 
