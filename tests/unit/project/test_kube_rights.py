@@ -2,7 +2,7 @@
 
 import json
 
-from tests.kube.rights import Right, granted, idle, missing, used
+from tests.kube.rights import UNTRIED, Right, granted, idle, missing, used
 
 GIVEN = {
     Right("", "configmaps", "get"),
@@ -38,6 +38,10 @@ def test_reading_back_what_is_written_needs_no_test_and_any_other_get_does() -> 
 
 def test_reading_kinds_that_only_their_users_know_is_granted_by_these() -> None:
     assert missing(GIVEN, {Right("example.org", "tunings", "watch")}) == []
+
+
+def test_only_rights_that_are_granted_are_excused() -> None:
+    assert UNTRIED.keys() <= granted()
 
 
 def test_rights_are_read_from_every_role_of_the_manifests() -> None:
