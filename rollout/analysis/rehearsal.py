@@ -17,16 +17,13 @@ from rollout.fleet.observations import Observation
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import Obj
 from rollout.model.work import Work
-from rollout.sim.chance import draws
 from rollout.sim.local import LONGEST_RUN
-from rollout.sim.reports import Report, conditions
-from rollout.sim.roster import FOREVER
-from rollout.sim.template import Template
-from rollout.sim.timeline import Step as Said
-from rollout.sim.timeline import following
+from rollout.sim.members import FOREVER
+from rollout.sim.reports import AgentReport, conditions
+from rollout.sim.template import WorkTemplate
+from rollout.sim.timeline import TimedReport, draws, following
 from rollout.strategies.base import Phase, Step
-from rollout.strategies.states import Report as Read
-from rollout.strategies.states import read_report
+from rollout.strategies.states import Report, read_report
 
 _FLYING = frozenset({Phase.PROGRESSING, Phase.SOAKING})
 """Between these a cluster may go without changing what is decided."""
@@ -36,22 +33,24 @@ _FINISHED = frozenset({Phase.SOAKED, Phase.FAILED, Phase.SKIPPED, Phase.LOST})
 class Understanding:
     """What an engine makes of a work's conditions, report by report; equal ones are worked out once."""
 
-    def __init__(self, template: Template, rules: frozenset[str]) -> None:
+    def __init__(self, template: WorkTemplate, rules: frozenset[str]) -> None:
         self._template, self._rules = template, rules
         self._states: dict[object, tuple[int, list[Obj]]] = {}
         self._lists: list[list[Obj]] = []
-        self._known: dict[tuple[int, Report, int], tuple[int, Read]] = {}
+        self._known: dict[tuple[int, AgentReport, int], tuple[int, Report]] = {}
 
     def begin(self, said: tuple[Obj, ...]) -> int:
         """The state of a work that carries these conditions."""
         return self._state(list(said))
 
-    def after(self, state: int, report: Report, generation: int) -> tuple[int, Read]:
+    def after(self, state: int, report: AgentReport, generation: int) -> tuple[int, Report]:
         """The state after a report, and what the engine reads in it."""
         key = (state, report, generation)
         known = self._known.get(key)
         if known is None:
-            told = conditions(self._lists[state], report, self._template, generation, "")
+            told = conditions(
+                self._lists[state], report, self._template, generation=generation, now=""
+            )
             work = Work("", "", generation=generation, conditions=read_conditions(told))
             known = self._known[key] = (self._state(told), read_report(work, self._rules))
         return known
@@ -73,7 +72,7 @@ class _Agent:
     def __init__(self, actor: Actor, state: int) -> None:
         self.actor, self.state = actor, state
         self.begun = False
-        self.steps: tuple[Said, ...] = ()
+        self.steps: tuple[TimedReport, ...] = ()
 
 
 class _Live(ImaginedRollout):
@@ -152,7 +151,12 @@ class _Act:
         attempt = actor.attempt(self._start, now)
         drawn = draws(self._seed, actor.key, actor.generation, attempt)
         agent.steps = following(
-            actor.behaviour, self.part.template, drawn, now, actor.generation, list(actor.said)
+            actor.behaviour,
+            self.part.template,
+            drawn,
+            now,
+            generation=actor.generation,
+            said=list(actor.said),
         )
         self._arm(cluster, agent)
 
@@ -182,7 +186,7 @@ class _Act:
         self._arm(cluster, agent)
         return self._report(cluster, agent, report, now)
 
-    def _report(self, cluster: str, agent: _Agent, report: Report, now: datetime) -> bool:
+    def _report(self, cluster: str, agent: _Agent, report: AgentReport, now: datetime) -> bool:
         agent.state, read = self._understood.after(agent.state, report, agent.actor.generation)
         ledger = self.live.ledger
         before = ledger.judgement(cluster).phase

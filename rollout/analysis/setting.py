@@ -19,9 +19,9 @@ from rollout.model.intents import RollbackMode
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.documents import work_name
-from rollout.sim.roster import Member, Roster
+from rollout.sim.members import Member, Members
 from rollout.sim.scenario import Behaviour, Scenario
-from rollout.sim.template import Template
+from rollout.sim.template import WorkTemplate
 from rollout.strategies.base import Rollout, Verdict
 
 
@@ -54,7 +54,7 @@ class Part:
     workload: Ref
     placement: str
     rollout: Rollout
-    template: Template
+    template: WorkTemplate
     rules: frozenset[str]
     actors: Mapping[str, Actor]
 
@@ -75,7 +75,7 @@ def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Set
     """
     now = clock.now()
     snapshot = Snapshot(placed(hub, clock), now)
-    roster = Roster(scenario, now)
+    roster = Members(scenario, now)
     for obj in hub.list(MANAGED_CLUSTER).items:
         roster.saw(obj["metadata"]["name"], obj, 0)
     parts: list[Part] = []
@@ -125,8 +125,8 @@ def _not_plain(workload: Workload, replicaset: ReplicaSet) -> str:
     return ""
 
 
-def _parts(workload: Workload, replicaset: ReplicaSet, roster: Roster) -> Iterator[Part]:
-    template = Template(replicaset.template.spec)
+def _parts(workload: Workload, replicaset: ReplicaSet, roster: Members) -> Iterator[Part]:
+    template = WorkTemplate(replicaset.template.spec)
     for name, share in workload.shares.items():
         if not share.selected and share.overlapped:
             continue  # all its clusters belong to earlier placementRefs
@@ -157,8 +157,8 @@ def _actors(
     workload: Workload,
     replicaset: ReplicaSet,
     share: Share,
-    template: Template,
-    roster: Roster,
+    template: WorkTemplate,
+    roster: Members,
 ) -> dict[str, Actor]:
     fresh = work_name(replicaset.key)
     found: dict[str, Actor] = {}

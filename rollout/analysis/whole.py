@@ -15,10 +15,6 @@ from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 
 
-class _Jumping:
-    speed: float | None = None
-
-
 class Whole:
     """One run on a hub of our own, which is used up by it.
 
@@ -31,7 +27,7 @@ class Whole:
         self.start = self.now = self.changed_at = clock.now()
         self.halted_at: datetime | None = None
         self.tracks: dict[tuple[str, str], Track] = {}
-        self._run = LocalRun(hub, clock, _Jumping(), scenario, seed, keep=False, drive=Jump(clock))
+        self._run = LocalRun(hub, clock, None, scenario, seed=seed, keep=False, drive=Jump(clock))
         self.is_done = False
 
     def run(self) -> None:

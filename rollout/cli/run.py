@@ -33,7 +33,7 @@ from rollout.model.amounts import DURATION_ACCEPTED
 from rollout.model.kinds import WORKLOADS
 from rollout.placement.grouping import Profile
 from rollout.runtime.decisions import DecisionLog
-from rollout.sim.local import LocalRun, Result
+from rollout.sim.local import LocalRun, RunResult
 from rollout.sim.scenario import Scenario
 
 RUN_HELP = """Apply files and run their rollouts, here.
@@ -53,9 +53,9 @@ INTERRUPTED = 130
 DEMO = Path(__file__).parents[2] / "examples" / "canary"
 
 
-Run = Callable[[OnChange], Result]
+Run = Callable[[OnChange], RunResult]
 """Runs to the end, and tells of each change; a KeyboardInterrupt ends it in good order."""
-Engine = Callable[[EmbeddedHub, Clock, ClockMode, Scenario], Run]
+Engine = Callable[[EmbeddedHub, Clock, float | None, Scenario], Run]
 """Makes a run: the engine, the simulated agents of a scenario, and the time they live in."""
 
 
@@ -162,10 +162,10 @@ def _engine(
 ) -> Engine:
     """The engine of this package; where nothing outlives the process, it need not keep its state."""
 
-    def prepared(hub: EmbeddedHub, clock: Clock, mode: ClockMode, scenario: Scenario) -> Run:
+    def prepared(hub: EmbeddedHub, clock: Clock, speed: float | None, scenario: Scenario) -> Run:
         keep = bool(chosen.state)
         run = LocalRun(
-            hub, clock, mode, scenario, keep=keep, profile=profile, lasts=lasts, witness=log
+            hub, clock, speed, scenario, keep=keep, profile=profile, lasts=lasts, witness=log
         )
         return run.run
 
@@ -198,7 +198,7 @@ def execute(
             kinds = " and no ".join(kind.name for kind in WORKLOADS)
             raise Stop(Code.FAILED, f"there is no {kinds} to roll out")
         scenario = settled(hub, wanted).scenario()
-        result = _watched(chosen, engine(hub, clock, mode, scenario), mode, clock)
+        result = _watched(chosen, engine(hub, clock, mode.speed, scenario), mode, clock)
     say()
     for line in summary(result.last, wall.now() - began):
         say(line)
@@ -208,7 +208,7 @@ def execute(
     return worst(each.code for each in result.last.workloads)
 
 
-def _watched(chosen: Options, running: Run, mode: ClockMode, clock: Clock) -> Result:
+def _watched(chosen: Options, running: Run, mode: ClockMode, clock: Clock) -> RunResult:
     """The run's result; while it runs, it is shown."""
     with shown(chosen, None if mode.speed is None else clock) as show:
         result = running(show)

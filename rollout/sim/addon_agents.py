@@ -1,9 +1,9 @@
-"""What do the add-on's own controllers do? A simulated add-on manager for the embedded hub.
+"""A simulated add-on manager: what do the controllers of add-ons do on the embedded hub?
 
-Per ManagedClusterAddOn it registers, renders the configurations into one ManifestWork once `Configured`
-says so, and reports on it: `ManifestApplied`, and the agent's own `Available`. It renders what the
-configuration objects are at that moment, as OCM's does. The works are applied by the simulated work
-agents. It acts at once and remembers nothing, so there is nothing to keep. Source: OCM add-on spec 2.6.
+For each ManagedClusterAddOn it registers, renders the configurations into one ManifestWork once
+`Configured` is true, and reports `ManifestApplied` and the agent's `Available`. It renders the
+configuration objects of that moment, as OCM's does. The simulated work agents apply the works. It acts
+at once and remembers nothing, so nothing of it is saved. Source: OCM add-on spec 2.6.
 """
 
 import json
@@ -57,7 +57,7 @@ class AddOnManager:
         self._broken: set[Kind] = set()
 
     def start(self) -> None:
-        """Look at everything there is, then watch."""
+        """List everything, then watch."""
         for kind in _KINDS:
             self._list(kind)
 
@@ -70,11 +70,11 @@ class AddOnManager:
         self._inbox.extend(self._watches[kind].again())
 
     def next_at(self) -> datetime | None:
-        """Now, where something is to be done; it never waits for a time."""
+        """Now, where something is to be done, else None; it never waits for an instant."""
         return self._clock.now() if self._inbox else None
 
     def run_due(self) -> int:
-        """Act on all that was seen. Returns: on how many add-ons of clusters."""
+        """Act on all events so far. Returns: the number of ManagedClusterAddOns it acted on."""
         while self._broken:
             self._list(self._broken.pop())
         concerned: dict[str, None] = {}
@@ -100,7 +100,7 @@ class AddOnManager:
     # Seeing
 
     def _take(self, event: Event) -> Iterable[str]:
-        """What an event concerns, by key of the ManagedClusterAddOn."""
+        """Keys of the ManagedClusterAddOns that an event concerns."""
         gone, key = event.change is Change.DELETED, event.ref.key
         if event.ref.kind is MANAGED_CLUSTER_ADDON:
             if gone:
@@ -139,7 +139,7 @@ class AddOnManager:
         self._report(addon, cluster, [] if is_ours else _conditions(self._work_of(cluster)))
 
     def _deploy(self, cluster: ClusterAddOn) -> None:
-        """Render, where the configurations are settled and the work is of others."""
+        """Write the work, where the configurations are settled and the work has other ones."""
         configured = cluster.conditions.get(names.CONFIGURED)
         hashes = hashes_of(cluster.references)
         if configured is None or not configured.is_true or not all(hashes.values()):
@@ -162,7 +162,7 @@ class AddOnManager:
         return self._works.get(work_ref(cluster).key)
 
     def _report(self, addon: AddOn, cluster: ClusterAddOn, health: list[Condition]) -> None:
-        """Registration, what is supported, and how the work does; nothing where it is all said."""
+        """Write registration, supported configurations and health, where they differ."""
         said = listed(mapping(cluster.raw.get("status")).get("conditions"))
         conditions = merge(said, [REGISTERED, *health], self._clock.now())
         changes: Obj = {} if conditions == said else {"conditions": conditions}
@@ -188,7 +188,7 @@ class AddOnManager:
             if "customizedVariables" not in spec:
                 others[str(config.ref).replace("/", ".")] = _json(spec)
         image = variables.pop("IMAGE", f"example.com/{cluster.name}:latest")
-        return work_spec(cluster.name, namespace, image, variables, others)
+        return work_spec(cluster.name, namespace, image, variables=variables, others=others)
 
     def _content(self, config: Config) -> Obj:
         resource = config.ref.resource
@@ -205,7 +205,7 @@ def work_ref(cluster: ClusterAddOn) -> Ref:
 
 
 def work_spec(
-    name: str, namespace: str, image: str, variables: dict[str, str], others: dict[str, str]
+    name: str, namespace: str, image: str, *, variables: dict[str, str], others: dict[str, str]
 ) -> Obj:
     """The agent's Deployment and, where there are other configurations, a ConfigMap of them.
 
@@ -264,7 +264,7 @@ def _new_work(cluster: ClusterAddOn, ref: Ref, annotations: Obj, spec: Obj) -> O
 
 
 def _conditions(work: Obj | None) -> list[Condition]:
-    """What the add-on says of its work; nothing before the work's agent does, at this generation."""
+    """The add-on's conditions on its work; none before the work's agent has reported this generation."""
     if work is None:
         return []
     generation = work["metadata"].get("generation")

@@ -1,9 +1,9 @@
-"""What would the clusters' agents do now? Simulated work agents for every ManifestWork of a hub.
+"""Simulated work agents: what do the agents of all clusters do with the ManifestWorks of a hub?
 
-They see works through a watch, wait as their scenario says, and write status as OCM's agents do,
-errors of theirs included where asked for. There are no threads: whoever drives them asks when they
-act next (`next_at`) and lets them act (`run_due`). What they have pending can be kept and taken up
-again (`dump`, `restore`), and goes on the same.
+They watch the works, wait as their scenario says, and write status as OCM's agents do, with the errors
+of OCM's agents where the scenario asks for them. They have no threads: the caller asks when they act
+next (`next_at`) and lets them act (`run_due`). What is pending can be saved and restored (`dump`,
+`restore`); restored agents act as if they had never stopped.
 """
 
 from collections import deque
@@ -18,16 +18,21 @@ from rollout.model.events import Change, Event
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Obj, Ref
 from rollout.model.names import REVISION
-from rollout.sim.agenda import Agenda
-from rollout.sim.chance import draws
-from rollout.sim.memory import Saved, SavedWork, read, write
-from rollout.sim.reports import Report, Statuses, said_of
-from rollout.sim.roster import FOREVER, Roster
+from rollout.sim.due import DueQueue
+from rollout.sim.fleet_events import PATIENCE, FleetEvents, is_ours
+from rollout.sim.members import FOREVER, Members
+from rollout.sim.reports import AgentReport, Statuses, said_of
 from rollout.sim.scenario import Scenario
 from rollout.sim.template import Templates
-from rollout.sim.timeline import following, leaving
-from rollout.sim.work import WorkInHand, recalled
-from rollout.sim.world import PATIENCE, World, is_ours
+from rollout.sim.timeline import draws, following, leaving
+from rollout.sim.work import (
+    SavedAgents,
+    SavedWork,
+    WorkInHand,
+    decode_saved,
+    encode_saved,
+    recalled,
+)
 
 FINALIZER = "cluster.open-cluster-management.io/manifest-work-cleanup"
 _ATTEMPTS = 5
@@ -38,16 +43,16 @@ class Agents:
     """The agents of all clusters of one hub.
 
     Args:
-        hub: where works are seen and status is written.
-        clock: when; only ever asked for the present.
-        scenario: how; ``scenario.spec.seed`` counts where no ``seed`` is given.
+        hub: holds the works, and takes their status.
+        scenario: how the agents behave.
+        seed: of all chance; None takes ``scenario.spec.seed``.
     """
 
     def __init__(self, hub: Hub, clock: Clock, scenario: Scenario, seed: int | None = None) -> None:
         self.notes: list[str] = []
         self._hub, self._clock, self._scenario = hub, clock, scenario
         self._seed = scenario.spec.seed if seed is None else seed
-        self._saved = Saved()
+        self._saved = SavedAgents()
         self._works: dict[str, WorkInHand] = {}
         self._attempts: dict[str, int] = {}  # of works that are gone
         self._templates = Templates()
@@ -62,12 +67,12 @@ class Agents:
         self._set_up(clock.now())
 
     def start(self) -> None:
-        """Look at everything there is, then watch. Goes on from what was restored, if anything was."""
+        """List everything, then watch. Goes on from what was restored, if anything was."""
         saved, now = self._saved, self._clock.now()
         self._set_up(saved.started_at or now)
         self._attempts = dict(saved.attempts)
         for name in saved.gone:
-            self._roster.of(name).gone = True
+            self._members.of(name).gone = True
         for entry in saved.works:
             self._recall(entry)
         self._list(now)
@@ -75,36 +80,36 @@ class Agents:
 
     def _set_up(self, started_at: datetime) -> None:
         self._started_at = started_at
-        self._agenda = Agenda()
-        self._roster = Roster(self._scenario, started_at)
-        self._world = World(
+        self._due = DueQueue()
+        self._members = Members(self._scenario, started_at)
+        self._events = FleetEvents(
             self._hub,
-            self._roster,
-            self._agenda,
+            self._members,
+            self._due,
             self._scenario.spec.fleet_events,
-            started_at,
-            frozenset(self._saved.events_done),
-            self._note,
+            start=started_at,
+            done=self._saved.events_done,
+            note=self._note,
         )
 
     def next_at(self) -> datetime | None:
-        """The earliest instant at which an agent acts; None where only an event can bring one about."""
+        """The next instant at which an agent acts; None where only an event can make one act."""
         self._drain()
-        return self._agenda.next_at()
+        return self._due.next_at()
 
     def awaits_events(self) -> bool:
-        """Whether something is still to happen to the fleet."""
-        return len(self._world.done) < len(self._scenario.spec.fleet_events)
+        """Whether fleet events of the scenario are still to come."""
+        return len(self._events.done) < len(self._scenario.spec.fleet_events)
 
     def run_due(self) -> int:
-        """Act for everything that is due now. Returns: how many actions that were."""
+        """Do everything that is due now. Returns: the number of actions."""
         acted = 0
         self._drain()
         now = self._clock.now()
-        while (key := self._agenda.take(now)) is not None:
+        while (key := self._due.take(now)) is not None:
             self._dumped = None
             if is_ours(key):
-                self._world.act(key, now)
+                self._events.act(key, now)
             else:
                 self._act(self._works[key], now)
             acted += 1
@@ -127,12 +132,12 @@ class Agents:
         return self._dumped
 
     def _written(self) -> bytes:
-        works = [work.saved(key, self._agenda.at(key)) for key, work in sorted(self._works.items())]
-        return write(
-            Saved(
+        works = [work.saved(key, self._due.at(key)) for key, work in sorted(self._works.items())]
+        return encode_saved(
+            SavedAgents(
                 started_at=self._started_at,
-                events_done=sorted(self._world.done),
-                gone=[member.name for member in self._roster if member.gone],
+                events_done=sorted(self._events.done),
+                gone=[member.name for member in self._members if member.gone],
                 attempts=self._attempts,
                 works=works,
             )
@@ -140,7 +145,7 @@ class Agents:
 
     def restore(self, saved: bytes) -> None:
         """Take up what another process left. Before `start`. Raises: ConfigError for foreign bytes."""
-        self._saved = read(saved)
+        self._saved = decode_saved(saved)
 
     # Seeing
 
@@ -148,13 +153,13 @@ class Agents:
         """List everything and watch from there; also after a watch broke."""
         self._inbox.clear()
         self._expired, self._dumped = False, None
-        clusters = [Ref(MANAGED_CLUSTER, m.name) for m in self._roster if m.joined]
+        clusters = [Ref(MANAGED_CLUSTER, m.name) for m in self._members if m.joined]
         works = [work.ref for work in self._works.values()]
         for watch, known in zip(self._watches, (clusters, works), strict=True):
             self._inbox.extend((now, event) for event in watch.again(known))
 
     def _heard(self, event: Event) -> None:
-        """May be called from another thread, and in the midst of our own writes: only noted."""
+        """Called from any thread, also during our own writes; so it only notes the event."""
         self._inbox.append((self._clock.now(), event))
 
     def _broke(self) -> None:
@@ -176,20 +181,20 @@ class Agents:
                 if work is None or event.version > work.version:
                     self._saw_work(event.ref, event.obj, event.version, at)
             elif event.change is Change.DELETED:
-                self._roster.of(event.ref.name).gone = True
+                self._members.of(event.ref.name).gone = True
             else:
                 self._saw_cluster(event.ref.name, event.obj, at)
 
     def _saw_cluster(self, name: str, obj: Obj, at: datetime) -> None:
-        was_gone = self._roster.of(name).gone
-        if not was_gone and version_of(obj["metadata"]) <= self._roster.of(name).version:
+        was_gone = self._members.of(name).gone
+        if not was_gone and version_of(obj["metadata"]) <= self._members.of(name).version:
             return
-        member = self._roster.saw(name, obj, version_of(obj["metadata"]))
-        self._world.watch_over(member, at)
+        member = self._members.saw(name, obj, version_of(obj["metadata"]))
+        self._events.watch_over(member, at)
         if was_gone:
             for work in [w for w in self._works.values() if w.member is member]:
                 self._notice(work, at)
-                if work.steps and self._agenda.at(work.ref.key) is None:
+                if work.steps and self._due.at(work.ref.key) is None:
                     self._arm(work)
 
     def _saw_work(self, ref: Ref, obj: Obj, version: int, at: datetime) -> None:
@@ -200,7 +205,7 @@ class Agents:
         if work is None or work.uid != uid:
             if work is not None:
                 self._forget(ref.key)
-            member = self._roster.of(ref.namespace)
+            member = self._members.of(ref.namespace)
             work = WorkInHand(ref, uid, self._attempts.pop(ref.key, 0), member)
             self._works[ref.key] = work
         work.obj, work.version = obj, version
@@ -213,10 +218,10 @@ class Agents:
 
     def _forget(self, key: str) -> None:
         self._attempts[key] = self._works.pop(key).attempt
-        self._agenda.cancel(key)
+        self._due.cancel(key)
 
     def _notice(self, work: WorkInHand, at: datetime) -> None:
-        """Something about a work has changed: is it for its agent, and can the agent see it now?"""
+        """A work has changed: begin with it, or wait until its cluster is in contact again."""
         if not work.is_news():
             if work.template is None:  # restored
                 work.template = self._templates.of(mapping(work.obj.get("spec")))
@@ -233,14 +238,14 @@ class Agents:
 
     def _postpone(self, work: WorkInHand, until: datetime) -> None:
         if until == FOREVER:
-            self._agenda.cancel(work.ref.key)
+            self._due.cancel(work.ref.key)
         else:
-            self._agenda.put(work.ref.key, until)
+            self._due.arm(work.ref.key, until)
 
     # Deciding
 
     def _begin(self, work: WorkInHand, at: datetime) -> None:
-        """The agent sees a new generation, or that the work is to go."""
+        """The agent sees a new generation, or that the work is being deleted."""
         obj, key = work.obj, work.ref.key
         meta = obj["metadata"]
         work.leaving = "deletionTimestamp" in meta
@@ -249,9 +254,16 @@ class Agents:
         work.template = template = self._templates.of(mapping(obj.get("spec")))
         drawn = draws(self._seed, key, work.generation, work.attempt)
         revision = text(mapping(meta.get("annotations")).get(REVISION))
-        behaviour = self._roster.behaviour(work.member, template, revision)
+        behaviour = self._members.behaviour(work.member, template, revision)
         if not work.leaving:
-            work.steps = following(behaviour, template, drawn, at, work.generation, said_of(obj))
+            work.steps = following(
+                behaviour,
+                template,
+                drawn,
+                at,
+                generation=work.generation,
+                said=said_of(obj),
+            )
         elif FINALIZER in listed(meta.get("finalizers")):
             work.steps = leaving(behaviour, drawn, at)
         else:
@@ -260,15 +272,15 @@ class Agents:
 
     def _arm(self, work: WorkInHand) -> None:
         if work.steps:
-            self._agenda.put(work.ref.key, work.steps[0].at)
+            self._due.arm(work.ref.key, work.steps[0].at)
         else:
-            self._agenda.cancel(work.ref.key)
+            self._due.cancel(work.ref.key)
 
     def _recall(self, entry: SavedWork) -> None:
         ref = Ref(MANIFEST_WORK, entry.key)
-        self._works[entry.key] = recalled(ref, entry, self._roster.of(ref.namespace))
+        self._works[entry.key] = recalled(ref, entry, self._members.of(ref.namespace))
         if entry.due is not None:
-            self._agenda.put(entry.key, entry.due)
+            self._due.arm(entry.key, entry.due)
 
     # Acting
 
@@ -307,13 +319,13 @@ class Agents:
                 work.steps = work.steps[due:]
                 self._arm(work)
             case Throttled():
-                self._agenda.put(work.ref.key, now + max(fault.after, PATIENCE))
+                self._due.arm(work.ref.key, now + max(fault.after, PATIENCE))
             case _:
-                self._agenda.put(work.ref.key, now + PATIENCE)
+                self._due.arm(work.ref.key, now + PATIENCE)
         self._note(str(fault))
 
-    def _perform(self, work: WorkInHand, report: Report, clock: datetime) -> bool:
-        """Write until it lands. Returns False where the work turned out to be another by then.
+    def _perform(self, work: WorkInHand, report: AgentReport, clock: datetime) -> bool:
+        """Write, again after each conflict. Returns False where the work has changed meanwhile.
 
         Raises: HubError; Conflict where others kept writing.
         """
@@ -332,16 +344,20 @@ class Agents:
                 return True
         return False
 
-    def _write(self, work: WorkInHand, report: Report, clock: datetime) -> None:
+    def _write(self, work: WorkInHand, report: AgentReport, clock: datetime) -> None:
         assert work.template is not None
         finalizers = listed(work.obj["metadata"].get("finalizers"))
-        if report is Report.REMOVE:
+        if report is AgentReport.REMOVE:
             self._set_finalizers(work, [name for name in finalizers if name != FINALIZER])
             return
         if self._scenario.spec.finalizers and not work.leaving and FINALIZER not in finalizers:
             self._set_finalizers(work, [*finalizers, FINALIZER])
         changes = self._statuses.of(
-            work.obj.get("status"), report, work.template, work.generation, rfc3339(clock)
+            work.obj.get("status"),
+            report,
+            work.template,
+            generation=work.generation,
+            now=rfc3339(clock),
         )
         self._put(work, self._hub.patch_status(work.ref, changes, work.version))
 

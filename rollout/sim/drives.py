@@ -1,4 +1,4 @@
-"""How does a run get from one instant to the next? Jumping, waiting, or moving a frozen clock."""
+"""How does a run get from one instant to the next: by jumping, waiting or moving a frozen clock?"""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -55,7 +55,7 @@ class Jump:
 
 
 class Hurry:
-    """A multiple of wall time: waits a part of the time."""
+    """A multiple of wall time: waits for a part of it."""
 
     def __init__(self, clock: Clock, speed: float) -> None:
         self._clock, self._speed = clock, speed
@@ -77,7 +77,7 @@ class Hurry:
 
 
 class Real:
-    """Wall time, on APScheduler's thread; a look now and then catches what a clock step delayed."""
+    """Wall time, on APScheduler's thread; `go` also fires what a step of the clock has delayed."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -1,14 +1,13 @@
-"""How does a whole rollout run on one machine? The engine, simulated agents, and time, together.
+"""How does a whole rollout run on one machine, with the engine, simulated agents and time?
 
-On virtual time the run jumps from one instant at which something happens to the next; on wall time
-(or a multiple of it) it waits. It is the same engine in both. On a hub that keeps state, everything
-that is pending is kept with each commit, so that a killed run goes on identically.
+On virtual time the run jumps from one instant at which something happens to the next; on wall time,
+or a multiple of it, it waits. The engine is the same. On a hub that keeps state, everything pending is
+saved with each commit, so that a killed run goes on identically.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from rollout.account.build import fleet_account
 from rollout.account.tree import FleetAccount, NoteAccount
@@ -30,54 +29,50 @@ from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Hurry, Jump, Real
 from rollout.sim.scenario import Scenario
 
-"""Keys under which a hub keeps the state of its runner."""
-
 LONGEST_RUN = timedelta(days=30)
 NOTES_KEPT = 50
 HEARTBEAT = timedelta(seconds=5)
 
 
-class Mode(Protocol):
-    """How fast time goes: seconds a second, None to jump."""
-
-    @property
-    def speed(self) -> float | None: ...
-
-
 @dataclass(frozen=True, slots=True)
-class Result:
+class RunResult:
     """How a run ended."""
 
     last: FleetAccount
     interrupted: bool = False
 
 
-def drive_for(clock: Clock, mode: Mode) -> Drive:
-    """What moves time in this mode."""
-    if mode.speed is None:
+def drive_for(clock: Clock, speed: float | None) -> Drive:
+    """What moves time: ``speed`` fleet seconds a wall second; None jumps from event to event."""
+    if speed is None:
         assert isinstance(clock, VirtualClock), "only a virtual clock can jump"
         return Jump(clock)
-    return Real(clock) if mode.speed == 1 else Hurry(clock, mode.speed)
+    return Real(clock) if speed == 1 else Hurry(clock, speed)
 
 
 class LocalRun:
     """Runs all workloads of a hub until each is done, or nothing can happen any more.
 
-    ``gather`` is how long news of a workload are gathered before it is planned again; where state is
-    kept it must be zero, so that nothing is known that is not kept. ``drive`` moves time, in place
-    of what ``mode`` says. ``profile`` decides where an object does not say; None: that of the last
-    run on this hub. ``lasts`` is after how much of its time the run stops in good order, done or not.
-    ``witness`` is told of every decision.
+    Args:
+        speed: fleet seconds a wall second; None jumps from one event to the next.
+        seed: of the agents; None takes the scenario's.
+        keep: keep all that is pending on the hub, so that a killed run goes on identically.
+        gather: for how long events of a workload are gathered before it is planned again. Must be
+            zero where state is kept, so that nothing is known that is not kept.
+        drive: moves time, instead of the drive for ``speed``.
+        profile: decides where an object names none; None takes that of the last run on this hub.
+        lasts: the run stops after so much fleet time, done or not; None: `LONGEST_RUN`.
+        witness: is told of every decision.
     """
 
     def __init__(
         self,
         hub: EmbeddedHub,
         clock: Clock,
-        mode: Mode,
+        speed: float | None,
         scenario: Scenario,
-        seed: int | None = None,
         *,
+        seed: int | None = None,
         keep: bool = True,
         gather: timedelta = timedelta(0),
         drive: Drive | None = None,
@@ -85,17 +80,17 @@ class LocalRun:
         lasts: timedelta | None = None,
         witness: Witness | None = None,
     ) -> None:
-        self._hub, self._clock, self._mode, self._keep = hub, clock, mode, keep
+        self._hub, self._clock, self._speed, self._keep = hub, clock, speed, keep
         profile = self._keep_profile(profile)
         self._notes: dict[str, tuple[NoteAccount, ...]] = {}
-        self._drive = drive or drive_for(clock, mode)
+        self._drive = drive or drive_for(clock, speed)
         self.engine = Engine(
             hub,
             clock,
             self._drive.timers,
             planners(profile=profile, rolls_addons=True, slice_steps=SLICE_STEPS),
             Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates()),
-            pace=Pace(least_interval=dict.fromkeys(WORKLOADS, gather), strict=mode.speed is None),
+            pace=Pace(least_interval=dict.fromkeys(WORKLOADS, gather), strict=speed is None),
             notes=self._note,
             seed=0,
         )
@@ -106,25 +101,25 @@ class LocalRun:
         self._stops = None if lasts is None else clock.now() + lasts
 
     def _keep_profile(self, chosen: Profile | None) -> Profile:
-        """The profile to go by; whoever reads this hub is told of it."""
+        """The profile of this run, saved on the hub for others that read it."""
         profile = chosen or profile_of(self._hub)
         with self._hub.batch():
             self._hub.put_state(StateKey.PROFILE, profile.encode())
         return profile
 
-    def run(self, on_change: Callable[[FleetAccount], None] = lambda _: None) -> Result:
-        """Run to the end. KeyboardInterrupt ends the run in good order."""
+    def run(self, on_change: Callable[[FleetAccount], None] = lambda _: None) -> RunResult:
+        """Run to the end. A KeyboardInterrupt ends the run early, with everything saved."""
         self._begin()
         try:
             self._loop(on_change)
         except KeyboardInterrupt:
-            return Result(self._picture(), interrupted=True)
+            return RunResult(self._picture(), interrupted=True)
         finally:
             self.agents.close()
             self.addons.close()
             self.engine.stop()
             self._drive.close()
-        return Result(self._picture())
+        return RunResult(self._picture())
 
     def _loop(self, on_change: Callable[[FleetAccount], None]) -> None:
         end = self._started + LONGEST_RUN
@@ -149,7 +144,7 @@ class LocalRun:
                 return
 
     def _stop_here(self) -> None:
-        """Keep where time stands, though nothing else happened at this instant."""
+        """Save the time, though nothing else happened at this instant."""
         if self._keep:
             with self._hub.batch():
                 self._save()
@@ -164,7 +159,7 @@ class LocalRun:
         self._started = (parse_instant(started.decode()) if started else None) or self._started
         alive = self._hub.get_state(StateKey.ALIVE)
         gone = parse_instant(alive.decode()) if alive else None
-        if self._mode.speed == 1 and gone is not None and gone < self._clock.now():
+        if self._speed == 1 and gone is not None and gone < self._clock.now():
             self.engine.fleet.out_of_touch(gone, self._clock.now())
         with self._hub.batch():
             self._hub.put_state(StateKey.STARTED, rfc3339_micro(self._started).encode())
@@ -173,7 +168,7 @@ class LocalRun:
         self.addons.start()
 
     def _settle(self) -> None:
-        """Do all that is to be done at this instant. What is pending is kept with each commit."""
+        """Do all that is due at this instant. What is pending is saved with each commit."""
         busy = True
         while busy:
             with self._hub.batch():
@@ -184,15 +179,15 @@ class LocalRun:
                     self._save()
 
     def _beat(self) -> None:
-        """On wall time: leave word that the run is alive, so that a restart knows how long it was not."""
+        """On wall time: save that the run is alive, so that a restart knows how long it was not."""
         now = self._clock.now()
-        if self._keep and self._mode.speed == 1 and now >= self._beaten + HEARTBEAT:
+        if self._keep and self._speed == 1 and now >= self._beaten + HEARTBEAT:
             self._beaten = now
             self._hub.put_state(StateKey.ALIVE, rfc3339_micro(now).encode())
 
     def _save(self) -> None:
         now = rfc3339_micro(self._clock.now()).encode()
-        if self._mode.speed == 1:
+        if self._speed == 1:
             self._hub.put_state(StateKey.ALIVE, now)
         else:
             self._hub.put_state(StateKey.CLOCK, now)

@@ -1,8 +1,8 @@
-"""Which conditions does an agent write, and with which words?
+"""Which conditions does an agent write, with which reasons and messages?
 
 Reasons, messages and the rules of merging are OCM's (work agent spec 3.4, 4 and 4.3): Applied and
-Available always, further conditions only where a condition rule defines them; a transition time
-moves when the status flips, whatever the generation.
+Available always, further conditions only where a condition rule defines them. A transition time
+changes when the status changes, whatever the generation.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from functools import lru_cache
 from rollout.api.fields import listed, mapping
 from rollout.model.kinds import Obj
 from rollout.model.names import APPLIED, AVAILABLE, DEGRADED, PROGRESSING
-from rollout.sim.template import RuleFacts, Template
+from rollout.sim.template import RuleFacts, WorkTemplate
 
 DELETING = "Deleting"
 AGGREGATED = "ConditionRulesAggregated"
@@ -21,8 +21,8 @@ Said = tuple[str, str, str, str]
 """type, status, reason, message."""
 
 
-class Report(Enum):
-    """One thing an agent has to say about a work; the values are kept in state files."""
+class AgentReport(Enum):
+    """One report of an agent on a work; the values are kept in state files."""
 
     STALE = 0  # rules evaluated on the old object, stamped with the new generation
     APPLIED_STALE = 1  # applied now, the evaluation still the old one
@@ -38,59 +38,70 @@ class Report(Enum):
 
 _APPLIED = (APPLIED, "True", "AppliedManifestWorkComplete", "Apply manifest work complete")
 _FAILED = (APPLIED, "False", "AppliedManifestWorkFailed", "Failed to apply manifest work")
+_APPLIED_MANIFEST = (
+    APPLIED,
+    "True",
+    "AppliedManifestComplete",
+    "Apply manifest complete",
+)
+_REFUSED_MANIFEST = (
+    APPLIED,
+    "False",
+    "AppliedManifestFailed",
+    "Failed to apply manifest: refused",
+)
 _AVAILABLE = (AVAILABLE, "True", "ResourcesAvailable", "All resources are available")
 _DELETING = (DELETING, "True", "WorkDeleting", "ManifestWork is being deleted")
-_PROGRESSING_IN = {Report.APPLYING, Report.DEGRADED, Report.UNAVAILABLE}
+_PROGRESSING_IN = {AgentReport.APPLYING, AgentReport.DEGRADED, AgentReport.UNAVAILABLE}
 
 
-def _rule(rule: RuleFacts, report: Report) -> Said:
+def _rule(rule: RuleFacts, report: AgentReport) -> Said:
     match rule.condition:
         case "Progressing":
             is_true = report in _PROGRESSING_IN
         case "Degraded":
-            is_true = report is Report.DEGRADED
+            is_true = report is AgentReport.DEGRADED
         case _:  # Complete and the like: reached when all is well
-            is_true = report is Report.READY
+            is_true = report is AgentReport.READY
     return rule.condition, "True" if is_true else "False", AGGREGATED, rule.says(is_true)
 
 
 @lru_cache(maxsize=1024)
-def said(report: Report, template: Template) -> tuple[Said, ...]:
-    """What a report states outright; STALE and APPLIED_STALE depend on what was said before."""
+def _stated(report: AgentReport, template: WorkTemplate) -> tuple[Said, ...]:
+    """What a report states by itself; STALE and APPLIED_STALE repeat earlier conditions besides."""
     match report:
-        case Report.STALE:
+        case AgentReport.STALE:
             return ()
-        case Report.APPLIED | Report.APPLIED_STALE:
+        case AgentReport.APPLIED | AgentReport.APPLIED_STALE:
             return (_APPLIED,)
-        case Report.APPLY_FAILED:
+        case AgentReport.APPLY_FAILED:
             return (_FAILED,)
-        case Report.DELETING | Report.REMOVE:
+        case AgentReport.DELETING | AgentReport.REMOVE:
             return (_DELETING,)
     rules = tuple(_rule(rule, report) for rule in template.rules)
-    if report is Report.APPLYING:
+    if report is AgentReport.APPLYING:
         return (_APPLIED, *rules)
-    if report is Report.UNAVAILABLE:
+    if report is AgentReport.UNAVAILABLE:
         total = max(len(template.metas), 1)
         message = f"1 of {total} resources are not available"
         return (_APPLIED, (AVAILABLE, "False", "ResourcesNotAvailable", message), *rules)
     return (_APPLIED, _AVAILABLE, *rules)
 
 
-def trouble(template: Template) -> Report:
-    """How a work that was well says that it is not.
+def trouble(template: WorkTemplate) -> AgentReport:
+    """The report of a work that was ready and no longer is.
 
-    Where the status of its workloads is asked for they are there, and none of them is ready.
+    Where feedback on its workloads is asked for, they exist and none of them is ready.
     """
     if DEGRADED in template.conditions or template.asked:
-        return Report.DEGRADED
-    return Report.APPLYING if PROGRESSING in template.conditions else Report.UNAVAILABLE
+        return AgentReport.DEGRADED
+    return AgentReport.APPLYING if PROGRESSING in template.conditions else AgentReport.UNAVAILABLE
 
 
 @lru_cache(maxsize=16_384)
-def condition(
-    kind: str, status: str, reason: str, message: str, generation: int, since: str
-) -> Obj:
+def condition(said: Said, generation: int, since: str) -> Obj:
     """A condition as it goes over the wire; equal ones are one object for the whole fleet."""
+    kind, status, reason, message = said
     return {
         "type": kind,
         "status": status,
@@ -108,7 +119,12 @@ def said_of(work: Obj) -> list[Obj]:
 
 
 def conditions(
-    old: Iterable[object], report: Report, template: Template, generation: int, now: str
+    old: Iterable[object],
+    report: AgentReport,
+    template: WorkTemplate,
+    *,
+    generation: int,
+    now: str,
 ) -> list[Obj]:
     """The list to write over ``old``; ``now`` is the agent's own clock, RFC 3339.
 
@@ -122,35 +138,36 @@ def conditions(
         kind = item.get("type")
         if isinstance(kind, str) and (item.get("reason") != AGGREGATED or kind in rules):
             known[kind] = item
-    for kind, status, reason, message in _statements(known, report, template, rules):
+    for said in _statements(known, report, template, rules):
+        kind, status, _, _ = said
         before = known.get(kind)
         since = now
         if before is not None and before.get("status") == status:
             since = _since(before) or now
-        known[kind] = condition(kind, status, reason, message, generation, since)
+        known[kind] = condition(said, generation, since)
     return list(known.values())
 
 
 def _statements(
-    known: dict[str, Obj], report: Report, template: Template, rules: frozenset[str]
+    known: dict[str, Obj], report: AgentReport, template: WorkTemplate, rules: frozenset[str]
 ) -> Iterable[Said]:
-    if report not in (Report.STALE, Report.APPLIED_STALE):
-        return said(report, template)
+    if report not in (AgentReport.STALE, AgentReport.APPLIED_STALE):
+        return _stated(report, template)
     again = [
         (kind, str(c.get("status")), str(c.get("reason", "")), str(c.get("message", "")))
         for kind, c in known.items()
         if kind == AVAILABLE or kind in rules
     ]
-    return [*said(report, template), *again]
+    return [*_stated(report, template), *again]
 
 
 class Statuses:
-    """Patches of a work's status, made once for all works that say the same after the same past.
+    """Patches of a work's status, each made once for all works with the same past and report.
 
-    In a fleet that is most of them: the work is saved, and so is the memory of equal lists. Bounded.
+    Most works of a fleet are alike, so this saves time and memory. Bounded.
 
     Args:
-        with_manifests: tell ``resourceStatus`` as well; where a work asks for it, it is told anyway.
+        with_manifests: write ``resourceStatus`` too; a work that asks for it gets it anyway.
     """
 
     _MOST = 16_384
@@ -159,7 +176,9 @@ class Statuses:
         self._with_manifests = with_manifests
         self._known: dict[tuple[object, ...], tuple[Obj, object]] = {}
 
-    def of(self, old: object, report: Report, template: Template, generation: int, now: str) -> Obj:
+    def of(
+        self, old: object, report: AgentReport, template: WorkTemplate, *, generation: int, now: str
+    ) -> Obj:
         """The merge patch of a status that was ``old``."""
         past = old if isinstance(old, dict) else {}
         said = listed(past.get("conditions"))
@@ -169,10 +188,12 @@ class Statuses:
         known = self._known.get(key)
         if known is not None:
             return known[0]
-        status: Obj = {"conditions": conditions(said, report, template, generation, now)}
+        status: Obj = {
+            "conditions": conditions(said, report, template, generation=generation, now=now)
+        }
         tells = self._with_manifests or template.asked
-        if tells and report is not Report.DELETING:
-            told = manifest_status(entries, report, template, generation, now)
+        if tells and report is not AgentReport.DELETING:
+            told = manifest_status(entries, report, template, generation=generation, now=now)
             status["resourceStatus"] = {"manifests": told}
         if len(self._known) >= self._MOST:
             self._known.clear()
@@ -181,24 +202,26 @@ class Statuses:
         return changes
 
 
-def holds(report: Report, template: Template, current: Iterable[Obj], generation: int) -> bool:
-    """Whether a work already carries all that a report says, about this generation."""
+def holds(
+    report: AgentReport, template: WorkTemplate, current: Iterable[Obj], generation: int
+) -> bool:
+    """Whether a work already has all conditions of a report, at this generation."""
     found = {
         (c.get("type"), c.get("status"))
         for c in current
         if c.get("observedGeneration") == generation
     }
-    stated = said(report, template)
+    stated = _stated(report, template)
     return bool(stated) and all((kind, status) in found for kind, status, _, _ in stated)
 
 
 def manifest_status(
-    old: object, report: Report, template: Template, generation: int, now: str
+    old: object, report: AgentReport, template: WorkTemplate, *, generation: int, now: str
 ) -> list[Obj]:
     """``status.resourceStatus.manifests``: per manifest its identity, Applied and, once it is, Available.
 
-    Applied has a new transition time for every generation; condition rules are told for the work
-    as a whole alone.
+    Applied has a new transition time for every generation; condition rules appear only on the work
+    itself.
     """
     before = [mapping(entry) for entry in old] if isinstance(old, list) else []
     found: list[Obj] = []
@@ -212,11 +235,11 @@ def manifest_status(
     return found
 
 
-def _feedback(kind: str, replicas: int, report: Report) -> Obj | None:
-    """The well-known status of a workload; None where there is nothing new to tell."""
-    if report not in (Report.READY, Report.DEGRADED):
+def _feedback(kind: str, replicas: int, report: AgentReport) -> Obj | None:
+    """The well-known status of a workload; None where this report does not change it."""
+    if report not in (AgentReport.READY, AgentReport.DEGRADED):
         return None
-    is_well = report is Report.READY
+    is_well = report is AgentReport.READY
     if kind == "Job":
         value = {"type": "String", "string": "True" if is_well else "False"}
         return {"values": [{"name": "JobComplete", "fieldValue": value}]}
@@ -241,24 +264,16 @@ def _since(condition: Obj) -> str:
     return since if isinstance(since, str) else ""
 
 
-def _entry(before: Obj, report: Report, generation: int, now: str) -> list[Obj]:
+def _entry(before: Obj, report: AgentReport, generation: int, now: str) -> list[Obj]:
     told = [mapping(each) for each in listed(before.get("conditions"))]
     known = {kind: each for each in told if isinstance(kind := each.get("type"), str)}
-    if report is not Report.STALE:
-        is_applied = report is not Report.APPLY_FAILED
+    if report is not AgentReport.STALE:
+        said = _REFUSED_MANIFEST if report is AgentReport.APPLY_FAILED else _APPLIED_MANIFEST
         old = known.get(APPLIED, {})
-        status = "True" if is_applied else "False"
-        same = old.get("observedGeneration") == generation and old.get("status") == status
-        known[APPLIED] = condition(
-            APPLIED,
-            status,
-            "AppliedManifestComplete" if is_applied else "AppliedManifestFailed",
-            "Apply manifest complete" if is_applied else "Failed to apply manifest: refused",
-            generation,
-            (_since(old) if same else "") or now,
-        )
-    if report in (Report.READY, Report.DEGRADED, Report.UNAVAILABLE):
-        is_there = report is not Report.UNAVAILABLE
+        same = old.get("observedGeneration") == generation and old.get("status") == said[1]
+        known[APPLIED] = condition(said, generation, (_since(old) if same else "") or now)
+    if report in (AgentReport.READY, AgentReport.DEGRADED, AgentReport.UNAVAILABLE):
+        is_there = report is not AgentReport.UNAVAILABLE
         old = known.get(AVAILABLE, {})
         status = "True" if is_there else "False"
         known[AVAILABLE] = {

@@ -1,4 +1,4 @@
-"""How shall the simulated agents behave? The AgentScenario that people write, validated.
+"""How do the simulated agents behave? The AgentScenario that people write, validated.
 
 Field names on the wire are camelCase. Every time span is a duration as Go writes it ("90s",
 "1h30m"); an instant is RFC 3339, or a duration counted from the start of the simulation.
@@ -119,7 +119,7 @@ def fixed(span: timedelta) -> Delay:
     return Delay.model_construct(min=span, max=span)
 
 
-class Outcome(Enum):
+class AgentOutcome(Enum):
     """What becomes of a revision on a cluster."""
 
     SUCCESS = "success"
@@ -133,7 +133,7 @@ class Alternative(_Model):
     """Another outcome, for a share of the clusters."""
 
     probability: Annotated[float, Field(ge=0, le=1, strict=True)]
-    outcome: Outcome = Outcome.FAIL
+    outcome: AgentOutcome = AgentOutcome.FAIL
     recover_after: Delay | None = None
 
 
@@ -150,7 +150,7 @@ class Flapping(_Model):
         return self
 
 
-class Window(_Model):
+class OfflineWindow(_Model):
     """A time without contact to the hub, from (included) to (excluded; without it, for ever)."""
 
     from_: Annotated[Instant, Field(alias="from")]
@@ -186,11 +186,11 @@ class Behaviour(_Model):
     apply_after: Delay = fixed(timedelta(seconds=2))
     ready_after: Delay = fixed(timedelta(seconds=10))
     delete_after: Delay = fixed(timedelta(seconds=1))
-    outcome: Outcome = Outcome.SUCCESS
+    outcome: AgentOutcome = AgentOutcome.SUCCESS
     alternative: Alternative | None = None
     recover_after: Delay | None = None
     flapping: Flapping | None = None
-    offline: tuple[Window, ...] = ()
+    offline: tuple[OfflineWindow, ...] = ()
     availability: Annotated[Literal["False", "Unknown"] | None, BeforeValidator(_status_word)] = (
         None
     )
@@ -234,7 +234,7 @@ class Manifests(_Model):
 _OF_THE_CLUSTER = ("offline", "availability", "clock_skew")
 
 
-class Rule(_Model):
+class ScenarioRule(_Model):
     """A behaviour for some clusters, and where said only for some revisions of a workload."""
 
     clusters: Clusters = Clusters()
@@ -263,7 +263,7 @@ class RelabelClusters(Clusters):
     labels: Mapping[Name, Annotated[str, Field(strict=True)] | None]
 
 
-class Target(_Model):
+class ObjectTarget(_Model):
     """One object of the hub."""
 
     kind: KindName
@@ -278,7 +278,7 @@ class Target(_Model):
         return self
 
 
-class PatchObject(Target):
+class PatchObject(ObjectTarget):
     """A JSON merge patch of everything but the status."""
 
     patch: Obj
@@ -291,7 +291,7 @@ class FleetEvent(_Model):
     delete_clusters: Clusters | None = None
     relabel_clusters: RelabelClusters | None = None
     patch: PatchObject | None = None
-    delete: Target | None = None
+    delete: ObjectTarget | None = None
     create: Obj | None = None
 
     @model_validator(mode="after")
@@ -332,7 +332,7 @@ class Spec(_Model):
     finalizers: bool = True
     resource_status: bool = False
     defaults: Behaviour = Behaviour()
-    rules: tuple[Rule, ...] = ()
+    rules: tuple[ScenarioRule, ...] = ()
     fleet_events: tuple[FleetEvent, ...] = ()
 
 

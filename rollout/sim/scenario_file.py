@@ -1,6 +1,6 @@
-"""What does this scenario file say, and what is wrong with it? All of it at once.
+"""Read an AgentScenario from a file, or name every field that is wrong with it.
 
-A document that is not an AgentScenario is none of ours: a directory of examples holds other kinds.
+Documents of other kinds are left alone, since a directory of examples holds several kinds.
 """
 
 from pathlib import Path

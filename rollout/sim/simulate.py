@@ -1,4 +1,4 @@
-"""How would this go? A whole rollout in memory, from documents to the end."""
+"""How would a rollout go? A whole run in memory, from documents to the end."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
@@ -56,9 +56,9 @@ class Simulation:
         self._run = LocalRun(
             self.hub,
             self.clock,
-            _Jumping(),
+            None,
             scenario or parse_scenario(HEALTHY),
-            seed,
+            seed=seed,
             keep=False,
             gather=gather,
             drive=drive or Jump(virtual),
@@ -78,7 +78,3 @@ class Simulation:
     def run(self, on_change: Callable[[FleetAccount], None] = lambda _: None) -> FleetAccount:
         """Run until every workload is rolled out, or nothing can happen any more."""
         return self._run.run(on_change).last
-
-
-class _Jumping:
-    speed: float | None = None

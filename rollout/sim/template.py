@@ -1,8 +1,8 @@
-"""What is in this work, as far as its agent and the scenario care?
+"""What does a work contain that its agent or the scenario looks at?
 
-Which conditions its rules define (an agent writes no others but Applied and Available), whose status
-is asked for, the identity of each manifest, and whether a scenario's selector matches. Source: OCM work agent spec
-3.2, 4.2 and 4.3.
+The conditions that its rules define (an agent writes no others but Applied and Available), the
+manifests with feedback, the identity of each manifest, and whether a scenario's selector matches.
+Source: OCM work agent spec 3.2, 4.2 and 4.3.
 """
 
 import fnmatch
@@ -33,7 +33,7 @@ class RuleFacts:
         return self.message or f"Manifest is {'' if is_true else 'not '}{self.condition}"
 
 
-class Template:
+class WorkTemplate:
     """One ManifestWork spec, read once and shared by all works that carry it."""
 
     __slots__ = ("_matches", "asked", "conditions", "metas", "rules", "spec")
@@ -58,19 +58,19 @@ class Template:
 
 
 class Templates:
-    """Templates by the identity of their spec: objects are never altered. Bounded."""
+    """Templates by the identity of their spec, which never changes. Bounded."""
 
     _MOST = 256
 
     def __init__(self) -> None:
-        self._known: dict[int, Template] = {}
+        self._known: dict[int, WorkTemplate] = {}
 
-    def of(self, spec: Obj) -> Template:
+    def of(self, spec: Obj) -> WorkTemplate:
         found = self._known.get(id(spec))
         if found is None:
             if len(self._known) >= self._MOST:
                 self._known.clear()
-            found = self._known[id(spec)] = Template(spec)  # which keeps the spec alive
+            found = self._known[id(spec)] = WorkTemplate(spec)  # which keeps the spec alive
         return found
 
 
@@ -89,7 +89,7 @@ def _meta(ordinal: int, manifest: Obj) -> Obj:
 
 
 def plural(kind: str) -> str:
-    """The resource of a kind by the rules that API servers guess with (Policy: policies)."""
+    """The resource of a kind by the rules with which API servers guess (Policy: policies)."""
     word = kind.lower()
     if word.endswith("endpoints"):
         return word
@@ -117,7 +117,7 @@ def _rules(configs: list[Any], metas: tuple[Obj, ...]) -> tuple[RuleFacts, ...]:
 def _asked(
     configs: list[Any], metas: tuple[Obj, ...], manifests: list[Obj]
 ) -> dict[int, tuple[str, int]]:
-    """Kind and replicas of the manifests whose well-known status is asked for, by ordinal."""
+    """Kind and replicas of the manifests with well-known feedback, by ordinal."""
     found: dict[int, tuple[str, int]] = {}
     for meta, manifest in zip(metas, manifests, strict=True):
         for config in map(mapping, configs):
@@ -141,7 +141,7 @@ def _identifies(identifier: Obj, meta: Obj) -> bool:
 
 @lru_cache(maxsize=1024)
 def glob(pattern: str) -> re.Pattern[str]:
-    """A pattern in which ``*``, ``?`` and ``[...]`` stand for what they do in a shell."""
+    """A pattern in which ``*``, ``?`` and ``[...]`` mean what they mean in a shell."""
     return re.compile(fnmatch.translate(pattern))
 
 

@@ -1,20 +1,41 @@
-"""What does an agent remember of one work, while it is about it?"""
+"""What does an agent remember of one work, and how is that saved?"""
 
+from collections.abc import Sequence
 from datetime import datetime
 
+import msgspec
+
+from rollout.errors import ConfigError
 from rollout.model.kinds import Obj, Ref
 from rollout.model.names import APPLIED
-from rollout.sim.memory import SavedWork
-from rollout.sim.reports import Report, said_of
-from rollout.sim.roster import Member
-from rollout.sim.template import Template
-from rollout.sim.timeline import Step
+from rollout.sim.members import Member
+from rollout.sim.reports import AgentReport, said_of
+from rollout.sim.template import WorkTemplate
+from rollout.sim.timeline import TimedReport
+
+_FORMAT = 1
+
+
+class SavedWork(msgspec.Struct, array_like=True, frozen=True):
+    """One work: how far its agent is, the reports still to come, and when it acts next.
+
+    ``joined``: its cluster has, or had, a ManagedCluster.
+    """
+
+    key: str
+    uid: str
+    generation: int
+    attempt: int
+    leaving: bool
+    joined: bool
+    steps: Sequence[tuple[datetime, AgentReport]]
+    due: datetime | None
 
 
 class WorkInHand:
-    """A ManifestWork in the eyes of its agent.
+    """A ManifestWork as its agent knows it.
 
-    ``generation`` is the one the agent is about; ``steps`` are what it has still to say of it.
+    ``generation`` is the one that the agent works on; ``steps`` are the reports still to come.
     """
 
     __slots__ = (
@@ -37,14 +58,14 @@ class WorkInHand:
         self.version = self.generation = 0
         self.leaving = False
         self.labels: Obj | None = None  # as they were when it began, or last wrote
-        self.template: Template | None = None
-        self.steps: tuple[Step, ...] = ()
+        self.template: WorkTemplate | None = None
+        self.steps: tuple[TimedReport, ...] = ()
 
     def is_news(self) -> bool:
-        """Whether the work is at another generation than its agent, or has begun to go.
+        """Whether the work has another generation than its agent works on, or is being deleted.
 
-        A changed label has the agent apply the same once more, which changes something where that was
-        refused before and nothing was tried since. Annotations do not wake it.
+        A changed label makes the agent apply once more. That changes something only where applying
+        was refused before. Annotations do not wake the agent.
         """
         meta = self.obj["metadata"]
         if "deletionTimestamp" in meta:
@@ -60,23 +81,53 @@ class WorkInHand:
         )
 
     def saved(self, key: str, due: datetime | None) -> SavedWork:
-        """As it is kept; ``due`` is when its agent acts next."""
+        """The form in which it is saved; ``due`` is when its agent acts next."""
         return SavedWork(
-            key,
-            self.uid,
-            self.generation,
-            self.attempt,
-            self.leaving,
-            self.member.joined,
-            self.steps,
-            due,
+            key=key,
+            uid=self.uid,
+            generation=self.generation,
+            attempt=self.attempt,
+            leaving=self.leaving,
+            joined=self.member.joined,
+            steps=self.steps,
+            due=due,
         )
 
 
 def recalled(ref: Ref, entry: SavedWork, member: Member) -> WorkInHand:
-    """A work as it was kept. Its object is not known yet."""
+    """A work from its saved form. Its object is not known yet."""
     work = WorkInHand(ref, entry.uid, entry.attempt, member)
     work.generation, work.leaving = entry.generation, entry.leaving
-    work.steps = tuple(Step(at, Report(report)) for at, report in entry.steps)
+    work.steps = tuple(TimedReport(at, AgentReport(report)) for at, report in entry.steps)
     member.joined = entry.joined
     return work
+
+
+class SavedAgents(msgspec.Struct, frozen=True, omit_defaults=True):
+    """All agents. ``attempts`` are of deleted works; ``gone`` are deleted clusters."""
+
+    format: int = _FORMAT
+    started_at: datetime | None = None
+    events_done: Sequence[int] = ()
+    gone: Sequence[str] = ()
+    attempts: dict[str, int] = {}
+    works: Sequence[SavedWork] = ()
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(SavedAgents).decode
+
+
+def encode_saved(saved: SavedAgents) -> bytes:
+    return _encode(saved)
+
+
+def decode_saved(saved: bytes) -> SavedAgents:
+    """Raises: ConfigError where these are not the bytes of `encode_saved`."""
+    try:
+        found = _decode(saved)
+    except msgspec.MsgspecError as fault:
+        raise ConfigError(f"cannot read what the agents had pending: {fault}") from fault
+    if found.format != _FORMAT:
+        raise ConfigError(f"cannot read the agents' format {found.format}: known is {_FORMAT}")
+    return found

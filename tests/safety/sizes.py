@@ -3,7 +3,7 @@
 import json
 from collections import Counter, deque
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
@@ -35,11 +35,6 @@ STATUS = 20_000  # bytes of a workload's status
 FLEETS = {"replicaset": (600, 2_400), "addon": (100, 400)}
 
 
-@dataclass(frozen=True, slots=True)
-class _Jump:
-    speed: float | None = None
-
-
 def measure(kind: str, counts: Counter[str], blame: Blame) -> None:
     """R8: two fleets of different sizes, and two lives of different lengths."""
     small, large = (_objects(kind, n) for n in FLEETS[kind])
@@ -64,7 +59,7 @@ def _objects(kind: str, fleet: int) -> dict[str, int]:
     clock = VirtualClock(T0)
     hub = MemoryHub(clock, history=1_000)
     _fill(hub, kind, fleet)
-    run = LocalRun(hub, clock, _Jump(), Scenario(), keep=False, gather=timedelta(seconds=20))
+    run = LocalRun(hub, clock, None, Scenario(), keep=False, gather=timedelta(seconds=20))
     run.run()
     pages = [
         json.loads(o["data"].get("clusters.json", "{}")) for o in hub.list(ROLLOUT_RECORD).items

@@ -9,7 +9,6 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -31,11 +30,6 @@ T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
 class KilledError(BaseException):
     """The process is gone: nobody catches it."""
-
-
-@dataclass
-class Speed:
-    speed: float | None = None
 
 
 class MortalHub(SqliteHub):
@@ -129,7 +123,7 @@ def run(path: Path, last: int | None = None, *, before: bool = False, signal: bo
     if since is not None:
         clock.advance(since - T0)
     try:
-        LocalRun(hub, clock, Speed(), day()).run()
+        LocalRun(hub, clock, None, day()).run()
     finally:
         hub.last = None
         hub.close()

@@ -23,7 +23,7 @@ from rollout.model.kinds import KINDS, MANIFEST_WORK, REPLICA_SET, ROLLOUT_RECOR
 from rollout.sim.drives import Jump
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
-from tests.stories.mortal import T0, History, KilledError, Speed, day, histories, new_file, run
+from tests.stories.mortal import T0, History, KilledError, day, histories, new_file, run
 from tests.support import make
 
 ROOT = Path(__file__).parents[2]
@@ -142,7 +142,7 @@ def test_what_another_process_applies_and_deletes_beside_a_run_is_seen(path: Pat
             did.append("deleted")
             other.delete(WEB)
 
-    LocalRun(hub, clock, Speed(), day()).run(meddle)
+    LocalRun(hub, clock, None, day()).run(meddle)
     works = hub.list(MANIFEST_WORK).items
     left = hub.list(REPLICA_SET).items
     other.close()
@@ -206,7 +206,7 @@ def wall_run(path: Path, begin: timedelta, end: timedelta) -> dict[str, timedelt
     clock = VirtualClock(T0 + begin)
     hub = SqliteHub(path, clock, runner=True, admit=admit)
     silent = Scenario.model_validate({"spec": {"defaults": {"outcome": "silent"}}})
-    local = LocalRun(hub, clock, Speed(1), silent, drive=Ticking(clock, T0 + end))
+    local = LocalRun(hub, clock, 1, silent, drive=Ticking(clock, T0 + end))
     with suppress(StopHereError), closing(hub):
         local.run()
     hub = SqliteHub(path, clock)

@@ -26,7 +26,7 @@ from rollout.account.waits import NextChange, WaitAccount
 from rollout.cli.main import cli
 from rollout.model.kinds import Obj
 from rollout.model.waits import reason_of
-from rollout.sim.local import Result
+from rollout.sim.local import RunResult
 from rollout.strategies.base import Phase, StageReport
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -242,10 +242,10 @@ class Fake:
     shots: Sequence[FleetAccount]
     interrupted: bool = False
 
-    def run(self, on_change: Any) -> Result:
+    def run(self, on_change: Any) -> RunResult:
         for each in self.shots:
             on_change(each)
-        return Result(self.shots[-1], self.interrupted)
+        return RunResult(self.shots[-1], self.interrupted)
 
 
 AVAILABLE = [condition("ManagedClusterConditionAvailable", "True", "Available")]

@@ -30,10 +30,6 @@ from tests.support.shapes import MIN, T0, account, condition, shot, stage, stand
 SEEDS = range(24)
 
 
-class Jumping:
-    speed: float | None = None
-
-
 def stopped(seed: int) -> tuple[Snapshot, list[WorkloadAccount]]:
     """A random moment of a random run: as read from the hub, and as the engine there has it."""
     asked = random_question(seed)
@@ -46,7 +42,7 @@ def stopped(seed: int) -> tuple[Snapshot, list[WorkloadAccount]]:
         if not passes:
             raise KeyboardInterrupt
 
-    run = LocalRun(hub, clock, Jumping(), asked.scenario, keep=False, drive=Jump(clock))
+    run = LocalRun(hub, clock, None, asked.scenario, keep=False, drive=Jump(clock))
     run.run(on_change)
     now = clock.now()
     return snapshot_of(hub, now), list(fleet_account(run.engine.fleet, T0, now, {}).workloads)

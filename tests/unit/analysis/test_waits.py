@@ -25,10 +25,6 @@ from tests.support.shapes import T0, binding, cluster, cluster_set, placement, w
 DONE = frozenset({Phase.SOAKED, Phase.SKIPPED})
 
 
-class Jumping:
-    speed: float | None = None
-
-
 def moment(seed: int) -> tuple[MemoryHub, datetime]:
     """A hub as it is at a random moment of a random run, and that moment."""
     asked = random_question(seed)
@@ -47,7 +43,7 @@ def run_on(hub: MemoryHub, clock: VirtualClock, scenario: Scenario, passes: int)
         if seen >= passes:
             raise KeyboardInterrupt
 
-    LocalRun(hub, clock, Jumping(), scenario, keep=False, drive=Jump(clock)).run(on_change)
+    LocalRun(hub, clock, None, scenario, keep=False, drive=Jump(clock)).run(on_change)
 
 
 def shares(snapshot: Snapshot) -> Iterator[ClusterShare]:

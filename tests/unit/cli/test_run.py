@@ -218,8 +218,8 @@ def test_the_engine_gets_the_scenario_and_a_clock_at_the_start_of_virtual_time(
 ) -> None:
     seen: list[object] = []
 
-    def engine(hub: object, clock: VirtualClock, mode: ClockMode, found: object) -> Any:
-        seen.extend((clock.now(), mode.speed, found))
+    def engine(hub: object, clock: VirtualClock, speed: float | None, found: object) -> Any:
+        seen.extend((clock.now(), speed, found))
         return Fake([shot(T0, account(DONE))]).run
 
     documents = read_documents([fleet(tmp_path / "a.yaml")])

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -230,11 +229,6 @@ def test_turn_says_when_there_is_nothing_to_do() -> None:
 # -- real time ---------------------------------------------------------------------------------
 
 
-@dataclass
-class Speed:
-    speed: float | None
-
-
 @contextmanager
 def real_run(documents: list[Obj], agents: Obj) -> Iterator[tuple[LocalRun, MemoryHub]]:
     clock = SystemClock()
@@ -245,7 +239,7 @@ def real_run(documents: list[Obj], agents: Obj) -> Iterator[tuple[LocalRun, Memo
         if document.get("status"):
             hub.patch_status(ref, {"status": document["status"]})
     scenario = Scenario.model_validate({"spec": agents})
-    yield LocalRun(hub, clock, Speed(1), scenario, gather=50 * MS), hub
+    yield LocalRun(hub, clock, 1, scenario, gather=50 * MS), hub
 
 
 def test_a_rollout_runs_on_real_threads_and_the_wall_clock() -> None:

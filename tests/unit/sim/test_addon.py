@@ -22,7 +22,7 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.model.spec_hash import spec_hash
-from rollout.sim import world
+from rollout.sim import fleet_events
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario_file import is_scenario, read_scenario
 from rollout.sim.simulate import START, Simulation
@@ -186,10 +186,6 @@ def test_the_agent_is_available_as_long_as_its_work_is_not_degraded() -> None:
 # -- killed and taken up again --------------------------------------------------------------------
 
 
-class Jumping:
-    speed: float | None = None
-
-
 def kept(path: Path, stop_at: timedelta | None = None) -> None:
     """Run the example on a state file, or go on with it; to the end, or until ``stop_at``."""
     clock = VirtualClock(START)
@@ -201,10 +197,10 @@ def kept(path: Path, stop_at: timedelta | None = None) -> None:
     else:
         for document in documents:
             if not is_scenario(document):
-                world.create(hub, document)
+                fleet_events.create(hub, document)
     scenario, _ = read_scenario(next(d for d in documents if is_scenario(d)))
     assert scenario is not None
-    running = LocalRun(hub, clock, Jumping(), scenario, 0)
+    running = LocalRun(hub, clock, None, scenario, seed=0)
 
     def look(snapshot: Any) -> None:
         if stop_at is not None and snapshot.now >= START + stop_at:

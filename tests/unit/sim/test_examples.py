@@ -12,7 +12,7 @@ from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import KINDS, MANAGED_CLUSTER, MANIFEST_WORK, Obj, Ref
 from rollout.sim.agents import Agents
-from rollout.sim.roster import Roster, selects
+from rollout.sim.members import Members, selects
 from rollout.sim.scenario import KIND
 from rollout.sim.scenario_file import load_scenario
 
@@ -121,7 +121,7 @@ def test_the_bad_release_changes_the_image_that_its_rule_is_about() -> None:
     ref = Ref(event.patch.kind, "default/storefront")
     good = hub.create(ref, workload)
     bad = hub.patch(ref, event.patch.patch)
-    roster = Roster(scenario, T0)
+    roster = Members(scenario, T0)
     agents = Agents(hub, clock, scenario)
     member = roster.of("prod-us-west-01")
 

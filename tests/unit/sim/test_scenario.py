@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rollout.errors import ConfigError
-from rollout.sim.chance import draws, span
 from rollout.sim.paths import steps_of, values_at
-from rollout.sim.scenario import Behaviour, Delay, Outcome, Scenario
+from rollout.sim.scenario import AgentOutcome, Behaviour, Delay, Scenario
 from rollout.sim.scenario_file import is_scenario, load_scenario, parse_scenario, read_scenario
+from rollout.sim.timeline import draws, span
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -28,7 +28,7 @@ def problems_of(**spec: Any) -> list[str]:
 def test_an_empty_scenario_means_healthy_agents() -> None:
     found = Scenario()
 
-    assert found.spec.defaults.outcome is Outcome.SUCCESS
+    assert found.spec.defaults.outcome is AgentOutcome.SUCCESS
     assert found.spec.finalizers
     assert found == Scenario.model_validate({})
 
@@ -75,7 +75,7 @@ def test_everything_that_can_be_said_is_read() -> None:
     assert first.behaviour.offline[1].from_.on(T0) == T0 + timedelta(hours=1)
     assert first.behaviour.offline[1].to is None
     assert second.behaviour.alternative is not None
-    assert second.behaviour.alternative.outcome is Outcome.SILENT
+    assert second.behaviour.alternative.outcome is AgentOutcome.SILENT
     assert [event.at.on(T0) - T0 for event in spec.fleet_events] == [
         timedelta(minutes=m) for m in (1, 3, 2, 3, 4)
     ]
@@ -86,7 +86,7 @@ def test_a_rule_leaves_what_it_does_not_say_to_the_defaults() -> None:
     said = Behaviour.model_validate({"applyAfter": "1s"})
 
     assert said.over(defaults).apply_after == Delay.model_validate("1s")
-    assert said.over(defaults).outcome is Outcome.HANG
+    assert said.over(defaults).outcome is AgentOutcome.HANG
     assert Behaviour().over(defaults) == defaults
 
 

@@ -11,7 +11,7 @@ from rollout.hub.memory import MemoryHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, PLACEMENT, Obj, Ref
 from rollout.sim.agents import Agents
-from rollout.sim.roster import FOREVER, Roster
+from rollout.sim.members import FOREVER, Members
 from rollout.sim.scenario import Scenario
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -289,7 +289,7 @@ def test_windows_include_their_first_instant_and_not_their_last(
         {"from": "10s", "to": "20s"},
     ]
     scenario = Scenario.model_validate({"spec": {"defaults": {"offline": windows}}})
-    member = Roster(scenario, T0).of("c1")
+    member = Members(scenario, T0).of("c1")
 
     expected = FOREVER if back == -1 else T0 + back * SECOND if back is not None else None
 

@@ -1,10 +1,10 @@
-"""What is due next? Keys with an instant each, earliest first; equal instants in the order of keys."""
+"""Which key is due next? Earliest first; keys of one instant in their own order."""
 
 import heapq
 from datetime import datetime
 
 
-class Agenda:
+class DueQueue:
     """One instant per key; putting a key again replaces it. O(log n)."""
 
     __slots__ = ("_due", "_heap")
@@ -13,7 +13,7 @@ class Agenda:
         self._due: dict[str, datetime] = {}
         self._heap: list[tuple[datetime, str]] = []
 
-    def put(self, key: str, at: datetime) -> None:
+    def arm(self, key: str, at: datetime) -> None:
         if self._due.get(key) != at:
             self._due[key] = at
             heapq.heappush(self._heap, (at, key))
@@ -32,7 +32,7 @@ class Agenda:
         return None
 
     def take(self, now: datetime) -> str | None:
-        """The first key that is due, no longer on the agenda; None where nothing is due by ``now``."""
+        """The first key that is due, which is removed; None where nothing is due by ``now``."""
         heap, due = self._heap, self._due
         while heap and heap[0][0] <= now:
             at, key = heapq.heappop(heap)

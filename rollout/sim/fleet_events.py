@@ -1,10 +1,10 @@
-"""What else happens in this scenario? Clusters that lose contact, and events of the fleet.
+"""What happens in a scenario besides the agents' work: lost contact, and events of the fleet?
 
-The availability of a ManagedCluster is written at the edges of its offline windows, as the hub's
+The availability of a ManagedCluster is written when an offline window begins or ends, as the hub's
 lease controller and the cluster's agent would. Source: OCM work agent spec 8.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 
 from rollout.api.fields import listed, mapping, version_of
@@ -13,8 +13,8 @@ from rollout.hub.base import Hub
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref, find, key_of
 from rollout.model.names import CLUSTER_AVAILABLE
-from rollout.sim.agenda import Agenda
-from rollout.sim.roster import Member, Roster, selects
+from rollout.sim.due import DueQueue
+from rollout.sim.members import Member, Members, selects
 from rollout.sim.scenario import Clusters, FleetEvent
 
 _SAID = {
@@ -36,52 +36,54 @@ Note = Callable[[str], None]
 
 
 def is_ours(key: str) -> bool:
-    """Whether a key of the agenda is the world's; those of works begin with a cluster's name."""
+    """Whether a due key belongs here; those of works begin with the name of a cluster."""
     return key[0] in "!#"
 
 
-class World:
-    """The part of a scenario that is no work agent. Acts when `Agents` says so.
+class FleetEvents:
+    """The part of a scenario that is no work agent. `Agents` calls `act` for its keys.
 
     Args:
-        agenda: where it puts its keys, which begin as `is_ours` knows.
+        due: takes the keys of this class, which `is_ours` recognises.
+        start: the instant from which the scenario counts.
         done: numbers of the fleet events that have happened already.
-        note: told in words of what could not be done.
+        note: is told in words of what could not be done.
     """
 
     def __init__(
         self,
         hub: Hub,
-        roster: Roster,
-        agenda: Agenda,
+        members: Members,
+        due: DueQueue,
         events: tuple[FleetEvent, ...],
+        *,
         start: datetime,
-        done: frozenset[int],
+        done: Iterable[int],
         note: Note,
     ) -> None:
         self.done = set(done)
-        self._agenda = agenda
-        self._hub, self._roster, self._events, self._note = hub, roster, events, note
+        self._due = due
+        self._hub, self._members, self._events, self._note = hub, members, events, note
         for number, event in enumerate(events):
             if number not in self.done:
-                self._agenda.put(f"{_EVENT}{number:06d}", event.at.on(start))
+                self._due.arm(f"{_EVENT}{number:06d}", event.at.on(start))
 
     def watch_over(self, member: Member, now: datetime) -> None:
-        """A ManagedCluster is there or has changed: its availability may have to be written."""
+        """A ManagedCluster is new or has changed: write its availability where that differs."""
         if member.availability is not None and member.windows:
-            self._agenda.put(_CLUSTER + member.name, now)
+            self._due.arm(_CLUSTER + member.name, now)
 
     def act(self, key: str, now: datetime) -> None:
-        """Do what a key of the agenda stands for."""
+        """Do what a due key stands for."""
         try:
             if key.startswith(_EVENT):
                 self._happen(int(key.removeprefix(_EVENT)))
             else:
-                self._tell(self._roster.of(key.removeprefix(_CLUSTER)), now)
+                self._tell(self._members.of(key.removeprefix(_CLUSTER)), now)
         except HubError as fault:
             self._note(str(fault))
             if not isinstance(fault, Gone):
-                self._agenda.put(key, now + PATIENCE)
+                self._due.arm(key, now + PATIENCE)
 
     def _tell(self, member: Member, now: datetime) -> None:
         if member.gone or member.obj is None or member.availability is None:
@@ -96,12 +98,12 @@ class World:
                 if attempt == _ATTEMPTS - 1:
                     raise
                 stored = self._hub.get(ref)
-                member = self._roster.saw(member.name, stored, version_of(stored["metadata"]))
+                member = self._members.saw(member.name, stored, version_of(stored["metadata"]))
             else:
-                self._roster.saw(member.name, stored, version_of(stored["metadata"]))
+                self._members.saw(member.name, stored, version_of(stored["metadata"]))
                 break
         if (edge := member.edge_after(now)) is not None:
-            self._agenda.put(_CLUSTER + member.name, edge)
+            self._due.arm(_CLUSTER + member.name, edge)
 
     def _happen(self, number: int) -> None:
         event = self._events[number]
@@ -127,7 +129,7 @@ class World:
     def _selected(self, clusters: Clusters) -> list[str]:
         return [
             member.name
-            for member in self._roster
+            for member in self._members
             if member.obj is not None
             and not member.gone
             and selects(clusters, member.name, member.labels)

@@ -1,6 +1,6 @@
-"""How does this cluster behave, and is it in touch with the hub just now?
+"""How does a cluster behave, and is it in contact with the hub now?
 
-A cluster need not have a ManagedCluster: one that only ever had works has no labels. One whose
+A cluster may have no ManagedCluster: one that only has works has no labels. A cluster whose
 ManagedCluster was deleted is gone until it joins again.
 """
 
@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from rollout.model.kinds import Obj
-from rollout.sim.scenario import Behaviour, Clusters, Rule, Scenario
-from rollout.sim.template import Template, contains, glob
+from rollout.sim.scenario import Behaviour, Clusters, Scenario, ScenarioRule
+from rollout.sim.template import WorkTemplate, contains, glob
 
 FOREVER = datetime.max.replace(tzinfo=UTC)
 _GLOB_SIGNS = frozenset("*?[")
 
 
 def selects(selector: Clusters, name: str, labels: object) -> bool:
-    """Whether a cluster is meant; a selector without a word means every cluster."""
+    """Whether the selector matches a cluster; an empty selector matches every cluster."""
     return (not selector.names or any(_named(n, name) for n in selector.names)) and contains(
         labels, selector.match_labels
     )
@@ -29,12 +29,12 @@ def _named(pattern: str, name: str) -> bool:
     return glob(pattern).match(name) is not None
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Member:
-    """One cluster: its ManagedCluster as last seen, and its ways.
+    """One cluster: its ManagedCluster as last seen, and how it behaves.
 
     ``ways`` are the rules that match it, in order, each with its behaviour. ``windows`` are the
-    times without contact, by time.
+    times without contact, in order.
     """
 
     name: str
@@ -42,14 +42,14 @@ class Member:
     version: int = 0
     joined: bool = False  # has, or had, a ManagedCluster
     gone: bool = False
-    ways: tuple[tuple[Rule, Behaviour], ...] = ()
+    ways: tuple[tuple[ScenarioRule, Behaviour], ...] = ()
     windows: tuple[tuple[datetime, datetime], ...] = ()
     skew: timedelta = timedelta(0)
     availability: str | None = None
     labels: object = field(default=None, repr=False)
 
     def back_at(self, now: datetime) -> datetime | None:
-        """When contact returns (perhaps `FOREVER`); None while there is contact."""
+        """When contact returns, `FOREVER` for never; None while there is contact."""
         for first, last in self.windows:
             if first <= now < last:
                 return last
@@ -61,8 +61,8 @@ class Member:
         return min(edges, default=None)
 
 
-class Roster:
-    """All clusters that were ever heard of, with what the scenario says of each."""
+class Members:
+    """All clusters seen so far, each with what the scenario says of it."""
 
     def __init__(self, scenario: Scenario, start: datetime) -> None:
         self._start = start
@@ -79,11 +79,11 @@ class Roster:
     def of(self, name: str) -> Member:
         found = self._members.get(name)
         if found is None:
-            found = self._members[name] = self._settle(Member(name))
+            found = self._members[name] = self._settle(Member(name=name))
         return found
 
     def saw(self, name: str, obj: Obj, version: int) -> Member:
-        """Take over a ManagedCluster as it is now."""
+        """Keep a ManagedCluster as it is now."""
         member = self.of(name)
         labels = obj["metadata"].get("labels")
         changed = labels is not member.labels and labels != member.labels
@@ -91,8 +91,8 @@ class Roster:
         member.joined, member.gone = True, False
         return self._settle(member) if changed else member
 
-    def behaviour(self, member: Member, template: Template, revision: str) -> Behaviour:
-        """The first rule that matches the cluster and what is rolled out, over the defaults."""
+    def behaviour(self, member: Member, template: WorkTemplate, revision: str) -> Behaviour:
+        """The first rule that matches cluster, template and revision, on top of the defaults."""
         for rule, behaviour in member.ways:
             if rule.revision is not None and not glob(rule.revision).match(revision):
                 continue
@@ -119,7 +119,7 @@ class Roster:
 def _joined(
     windows: Iterable[tuple[datetime, datetime]],
 ) -> tuple[tuple[datetime, datetime], ...]:
-    """By time, with those that touch or overlap made one."""
+    """In order, with those that touch or overlap joined."""
     found: list[tuple[datetime, datetime]] = []
     for first, last in sorted(windows):
         if found and first <= found[-1][1]:
