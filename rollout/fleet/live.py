@@ -259,7 +259,8 @@ class LiveRollout(Standings):
         self.last, self.retreat, self.closed = decided.step, decided.retreat, decided.closed
 
     def step(self, hold: Wait | None, now: datetime, kept: Container[str] = ()) -> Step:
-        """Decide, and go on from there. Asked again at once, it touches the same."""
+        """Come to this instant, decide, and go on from there. Asked again at once, it touches the same."""
+        self.advance(now)
         self.take(self.decide(hold, now, kept), now)
         return self.last
 
