@@ -15,8 +15,6 @@ from rollout.model.problems import joined
 from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import load_scenario, parse_scenario, read_scenario
 
-"""Under this key a hub keeps what its last run was asked for, so that it can go on with the same."""
-
 
 @dataclass(frozen=True, slots=True)
 class Asked:
