@@ -195,14 +195,17 @@ class _Pass(Pass):
         return found
 
     def _statuses(self, hold: Wait | None) -> list[Write]:
-        """ManagedClusterAddOns that do not say how they stand; while held none is told to change."""
+        """ManagedClusterAddOns that do not say how they stand; none is told to change that is held or shut."""
         found: list[Write] = []
         for cluster in sorted(self.workload.untold):
             if cluster in self._touched:
                 continue
             installed, told = self.workload.installed(cluster), self.workload.told(cluster)
             write = None
-            if hold is not None and installed is not None and told is not None:
+            is_shut = cluster in self.shut.touch.waits
+            if is_shut:
+                self.recheck(self.shut.touch.until)
+            if (hold is not None or is_shut) and installed is not None and told is not None:
                 carried = in_order(installed.desired)
                 told = Told(carried, told.configured and told.configs == carried)
             if installed is not None and told is not None:
