@@ -91,9 +91,7 @@ class LiveRollout(Standings):
         )
 
     def missed(self, begin: datetime, end: datetime) -> None:
-        """Nobody looked after this rollout from the last word of its record until this process had read
-        everything: neither deadlines nor soaks ran.
-        """
+        """Nobody looked after this rollout in this span: neither deadlines nor soaks ran."""
         if begin < end:
             self.book.set_head(replace(self.head, outages=(*self.head.outages, (begin, end))))
 
