@@ -166,14 +166,6 @@ class Calendars:
             known = self._merged[key] = (tuple(found), _merged(found))
         return known[1]
 
-    def unreadable(self, workload: Ref) -> list[str]:
-        """Calendars that may concern a workload and cannot be read: their names."""
-        return sorted(
-            entry.ref.name
-            for entry in self._entries.values()
-            if entry.problems is not None and _may_concern(entry, workload)
-        )
-
     def _closed(self, entry: _Entry, now: datetime) -> Shut:
         at = entry.frozen_at or now
         if (

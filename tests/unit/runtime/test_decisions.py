@@ -141,7 +141,7 @@ def test_replay_says_whether_all_is_the_same(tmp_path: Path) -> None:
     lived(log, {})
     found = run("replay", str(log.path))
     assert found.exit_code == 0
-    assert found.stdout.endswith("0 of them otherwise\n")
+    assert found.stdout.endswith(" decisions, 0 differ\n")
 
     text = log.path.read_text().replace('"touch":["c00"', '"touch":["c07"', 1)
     log.path.write_text(text)
