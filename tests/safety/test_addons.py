@@ -69,7 +69,7 @@ def give_own(rig: Rig, cluster: str, *refs: Obj) -> Rig:
 
 
 def share_of(rig: Rig) -> Share:
-    addons = rig.engine.fleet.trackers[0].workload(CMA.key)
+    addons = rig.engine.fleet.rollout(CMA)
     assert addons is not None
     found = addons.shares["default/p"]
     assert isinstance(found, Share)

@@ -49,6 +49,17 @@ def test_each_function_on_the_path_is_there_and_called_from_where_the_page_says(
         assert name.rpartition(".")[2] in called(function(from_path, caller))
 
 
+def test_every_definition_that_the_page_names_is_there() -> None:
+    named = re.findall(rf"`{PLACE}`", drawing.PAGE.read_text())
+    assert len(named) > 20
+    lacking = [
+        f"{path}:{name}"
+        for path, name in named
+        if (found := module(path)) is None or found.definition(name) is None
+    ]
+    assert lacking == []
+
+
 def test_every_file_that_the_page_names_exists() -> None:
     named = set(re.findall(r"`([a-z_/]+\.(?:py|md))[:`]", drawing.PAGE.read_text()))
     named |= set(re.findall(r"`([a-z_]+(?:/[a-z_]+)*/)`", drawing.PAGE.read_text()))

@@ -114,7 +114,7 @@ class History:
         rig = self.rig
         gone = set(CLUSTERS) - set(rig.installed())
         assert gone <= self.dropped, "nothing is uninstalled"
-        workload = rig.engine.fleet.trackers[0].workload(CMA.key)
+        workload = rig.engine.fleet.rollout(CMA)
         assert workload is not None
         for share in workload.shares.values():
             for stage in share.live.last.stages:
