@@ -283,7 +283,7 @@ class AddOns:
     def abandoned(self, key: str) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placements that an add-on no longer has."""
         workload = self._addons.get(key)
-        return self._fleet.abandoned(key, workload.shares.keys()) if workload else []
+        return self._fleet.records.abandoned(key, workload.shares.keys()) if workload else []
 
     def freeze(self, now: datetime) -> Freeze | None:
         return self._fleet.freeze(now)

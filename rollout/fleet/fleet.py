@@ -49,8 +49,7 @@ from rollout.planning.clustersets import STANDARD
 from rollout.planning.facts import Decided, Fact
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch, Write
 from rollout.planning.policy import DEFAULT, Policy
-from rollout.planning.record import belongs_to, page_of
-from rollout.planning.revisions import Revision
+from rollout.planning.record import belongs_to
 from rollout.strategies.base import Closed, Strategy
 from rollout.strategies.gates import GATES, Gate
 from rollout.strategies.stages import BUILT_IN
@@ -80,7 +79,7 @@ class Fleet:
         self._strategies = strategies
         self.gates = gates
         self._versions = Versions()
-        self._records = Records(policy.namespace)
+        self.records = Records(policy.namespace)
         self._consents = Consents()
         self._placings = Placings(self.clusters, self._follow)
         self._calendars = Calendars()
@@ -171,7 +170,7 @@ class Fleet:
 
     def _on_page(self, event: Event, now: datetime) -> Iterable[Ref]:
         """A page that somebody else changed, or took away, is written again from memory (S18)."""
-        page = self._records.take_page(event)
+        page = self.records.take_page(event)
         if page is None:
             return ()
         owner, placement, rid, number = page
@@ -193,8 +192,8 @@ class Fleet:
         return next((live for live in found if live is not None), None)
 
     def _on_revision(self, event: Event, now: datetime) -> Iterable[Ref]:
-        loser = Ref(REPLICA_SET, self._records.take_revision(event))
-        self._written(Ref(REPLICA_SET, self._records.owner_of(event.ref)))
+        loser = Ref(REPLICA_SET, self.records.take_revision(event))
+        self._written(Ref(REPLICA_SET, self.records.owner_of(event.ref)))
         return () if self.rollout(loser) is None else (loser,)
 
     def _written(self, owner: Ref) -> None:
@@ -243,12 +242,6 @@ class Fleet:
         """Whether a workload of any kind says, of what it is now, that it is rolled out."""
         return any(t.is_done(workload) for t in self.trackers if workload.kind in t.planned)
 
-    def kept_revisions(self, key: str, uid: str) -> Mapping[str, Revision]:
-        return self._records.revisions(key, uid)
-
-    def occupies(self, revision: Ref, uid: str) -> str:
-        return self._records.occupant(revision, uid)
-
     def approvals(self, workload: Ref, namespace: str) -> tuple[Approval, ...]:
         return self._consents.approvals(workload, namespace)
 
@@ -284,14 +277,11 @@ class Fleet:
 
     def record(self, workload: Ref, placement: str) -> Shelf:
         """A record as the hub holds it."""
-        return self._records.read(workload, placement, self._uid_of(workload))
+        return self.records.read(workload, placement, self._uid_of(workload))
 
     def _uid_of(self, workload: Ref) -> str:
         known = self.rollout(workload)
         return uid_of(known.raw) if known is not None and known.raw is not None else ""
-
-    def abandoned(self, key: str, kept: Container[str]) -> list[tuple[Ref, str]]:
-        return self._records.abandoned(key, kept)
 
     def outages(self) -> Spans:
         return self._outages.spans
@@ -357,22 +347,12 @@ class Fleet:
         """The write, which was planned for ``owner``, is about to go out."""
         for tracker in self.trackers:
             tracker.told(write, now)
-        if write.ref.kind is ROLLOUT_RECORD and owner is not None:
-            self._sends_page(write, owner)
+        workload = self.rollout(owner) if owner is not None else None
+        if write.ref.kind is ROLLOUT_RECORD and workload is not None:
+            workload.sends_page(write)
         touch, live = self._touched(write)
         if live is not None and touch is not None and touch.first:
             live.attempt(touch.cluster, touch.cause, now, touch.revision)
-
-    def _sends_page(self, write: Write, owner: Ref) -> None:
-        """So that the book of the record knows its own words again."""
-        named, workload = page_of(write.ref), self.rollout(owner)
-        if named is None or workload is None or not isinstance(write, Create | Patch):
-            return
-        rid, number = named
-        data = (write.obj if isinstance(write, Create) else write.changes)["data"]
-        for share in workload.shares.values():
-            if share.live.book.rid == rid:
-                share.live.book.sends(number, data)
 
     def rejected(
         self, write: Write, message: str, now: datetime, owner: Ref | None = None

@@ -20,8 +20,9 @@ from rollout.model.approvals import Approval
 from rollout.model.kinds import Ref
 from rollout.model.placement import Decision, Placement
 from rollout.model.waits import Wait
+from rollout.planning.plan import Create, Patch, Write
 from rollout.planning.policy import Policy
-from rollout.planning.record import Basis
+from rollout.planning.record import Basis, page_of
 from rollout.strategies.base import Selection, Strategy
 from rollout.strategies.gates import Gate
 
@@ -147,6 +148,17 @@ class Membership(Generic[S]):
             for group in share.reading.selection.groups:
                 members.update(dict.fromkeys(group.clusters, placement))
         return shares, members
+
+    def sends_page(self, write: Write) -> None:
+        """A page of its record is about to go out: the book is to know its own words again."""
+        named = page_of(write.ref)
+        if named is None or not isinstance(write, Create | Patch):
+            return
+        rid, number = named
+        data = (write.obj if isinstance(write, Create) else write.changes)["data"]
+        for share in self.shares.values():
+            if share.live.book.rid == rid:
+                share.live.book.sends(number, data)
 
     def taken_back(self) -> dict[str, str]:
         """Revisions that are taken back, with the placement that does (row 27)."""

@@ -117,18 +117,18 @@ class ReplicaSets:
 
     def revisions(self, key: str) -> Mapping[str, Revision]:
         """Its kept templates, by content."""
-        return self._fleet.kept_revisions(key, self._uid(key))
+        return self._fleet.records.revisions(key, self._uid(key))
 
     def occupant(self, revision: Ref, key: str) -> str:
         """The uid of what has the name of a revision of this workload and is none; "" where nothing has."""
-        return self._fleet.occupies(revision, self._uid(key))
+        return self._fleet.records.occupant(revision, self._uid(key))
 
     def abandoned(self, key: str) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placementRefs that the workload no longer has."""
         workload = self._workloads.get(key)
         if workload is None or workload.replicaset is None:
             return []
-        return self._fleet.abandoned(key, {ref.name for ref in workload.replicaset.refs})
+        return self._fleet.records.abandoned(key, {ref.name for ref in workload.replicaset.refs})
 
     def freeze(self, now: datetime) -> Freeze | None:
         return self._fleet.freeze(now)

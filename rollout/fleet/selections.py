@@ -90,11 +90,7 @@ def read_selection(
         ours = _decided_here(placement, policy)
         untold_until = (before.untold_until or now + UNTOLD) if ours else None
         return Reading(before.selection, hold, untold_until=untold_until)
-    groups = [
-        Group(d.group_index, d.group_name, d.clusters)
-        for d in decisions
-        if d.group_index is not None
-    ]
+    groups = _groups(decisions)
     named = frozenset(group.name for group in placement.groups)
     if _decided_here(placement, policy):
         if placement.status_groups is None:
@@ -105,6 +101,22 @@ def read_selection(
     quiet_until = changed_at + policy.quiet
     if now >= quiet_until:
         return Reading(select(groups, named))
+    return _not_yet_quiet(groups, named, before, quiet_until)
+
+
+def _groups(decisions: Sequence[Decision]) -> list[Group]:
+    """The decision groups as the pages have them."""
+    return [
+        Group(d.group_index, d.group_name, d.clusters)
+        for d in decisions
+        if d.group_index is not None
+    ]
+
+
+def _not_yet_quiet(
+    groups: Sequence[Group], named: frozenset[str], before: Reading, quiet_until: datetime
+) -> Reading:
+    """Who is in no decision any more is kept until the decisions have been quiet for long enough."""
     selected = {cluster for group in groups for cluster in group.clusters}
     kept = [group for group in before.selection.without(selected).groups if group.clusters]
     return Reading(select([*groups, *kept], named), None, quiet_until, bool(kept))

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.membership import Surroundings
+from rollout.fleet.records import Records
 from rollout.fleet.rejections import Rejection
 from rollout.fleet.selections import Reading
 from rollout.model.approvals import Freeze
@@ -19,7 +20,6 @@ from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.waits import Wait
 from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
-from rollout.planning.revisions import Revision
 from rollout.strategies.base import Closed
 
 
@@ -124,9 +124,15 @@ class Standing(Protocol):
 
     def next_quiet(self) -> datetime | None: ...
 
+    def sends_page(self, write: Write) -> None:
+        """A page of its record is about to go out."""
+        ...
+
 
 class Around(Surroundings, Protocol):
     """The fleet around a tracker: what it may ask of it."""
+
+    records: Records
 
     def freeze(self, now: datetime) -> Freeze | None:
         """The Freeze that stands at this instant, if any."""
@@ -138,20 +144,6 @@ class Around(Surroundings, Protocol):
 
     def is_detached(self, cluster: str) -> bool:
         """Whether its ManagedCluster is deleted, or being deleted."""
-        ...
-
-    def abandoned(self, key: str, kept: Container[str]) -> list[tuple[Ref, str]]:
-        """Record pages (ref, uid) of placements of a workload other than those ``kept``."""
-        ...
-
-    def kept_revisions(self, key: str, uid: str) -> Mapping[str, Revision]:
-        """The templates of this very ManifestWorkReplicaSet, by content."""
-        ...
-
-    def occupies(self, revision: Ref, uid: str) -> str:
-        """The uid of what has the name of a revision and is none of the workload with this uid; "" where
-        nothing has.
-        """
         ...
 
 

@@ -23,11 +23,11 @@ from rollout.planning.addons_configs import (
 from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
 from rollout.planning.addons_status import ShareReport, halted, status_of
 from rollout.planning.addons_views import Share, Told, View, Workload
-from rollout.planning.facts import Checked
+from rollout.planning.facts import Checked, Decided
 from rollout.planning.notes import STARTED, repair_notes
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
-from rollout.planning.removals import NONE
+from rollout.planning.removals import NONE, Removals
 from rollout.planning.touches import cause_of
 from rollout.strategies.base import NOTHING_CLOSED, Step, Verdict
 
@@ -55,6 +55,7 @@ class _Pass(Pass):
         super().__init__(now)
         self.workload, self.addon, self.view = workload, addon, view
         self.shut = NOTHING_CLOSED
+        self.decided: dict[str, Decided] = {}
         self._touched: set[str] = set()
         self._says: set[str] = set()  # clusters whose ManagedClusterAddOn says what it should
         self._owned: set[str] = set()  # those with the metadata that they should have
@@ -63,38 +64,16 @@ class _Pass(Pass):
         workload, addon, now = self.workload, self.addon, self.now
         hold = self.held(addon, self.view.freeze(now), workload.unwritten)
         self.shut = self.closed(self.view.closed(workload.ref, now), addon.intents)
-        decided = {
+        self.decided = decided = {
             k: s.live.decide(hold or s.hold, now, closed=self.shut)
             for k, s in workload.shares.items()
         }
         steps = {key: each.step for key, each in decided.items()}
-        writes: list[Write] = []
-        gone = (
-            NONE
-            if hold
-            else uninstalls(
-                workload,
-                addon,
-                self.view.is_detached,
-                self.view.policy,
-                now,
-                shut=self.shut.removal,
-            )
-        )
+        gone = self._uninstalls() if hold is None else NONE
         self._touched.update(write.ref.namespace for write in gone.writes)
-        if hold is None:
-            for key, share in workload.shares.items():
-                writes += self._touches(share, key, steps[key])
-                writes += self._restored(share, key)
-            writes += self._installs()
-            writes += owned(workload, addon, self._touched, self._owned)
+        writes = self._brought(steps) if hold is None else []
         writes += self._statuses(hold)
-        reports = [
-            ShareReport(
-                s, decided[k], sum(workload.installed(c) is not None for c in steps[k].touch)
-            )
-            for k, s in workload.shares.items()
-        ]
+        reports = self._reports()
         halts = {
             r.share.placement.key: halted(r, hold, gone.hold, addon.generation) for r in reports
         }
@@ -105,15 +84,8 @@ class _Pass(Pass):
             self.recheck(untold_until)
         for at in (*(s.recheck_at for s in steps.values()), workload.next_quiet(), gone.recheck_at):
             self.recheck(at)
-        books = [] if self.is_unwritten else [s.live.book for s in workload.shares.values()]
         waves = (
-            [write for book in books for write in book.leftovers()],
-            [
-                write
-                for key, share in workload.shares.items()
-                if not self.is_unwritten
-                for write in share.live.book.writes(decided[key].head, decided[key].lines)
-            ],
+            *self._pages(),
             writes,
             gone.writes + self._forgotten(),
             [status] if status else [],
@@ -125,6 +97,47 @@ class _Pass(Pass):
             gone.hold,
             facts=(*decided.values(), *self._checked()),
         )
+
+    def _reports(self) -> list[ShareReport]:
+        """Each placement, with how many clusters are told to change though the add-on is there."""
+        installed = self.workload.installed
+        return [
+            ShareReport(s, known, sum(installed(c) is not None for c in known.step.touch))
+            for s, known in zip(self.workload.shares.values(), self.decided.values(), strict=True)
+        ]
+
+    def _uninstalls(self) -> Removals:
+        view = self.view
+        return uninstalls(
+            self.workload,
+            self.addon,
+            view.is_detached,
+            view.policy,
+            self.now,
+            shut=self.shut.removal,
+        )
+
+    def _brought(self, steps: Mapping[str, Step]) -> list[Write]:
+        """What brings configurations to clusters, restores them, and keeps the add-on installed."""
+        found: list[Write] = []
+        for key, share in self.workload.shares.items():
+            found += self._touches(share, key, steps[key])
+            found += self._restored(share, key)
+        found += self._installs()
+        return found + owned(self.workload, self.addon, self._touched, self._owned)
+
+    def _pages(self) -> tuple[list[Write], list[Write]]:
+        """What clears the way for pages of the record, and the pages that have changed."""
+        if self.is_unwritten:
+            return [], []
+        books = {key: share.live.book for key, share in self.workload.shares.items()}
+        clear = [write for book in books.values() for write in book.leftovers()]
+        known = self.decided
+        return clear, [
+            write
+            for key, book in books.items()
+            for write in book.writes(known[key].head, known[key].lines)
+        ]
 
     def _checked(self) -> tuple[Checked, ...]:
         """The clusters that were found to be in order, where there are any."""

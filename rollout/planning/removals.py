@@ -10,15 +10,15 @@ from datetime import datetime
 from typing import Protocol
 
 from rollout.model import names
+from rollout.model.conditions import Condition, merge
 from rollout.model.intents import INSTANT_ACCEPTED, Intents
-from rollout.model.kinds import MANIFEST_WORK, Ref
+from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Wait
 from rollout.planning.documents import owner_label
-from rollout.planning.plan import Delete, Plan, RemoveFinalizer, Write
+from rollout.planning.plan import Delete, PatchStatus, Plan, RemoveFinalizer, Write
 from rollout.planning.policy import Policy
 from rollout.planning.record import Head
-from rollout.planning.status import leaving_status
 from rollout.planning.views import Live, Workload
 from rollout.strategies.base import NOTHING_SHUT, Shut
 
@@ -192,11 +192,11 @@ def cleanup(
         return Plan((tuple(deletes),), opens_at, pressing=True)
     if kept:
         wait = next(shut.waits[c] for c in workload.clusters if c in shut.waits)
-        told = leaving_status(replicaset, f"{_LEAVING}{len(kept)} stay: {wait.message}", now)
+        told = _leaving_status(replicaset, f"{_LEAVING}{len(kept)} stay: {wait.message}", now)
         return Plan(((told,),) if told else (), opens_at)
     foreground = replicaset.cascade == "Foreground"
     if foreground and workload.clusters:
-        told = leaving_status(replicaset, _still_there(workload, is_available), now)
+        told = _leaving_status(replicaset, _still_there(workload, is_available), now)
         return Plan(((told,),) if told else (), pressing=True)
     release = RemoveFinalizer(
         ref=workload.ref,
@@ -210,6 +210,21 @@ def cleanup(
 
 
 _LEAVING = "the workload is being deleted, and waits for its works: "
+
+
+def _leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> PatchStatus | None:
+    """That the workload is being deleted and what that waits for, or None where the object says so."""
+    old: Obj = replicaset.raw.get("status") or {}
+    said = [
+        Condition(kind, "False", Reason.DELETING, message, replicaset.generation)
+        for kind in (names.PROGRESSING, names.READY)
+    ]
+    conditions = merge(old.get("conditions") or [], said, now)
+    if old.get("conditions") == conditions:
+        return None
+    return PatchStatus(
+        Ref(REPLICA_SET, replicaset.key), {"conditions": conditions}, replicaset.version
+    )
 
 
 def _still_there(workload: Workload, is_available: Callable[[str], bool]) -> str:

@@ -81,18 +81,7 @@ class _Pass(Pass):
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
         hold = self.held(replicaset, self.view.freeze(now), workload.unwritten)
-        barred = workload.taken_back()
-        self.shut = self.closed(self.view.closed(workload.ref, now), replicaset.intents)
-        self.decided = {
-            name: share.live.decide(
-                hold or share.hold,
-                now,
-                self.revisions,
-                barred.get(share.live.revision, ""),
-                closed=self.shut,
-            )
-            for name, share in workload.shares.items()
-        }
+        self._decide(hold)
         steps = {name: each.step for name, each in self.decided.items()}
         works = self._works(steps) if hold is None else []
         gone = self._removals(hold)
@@ -121,15 +110,26 @@ class _Pass(Pass):
             min(self.rechecks, default=None),
             self._notes(steps, status),
             gone.hold,
-            self.is_ending
-            or any(
-                stage.blocked is not None and stage.blocked.resolves_itself
-                for step in steps.values()
-                for stage in step.stages
-            ),
+            self.is_ending or _waits_for_others(steps.values()),
             self.status_due_at,
             facts=tuple(self.decided.values()),
         )
+
+    def _decide(self, hold: Wait | None) -> None:
+        """What is to be done in each placement."""
+        barred = self.workload.taken_back()
+        shut = self.view.closed(self.workload.ref, self.now)
+        self.shut = self.closed(shut, self.replicaset.intents)
+        self.decided = {
+            name: share.live.decide(
+                hold or share.hold,
+                self.now,
+                self.revisions,
+                barred.get(share.live.revision, ""),
+                closed=self.shut,
+            )
+            for name, share in self.workload.shares.items()
+        }
 
     def _status(
         self, reports: Sequence[ShareReport], hold: Wait | None, brake: Wait | None
@@ -388,3 +388,9 @@ class _Pass(Pass):
             self.now,
             shut=self.shut.removal,
         )
+
+
+def _waits_for_others(steps: Iterable[Step]) -> bool:
+    """Whether clusters wait for nothing but other clusters."""
+    stages = (stage for step in steps for stage in step.stages)
+    return any(each.blocked is not None and each.blocked.resolves_itself for each in stages)

@@ -106,19 +106,9 @@ def status_of(
     if fault and verdict.reason in _FAILING:
         verdict = Verdict(verdict.reason, f"{verdict.message}; {fault}")
     old: Obj = replicaset.raw.get("status") or {}
-    verified = _verified(reports, hold)
-    conditions = [
-        verified,
-        _applied(reports, verified),
-        _rolled_out(verdict),
-        _progressing(verdict),
-        _ready(verdict),
-    ]
-    stamped = [
-        Condition(c.type, c.status, c.reason, c.message, replicaset.generation) for c in conditions
-    ]
+    conditions = _conditions(reports, hold, verdict, replicaset.generation)
     status: Obj = {
-        "conditions": merge(old.get("conditions") or [], stamped, now),
+        "conditions": merge(old.get("conditions") or [], conditions, now),
         "placementSummary": [_placement_summary(r) for r in reports if r.is_evaluated],
         "summary": _summary(reports),
     }
@@ -135,19 +125,18 @@ def status_of(
     return PatchStatus(Ref(REPLICA_SET, replicaset.key), status, replicaset.version)
 
 
-def leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> PatchStatus | None:
-    """That the workload is being deleted and what that waits for, or None where the object says so."""
-    old: Obj = replicaset.raw.get("status") or {}
-    said = [
-        Condition(kind, "False", Reason.DELETING, message, replicaset.generation)
-        for kind in (names.PROGRESSING, names.READY)
-    ]
-    conditions = merge(old.get("conditions") or [], said, now)
-    if old.get("conditions") == conditions:
-        return None
-    return PatchStatus(
-        Ref(REPLICA_SET, replicaset.key), {"conditions": conditions}, replicaset.version
+def _conditions(
+    reports: Sequence[ShareReport], hold: Wait | None, verdict: Verdict, generation: int
+) -> list[Condition]:
+    verified = _verified(reports, hold)
+    found = (
+        verified,
+        _applied(reports, verified),
+        _rolled_out(verdict),
+        _progressing(verdict),
+        _ready(verdict),
     )
+    return [Condition(c.type, c.status, c.reason, c.message, generation) for c in found]
 
 
 def is_nearly_done(replicaset: ReplicaSet, status: PatchStatus) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from rollout.strategies.base import Health, Phase, Standing, Timing, Verdict
+from rollout.strategies.base import Health, Phase, Settled, Standing, Timing, Verdict
 
 
 class Judgement(NamedTuple):
@@ -48,6 +48,16 @@ def concluded(standing: Standing, timing: Timing, now: datetime) -> Standing:
     if judged.phase is Phase.FAILED:
         return replace(standing, verdict=Verdict.FAILED, reason=judged.reason)
     return standing
+
+
+def due(standing: Standing, judged: Judgement) -> Settled | None:
+    """The verdict that this judgement adds to what is recorded, if any."""
+    phase = judged.phase
+    if phase is Phase.SOAKED and standing.verdict is not Verdict.SOAKED:
+        return Settled(standing.cluster, Verdict.SOAKED)
+    if phase is Phase.FAILED and standing.verdict is None:
+        return Settled(standing.cluster, Verdict.FAILED, judged.reason)
+    return None
 
 
 def _on_its_revision(standing: Standing, timing: Timing, now: datetime) -> Judgement:

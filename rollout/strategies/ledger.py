@@ -22,8 +22,9 @@ from rollout.strategies.base import (
     Step,
     Timing,
 )
-from rollout.strategies.judge import Judgement, is_open, judge
-from rollout.strategies.step import choose, due, lost_by_stage
+from rollout.strategies.judge import Judgement, due, is_open, judge
+from rollout.strategies.stages import lost_by_stage
+from rollout.strategies.step import choose
 
 Seat = tuple[int, str]
 """Where a cluster stands in its stage's line: its group's place, its name."""

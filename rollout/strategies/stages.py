@@ -15,7 +15,7 @@ from rollout.model.amounts import Amount
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
 from rollout.model.waits import Reason, Wait
-from rollout.strategies.base import Selection, Stage, Staging
+from rollout.strategies.base import Rollout, Selection, Stage, Staging
 
 NONE_TOLERATED = Amount(0)
 REST = "rest"
@@ -127,6 +127,20 @@ def had_members(spec: RolloutSpec, selection: Selection) -> frozenset[str]:
         str(ref)
         for ref in spec.mandatory
         if any(group.clusters and _is_meant(ref, group) for group in selection.groups)
+    )
+
+
+def lost_by_stage(rollout: Rollout) -> Counter[str]:
+    """How many were lost in each stage, by key. Those of a stage that is gone count in the first
+    one that is left: losing clusters can never open a gate (row 17). A person releases a lost
+    cluster by skipping it.
+    """
+    keys = [stage.key for stage in rollout.staging.stages]
+    known = frozenset(keys)
+    return Counter(
+        key if key in known else keys[0]
+        for cluster, key in rollout.lost.items()
+        if keys and cluster not in rollout.skipped
     )
 
 

@@ -5,7 +5,6 @@ Count over all clusters first, then decide: names say only who is next. `decide`
 Gates stand before and after stages. Source: semantics rows 1-5, 12, 18, 22.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -21,11 +20,11 @@ from rollout.strategies.base import (
     Settled,
     Stage,
     StageReport,
-    Standing,
     Step,
     Verdict,
 )
-from rollout.strategies.judge import Judgement, judge
+from rollout.strategies.judge import due, judge
+from rollout.strategies.stages import lost_by_stage
 
 NO_TARGETS = Wait(Reason.NO_TARGETS, "the placement selects no cluster; nothing is rolled out")
 
@@ -132,30 +131,6 @@ def _unskipped(
     if waived:
         phases[Phase.SKIPPED] = phases.get(Phase.SKIPPED, 0) + waived
     return kept
-
-
-def lost_by_stage(rollout: Rollout) -> Counter[str]:
-    """How many were lost in each stage, by key. Those of a stage that is gone count in the first
-    one that is left: losing clusters can never open a gate (row 17). A person releases a lost
-    cluster by skipping it.
-    """
-    keys = [stage.key for stage in rollout.staging.stages]
-    known = frozenset(keys)
-    return Counter(
-        key if key in known else keys[0]
-        for cluster, key in rollout.lost.items()
-        if keys and cluster not in rollout.skipped
-    )
-
-
-def due(standing: Standing, judged: Judgement) -> Settled | None:
-    """The verdict that this judgement adds to what is recorded, if any."""
-    phase = judged.phase
-    if phase is Phase.SOAKED and standing.verdict is not Verdict.SOAKED:
-        return Settled(standing.cluster, Verdict.SOAKED)
-    if phase is Phase.FAILED and standing.verdict is None:
-        return Settled(standing.cluster, Verdict.FAILED, judged.reason)
-    return None
 
 
 @dataclass(slots=True)

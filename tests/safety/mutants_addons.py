@@ -98,7 +98,7 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "the paused are told to change",
             (
                 PLANNER,
-                "if hold is not None and installed is not None and told is not None:",
+                "if (hold is not None or is_shut) and installed is not None and told is not None:",
                 "if False:",
             ),
         ),

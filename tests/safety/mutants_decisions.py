@@ -76,7 +76,7 @@ _OF_STEPS: tuple[Mutant, ...] = (
     fault(
         "S17",
         "those lost in a stage that is gone count in the last one",
-        (STEP, "key if key in known else keys[0]", "key if key in known else keys[-1]"),
+        (STAGES, "key if key in known else keys[0]", "key if key in known else keys[-1]"),
         focus="stages",
     ),
     fault(
@@ -88,7 +88,7 @@ _OF_STEPS: tuple[Mutant, ...] = (
     fault(
         "L2",
         "whom a person waived is missed all the same",
-        (STEP, "if keys and cluster not in rollout.skipped", "if keys"),
+        (STAGES, "if keys and cluster not in rollout.skipped", "if keys"),
         focus="lost",
     ),
     fault(

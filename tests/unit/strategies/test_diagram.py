@@ -15,9 +15,9 @@ from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
 from rollout.strategies.base import Health, Phase, Selection, Standing, Timing, Verdict, select
 from rollout.strategies.diagram import LOST_FROM, TRANSITIONS, Cause, page
-from rollout.strategies.judge import judge
+from rollout.strategies.judge import due, judge
 from rollout.strategies.stages import BUILT_IN
-from rollout.strategies.step import decide, due
+from rollout.strategies.step import decide
 from tests.support.fleets import (
     GRACE,
     LETTERS,
