@@ -269,7 +269,7 @@ def test_a_fix_is_simulated_where_the_last_run_has_left_the_fleet(
             1,
             '"nope" not found; `rollout get clustermanagementaddons`',
         ),
-        (("history", "cma"), 2, "name one workload: mwrs NAME, mwrs NAMESPACE/NAME, cma NAME"),
+        (("history", "cma"), 2, "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"),
         (("describe", "mca", "x"), 2, "name a ManifestWorkReplicaSet or a ClusterManagementAddOn"),
         (("explain", "cluster", "aws-west-1", "--workload", "cma/x"), 1, '"x" not found'),
     ],
