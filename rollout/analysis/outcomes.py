@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Generic, TypeVar
 
 from rollout.fleet.live import LiveRollout
+from rollout.model.waits import Grade
 from rollout.strategies.base import Phase
 
 N = TypeVar("N", int, timedelta)
@@ -28,8 +29,10 @@ class Outcome:
     """The end of one run.
 
     ``reason`` is the engine's own word. ``lasted`` counts from the start until everything was done, or
-    (``HALTED``) until the budget was exceeded, or until nothing happened any more. ``touched`` clusters
-    got the revision in this run; of those, ``soaked`` succeeded and ``failed`` count as failures.
+    (``HALTED``) until the budget was exceeded, or until nothing happened any more. ``clusters`` are those
+    of all workloads, each counted once. ``touched`` of them got a revision in this run, though it may
+    have been taken back since; ``soaked`` succeeded, and ``failed`` count as failures, or
+    did when the revision was taken back from them.
     """
 
     seed: int
@@ -52,7 +55,8 @@ def ending(lives: Sequence[LiveRollout], is_done: bool) -> tuple[End, str]:
             return End.HALTED, live.last.halt.reason
     for live in lives:
         if live.last.hold is not None:
-            return End.HELD, live.last.hold.reason
+            is_failed = live.last.hold.reason.grade is Grade.FAILED
+            return (End.HALTED if is_failed else End.HELD), live.last.hold.reason
     zero = any(s.blocked == "ConcurrencyZero" for live in lives for s in live.last.stages)
     return (End.HELD, "ConcurrencyZero") if zero else (End.STUCK, "RollingOut")
 

@@ -27,6 +27,7 @@ from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import Obj, Ref
 from rollout.placement.grouping import Profile
 from rollout.sim.scenario import Scenario
+from rollout.strategies.base import Verdict
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 """When a simulation of files alone begins."""
@@ -124,23 +125,55 @@ def _outcome(run: Whole | Rehearsal, seed: int) -> Outcome:
     stopped = run.now if run.is_done else run.changed_at
     if end is End.HALTED and run.halted_at is not None:
         stopped = run.halted_at
-    touched = [
-        s
+    touched, failed = _met(run, stopped)
+    soaked = {
+        s.cluster
         for live in lives
         for s in live.ledger.standings.values()
-        if s.revision == live.revision and s.touched >= run.start
-    ]
-    steps = [live.last for live in lives]
+        if s.revision == live.revision and s.touched >= run.start and s.verdict is Verdict.SOAKED
+    }
+    members = {
+        cluster
+        for live in lives
+        for stage in live.ledger.rollout.staging.stages
+        for group in stage.groups
+        for cluster in group.clusters
+    }
     return Outcome(
         seed,
         end,
         reason,
         stopped - run.start,
-        sum(stage.members for step in steps for stage in step.stages),
+        len(members),
         len(touched),
-        sum(s.verdict is not None and s.verdict.value == "Soaked" for s in touched),
-        sum(stage.failures for step in steps for stage in step.stages),
+        len(soaked),
+        len(failed),
     )
+
+
+def _met(run: Whole | Rehearsal, end: datetime) -> tuple[set[str], set[str]]:
+    """The clusters that a revision reached in the run, and those on which it failed.
+
+    Those that still carry it at the end count as they stand then; those from which it was taken back
+    count as failed where it failed at any time. Nothing is taken back in a rehearsal.
+    """
+    touched: set[str] = set()
+    failed: set[str] = set()
+    if isinstance(run, Whole):
+        for track in run.tracks.values():
+            revision = track.rollout.revision
+            touched |= track.reached(revision)
+            failed |= track.failed(revision, end) - track.carriers(revision)
+    for live in run.lives:
+        for s in live.ledger.standings.values():
+            if s.revision != live.revision:
+                continue
+            if s.touched >= run.start:
+                touched.add(s.cluster)
+            if live.judgement(s.cluster).phase.is_failure:
+                failed.add(s.cluster)
+        failed |= live.lost.keys() - live.ledger.rollout.skipped
+    return touched, failed
 
 
 @dataclass(slots=True)

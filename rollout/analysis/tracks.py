@@ -34,6 +34,30 @@ class Track:
             self.add(at, standing)
         return bool(new)
 
+    def reached(self, revision: str) -> set[str]:
+        """The clusters that got a revision in the run, whatever became of it there since."""
+        return {
+            cluster
+            for cluster, found in self.standings.items()
+            if any(standing.revision == revision for _, standing in found)
+        }
+
+    def carriers(self, revision: str) -> set[str]:
+        """The clusters whose newest standing is on this revision."""
+        return {cluster for cluster, s in self._newest.items() if s.revision == revision}
+
+    def failed(self, revision: str, end: datetime) -> set[str]:
+        """The clusters on which a revision failed at any time of the run, up to ``end``."""
+        timing = self.rollout.timing
+        return {
+            cluster
+            for cluster, found in self.standings.items()
+            for i, (at, standing) in enumerate(found)
+            if standing.revision == revision
+            for bar in _judged(standing, timing, at, found[i + 1][0] if i + 1 < len(found) else end)
+            if bar.phase.is_failure
+        }
+
     def last(self, cluster: str, end: datetime) -> Phase | None:
         """Where the cluster stands at ``end``; None where it was not touched in the run."""
         found = self.standings.get(cluster)

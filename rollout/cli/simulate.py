@@ -42,6 +42,7 @@ from rollout.cli.tables import Table, lines, widths
 from rollout.cli.text import say, stopwatch
 from rollout.hub.base import EmbeddedHub, StateKey
 from rollout.model.kinds import WORKLOADS
+from rollout.model.waits import Reason
 from rollout.sim.scenario import Scenario
 from rollout.strategies.base import Phase
 
@@ -240,7 +241,9 @@ def simulated_lines(found: Simulated, width: int) -> Iterator[str]:
 
 def outcome_line(outcome: Outcome) -> str:
     """``✔ done after 00:40:19: 310 of 310 clusters touched, 310 soaked, 0 failed (seed 1)``."""
-    reason = outcome.reason if outcome.end is End.HELD else ""
+    is_known = outcome.end is End.HALTED and outcome.reason == Reason.MAX_FAILURES_EXCEEDED
+    tells = outcome.end in (End.HELD, End.HALTED) and not is_known
+    reason = outcome.reason if tells else ""
     word = f"{WORDS[outcome.end]}{f' ({reason})' if reason else ''}"
     return (
         f"{word} after {stopwatch(outcome.lasted)}: {outcome.touched} of {outcome.clusters} "

@@ -10,10 +10,14 @@ from rollout.analysis.simulating import Question, question, simulate, simulate_m
 from rollout.analysis.tracks import Timeline
 from rollout.analysis.whole import Whole
 from rollout.api.load import load
+from rollout.model import names
 from rollout.model.kinds import KINDS, Obj
+from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import is_scenario, parse_scenario, read_scenario
+from tests.support import make
 from tests.support.analysis_cases import random_question
 from tests.support.shapes import binding, cluster, cluster_set, placement, workload
+from tests.support.story import Story
 
 SCENARIO = "apiVersion: rollout-engine.io/v1alpha1\nkind: AgentScenario\nspec: {}\n"
 RISKY = """
@@ -152,3 +156,25 @@ def test_a_question_is_the_same_in_another_process() -> None:
     assert again == asked
     assert all(ref.kind is KINDS[ref.kind.name] for ref, _ in again.objects)
     assert simulate(again) == simulate(asked)
+
+
+def test_a_release_that_is_taken_back_is_counted_where_it_was() -> None:
+    """At the end no cluster carries it any more: the clusters that it broke were broken all the same."""
+    notes = {names.ROLLBACK: "Automatic"}
+    good = make.workload(strategy=make.progressive(maxConcurrency=2), annotations=notes)
+    bad = {"manifests": {"path": "data.version", "equals": "2"}, "behaviour": {"outcome": "fail"}}
+    story = Story([*make.fleet(6), good], {"rules": [bad]}).end()
+    worse = make.workload(
+        strategy=make.progressive(maxConcurrency=2), version="2", annotations=notes
+    )
+
+    asked = question(
+        storing([worse]),
+        Scenario.model_validate({"spec": {"rules": [bad]}}),
+        hub=story.hub,
+        now=story.clock.now(),
+    )
+    outcome = simulate(asked).outcome
+
+    assert (outcome.end, outcome.reason) == (End.HALTED, "RolledBack")
+    assert (outcome.clusters, outcome.touched, outcome.soaked, outcome.failed) == (6, 2, 0, 1)
