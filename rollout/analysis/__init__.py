@@ -6,12 +6,11 @@ question loads no more than it needs):
 * `forecast.forecast(hub, change, now)`: what would follow from a change; `copies.storing` makes one.
 * `simulating.simulate(question(change, scenario))`: one run and its timeline, which `pictures.svg` draws;
   `simulating.simulate_many`: a distribution.
-* `sight.look(hub, now)`: what an engine would know that started there now, for the following; a
-  workload is named by its `Ref`, whatever its kind.
-* `rollouts.explain_rollout`, `clusters.explain_cluster`, `placements.explain_placement`: why, since
-  when, and what would end it.
-* `trees.tree(sight, ref)`: how a rollout stands, down to its clusters; `lookout.Lookout(hub)` keeps what
-  `look` reads current by the hub's watches.
-* `histories.history`, `histories.lines`: the revisions of a workload; all workloads, a line each.
+* `snapshot.look(hub, now)`: what an engine would know that started there now, for the following; a
+  workload is named by its `Ref`, whatever its kind. `lookout.Lookout(hub)` keeps what it reads current
+  by the hub's watches.
+* `clusters.explain_cluster`, `placements.explain_placement`: why, since when, and what would end it. How
+  a whole rollout stands, down to its clusters: `rollout.account`.
+* `histories.history`: the revisions of a workload.
 * `seals.fingerprint`, `seals.seal`, `seals.is_sealed`: whether a plan still holds.
 """

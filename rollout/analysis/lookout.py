@@ -1,7 +1,7 @@
 """What is on a hub now, and now, and now? Its objects, kept current by its own watches.
 
 Each kind is listed once and watched from there; only where a watch has expired is it listed again. A
-`Lookout` is read like a hub, so `rollout.analysis.sight.look` can look at it as often as wanted. Events
+`Lookout` is read like a hub, so `rollout.analysis.snapshot.look` can look at it as often as wanted. Events
 may come from another thread; they are taken in by `changed`, on the thread that asks.
 """
 
