@@ -189,10 +189,12 @@ class _Pass(Pass):
         return [write] if write else []
 
     def _installs(self) -> list[Write]:
-        """Installing is not throttled; where a configuration is missing it waits for that."""
+        """Installing is not throttled; where a configuration is missing it waits for that. What a person
+        holds is left alone.
+        """
         found: list[Write] = []
         for cluster in self.workload.to_install():
-            if cluster in self._touched:
+            if cluster in self._touched or cluster in self.addon.intents.held:
                 continue
             if cluster in self.shut.touch.waits:
                 self.recheck(self.shut.touch.until)

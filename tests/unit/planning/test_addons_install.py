@@ -53,6 +53,18 @@ def test_what_is_deleted_by_hand_is_installed_again_as_it_was_supposed_to_be() -
     assert [name for name, *_ in rig.carries("c1")] == ["default"]
 
 
+def test_what_a_person_holds_is_installed_when_it_is_released() -> None:
+    documents = [config(), addon("default", placements=[installed_at()])]
+    rig = Rig([*fleet("c0", "c1"), *documents])
+    rig.hub.patch(CMA, {"metadata": {"annotations": {names.HOLD: "c1"}}})
+    rig.decide(["c0", "c1"])
+    assert rig.installed() == ["c0"]
+
+    rig.hub.patch(CMA, {"metadata": {"annotations": {names.HOLD: None}}})
+    rig.settle()
+    assert rig.installed() == ["c0", "c1"]
+
+
 def test_what_is_installed_belongs_to_the_addon() -> None:
     meta = placed("c0").cluster("c0")["metadata"]
 
