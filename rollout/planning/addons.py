@@ -164,6 +164,8 @@ class _Pass(Pass):
         found: list[Write] = []
         shut = self.shut.restore
         for cluster in sorted(share.live.astray - self.addon.intents.held - self._touched):
+            if self.workload.members.get(cluster) != key:
+                continue  # another placement owns it while this one's decisions cannot be read
             if cluster in shut.waits:
                 self.recheck(shut.until)
                 continue

@@ -272,6 +272,8 @@ class _Pass(Pass):
         found: list[Write] = []
         shut = self.shut.restore
         for cluster in sorted(share.live.astray - touched - self.replicaset.intents.held):
+            if self.workload.members.get(cluster) != placement:
+                continue  # another placement owns it while this one's decisions cannot be read
             if cluster in shut.waits:
                 self.recheck(shut.until)
                 continue

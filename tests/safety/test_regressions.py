@@ -192,7 +192,8 @@ def test_a_restart_under_a_misconfigured_strategy_goes_on_watching() -> None:
 
 def test_histories_that_broke_a_promise_once_keep_it() -> None:
     """Late successes that broke, or outages, while nobody lived; refusals; gates and unquiet decisions;
-    a soak of nothing while news is missing; a held cluster that comes back and lacks its add-on.
+    a soak of nothing while news is missing; a held cluster that comes back and lacks its add-on; one that
+    another placement has taken from one that is half written.
     """
     assert run([1030, 1462, 2051, 3062, 3659]).broken == []
-    assert run([1140, 1279, 1415], "addon").broken == []
+    assert run([1140, 1279, 1415, 879868512], "addon").broken == []

@@ -130,7 +130,7 @@ def test_a_refusal_with_no_newer_token_is_told_and_not_repeated(facade: Facade, 
     ("access", "words"),
     [
         pytest.param(Access("/nowhere/kubeconfig"), "kubeconfig /nowhere", id="no file"),
-        pytest.param(Access(None, "nowhere"), "context nowhere", id="no context"),
+        pytest.param(Access(None, "nowhere"), 'context "nowhere" is not in', id="no context"),
     ],
 )
 def test_a_configuration_that_cannot_be_used_says_which(
