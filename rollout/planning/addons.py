@@ -218,24 +218,23 @@ class _Pass(Pass):
             if cluster in self._touched:
                 continue
             installed, told = self.workload.installed(cluster), self.workload.told(cluster)
-            write = None
-            is_shut = cluster in self.shut.touch.waits
-            if is_shut:
-                self.recheck(self.shut.touch.until)
-            if (hold is not None or is_shut) and installed is not None and told is not None:
-                carried = in_order(installed.desired)
-                told = Told(carried, told.configured and told.configs == carried)
-            if installed is not None and told is not None:
-                owner = self.workload.members.get(cluster, "")
-                cause = "Status" if told.configs == in_order(installed.desired) else "Configure"
-                touch = Touch(self.workload.ref, owner, cluster, False, cause)
-                write = self._status(
-                    installed, told.configs, configured=told.configured, touch=touch
-                )
-            if write is None:
+            if installed is None or told is None:
                 self._says.add(cluster)
-            else:
+                continue
+            carried = in_order(installed.desired)
+            is_shut = cluster in self.shut.touch.waits
+            is_kept = told.configs != carried and (hold is not None or is_shut)
+            if is_kept:
+                told = Told(carried, configured=False)
+                self.recheck(self.shut.touch.until if is_shut else None)
+            owner = self.workload.members.get(cluster, "")
+            cause = "Status" if told.configs == carried else "Configure"
+            touch = Touch(self.workload.ref, owner, cluster, False, cause)
+            write = self._status(installed, told.configs, configured=told.configured, touch=touch)
+            if write is not None:
                 found.append(write)
+            elif not is_kept:  # what is kept back is told once nothing keeps it back any more
+                self._says.add(cluster)
         return found
 
     def _status(

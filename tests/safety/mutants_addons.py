@@ -98,8 +98,8 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "the paused are told to change",
             (
                 PLANNER,
-                "if (hold is not None or is_shut) and installed is not None and told is not None:",
-                "if False:",
+                "is_kept = told.configs != carried and (hold is not None or is_shut)",
+                "is_kept = False",
             ),
         ),
         fault(

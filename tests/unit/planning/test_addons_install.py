@@ -244,3 +244,23 @@ def test_with_the_health_gate_applied_is_not_yet_well(gate: bool) -> None:
     rig.works_do(["c0"], degraded=True).later(60 * MIN)
 
     assert rig.take_touched() == (["c0"] if gate else ["c0", "c1"])
+
+
+def test_what_is_kept_back_while_paused_is_told_when_it_is_resumed_also_where_nobody_selects() -> (
+    None
+):
+    documents = [config(), addon("default", placements=[installed_at()])]
+    rig = Rig([*fleet("c0", "c1"), *documents, cluster_addon("c1")]).decide(["c0"])
+    before = desired_at(rig, "c1")
+
+    rig.edit(CMA, {"metadata": {"annotations": {names.PAUSED: "true"}}})
+    rig.set_config("other")
+    assert desired_at(rig, "c1") == before
+
+    rig.edit(CMA, {"metadata": {"annotations": {names.PAUSED: None}}})
+    assert desired_at(rig, "c1") != before
+
+
+def desired_at(rig: Rig, cluster: str) -> list[str]:
+    """The hashes of what a cluster is told to apply."""
+    return [desired for _, desired, *_ in rig.carries(cluster)]
