@@ -130,6 +130,8 @@ class Judge:
             for cluster in stage.members:
                 track = rollout.current(cluster)
                 if track and track.exact and track.landed and (track.soaked or track.failed):
+                    if rollout.may_still_soak(track, self.now()):
+                        continue
                     self.counts["R1.verdict_before_touch"] += 1
                     if not lines.get(cluster, {}).get("verdict"):
                         self.blame("R1", f"a touch goes out, but no verdict on {cluster} is kept")

@@ -125,6 +125,14 @@ class Readings:
             now
         )
 
+    def may_still_soak(self, track: Track, now: datetime) -> bool:
+        """A soak of nothing is over at once, or only after the outage in which success came."""
+        if self.terms is None or self.terms.soak:
+            return False
+        return _later(track.since, self.terms.soak, self._surely_noted(track)) > self.seen_until(
+            now
+        )
+
     def is_free(self, track: Track, now: datetime) -> bool:
         """It may have finally failed, so that it holds no slot."""
         if track.ended:
