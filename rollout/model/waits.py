@@ -310,16 +310,3 @@ class Wait:
     reason: Reason
     message: str = ""
     until: datetime | None = None
-    who: str = ""
-
-
-def worst(*waits: Wait | None) -> Wait | None:
-    """Of several waits the one that counts: the worst grade, of equal ones the first. It is to be looked
-    at again at the earliest instant of all of them.
-    """
-    standing = [wait for wait in waits if wait is not None]
-    if not standing:
-        return None
-    counts = min(standing, key=lambda wait: wait.reason.grade)
-    until = min((wait.until for wait in standing if wait.until is not None), default=None)
-    return Wait(counts.reason, counts.message, until, counts.who)

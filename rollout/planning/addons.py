@@ -26,9 +26,8 @@ from rollout.planning.addons_views import Share, Told, View, Workload
 from rollout.planning.facts import Checked, Decided
 from rollout.planning.notes import STARTED, repair_notes
 from rollout.planning.passes import Pass
-from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write
+from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write, cause_of
 from rollout.planning.removals import NONE, Removals
-from rollout.planning.touches import cause_of
 from rollout.strategies.base import NOTHING_CLOSED, Step, Verdict
 
 

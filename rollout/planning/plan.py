@@ -13,6 +13,7 @@ from typing import Protocol, TypeVar
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.waits import Wait
 from rollout.planning.facts import Fact
+from rollout.strategies.base import Standing, Verdict
 
 V_contra = TypeVar("V_contra", contravariant=True)
 
@@ -36,6 +37,15 @@ class Touch:
     def brings(self) -> bool:
         """Whether it brings what the cluster is supposed to have, not only what is said about it."""
         return self.first or self.cause in ("Restore", "Configure")
+
+
+def cause_of(before: Standing | None, revision: str) -> str:
+    """The cause of a touch with ``revision``, from what was known of the cluster before."""
+    if before is None:
+        return "SlotFree"
+    if before.revision == revision and before.verdict is Verdict.RETRY:
+        return "Retry"
+    return "Supersede"
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,11 +35,11 @@ from rollout.planning.plan import (
     Plan,
     Touch,
     Write,
+    cause_of,
 )
 from rollout.planning.removals import Removals, cleanup, removals
 from rollout.planning.revisions import revision_object, revision_ref
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
-from rollout.planning.touches import cause_of
 from rollout.planning.views import Book, Share, View, Workload
 from rollout.strategies.base import NOTHING_CLOSED, Shut, Step
 

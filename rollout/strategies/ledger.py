@@ -114,7 +114,8 @@ class Ledger:
     """A rollout's standings with everything a step needs kept up to date.
 
     The terms (stages, timing, revision, skipped, held, lost) are those of a `Rollout`; changing them
-    recounts the fleet. Gates and holds can change for free, see also `amend`. Instants given to it never go back.
+    recounts the fleet. Gates and holds can change for free, see also
+    `amend`. Instants given to it never go back.
     """
 
     def __init__(self, rollout: Rollout, now: datetime) -> None:
