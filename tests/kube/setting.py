@@ -38,15 +38,18 @@ WIPERS = 16
 
 
 def eventually(what: str, check: Callable[[], object], seconds: float = 30.0) -> None:
-    """Wait until ``check`` holds; an assertion error of it counts as not yet."""
+    """Wait until ``check`` holds; a failed assertion counts as not yet.
+
+    So does an object, or a field of it, that is not there: another process makes both, one after the other.
+    """
     end = time.monotonic() + seconds  # noqa: TID251  a test waits for another process
     while True:
         try:
             if check() is not False:
                 return
             problem = what
-        except AssertionError as error:
-            problem = f"{what}: {error}"
+        except (AssertionError, LookupError, Gone) as error:
+            problem = f"{what}: {error!r}"
         assert time.monotonic() < end, f"not within {seconds:.0f} s: {problem}"  # noqa: TID251
         time.sleep(0.05)  # noqa: TID251
 
