@@ -10,7 +10,7 @@ ARGS ?=
 RIGHTS := $(CURDIR)/build/kube-rights
 N ?= 300
 
-.PHONY: help setup demo test lint format conformance bench safety kube-assets crds map kube-test kube-bench clean
+.PHONY: help setup demo test lint format conformance bench safety kube-assets crds map package-test kube-test kube-bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -30,7 +30,7 @@ demo: $(READY) ## run examples/canary from YAML to finished fleet, in virtual ti
 	@$(BIN)/rollout demo
 
 test: $(READY) ## run the tests that need nothing but this machine
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not kube" $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not kube and not package" $(ARGS)
 	@$(BIN)/python -m tests.differential 3000
 
 lint: $(READY) ## check style, types and layers
@@ -60,6 +60,9 @@ map: $(READY) ## draw the table of packages in docs/architecture.md
 
 crds: $(READY) ## write manifests/crds from the models
 	@$(BIN)/python -m rollout.api.crds
+
+package-test: $(READY) ## build the package, install it into an environment of its own, and use it there
+	$(BIN)/pytest -q -m package tests/package $(ARGS)
 
 kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS); then fail for a right that nobody used, and for a use without a right
 	@rm -rf $(RIGHTS)

@@ -19,3 +19,5 @@ The packages, in reading order:
 
 A package imports only packages above it (``tests/test_layers.py``). Nothing in the first five reads a clock.
 """
+
+__version__ = "0.1.0"

@@ -111,6 +111,14 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
         "rollout.cli.migrate:migrate",
         "Take over what the first edition kept in ConfigMaps and ControllerRevisions.",
     ),
+    "crds": (
+        "rollout.cli.shipped:crds",
+        "Print the CustomResourceDefinitions that a controller needs, as YAML.",
+    ),
+    "manifests": (
+        "rollout.cli.shipped:manifests",
+        "Write the kustomizations of the controller into FOLDER, a new one.",
+    ),
     "completion": ("rollout.cli.completion:completion", "Print the completion script of a shell."),
     "version": ("rollout.cli.version:version", "Print the version."),
 }

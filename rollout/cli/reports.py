@@ -2,8 +2,8 @@
 
 import json
 from collections.abc import Iterable
-from importlib.metadata import version
 
+from rollout import __version__
 from rollout.api.preflight import Finding, Severity
 
 _WORDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "info"}
@@ -54,7 +54,7 @@ def _escaped(text: str) -> str:
 def as_sarif(findings: Iterable[Finding]) -> str:
     """A log in SARIF 2.1.0 with one run, for code scanning."""
     rule = {"id": "validate", "shortDescription": {"text": "What rollout validate finds"}}
-    driver = {"name": "rollout", "version": version("rollout"), "rules": [rule]}
+    driver = {"name": "rollout", "version": __version__, "rules": [rule]}
     results = [
         {
             "ruleId": rule["id"],

@@ -25,6 +25,7 @@ from rollout.cli.options import (
 )
 from rollout.cli.scenarios import Asked, asked, settled
 from rollout.cli.screen import OnChange, shown
+from rollout.cli.shipped import copy
 from rollout.cli.store import open_hub
 from rollout.cli.text import say
 from rollout.clock import Clock, SystemClock
@@ -33,6 +34,7 @@ from rollout.model.amounts import DURATION_ACCEPTED
 from rollout.model.kinds import WORKLOADS
 from rollout.placement.grouping import Profile
 from rollout.runtime.decisions import DecisionLog
+from rollout.shipped import shipped
 from rollout.sim.local import LocalRun, RunResult
 from rollout.sim.scenario import Scenario
 
@@ -50,7 +52,6 @@ Exit codes: the worst of all workloads, as `rollout status` gives them
   5  rolled out, with failures within the budget
 """
 INTERRUPTED = 130
-DEMO = Path(__file__).parents[2] / "examples" / "canary"
 
 
 Run = Callable[[OnChange], RunResult]
@@ -139,16 +140,26 @@ def run(
 
 
 @click.command()
+@click.option(
+    "--files",
+    "folder",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Run nothing: write the example's files into FOLDER, a new one, to look at and to edit.",
+)
 @shared
-def demo() -> int:
+def demo(folder: Path | None) -> int:
     """Run the example with 310 clusters, at once.
 
     It is examples/canary on virtual time: two canary groups, then the rest, 25% at a time. Nothing is
     kept, unless --state is given with this command; ROLLOUT_STATE does not count here.
     """
-    if not DEMO.is_dir():
-        raise Stop(1, f"the demo runs from a checkout of the project: there is no {DEMO}")
-    paths = (str(DEMO),)
+    example = shipped("examples/canary")
+    if folder is not None:
+        copy(example, folder)
+        say(f"rollout run -f {folder} --clock virtual")
+        return 0
+    paths = (str(example),)
     chosen = options() if was_typed("state") else replace(options(), state="")
     wanted = asked(None, paths, None)
     return execute(chosen, read_documents(paths), ClockMode(None), wanted, _engine(chosen))

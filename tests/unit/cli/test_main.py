@@ -48,6 +48,8 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
         "controller",
         "doctor",
         "migrate",
+        "crds",
+        "manifests",
         "completion",
         "version",
     ]

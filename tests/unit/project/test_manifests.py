@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
+from rollout import __version__
 from rollout.fleet.fleet import Fleet
 from rollout.model.kinds import LEASE, Obj
 from rollout.runtime.metrics import ControllerFigures, Metrics, WorkloadFigures
@@ -408,6 +409,4 @@ def test_the_image_has_the_name_that_the_deployment_asks_for(standalone: list[Ob
     (deployment,) = of_kind(standalone, "Deployment")
     image = deployment["spec"]["template"]["spec"]["containers"][0]["image"]
     assert f"-t {image} " in (ROOT / "Containerfile").read_text()
-    version = re.search(r'^version = "(.*)"', (ROOT / "pyproject.toml").read_text(), re.MULTILINE)
-    assert version is not None
-    assert image == f"rollout:{version[1]}"
+    assert image == f"rollout:{__version__}"

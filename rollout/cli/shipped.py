@@ -1,0 +1,44 @@
+"""Which files come with the package? `rollout crds`, `rollout manifests`."""
+
+import shutil
+from pathlib import Path
+
+import click
+
+from rollout.cli.options import Stop, shared
+from rollout.cli.text import put, say
+from rollout.shipped import shipped
+
+
+@click.command()
+@click.option(
+    "--own", is_flag=True, help="Only the kinds of this project, for a hub that has OCM's."
+)
+@shared
+def crds(own: bool) -> None:
+    """Print the CustomResourceDefinitions that a controller needs, as YAML.
+
+    rollout crds | kubectl apply --server-side -f -
+    """
+    folder = shipped("manifests/crds")
+    paths = sorted((folder / "own" if own else folder).rglob("*.io_*.yaml"))
+    put("---\n".join(path.read_text(encoding="utf-8") for path in paths))
+
+
+@click.command()
+@click.argument("folder", type=click.Path(path_type=Path))
+@shared
+def manifests(folder: Path) -> None:
+    """Write the kustomizations of the controller into FOLDER, a new one.
+
+    kubectl apply -k FOLDER/standalone, or FOLDER/on-ocm where OCM is installed.
+    """
+    copy(shipped("manifests"), folder)
+    say(f"kubectl apply -k {folder / 'standalone'}")
+
+
+def copy(source: Path, folder: Path) -> None:
+    """A copy of files that came with the package. Raises: Stop where ``folder`` is there already."""
+    if folder.exists():
+        raise Stop(1, f"{folder} is there already: name a folder that is not")
+    shutil.copytree(source, folder)
