@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 
+from rollout.account.words import many
 from rollout.analysis.calendars import Day, ZoneStanding, week, week_svg, zone_standings
 from rollout.api.calendar import decode_calendar
 from rollout.api.cluster import decode_cluster
@@ -31,7 +32,7 @@ from rollout.cli.options import (
 )
 from rollout.cli.store import open_hub
 from rollout.cli.tables import Table, lines, widths
-from rollout.cli.text import many, put, say
+from rollout.cli.text import put, say
 from rollout.clock import SystemClock
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, MANAGED_CLUSTER, Kind, Obj

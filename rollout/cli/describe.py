@@ -8,6 +8,7 @@ import click
 from rollout.account.interventions import Intervention, remembered
 from rollout.account.states import conditions_of
 from rollout.account.tree import WorkloadAccount
+from rollout.account.words import age
 from rollout.analysis.histories import History, history
 from rollout.api.fields import mapping, text
 from rollout.cli.explain import rollout_lines
@@ -16,7 +17,7 @@ from rollout.cli.naming import complete_kind, only_workload
 from rollout.cli.options import namespace_option, output_option, shared
 from rollout.cli.store import missing, show, snapshotted
 from rollout.cli.tables import text_table
-from rollout.cli.text import age, facts, hanging
+from rollout.cli.text import facts, hanging
 from rollout.model.conditions import read_condition
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, key_of
 from rollout.model.names import ASKED

@@ -7,9 +7,14 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from rollout.account.interventions import GateAccount, RollbackAccount
+from rollout.account.figures import SIGNS, STATE_SIGNS, counted
+from rollout.account.sentences import (
+    ends_line,
+    rollout_facts,
+)
 from rollout.account.tree import WorkloadAccount
 from rollout.account.waits import WaitAccount
+from rollout.account.words import age, at_and_in, effective, many
 from rollout.analysis.clusters import (
     ClusterShare,
     ConditionAccount,
@@ -17,13 +22,11 @@ from rollout.analysis.clusters import (
     explain_cluster,
 )
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
-from rollout.cli.figures import CODE_SIGNS, SIGNS, STATE_SIGNS, counted
 from rollout.cli.naming import complete_names, only_workload, ref_named
 from rollout.cli.options import namespace_option, output_option, shared
-from rollout.cli.picture import next_timer_line, revision_line, since_line
 from rollout.cli.store import missing, show, snapshotted
 from rollout.cli.tables import text_table
-from rollout.cli.text import age, at_and_in, effective, facts, hanging, many
+from rollout.cli.text import facts, hanging
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER,
@@ -138,31 +141,7 @@ MOST_TROUBLED = 10
 
 def rollout_lines(account: WorkloadAccount) -> Iterator[str]:
     """Why a rollout stands where it stands."""
-    now = account.now
-    several = len(account.placements) > 1
-    yield from facts(
-        [
-            ("Name", account.key),
-            ("Status", f"{CODE_SIGNS[account.code]} {account.reason}"),
-            ("Since", since_line(account, now)),
-            ("Message", account.message),
-            ("Revision", revision_line(account, now)),
-            ("Clusters", str(account.members)),
-            ("Waiting for", account.wait.ends),
-            ("Next timer", "" if account.done else next_timer_line(account, now)),
-            *(
-                ("Asked", text)
-                for text in map(str, account.interventions)
-                if text not in account.message
-            ),
-            *(("Gate", line) for line in _gates(account)),
-            *(
-                ("Rollback", (f"{each.placement}: " if several else "") + _rollback(back, now))
-                for each in account.placements
-                if (back := each.rollback) is not None
-            ),
-        ]
-    )
+    yield from facts(rollout_facts(account))
     if account.stages:
         yield ""
         yield from stage_lines(account)
@@ -177,43 +156,11 @@ def _waiting(wait: WaitAccount, now: datetime) -> list[tuple[str, str]]:
     return [("Waiting for", wait.ends), ("Next timer", until)]
 
 
-def _gates(account: WorkloadAccount) -> Iterator[str]:
-    """``before:rest (the rest): shut, nobody has approved it``."""
-    for title, stage in account.stages:
-        for gate in stage.gates:
-            yield f"{gate.gate} ({title}): {_gate_state(gate)}"
-
-
-def _gate_state(gate: GateAccount) -> str:
-    by = f" by {gate.by} (unverified)" if gate.by else ""
-    return {
-        "open": f"open, approved{by}" if by else "open",
-        "approved": f"approved{by}; it opens when the rollout gets there",
-        "passed": "the rollout had passed it before it was asked for",
-        "shut": "shut, nobody has approved it",
-    }[gate.state]
-
-
-def _rollback(back: RollbackAccount, now: datetime) -> str:
-    began = f"began {age(now - back.began)} ago"
-    if back.total is None:
-        return f"{began}; nothing moves now"
-    counts = [
-        f"{back.back} of {back.total} back",
-        f"{back.in_flight} on their way (at most {back.limit} at once)",
-        f"{back.waiting} to go",
-        f"{back.failed} failed on the way",
-        f"{len(back.stuck)} have nothing to go back to",
-    ]
-    shown = [counts[0], *(each for each in counts[1:] if not each.startswith("0 "))]
-    return f"{began}: {', '.join(shown)}"
-
-
 def _troubled(account: WorkloadAccount) -> Iterator[str]:
     """The clusters that failed; what would end that is said once where it is the same for all."""
     found = account.troubled[:MOST_TROUBLED]
     waits = {each.name: each.wait for each in found if each.wait is not None}
-    ends = {_ends(wait, account.now) for wait in waits.values()}
+    ends = {ends_line(wait, account.now) for wait in waits.values()}
     yield from text_table(
         ("CLUSTER", "PHASE", "REASON", "FOR", *(["UNTIL"] if len(ends) > 1 else [])),
         (
@@ -222,7 +169,7 @@ def _troubled(account: WorkloadAccount) -> Iterator[str]:
                 f"{SIGNS[each.phase]} {each.phase.value}",
                 each.wait.reason,
                 age(account.now - each.wait.since) if each.wait.since else "",
-                *([_ends(each.wait, account.now)] if len(ends) > 1 else []),
+                *([ends_line(each.wait, account.now)] if len(ends) > 1 else []),
             )
             for each in found
             if each.wait is not None
@@ -256,12 +203,7 @@ def stage_lines(account: WorkloadAccount) -> Iterator[str]:
         if stage.wait is not None and not stage.passed and stage.wait.reason != account.reason:
             yield ""
             yield f"{title} waits: {stage.wait.reason}"
-            yield from hanging("  until ", _ends(stage.wait, account.now))
-
-
-def _ends(wait: WaitAccount, now: datetime) -> str:
-    at = f"; {at_and_in(wait.until, now)}" if wait.until is not None else ""
-    return wait.ends + at
+            yield from hanging("  until ", ends_line(stage.wait, account.now))
 
 
 def cluster_lines(account: ExplainedCluster) -> Iterator[str]:

@@ -7,11 +7,11 @@ clusters, at each five or more).
 
 from datetime import timedelta
 
+from rollout.account.figures import CODE_SIGNS, counted, in_flight, result
 from rollout.account.states import WorkloadState
 from rollout.account.tree import FleetAccount, NoteAccount, StageAccount, WorkloadAccount
-from rollout.cli.figures import CODE_SIGNS, counted, in_flight, result
+from rollout.account.words import brief, stopwatch
 from rollout.cli.tables import text_table
-from rollout.cli.text import brief, stopwatch
 from rollout.strategies.base import Phase
 
 _MOST_PARTS = 10

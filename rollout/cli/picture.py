@@ -10,8 +10,15 @@ from typing import NamedTuple, TypeVar
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from rollout.account.finish import Finish
+from rollout.account.figures import CODE_SIGNS, COLORS, SIGNS, STATE_SIGNS, counted, stage_info
 from rollout.account.groups import MOST_CLUSTERS
+from rollout.account.sentences import (
+    budget_line,
+    finish_line,
+    next_timer_line,
+    revision_line,
+    since_line,
+)
 from rollout.account.tree import (
     ClusterAccount,
     FleetAccount,
@@ -20,8 +27,8 @@ from rollout.account.tree import (
     StageAccount,
     WorkloadAccount,
 )
-from rollout.cli.figures import CODE_SIGNS, COLORS, SIGNS, STATE_SIGNS, counted, stage_info
-from rollout.cli.text import age, at_and_in, harmless, in_ascii, many, stopwatch
+from rollout.account.words import age, harmless, many, stopwatch
+from rollout.cli.text import in_ascii
 from rollout.model.instants import rfc3339
 from rollout.strategies.base import Phase
 
@@ -109,63 +116,15 @@ def _facts(
     if started is not None:
         yield "Time", Text(stopwatch(now - started))
     yield "Progress", progress(account)
-    yield "Budget", Text(_budget(account))
+    yield "Budget", Text(budget_line(account))
     if not account.done:
         yield "Waiting for", Text(account.wait.ends if started is None else "")
         yield "Next timer", Text(next_timer_line(account, now, started))
-        yield "Finish", Text(_finish(account, now))
+        yield "Finish", Text(finish_line(account, now))
     if account.away_since is not None:
         gone = f"{rfc3339(account.away_since)} ({age(now - account.away_since)} ago)"
         text = f"not heard of since {gone}; `rollout run --state FILE` goes on"
         yield "Engine", Text(text, style="yellow")
-
-
-def since_line(account: WorkloadAccount, now: datetime) -> str:
-    """When the status changed, as far as conditions tell: ``Progressing=False for 24s``."""
-    if account.wait.since is None:
-        return ""
-    return f"{account.condition} for {age(now - account.wait.since)}"
-
-
-def revision_line(account: WorkloadAccount, now: datetime) -> str:
-    """``1 (845b837f637ed182), begun 10m ago``."""
-    hashed = account.revision
-    told = f"{account.number} ({hashed})" if account.number else hashed
-    return f"{told}, begun {age(now - account.began)} ago" if account.began else told
-
-
-def next_timer_line(
-    account: WorkloadAccount, now: datetime, started: datetime | None = None
-) -> str:
-    """What time alone changes next, and when."""
-    at, what = account.wait.until, ""
-    if account.next is not None and at in (None, account.next.at):
-        at, what = account.next.at, f"  {account.next.what}"
-    if at is None:
-        return ""
-    if started is None:
-        return at_and_in(at, now) + what
-    return f"{stopwatch(at - started)} (in {age(at - now)}){what}"
-
-
-def _budget(account: WorkloadAccount) -> str:
-    """What of the budget is used where the rollout stands: in the first stage that has not passed."""
-    stages = account.stages
-    if not stages:
-        return ""
-    title, stage = next((each for each in stages if not each[1].passed), stages[-1])
-    if stage.budget is None:
-        return f"{many(stage.failures, 'failure')}, any number may fail" if stage.failures else ""
-    return f"{stage.failures} of {many(stage.budget, 'failure')} used ({title})"
-
-
-def _finish(account: WorkloadAccount, now: datetime) -> str:
-    finish: Finish | None = account.finish
-    if finish is None:
-        return ""
-    if finish.at is None:
-        return "" if finish.why.startswith(f"{account.reason}:") else finish.why
-    return f"{at_and_in(finish.at, now)} at the earliest"
 
 
 def progress(account: WorkloadAccount) -> Text:

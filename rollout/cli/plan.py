@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from rollout.account.wire import as_json
+from rollout.account.words import at_and_in, effective, many, row_of
 from rollout.analysis.cautions import Caution
 from rollout.analysis.changes import Action
 from rollout.analysis.copies import Change
@@ -32,7 +33,6 @@ from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import Stop, files_option, namespace_option, options, output_option, shared
 from rollout.cli.store import open_hub, show
 from rollout.cli.tables import Table, lines, widths
-from rollout.cli.text import at_and_in, effective, many, row_of
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model.kinds import Obj

@@ -13,6 +13,7 @@ from typing import Any
 
 import click
 
+from rollout.account.words import stopwatch
 from rollout.analysis.outcomes import Distribution, End, Outcome, Spread
 from rollout.analysis.pictures import svg
 from rollout.analysis.simulating import (
@@ -39,7 +40,7 @@ from rollout.cli.plan import applying
 from rollout.cli.scenarios import Asked, asked
 from rollout.cli.store import open_hub, show
 from rollout.cli.tables import Table, lines, widths
-from rollout.cli.text import say, stopwatch
+from rollout.cli.text import say
 from rollout.hub.base import EmbeddedHub, StateKey
 from rollout.model.kinds import WORKLOADS
 from rollout.model.waits import Reason

@@ -8,10 +8,11 @@ from functools import partial
 
 import click
 
+from rollout.account.figures import result, status_line
 from rollout.account.states import Code, WorkloadState, state_of
 from rollout.account.tree import WorkloadAccount
+from rollout.account.words import age, harmless, many
 from rollout.analysis.lookout import Lookout
-from rollout.cli.figures import result, status_line
 from rollout.cli.naming import DEFAULT_NAMESPACE, complete_kind, not_found, only_workload
 from rollout.cli.options import (
     Options,
@@ -25,7 +26,7 @@ from rollout.cli.options import (
 )
 from rollout.cli.store import open_hub, show, snapshotted
 from rollout.cli.tables import text_table
-from rollout.cli.text import age, harmless, many, put, say
+from rollout.cli.text import put, say
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Denied, Gone
 from rollout.hub.base import EmbeddedHub

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from rollout.account.words import age
 from rollout.api.columns import Column, Type, columns_of
-from rollout.cli.text import age
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import KINDS, Kind, Obj
 

@@ -4,6 +4,7 @@ from collections import Counter
 
 import click
 
+from rollout.account.words import many
 from rollout.analysis.inspection import inspect
 from rollout.api.load import Document, Loaded, load
 from rollout.api.preflight import Finding, Severity
@@ -11,7 +12,7 @@ from rollout.cli.documents import SCENARIO
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import complain, files_option, namespace_option, shared
 from rollout.cli.reports import as_github, as_json, as_sarif
-from rollout.cli.text import many, put, say
+from rollout.cli.text import put, say
 
 _REPORTS = {"json": as_json, "github": as_github, "sarif": as_sarif}
 

@@ -21,13 +21,14 @@ from rollout.account.groups import MOST_CLUSTERS
 from rollout.account.states import Code, state_of
 from rollout.account.tree import WorkloadAccount
 from rollout.account.wire import as_json
+from rollout.account.words import age
 from rollout.analysis.lookout import Lookout
 from rollout.analysis.snapshot import away_since, snapshot_of, stored
 from rollout.cli.options import Options, Stop, complain
 from rollout.cli.picture import drawn, fitting, workload_picture
 from rollout.cli.status import GRACE
 from rollout.cli.store import missing
-from rollout.cli.text import age, is_ascii, put
+from rollout.cli.text import is_ascii, put
 from rollout.clock import Clock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref

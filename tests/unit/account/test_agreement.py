@@ -9,13 +9,13 @@ from datetime import datetime, timedelta
 import pytest
 
 from rollout.account.build import fleet_account
+from rollout.account.figures import CODE_SIGNS, SIGNS, STATE_SIGNS, status_line
 from rollout.account.states import Code, state_of
 from rollout.account.tree import WorkloadAccount
 from rollout.account.wire import as_json
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.snapshot import Snapshot, snapshot_of
 from rollout.cli.explain import rollout_lines
-from rollout.cli.figures import CODE_SIGNS, SIGNS, STATE_SIGNS, status_line
 from rollout.cli.lines import stage_line
 from rollout.cli.picture import fleet_picture, workload_picture
 from rollout.cli.status import list_lines

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from rich.text import Text
 
+from rollout.account.words import harmless
 from rollout.cli.picture import columns
-from rollout.cli.text import harmless
 from tests.support.shapes import condition, placement, run, stored, workload, write
 
 CLI = Path(__file__).parents[3] / "rollout" / "cli"

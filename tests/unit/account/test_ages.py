@@ -2,7 +2,7 @@ from datetime import timedelta
 
 import pytest
 
-from rollout.cli.text import age, brief, stopwatch
+from rollout.account.words import age, brief, stopwatch
 
 S, M, H, D = 1, 60, 3600, 86_400
 Y = 365 * D
