@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from itertools import cycle
 
 from benchmarks.figures import Figure, fastest
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.fleet.clusters import ClusterStore
 from rollout.model.amounts import Amount
 from rollout.model.cluster import Cluster

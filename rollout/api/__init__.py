@@ -1,9 +1,5 @@
 """What does the API server's JSON mean, and is it well formed? Wire shapes to values and back.
 
-Decoding is here. What needs pydantic or YAML is imported from where it is, by who needs it:
-`rollout.api.validation`, `rollout.api.defaults`, `rollout.api.load`, `rollout.api.preflight`.
+Nothing is loaded before it is asked for: `decoding.decode` reads an object; `validation`, `defaults`, `load` and
+`preflight` need pydantic or YAML, and are imported from where they are, by who needs them.
 """
-
-from rollout.api.decoding import Decoded, decode
-
-__all__ = ["Decoded", "decode"]

@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import click
-
 from rollout.account.interventions import Intervention, remembered
 from rollout.account.states import conditions_of
 from rollout.account.tree import WorkloadAccount
@@ -13,8 +11,7 @@ from rollout.analysis.histories import History, history
 from rollout.api.fields import mapping, text
 from rollout.cli.explain import rollout_lines
 from rollout.cli.hiding import veil
-from rollout.cli.naming import complete_kind, only_workload
-from rollout.cli.options import namespace_option, output_option, shared
+from rollout.cli.naming import only_workload
 from rollout.cli.store import missing, show, snapshotted
 from rollout.cli.tables import text_table
 from rollout.cli.text import facts, hanging
@@ -57,11 +54,6 @@ _TOLD_ELSEWHERE = ("/last-applied", "-configuration", ASKED)
 """Annotations that are copies of the object, or told in words."""
 
 
-@click.command(short_help="Show all there is to know of a workload (mwrs, cma).")
-@click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
-@namespace_option
-@output_option
-@shared
 def describe(words: tuple[str, ...], namespace: str, output: str) -> None:
     """Show all there is to know of a workload (mwrs, cma): strategy, stages, failures, revisions."""
     ref = only_workload(words, namespace)
@@ -157,11 +149,6 @@ def _table_of(configurations: list[ConfigAccount]) -> list[str]:
 # -- its revisions -------------------------------------------------------------------------------
 
 
-@click.command(name="history")
-@click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
-@namespace_option
-@output_option
-@shared
 def history_command(words: tuple[str, ...], namespace: str, output: str) -> None:
     """Show the revisions of a workload (mwrs, cma), newest first.
 

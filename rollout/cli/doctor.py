@@ -10,9 +10,9 @@ import click
 from rollout.cli.contention import check_gates, check_leases, check_records, check_writers
 from rollout.cli.diagnosis import Finding, Level, Send, check_kinds
 from rollout.cli.leaving import leave
-from rollout.cli.options import Stop, options, output_option, shared, was_typed
+from rollout.cli.options import Stop, options, was_typed
 from rollout.cli.rights import check_configurations, check_executors, check_permissions
-from rollout.cli.setting_options import given, with_settings
+from rollout.cli.setting_options import given
 from rollout.cli.text import put, say
 from rollout.clock import CLOCK_TOLERANCE, HubClock, SystemClock
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
@@ -20,61 +20,9 @@ from rollout.model.kinds import LEASE, Ref, key_of
 from rollout.runtime.permissions import needed
 from rollout.settings import Settings, raised, settings
 
-_OF_THE_CONTROLLER = (
-    "schedule_placements",
-    "keep_sets",
-    "roll_addons",
-    "watch_health",
-    "lease_name",
-    "agent_status_interval_seconds",
-    "settle_seconds",
-    "failure_grace_seconds",
-)
-"""Settings that decide what it needs on a hub, and how long it waits for agents."""
-
 SIGNS = {Level.OK: "✔", Level.NOTE: "·", Level.PROBLEM: "✖"}
 
-DOCTOR_HELP = """Look for what keeps a controller from working on this hub.
 
-Another controller of the same objects, missing permissions, missing or foreign
-CustomResourceDefinitions, records that cannot be read, a clock that is off. Give it the settings of the controller that is
-meant. One that does not decide Placements is taken to keep no sets and to roll out no add-ons, unless
-that is said.
-
-\b
-Exit codes:
-  0  no problem was found
-  1  problems were found, or the server could not be asked
-  2  usage error
-"""
-
-
-@click.command(help=DOCTOR_HELP)
-@click.option(
-    "-n",
-    "--namespace",
-    metavar="NS",
-    default="rollout-system",
-    help="Where the controller and its lease are.  [default: rollout-system]",
-)
-@click.option(
-    "--service-account",
-    "account",
-    metavar="NS/NAME",
-    default="",
-    help="Whose permissions to look at.  [default: those of who asks]",
-)
-@click.option(
-    "--leave",
-    "leaves",
-    is_flag=True,
-    help="Before going back to OCM's controllers: take our conditions out of the statuses, and say"
-    " what else of ours stays.",
-)
-@click.option("--dry-run", is_flag=True, help="With --leave: only say what would be taken out.")
-@with_settings(*_OF_THE_CONTROLLER)
-@output_option
-@shared
 def doctor(
     namespace: str, account: str, leaves: bool, dry_run: bool, output: str, **values: Any
 ) -> int:

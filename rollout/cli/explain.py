@@ -2,10 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Any
-
-import click
-from click.shell_completion import CompletionItem
 
 from rollout.account.figures import SIGNS, STATE_SIGNS, counted
 from rollout.account.sentences import (
@@ -22,8 +18,7 @@ from rollout.analysis.clusters import (
     explain_cluster,
 )
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
-from rollout.cli.naming import complete_names, only_workload, ref_named
-from rollout.cli.options import namespace_option, output_option, shared
+from rollout.cli.naming import only_workload, ref_named
 from rollout.cli.store import missing, show, snapshotted
 from rollout.cli.tables import text_table
 from rollout.cli.text import facts, hanging
@@ -31,73 +26,13 @@ from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER,
     PLACEMENT,
-    REPLICA_SET,
     WORKLOADS,
     Kind,
     Ref,
-    find,
 )
 from rollout.strategies.base import Phase
 
-EXPLAIN_HELP = """Explain why something is in its present state and what would change it.
 
-\b
-rollout explain rollout NAME      the one reason why a workload (mwrs) is not done; its stages
-rollout explain addon NAME        the same of an add-on (cma)
-rollout explain cluster NAME      what each workload waits for there, or why it is not selected
-rollout explain placement NAME    which clusters are selected, which refused, and why
-
-No engine need be running: the answer is worked out anew from what is stored.
-"""
-
-_SUBJECTS = {
-    "rollout": REPLICA_SET,
-    "addon": CLUSTER_MANAGEMENT_ADDON,
-    "cluster": MANAGED_CLUSTER,
-    "placement": PLACEMENT,
-}
-
-
-def _kind(ctx: click.Context, param: click.Parameter, value: str) -> Kind:
-    found = _SUBJECTS.get(value) or find(value)
-    if found not in _SUBJECTS.values():
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(_SUBJECTS)}", ctx, param)
-    assert found is not None
-    return found
-
-
-def _complete_subject(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem[Any]]:
-    return [CompletionItem(word) for word in _SUBJECTS if word.startswith(incomplete)]
-
-
-def _complete_name(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem[Any]]:
-    kind = ctx.params.get("kind")
-    return complete_names(ctx, kind, incomplete) if isinstance(kind, Kind) else []
-
-
-@click.command(
-    help=EXPLAIN_HELP,
-    short_help="Explain why something is in its present state and what would change it.",
-)
-@click.argument(
-    "kind", metavar="|".join(_SUBJECTS), callback=_kind, shell_complete=_complete_subject
-)
-@click.argument("name", metavar="NAME", shell_complete=_complete_name)
-@click.option(
-    "--workload",
-    default="",
-    metavar="NAME",
-    help="Of a cluster: this workload alone (an add-on as cma/NAME).",
-)
-@click.option("--cluster", default="", metavar="NAME", help="Of a placement: this cluster alone.")
-@click.option("--all", "whole", is_flag=True, help="Of a placement: every candidate.")
-@namespace_option
-@output_option
-@shared
 def explain(
     kind: Kind,
     name: str,

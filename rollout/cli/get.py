@@ -7,11 +7,11 @@ from itertools import groupby
 import click
 
 from rollout.account.groups import MOST_CLUSTERS
-from rollout.cli.hiding import Veil, show_secrets_option, veil
-from rollout.cli.naming import DEFAULT_NAMESPACE, Target, complete_kind, not_found, targets
-from rollout.cli.options import complain, duration, namespace_option, options, shared
+from rollout.cli.hiding import Veil, veil
+from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
+from rollout.cli.options import complain, options
 from rollout.cli.store import open_hub
-from rollout.cli.tables import FORMATS, formatted, lines, listed, table, widths
+from rollout.cli.tables import formatted, lines, listed, table, widths
 from rollout.cli.text import put, say
 from rollout.cli.watching import Follow, pauses
 from rollout.clock import Clock, SystemClock
@@ -24,42 +24,6 @@ from rollout.model.selectors import Selector
 Pause = Callable[[], bool]
 
 
-GET_HELP = """Show objects, or one workload as a tree.
-
-KIND is a kind by its name, plural, singular or short name: mwrs, mcl, mclset, placements, ...
-
-`rollout get NAME --watch` shows the workload NAME as a tree of stages, groups and clusters, until it is
-rolled out or has halted. Its exit codes are those of `rollout status`.
-"""
-
-
-@click.command(help=GET_HELP)
-@click.argument(
-    "words",
-    metavar="KIND[,KIND...] [NAME...] | KIND/NAME...",
-    nargs=-1,
-    shell_complete=complete_kind,
-)
-@namespace_option
-@click.option("-A", "--all-namespaces", is_flag=True, help="Objects of every namespace.")
-@click.option("-l", "--selector", default="", help="Labels: a=b,c!=d,e in (x,y),f,!g.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice((*FORMATS, "tree")),
-    help="How to print them.  [default: table; tree for --watch of one workload]",
-)
-@click.option("-w", "--watch", is_flag=True, help="Then go on printing each object that changes.")
-@click.option(
-    "--timeout",
-    metavar="DURATION",
-    callback=duration,
-    help="How long to watch a workload, as 90s or 1h30m.  [default: for ever]",
-)
-@click.option("--all", "whole", is_flag=True, help="In a tree: name every cluster.")
-@click.option("--no-headers", is_flag=True, help="Tables without their header line.")
-@show_secrets_option
-@shared
 def get(
     words: tuple[str, ...],
     namespace: str,

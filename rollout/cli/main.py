@@ -20,31 +20,34 @@ from rollout.model.spelling import nearest
 INTERRUPTED = 130  # as a shell reports a process that SIGINT ended
 
 _COMMANDS = {  # where it is, and what it does; what one does first comes first
-    "demo": ("rollout.cli.run:demo", "Run the example with 310 clusters, at once."),
-    "run": ("rollout.cli.run:run", "Apply files and run their rollouts, here."),
-    "validate": ("rollout.cli.validate:validate", "Check files, without a hub."),
-    "plan": ("rollout.cli.plan:plan", "Show what would happen if files were applied now."),
+    "demo": ("rollout.cli.commands.running:demo", "Run the example with 310 clusters, at once."),
+    "run": ("rollout.cli.commands.running:run", "Apply files and run their rollouts, here."),
+    "validate": ("rollout.cli.commands.foreseeing:validate", "Check files, without a hub."),
+    "plan": (
+        "rollout.cli.commands.foreseeing:plan",
+        "Show what would happen if files were applied now.",
+    ),
     "simulate": (
-        "rollout.cli.simulate:simulate_command",
+        "rollout.cli.commands.foreseeing:simulate_command",
         "Roll files out in virtual time, once or a thousand times.",
     ),
     "apply": ("rollout.cli.apply:apply", "Create or update objects from files."),
-    "get": ("rollout.cli.get:get", "Show objects, or one workload as a tree."),
-    "status": ("rollout.cli.status:status", "Show the status of a workload (mwrs, cma)."),
+    "get": ("rollout.cli.commands.looking:get", "Show objects, or one workload as a tree."),
+    "status": ("rollout.cli.commands.looking:status", "Show the status of a workload (mwrs, cma)."),
     "list": (
-        "rollout.cli.status:list_command",
+        "rollout.cli.commands.looking:list_command",
         "Show every workload (mwrs, cma) and how its rollout stands.",
     ),
     "explain": (
-        "rollout.cli.explain:explain",
+        "rollout.cli.commands.looking:explain",
         "Explain why something is in its present state and what would change it.",
     ),
     "describe": (
-        "rollout.cli.describe:describe",
+        "rollout.cli.commands.looking:describe",
         "Show all there is to know of a workload (mwrs, cma).",
     ),
     "history": (
-        "rollout.cli.describe:history_command",
+        "rollout.cli.commands.looking:history_command",
         "Show the revisions of a workload (mwrs, cma), newest first.",
     ),
     "pause": (
@@ -104,7 +107,7 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
         "Decide and roll out on a Kubernetes hub, until told to stop.",
     ),
     "doctor": (
-        "rollout.cli.doctor:doctor",
+        "rollout.cli.commands.checking:doctor",
         "Look for what keeps a controller from working on this hub.",
     ),
     "migrate": (

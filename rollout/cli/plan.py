@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-import click
-
 from rollout.account.wire import as_json
 from rollout.account.words import at_and_in, effective, many, row_of
 from rollout.analysis.cautions import Caution
@@ -30,7 +28,7 @@ from rollout.api.preflight import Severity
 from rollout.cli.apply import apply_documents
 from rollout.cli.documents import Document, good_documents
 from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import Stop, files_option, namespace_option, options, output_option, shared
+from rollout.cli.options import Stop, options
 from rollout.cli.store import open_hub, show
 from rollout.cli.tables import Table, lines, widths
 from rollout.errors import ConfigError
@@ -38,37 +36,8 @@ from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model.kinds import Obj
 
 CHANGES = 10
-PLAN_HELP = """Show what would happen if files were applied now; nothing is changed.
-
-Clusters added, updated and removed by stage and in order, with the numbers that limits come to; how
-the manifests of one cluster change; the earliest finish; what to be careful about. Without a state
-file or server: against nothing.
-
-\b
-Exit codes:
-   0  nothing would change
-  10  something would
-   1  the files could not be applied
-"""
 
 
-@click.command(help=PLAN_HELP, short_help="Show what would happen if files were applied now.")
-@files_option()
-@namespace_option
-@click.option("--all", "whole", is_flag=True, help="Name every cluster and every object.")
-@click.option(
-    "--show-secrets",
-    is_flag=True,
-    help="Show the data of Secrets in the diff; the plan that --out keeps never has it.",
-)
-@click.option(
-    "--out",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep the plan, for `rollout apply --plan FILE`.",
-)
-@output_option
-@shared
 def plan(
     paths: tuple[str, ...],
     namespace: str,

@@ -9,18 +9,14 @@ import click
 
 from rollout.account.states import Code, worst
 from rollout.cli.apply import apply_documents
-from rollout.cli.clocks import CLOCK_ACCEPTED, ClockMode, clock_for, parse_mode, resume
+from rollout.cli.clocks import ClockMode, clock_for, resume
 from rollout.cli.documents import Document, read_documents
 from rollout.cli.lines import summary
 from rollout.cli.options import (
     Options,
     Stop,
     complain,
-    duration,
-    files_option,
-    namespace_option,
     options,
-    shared,
     was_typed,
 )
 from rollout.cli.scenarios import Asked, asked, settled
@@ -30,7 +26,6 @@ from rollout.cli.store import open_hub
 from rollout.cli.text import say
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
-from rollout.model.amounts import DURATION_ACCEPTED
 from rollout.model.kinds import WORKLOADS
 from rollout.placement.grouping import Profile
 from rollout.runtime.decisions import DecisionLog
@@ -38,19 +33,6 @@ from rollout.shipped import shipped
 from rollout.sim.local import LocalRun, RunResult
 from rollout.sim.scenario import Scenario
 
-RUN_HELP = """Apply files and run their rollouts, here.
-
-The hub is our own and the clusters' agents are simulated. With --state everything is kept in that
-file: killed at any moment and started again, the run goes on where it was (-f may then be left out).
-
-\b
-Exit codes: the worst of all workloads, as `rollout status` gives them
-  0  all rolled out
-  1  one failed or halted
-  3  one is not done, and nothing more would happen
-  4  one waits for a person
-  5  rolled out, with failures within the budget
-"""
 INTERRUPTED = 130
 
 
@@ -60,62 +42,6 @@ Engine = Callable[[EmbeddedHub, Clock, float | None, Scenario], Run]
 """Makes a run: the engine, the simulated agents of a scenario, and the time they live in."""
 
 
-def _mode(ctx: click.Context, param: click.Parameter, value: str) -> ClockMode:
-    found = parse_mode(value)
-    if found is None:
-        raise click.BadParameter(f"{value!r} is not {CLOCK_ACCEPTED}", ctx, param)
-    return found
-
-
-def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
-    found = duration(ctx, param, value)
-    if found == timedelta(0):
-        raise click.BadParameter(f"{value!r} is over at once: {DURATION_ACCEPTED}", ctx, param)
-    return found
-
-
-@click.command(help=RUN_HELP)
-@files_option(required=False)
-@namespace_option
-@click.option(
-    "--agents",
-    metavar="SCENARIO.yaml",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="How the simulated agents behave; without it, as a scenario among the files says, else all"
-    " are healthy.",
-)
-@click.option(
-    "--clock",
-    "mode",
-    default="real",
-    metavar="real|virtual|xN",
-    callback=_mode,
-    help="How fast time goes; virtual jumps from event to event.  [default: real]",
-)
-@click.option(
-    "--for",
-    "lasts",
-    metavar="SPAN",
-    callback=_span,
-    help="Stop after so much of its time (10m), done or not; run it again to go on.",
-)
-@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
-@click.option(
-    "--profile",
-    "--semantics",
-    "profile",
-    type=click.Choice(["strict", "ocm"]),
-    help="Who decides where an object does not say: the safe rules, or OCM's own.  [default: that of"
-    " the last run on the state file, else strict]",
-)
-@click.option(
-    "--decision-log",
-    "log",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write every decision down; `rollout replay FILE` makes them again.",
-)
-@shared
 def run(
     paths: tuple[str, ...],
     namespace: str,
@@ -139,15 +65,6 @@ def run(
             decisions.close()
 
 
-@click.command()
-@click.option(
-    "--files",
-    "folder",
-    metavar="FOLDER",
-    type=click.Path(path_type=Path),
-    help="Run nothing: write the example's files into FOLDER, a new one, to look at and to edit.",
-)
-@shared
 def demo(folder: Path | None) -> int:
     """Run the example with 310 clusters, at once.
 

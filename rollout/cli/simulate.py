@@ -30,11 +30,7 @@ from rollout.cli.documents import Document, good_documents
 from rollout.cli.options import (
     Options,
     Stop,
-    files_option,
-    namespace_option,
     options,
-    output_option,
-    shared,
 )
 from rollout.cli.plan import applying
 from rollout.cli.scenarios import Asked, asked
@@ -47,51 +43,7 @@ from rollout.model.waits import Reason
 from rollout.sim.scenario import Scenario
 from rollout.strategies.base import Phase
 
-SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.
 
-One run is shown as a timeline: each stage a row, filling up as its clusters soak. With --runs each
-run has a seed of its own (--seed, and the numbers after it), and what is shown is how often each end
-comes about, how long it takes, and how many clusters get the change before it halts. The answer does
-not depend on how many processes work at it.
-
-With --state or --context what is stored there is taken as given: how would these files go there, now?
-The exit code is 0 however it ends.
-"""
-
-
-@click.command(
-    name="simulate",
-    help=SIMULATE_HELP,
-    short_help="Roll files out in virtual time, once or a thousand times.",
-)
-@files_option(required=False)
-@namespace_option
-@click.option(
-    "--agents",
-    metavar="SCENARIO.yaml",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="How the agents behave; without it, as a scenario among the files says, else all are"
-    " healthy.",
-)
-@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
-@click.option("--runs", type=click.IntRange(1), default=1, help="How many runs.  [default: 1]")
-@click.option(
-    "--compare",
-    metavar="A.yaml B.yaml",
-    type=click.Path(exists=True, path_type=Path),
-    nargs=2,
-    help="Two variants side by side: each is the files of -f with those of A, or of B, over them.",
-)
-@click.option(
-    "--svg",
-    "picture",
-    metavar="FILE",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Draw the timeline of the first run.",
-)
-@click.option("--jobs", type=click.IntRange(1), help="Processes at work.  [default: all cores]")
-@output_option
-@shared
 def simulate_command(
     paths: tuple[str, ...],
     namespace: str,

@@ -6,23 +6,17 @@ from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import partial
 
-import click
-
 from rollout.account.figures import result, status_line
 from rollout.account.states import Code, WorkloadState, state_of
 from rollout.account.tree import WorkloadAccount
 from rollout.account.words import age, harmless, many
 from rollout.analysis.lookout import Lookout
-from rollout.cli.naming import DEFAULT_NAMESPACE, complete_kind, not_found, only_workload
+from rollout.cli.naming import DEFAULT_NAMESPACE, not_found, only_workload
 from rollout.cli.options import (
     Options,
     Stop,
     complain,
-    duration,
-    namespace_option,
     options,
-    output_option,
-    shared,
 )
 from rollout.cli.store import open_hub, show, snapshotted
 from rollout.cli.tables import text_table
@@ -40,41 +34,7 @@ that stands there when somebody begins to wait is doubted."""
 LONGEST_PAUSE_SECONDS = 5.0
 """So often it is looked at where nothing is heard of it."""
 
-STATUS_HELP = """Show the status of a workload (mwrs, cma).
 
-\b
-Exit codes:
-  0  rolled out
-  1  failed or halted (more failures than allowed, rolled back, misconfigured, being deleted,
-     not there)
-  2  usage error
-  3  still going on (with --wait: when the time was up)
-  4  waiting for a person (paused, frozen, aborted, for an approval, ...)
-  5  rolled out, with failures within the budget
-"""
-
-
-@click.command(help=STATUS_HELP)
-@click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
-@namespace_option
-@click.option("--wait", is_flag=True, help="Wait until it is done, or stands still for good.")
-@click.option(
-    "--timeout",
-    default="10m",
-    metavar="DURATION",
-    callback=duration,
-    help="How long to wait, as 90s or 1h30m.  [default: 10m]",
-)
-@click.option(
-    "--grace",
-    default="3s",
-    metavar="DURATION",
-    callback=duration,
-    help="With --wait: how long to doubt an end that is found at once: the engine may not have "
-    "heard yet what was asked for just now (resume, approve, retry, ...).  [default: 3s]",
-)
-@output_option
-@shared
 def status(
     words: tuple[str, ...],
     namespace: str,
@@ -213,11 +173,6 @@ def wait_for(
 # -- all of them ---------------------------------------------------------------------------------
 
 
-@click.command(name="list")
-@namespace_option
-@click.option("-A", "--all-namespaces", is_flag=True, help="Workloads of every namespace.")
-@output_option
-@shared
 def list_command(namespace: str, all_namespaces: bool, output: str) -> None:
     """Show every workload (mwrs, cma) and how its rollout stands.
 

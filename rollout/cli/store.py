@@ -15,10 +15,7 @@ from rollout.account.wire import as_json
 from rollout.cli.options import STATE_VARIABLE, Options, Stop, options, was_typed
 from rollout.cli.text import put, say
 from rollout.clock import Clock, SystemClock
-from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub, StateKey
-from rollout.hub.memory import MemoryHub
-from rollout.hub.sqlite import SqliteHub
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Ref
 
@@ -97,16 +94,25 @@ def open_hub(
         )
     kept = FileClock()
     chosen = clock or kept
-    hub: EmbeddedHub
-    if options.state:
-        hub = SqliteHub(path, chosen, runner=runner, create=create, admit=admit)
-    else:
-        hub = MemoryHub(chosen, admit=admit)
+    hub = _embedded(options, chosen, create=create, runner=runner)
     kept.hub = hub
     try:
         yield hub, chosen
     finally:
         hub.close()
+
+
+def _embedded(options: Options, clock: Clock, *, create: bool, runner: bool) -> EmbeddedHub:
+    """The state file that the options name; a hub in memory where they name none."""
+    # Here, since nobody who asks for help should wait for them.
+    from rollout.hub.admission import admit  # noqa: PLC0415
+    from rollout.hub.memory import MemoryHub  # noqa: PLC0415
+    from rollout.hub.sqlite import SqliteHub  # noqa: PLC0415
+
+    if options.state:
+        path = Path(options.state)
+        return SqliteHub(path, clock, runner=runner, create=create, admit=admit)
+    return MemoryHub(clock, admit=admit)
 
 
 # -- commands that only ask ----------------------------------------------------------------------

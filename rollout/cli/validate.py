@@ -2,34 +2,19 @@
 
 from collections import Counter
 
-import click
-
 from rollout.account.words import many
 from rollout.analysis.inspection import inspect
 from rollout.api.load import Document, Loaded, load
 from rollout.api.preflight import Finding, Severity
 from rollout.cli.documents import SCENARIO
 from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import complain, files_option, namespace_option, shared
+from rollout.cli.options import complain
 from rollout.cli.reports import as_github, as_json, as_sarif
 from rollout.cli.text import put, say
 
 _REPORTS = {"json": as_json, "github": as_github, "sarif": as_sarif}
 
 
-@click.command()
-@files_option()
-@namespace_option
-@click.option("--strict", is_flag=True, help="Warnings count as errors.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", *_REPORTS]),
-    default="text",
-    help="How to print the findings: github for annotations of a workflow, sarif for code scanning."
-    "  [default: text]",
-)
-@shared
 def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) -> int:
     """Check files, without a hub.
 

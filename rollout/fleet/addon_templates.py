@@ -9,12 +9,12 @@ from collections.abc import Container, Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from rollout.api import decode
 from rollout.api.addon_template import (
     decode_agent_work,
     decode_deployment_config,
     decode_template,
 )
+from rollout.api.decoding import decode
 from rollout.api.fields import listed, mapping, strings
 from rollout.fleet.addons import known_of
 from rollout.fleet.rejections import Rejection, refusal

@@ -7,7 +7,7 @@ kind of configuration object that an add-on supports and refers to.
 from collections.abc import Callable, Container, Iterable
 from datetime import datetime, timedelta
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.api.fields import mapping, strings, text, whole
 from rollout.fleet.addon_shares import NO_CONFIGURATIONS
 from rollout.fleet.addon_workload import AddOnWorkload

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.model.approvals import Approval, Freeze
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, Ref

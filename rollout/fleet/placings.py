@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.selections import named_in, selects
 from rollout.model.events import Change, Event

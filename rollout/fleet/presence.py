@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.heartbeats import LEASE_NAME, Heartbeats
 from rollout.fleet.outages import Outages

@@ -4,7 +4,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Around
 from rollout.fleet.workloads import Workload

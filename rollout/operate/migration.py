@@ -9,7 +9,7 @@ from the works by the controller: soaks begin again, gates ask again.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.errors import AlreadyExists, Gone, HubError
 from rollout.fleet.book import RecordBook
 from rollout.hub.base import EmbeddedHub

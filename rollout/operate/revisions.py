@@ -1,6 +1,6 @@
 """Which revisions is a workload rolling out now, and where would approvals of them lie?"""
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.hub.base import Hub
 from rollout.model import names
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, ROLLOUT_RECORD, Obj, Ref

@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Protocol, TypeVar
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.api.defaults import with_defaults
 from rollout.api.validation import validate
 from rollout.clock import Clock

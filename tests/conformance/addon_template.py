@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rollout.api import decode
 from rollout.api.addon_template import (
     decode_agent_work,
     decode_deployment_config,
     decode_template,
 )
+from rollout.api.decoding import decode
 from rollout.hub.patching import merge
 from rollout.model import names
 from rollout.model.addon import ClusterAddOn, ConfigRef

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.clock import Clock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Tracker

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from rollout.api import decode
+from rollout.api.decoding import decode
 from rollout.fleet.clusters import ClusterStore
 from rollout.model.kinds import (
     CLUSTER_SET,

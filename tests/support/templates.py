@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rollout.api import decode
 from rollout.api.addon_template import (
     decode_agent_work,
     decode_deployment_config,
     decode_template,
 )
+from rollout.api.decoding import decode
 from rollout.model import names
 from rollout.model.addon import ClusterAddOn, ConfigRef
 from rollout.model.addon_template import AddOnTemplate, DeploymentConfig

@@ -5,9 +5,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from rollout.api import decode
 from rollout.api.cluster import decode_binding, decode_cluster, decode_cluster_set
 from rollout.api.decisions import decode_decision, decode_score
+from rollout.api.decoding import decode
 from rollout.model.cluster import Cluster, ClusterSetBinding, Taint
 from rollout.model.kinds import CONFIG_MAP, PLACEMENT_DECISION, Obj
 from rollout.model.placement import Decision

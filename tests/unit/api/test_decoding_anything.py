@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollout.api import decode
-from rollout.api.decoding import DECODED, Decoded
+from rollout.api.decoding import DECODED, Decoded, decode
 from rollout.model.kinds import KINDS, Kind, Obj
 
 DECODABLE = [KINDS[name] for name in sorted(DECODED)]

@@ -1,0 +1,129 @@
+"""What can one type to know beforehand? `rollout validate`, `rollout plan`, `rollout simulate`.
+
+A body is loaded when its command runs: who asks for help waits for no engine.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rollout.cli.options import (
+    files_option,
+    namespace_option,
+    output_option,
+    shared,
+)
+
+PLAN_HELP = """Show what would happen if files were applied now; nothing is changed.
+
+Clusters added, updated and removed by stage and in order, with the numbers that limits come to; how
+the manifests of one cluster change; the earliest finish; what to be careful about. Without a state
+file or server: against nothing.
+
+\b
+Exit codes:
+   0  nothing would change
+  10  something would
+   1  the files could not be applied
+"""
+
+
+@click.command(help=PLAN_HELP, short_help="Show what would happen if files were applied now.")
+@files_option()
+@namespace_option
+@click.option("--all", "whole", is_flag=True, help="Name every cluster and every object.")
+@click.option(
+    "--show-secrets",
+    is_flag=True,
+    help="Show the data of Secrets in the diff; the plan that --out keeps never has it.",
+)
+@click.option(
+    "--out",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep the plan, for `rollout apply --plan FILE`.",
+)
+@output_option
+@shared
+def plan(**values: Any) -> int:
+    """Show what would happen if files were applied now."""
+    from rollout.cli.plan import plan as body
+
+    return body(**values)
+
+
+SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.
+
+One run is shown as a timeline: each stage a row, filling up as its clusters soak. With --runs each
+run has a seed of its own (--seed, and the numbers after it), and what is shown is how often each end
+comes about, how long it takes, and how many clusters get the change before it halts. The answer does
+not depend on how many processes work at it.
+
+With --state or --context what is stored there is taken as given: how would these files go there, now?
+The exit code is 0 however it ends.
+"""
+
+
+@click.command(
+    name="simulate",
+    help=SIMULATE_HELP,
+    short_help="Roll files out in virtual time, once or a thousand times.",
+)
+@files_option(required=False)
+@namespace_option
+@click.option(
+    "--agents",
+    metavar="SCENARIO.yaml",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="How the agents behave; without it, as a scenario among the files says, else all are"
+    " healthy.",
+)
+@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
+@click.option("--runs", type=click.IntRange(1), default=1, help="How many runs.  [default: 1]")
+@click.option(
+    "--compare",
+    metavar="A.yaml B.yaml",
+    type=click.Path(exists=True, path_type=Path),
+    nargs=2,
+    help="Two variants side by side: each is the files of -f with those of A, or of B, over them.",
+)
+@click.option(
+    "--svg",
+    "picture",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Draw the timeline of the first run.",
+)
+@click.option("--jobs", type=click.IntRange(1), help="Processes at work.  [default: all cores]")
+@output_option
+@shared
+def simulate_command(**values: Any) -> None:
+    """Roll files out in virtual time, once or many times."""
+    from rollout.cli.simulate import simulate_command as body
+
+    body(**values)
+
+
+@click.command()
+@files_option()
+@namespace_option
+@click.option("--strict", is_flag=True, help="Warnings count as errors.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json", "github", "sarif"]),
+    default="text",
+    help="How to print the findings: github for annotations of a workflow, sarif for code scanning."
+    "  [default: text]",
+)
+@shared
+def validate(**values: Any) -> int:
+    """Check files, without a hub.
+
+    Every error and warning is told at once; exit code 1 where there is an error. Only the
+    files are looked at: what may exist on the hub is a warning, never an error.
+    """
+    from rollout.cli.validate import validate as body
+
+    return body(**values)

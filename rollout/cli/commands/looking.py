@@ -1,0 +1,221 @@
+"""What can one type to see how things stand? The commands that show objects, workloads and reasons.
+
+A body is loaded when its command runs: who asks for help waits for no engine.
+"""
+
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from rollout.cli.hiding import show_secrets_option
+from rollout.cli.naming import complete_kind, complete_names
+from rollout.cli.options import (
+    duration,
+    namespace_option,
+    output_option,
+    shared,
+)
+from rollout.cli.tables import FORMATS
+from rollout.model.kinds import (
+    CLUSTER_MANAGEMENT_ADDON,
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    REPLICA_SET,
+    Kind,
+    find,
+)
+
+GET_HELP = """Show objects, or one workload as a tree.
+
+KIND is a kind by its name, plural, singular or short name: mwrs, mcl, mclset, placements, ...
+
+`rollout get NAME --watch` shows the workload NAME as a tree of stages, groups and clusters, until it is
+rolled out or has halted. Its exit codes are those of `rollout status`.
+"""
+
+
+@click.command(help=GET_HELP)
+@click.argument(
+    "words",
+    metavar="KIND[,KIND...] [NAME...] | KIND/NAME...",
+    nargs=-1,
+    shell_complete=complete_kind,
+)
+@namespace_option
+@click.option("-A", "--all-namespaces", is_flag=True, help="Objects of every namespace.")
+@click.option("-l", "--selector", default="", help="Labels: a=b,c!=d,e in (x,y),f,!g.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice((*FORMATS, "tree")),
+    help="How to print them.  [default: table; tree for --watch of one workload]",
+)
+@click.option("-w", "--watch", is_flag=True, help="Then go on printing each object that changes.")
+@click.option(
+    "--timeout",
+    metavar="DURATION",
+    callback=duration,
+    help="How long to watch a workload, as 90s or 1h30m.  [default: for ever]",
+)
+@click.option("--all", "whole", is_flag=True, help="In a tree: name every cluster.")
+@click.option("--no-headers", is_flag=True, help="Tables without their header line.")
+@show_secrets_option
+@shared
+def get(**values: Any) -> int:
+    """Show objects, or one workload as a tree."""
+    from rollout.cli.get import get as body
+
+    return body(**values)
+
+
+STATUS_HELP = """Show the status of a workload (mwrs, cma).
+
+\b
+Exit codes:
+  0  rolled out
+  1  failed or halted (more failures than allowed, rolled back, misconfigured, being deleted,
+     not there)
+  2  usage error
+  3  still going on (with --wait: when the time was up)
+  4  waiting for a person (paused, frozen, aborted, for an approval, ...)
+  5  rolled out, with failures within the budget
+"""
+
+
+@click.command(help=STATUS_HELP)
+@click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
+@namespace_option
+@click.option("--wait", is_flag=True, help="Wait until it is done, or stands still for good.")
+@click.option(
+    "--timeout",
+    default="10m",
+    metavar="DURATION",
+    callback=duration,
+    help="How long to wait, as 90s or 1h30m.  [default: 10m]",
+)
+@click.option(
+    "--grace",
+    default="3s",
+    metavar="DURATION",
+    callback=duration,
+    help="With --wait: how long to doubt an end that is found at once: the engine may not have "
+    "heard yet what was asked for just now (resume, approve, retry, ...).  [default: 3s]",
+)
+@output_option
+@shared
+def status(**values: Any) -> int:
+    """Show the status of a workload, and whether it is worth waiting."""
+    from rollout.cli.status import status as body
+
+    return body(**values)
+
+
+@click.command(name="list")
+@namespace_option
+@click.option("-A", "--all-namespaces", is_flag=True, help="Workloads of every namespace.")
+@output_option
+@shared
+def list_command(**values: Any) -> None:
+    """Show every workload (mwrs, cma) and how its rollout stands.
+
+    STAGE is the first that has not passed; UPDATED counts the clusters that carry the revision;
+    BUDGET is how many may fail there. Add-ons (cma) have no namespace and are always among them.
+    """
+    from rollout.cli.status import list_command as body
+
+    body(**values)
+
+
+EXPLAIN_HELP = """Explain why something is in its present state and what would change it.
+
+\b
+rollout explain rollout NAME      the one reason why a workload (mwrs) is not done; its stages
+rollout explain addon NAME        the same of an add-on (cma)
+rollout explain cluster NAME      what each workload waits for there, or why it is not selected
+rollout explain placement NAME    which clusters are selected, which refused, and why
+
+No engine need be running: the answer is worked out anew from what is stored.
+"""
+
+_SUBJECTS = {
+    "rollout": REPLICA_SET,
+    "addon": CLUSTER_MANAGEMENT_ADDON,
+    "cluster": MANAGED_CLUSTER,
+    "placement": PLACEMENT,
+}
+
+
+def _kind(ctx: click.Context, param: click.Parameter, value: str) -> Kind:
+    found = _SUBJECTS.get(value) or find(value)
+    if found not in _SUBJECTS.values():
+        raise click.BadParameter(f"{value!r} is not one of {', '.join(_SUBJECTS)}", ctx, param)
+    assert found is not None
+    return found
+
+
+def _complete_subject(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem[Any]]:
+    return [CompletionItem(word) for word in _SUBJECTS if word.startswith(incomplete)]
+
+
+def _complete_name(
+    ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem[Any]]:
+    kind = ctx.params.get("kind")
+    return complete_names(ctx, kind, incomplete) if isinstance(kind, Kind) else []
+
+
+@click.command(
+    help=EXPLAIN_HELP,
+    short_help="Explain why something is in its present state and what would change it.",
+)
+@click.argument(
+    "kind", metavar="|".join(_SUBJECTS), callback=_kind, shell_complete=_complete_subject
+)
+@click.argument("name", metavar="NAME", shell_complete=_complete_name)
+@click.option(
+    "--workload",
+    default="",
+    metavar="NAME",
+    help="Of a cluster: this workload alone (an add-on as cma/NAME).",
+)
+@click.option("--cluster", default="", metavar="NAME", help="Of a placement: this cluster alone.")
+@click.option("--all", "whole", is_flag=True, help="Of a placement: every candidate.")
+@namespace_option
+@output_option
+@shared
+def explain(**values: Any) -> None:
+    """Explain the present state of a rollout, an add-on, a cluster or a placement."""
+    from rollout.cli.explain import explain as body
+
+    body(**values)
+
+
+@click.command(short_help="Show all there is to know of a workload (mwrs, cma).")
+@click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
+@namespace_option
+@output_option
+@shared
+def describe(**values: Any) -> None:
+    """Show all there is to know of a workload (mwrs, cma): strategy, stages, failures, revisions."""
+    from rollout.cli.describe import describe as body
+
+    body(**values)
+
+
+@click.command(name="history")
+@click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
+@namespace_option
+@output_option
+@shared
+def history_command(**values: Any) -> None:
+    """Show the revisions of a workload (mwrs, cma), newest first.
+
+    CLUSTERS counts those that carry a revision now. Of an add-on's configurations no past is kept:
+    there are the revisions that are asked for, and those that clusters still carry.
+    """
+    from rollout.cli.describe import history_command as body
+
+    body(**values)

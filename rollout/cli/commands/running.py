@@ -1,0 +1,116 @@
+"""What can one type to run rollouts here? `rollout run`, `rollout demo`.
+
+A body is loaded when its command runs: who asks for help waits for no engine.
+"""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import click
+
+from rollout.cli.clocks import CLOCK_ACCEPTED, ClockMode, parse_mode
+from rollout.cli.options import (
+    duration,
+    files_option,
+    namespace_option,
+    shared,
+)
+from rollout.model.amounts import DURATION_ACCEPTED
+
+RUN_HELP = """Apply files and run their rollouts, here.
+
+The hub is our own and the clusters' agents are simulated. With --state everything is kept in that
+file: killed at any moment and started again, the run goes on where it was (-f may then be left out).
+
+\b
+Exit codes: the worst of all workloads, as `rollout status` gives them
+  0  all rolled out
+  1  one failed or halted
+  3  one is not done, and nothing more would happen
+  4  one waits for a person
+  5  rolled out, with failures within the budget
+"""
+
+
+def _mode(ctx: click.Context, param: click.Parameter, value: str) -> ClockMode:
+    found = parse_mode(value)
+    if found is None:
+        raise click.BadParameter(f"{value!r} is not {CLOCK_ACCEPTED}", ctx, param)
+    return found
+
+
+def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> timedelta | None:
+    found = duration(ctx, param, value)
+    if found == timedelta(0):
+        raise click.BadParameter(f"{value!r} is over at once: {DURATION_ACCEPTED}", ctx, param)
+    return found
+
+
+@click.command(help=RUN_HELP)
+@files_option(required=False)
+@namespace_option
+@click.option(
+    "--agents",
+    metavar="SCENARIO.yaml",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="How the simulated agents behave; without it, as a scenario among the files says, else all"
+    " are healthy.",
+)
+@click.option(
+    "--clock",
+    "mode",
+    default="real",
+    metavar="real|virtual|xN",
+    callback=_mode,
+    help="How fast time goes; virtual jumps from event to event.  [default: real]",
+)
+@click.option(
+    "--for",
+    "lasts",
+    metavar="SPAN",
+    callback=_span,
+    help="Stop after so much of its time (10m), done or not; run it again to go on.",
+)
+@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
+@click.option(
+    "--profile",
+    "--semantics",
+    "profile",
+    type=click.Choice(["strict", "ocm"]),
+    help="Who decides where an object does not say: the safe rules, or OCM's own.  [default: that of"
+    " the last run on the state file, else strict]",
+)
+@click.option(
+    "--decision-log",
+    "log",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write every decision down; `rollout replay FILE` makes them again.",
+)
+@shared
+def run(**values: Any) -> int:
+    """Apply files to a hub of one's own and run their rollouts there."""
+    from rollout.cli.run import run as body
+
+    return body(**values)
+
+
+@click.command()
+@click.option(
+    "--files",
+    "folder",
+    metavar="FOLDER",
+    type=click.Path(path_type=Path),
+    help="Run nothing: write the example's files into FOLDER, a new one, to look at and to edit.",
+)
+@shared
+def demo(**values: Any) -> int:
+    """Run the example with 310 clusters, at once.
+
+    It is examples/canary on virtual time: two canary groups, then the rest, 25% at a time. Nothing is
+    kept, unless --state is given with this command; ROLLOUT_STATE does not count here.
+    """
+    from rollout.cli.run import demo as body
+
+    return body(**values)
