@@ -6,6 +6,7 @@ The packages, in reading order:
 * ``placement``   which clusters?
 * ``strategies``  which of them now?
 * ``calendars``   when may a cluster be touched?
+* ``measuring``   does it do well?
 * ``planning``    what writes follow?
 * ``api``         the wire shapes: decode, validate, encode
 * ``fleet``       what we know, kept current event by event

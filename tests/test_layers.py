@@ -19,10 +19,11 @@ ALLOWED: dict[str, set[str]] = {
     "placement": CORE,
     "strategies": CORE,
     "calendars": CORE,
+    "measuring": {*CORE, "placement"},
     "plugins": {*CORE, "placement", "strategies"},
-    "planning": {*CORE, "placement", "strategies", "calendars"},
-    "api": {*CORE, "calendars"},
-    "fleet": {*CORE, "placement", "strategies", "calendars", "planning", "api"},
+    "planning": {*CORE, "placement", "strategies", "calendars", "measuring"},
+    "api": {*CORE, "calendars", "measuring"},
+    "fleet": {*CORE, "placement", "strategies", "calendars", "measuring", "planning", "api"},
     "account": {*CORE, "strategies", "planning", "api", "fleet"},
     "hub": {*CORE, "clock", "api"},
     "runtime": {
@@ -71,7 +72,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 BESIDE = {"errors", "clock", "settings", "plugins", "shipped", "testing"}  # modules, not layers
 TOP = {"cli", "__init__", "__main__"}
-PURE = {"model", "placement", "strategies", "calendars", "planning"}
+PURE = {"model", "placement", "strategies", "calendars", "measuring", "planning"}
 FORBIDDEN_IN_PURE = {
     "time",
     "threading",

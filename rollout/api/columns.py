@@ -26,6 +26,7 @@ from rollout.model.kinds import (
     MANAGED_CLUSTER_ADDON,
     PLACEMENT,
     REPLICA_SET,
+    ROLLOUT_ANALYSIS_RUN,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     Kind,
@@ -82,6 +83,14 @@ def _ours(name: str, path: str, kind: Type = Type.STRING) -> Column:
     return Column(name, path, kind, wide=True, declared=False)
 
 
+_OF_RUNS = (
+    Column("Phase", ".status.phase"),
+    Column("Workload", ".spec.workload.name"),
+    Column("Template", ".spec.template"),
+    Column("Cluster", ".spec.cluster"),
+    Column("Revision", ".spec.revision"),
+    AGE,
+)
 _OF_CALENDARS = (
     Column("Open", ".status.open"),
     Column("Next Change", ".status.nextChange"),
@@ -154,6 +163,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Expires", ".spec.expires"),
         AGE,
     ),
+    ROLLOUT_ANALYSIS_RUN.name: _OF_RUNS,
     CALENDAR.name: _OF_CALENDARS,
     CLUSTER_CALENDAR.name: _OF_CALENDARS,
     FREEZE.name: (

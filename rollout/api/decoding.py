@@ -8,6 +8,8 @@ from collections.abc import Callable
 
 from rollout.api.addon import AddOnObject, decode_addon
 from rollout.api.addon_template import DeploymentConfigObject, TemplateObject
+from rollout.api.analysis import AnalysisObject
+from rollout.api.analysis_run import AnalysisRunObject
 from rollout.api.calendar import CalendarObject
 from rollout.api.cluster import (
     BindingObject,
@@ -50,6 +52,8 @@ from rollout.model.kinds import (
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_ANALYSIS,
+    ROLLOUT_ANALYSIS_RUN,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     SCORE,
@@ -92,6 +96,8 @@ MODELS: dict[str, type[WireObject]] = {
     FREEZE.name: FreezeObject,
     CALENDAR.name: CalendarObject,
     CLUSTER_CALENDAR.name: CalendarObject,
+    ROLLOUT_ANALYSIS.name: AnalysisObject,
+    ROLLOUT_ANALYSIS_RUN.name: AnalysisRunObject,
     ROLLOUT_RECORD.name: RecordObject,
     ROLLOUT_REVISION.name: RevisionObject,
 }

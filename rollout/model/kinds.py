@@ -94,12 +94,30 @@ APPROVAL = Kind("Approval", "approvals", _OURS, "v1alpha1", True, ("rap",), has_
 FREEZE = Kind("Freeze", "freezes", _OURS, "v1alpha1", False, ("rfz",), has_status=False)
 CALENDAR = Kind("Calendar", "calendars", _OURS, "v1alpha1", True, ("rcal",))
 CLUSTER_CALENDAR = Kind("ClusterCalendar", "clustercalendars", _OURS, "v1alpha1", False, ("rccal",))
+ROLLOUT_ANALYSIS = Kind("RolloutAnalysis", "rolloutanalyses", _OURS, "v1alpha1", True, ("ra",))
+ROLLOUT_ANALYSIS_RUN = Kind(
+    "RolloutAnalysisRun", "rolloutanalysisruns", _OURS, "v1alpha1", True, ("rar",)
+)
 ROLLOUT_RECORD = Kind(
     "RolloutRecord", "rolloutrecords", _OURS, "v1alpha1", True, ("rrec",), has_status=False
 )
 ROLLOUT_REVISION = Kind(
     "RolloutRevision", "rolloutrevisions", _OURS, "v1alpha1", True, ("rrev",), has_status=False
 )
+
+_ARGO = "argoproj.io"
+ANALYSIS_TEMPLATE = Kind(
+    "AnalysisTemplate", "analysistemplates", _ARGO, "v1alpha1", True, has_status=False
+)
+CLUSTER_ANALYSIS_TEMPLATE = Kind(
+    "ClusterAnalysisTemplate",
+    "clusteranalysistemplates",
+    _ARGO,
+    "v1alpha1",
+    False,
+    has_status=False,
+)
+"""Templates of another tool, which are read where there are any; nobody here writes them."""
 
 WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
 """The kinds that are rolled out."""
@@ -126,13 +144,12 @@ KINDS: dict[str, Kind] = {
         FREEZE,
         CALENDAR,
         CLUSTER_CALENDAR,
+        ROLLOUT_ANALYSIS,
+        ROLLOUT_ANALYSIS_RUN,
         ROLLOUT_RECORD,
         ROLLOUT_REVISION,
     )
 }
-
-WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
-"""The kinds that are rolled out."""
 
 
 def _the_kind(name: str, *fields: Any) -> Kind:

@@ -19,6 +19,26 @@ _PROGRESSIVE = {
         "mandatoryDecisionGroups": [{"groupName": "g", "groupIndex": 0}],
     },
 }
+_ANALYSIS = {
+    "args": [{"name": "least", "value": "0.9"}],
+    "dryRun": [{"metricName": "trial.*"}],
+    "metrics": [
+        {
+            "name": "rate",
+            "interval": "1m",
+            "count": 3,
+            "failureLimit": 1,
+            "successCondition": "result[0] > {{args.least}}",
+            "provider": {
+                "prometheus": {
+                    "address": "http://prometheus:9090",
+                    "query": "rate",
+                    "headers": [{"key": "Accept", "value": "*/*"}],
+                }
+            },
+        }
+    ],
+}
 _CALENDAR = {
     "workloads": {"kinds": ["ManifestWorkReplicaSet"], "selector": _LABELS},
     "clusters": {"labelSelector": _LABELS, "claimSelector": _CLAIMS},
@@ -140,6 +160,7 @@ SPECS: dict[str, Obj] = {
         "agentSpec": {"workload": {"manifests": [MANIFEST]}},
         "registration": [{"type": "KubeClient", "kubeClient": {"hubPermissions": []}}],
     },
+    "RolloutAnalysis": _ANALYSIS,
     **dict.fromkeys(("Calendar", "ClusterCalendar"), _CALENDAR),
     "Approval": {
         "workload": {"kind": "ManifestWorkReplicaSet", "name": "web"},

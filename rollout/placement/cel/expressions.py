@@ -36,8 +36,8 @@ _CLUSTER = "map(string, dyn)"
 _SCORES = Function("scores", (_CLUSTER, "string"), f"list({_CLUSTER})", lambda *_: [])
 """Only declared: what it does follows from the `Judge`, see `evaluator`."""
 
-_DECLARED = (*TEXT, *KUBERNETES, *ADDRESSES)
-TABLE = table((*STANDARD, MATCHES, *_DECLARED))
+DECLARED = (*TEXT, *KUBERNETES, *ADDRESSES)
+TABLE = table((*STANDARD, MATCHES, *DECLARED))
 """What expressions may call."""
 
 
@@ -64,7 +64,9 @@ def program(text: str) -> Program:
     if len(text) << min(doublings, bounds.LONGEST_EXPRESSION) > bounds.LONGEST_DOUBLED:
         return Program(f"it has optMap and optFlatMap {doublings} times, too often for its length")
     try:
-        root, boolean = Environment.of((*_DECLARED, _SCORES), _CLUSTER).parse(text)
+        root, boolean = Environment.of((*DECLARED, _SCORES), ("managedCluster", _CLUSTER)).parse(
+            text
+        )
         return Program(None, build(root, TABLE), boolean, price_of(root))
     except ConfigError as error:
         return Program(str(error))
@@ -133,7 +135,7 @@ class Judge:
             evaluation.spend(found.price)
             value = found.run(evaluation)
         except Exception as error:  # noqa: BLE001  (one odd value may not stop a placement)
-            value = shortened(_failure(error), bounds.LONGEST_FAILURE)
+            value = shortened(failure_text(error), bounds.LONGEST_FAILURE)
         else:
             if value.__class__ is not bool:
                 value = f"it is a {type_name(value)}, not a bool"
@@ -156,7 +158,7 @@ class Judge:
         return [{"name": key, "value": value} for key, value in found.values.items()]
 
 
-def _failure(error: Exception) -> str:
+def failure_text(error: Exception) -> str:
     """Why an evaluation has no value. A fault of a function is told with its kind."""
     match error:
         case CelError() | Exhausted():

@@ -171,6 +171,6 @@ def test_a_bad_field_elsewhere_leaves_the_sets_of_a_placement_readable() -> None
 def test_every_kind_that_people_write_is_drawn() -> None:
     by_machines = {
         "ManagedCluster", "PlacementDecision", "AddOnPlacementScore", "ManifestWork",
-        "ManagedClusterAddOn", "RolloutRecord", "RolloutRevision",
+        "ManagedClusterAddOn", "RolloutRecord", "RolloutRevision", "RolloutAnalysisRun",
     }  # fmt: skip
     assert set(SPECS) | by_machines == set(MODELS)

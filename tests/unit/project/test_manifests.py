@@ -196,6 +196,8 @@ def test_a_hub_that_has_ocms_definitions_gets_those_of_our_own_kinds_alone(
         "calendars",
         "clustercalendars",
         "freezes",
+        "rolloutanalyses",
+        "rolloutanalysisruns",
         "rolloutrecords",
         "rolloutrevisions",
     )

@@ -1,0 +1,232 @@
+"""How a template of an analysis is written, ours and those of ``argoproj.io/v1alpha1``.
+
+Both have one vocabulary. Every field that is not served is refused by its name.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any
+
+import re2
+from pydantic import Field, ValidationError
+
+from rollout.api.analysis_metric import MetricShape
+from rollout.api.fields import listed, mapping, version_of
+from rollout.api.wire import (
+    Conditions,
+    Name,
+    RuledShape,
+    Shape,
+    WireObject,
+    accepted,
+    list_map,
+    passing,
+)
+from rollout.api.words import problems_of
+from rollout.measuring.values import (
+    AnalysisArgument,
+    AnalysisMetric,
+    AnalysisTemplate,
+    SecretRef,
+)
+from rollout.model.kinds import Obj, Ref
+from rollout.model.problems import Problem
+
+ARGUMENT = re.compile(r"\{\{\s*args\.([A-Za-z0-9_.-]+)\s*\}\}")
+FACT = re.compile(
+    r"\A(workload\.name|workload\.namespace|placement|stage|revision|cluster\.name"
+    r"|cluster\.labels\[[^\]]+\]|cluster\.claims\[[^\]]+\])\Z"
+)
+FACT_ACCEPTED = (
+    "workload.name, workload.namespace, placement, stage, revision, cluster.name, "
+    "cluster.labels[KEY] or cluster.claims[NAME]"
+)
+
+
+class SecretKeyShape(Shape):
+    """One entry of a Secret in the namespace of the template."""
+
+    name: Name
+    key: Name
+
+
+class ValueFromShape(RuledShape, use_attribute_docstrings=True):
+    """Where the value of an argument comes from: one of these."""
+
+    secret_key_ref: SecretKeyShape | None = None
+    rollout: Annotated[str | None, passing(lambda v: v is None or FACT.match(v), FACT_ACCEPTED)] = (
+        None
+    )
+    """What the rollout knows: `workload.name`, `revision`, `stage`, `cluster.labels[KEY]`, ..."""
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        if len([each for each in written.values() if each is not None]) != 1:
+            yield Problem("", written, "either secretKeyRef or rollout")
+
+
+class ArgumentShape(Shape, use_attribute_docstrings=True):
+    """A value that is put in where a metric says `{{args.NAME}}`."""
+
+    name: Name
+    value: str | None = None
+    """Without this and valueFrom the workload has to give it."""
+    value_from: ValueFromShape | None = None
+
+    def to_model(self) -> AnalysisArgument:
+        source = self.value_from
+        secret = source.secret_key_ref if source else None
+        return AnalysisArgument(
+            name=self.name,
+            value=self.value,
+            secret=SecretRef(name=secret.name, key=secret.key) if secret else None,
+            fact=(source.rollout if source else None) or "",
+        )
+
+
+class DryRunShape(Shape):
+    """Metrics that are measured and do not count: a regular expression (RE2) of their names."""
+
+    metric_name: Annotated[
+        str,
+        passing(lambda v: _pattern(v) is not None, "a regular expression"),
+        accepted("a regular expression"),
+    ]
+
+
+class RetentionShape(Shape):
+    """How many measurements of a metric are kept in the status."""
+
+    metric_name: Annotated[
+        str,
+        passing(lambda v: _pattern(v) is not None, "a regular expression"),
+        accepted("a regular expression"),
+    ]
+    limit: Annotated[int, Field(ge=1, le=100)]
+
+
+def _pattern(value: str) -> Any:
+    options = re2.Options()
+    options.log_errors, options.max_mem = False, 1 << 20
+    try:
+        return re2.compile(value, options)
+    except re2.error:
+        return None
+
+
+def _matches(pattern: str, name: str) -> bool:
+    compiled = _pattern(pattern)
+    return compiled is not None and compiled.fullmatch(name) is not None
+
+
+class AnalysisSpec(RuledShape, use_attribute_docstrings=True):
+    """What to measure."""
+
+    metrics: Annotated[
+        list[MetricShape], Field(min_length=1, max_length=32, json_schema_extra=list_map("name"))
+    ]
+    args: Annotated[
+        list[ArgumentShape] | None, Field(json_schema_extra=list_map("name"), max_length=64)
+    ] = None
+    dry_run: Annotated[list[DryRunShape] | None, Field(max_length=32)] = None
+    measurement_retention: Annotated[list[RetentionShape] | None, Field(max_length=32)] = None
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        args = [each for each in listed(written.get("args")) if isinstance(each, dict)]
+        known = {each.get("name") for each in args}
+        secret = {a.get("name") for a in args if mapping(a.get("valueFrom")).get("secretKeyRef")}
+        seen: set[str] = set()
+        for i, metric in enumerate(listed(written.get("metrics"))):
+            if not isinstance(metric, dict):
+                continue
+            name = metric.get("name")
+            if isinstance(name, str) and name in seen:
+                yield Problem(f"metrics[{i}].name", name, "a name that no other metric has")
+            seen.add(str(name))
+            for used in sorted(arguments_in(metric) - known):
+                yield Problem(f"metrics[{i}]", f"args.{used}", "an argument that args names")
+            outside = {key: value for key, value in metric.items() if key != "provider"}
+            for used in sorted(arguments_in(outside) & secret):
+                yield Problem(f"metrics[{i}]", f"args.{used}", "a Secret only in the provider")
+
+
+def metrics_of(
+    metrics: Iterable[MetricShape],
+    dry_run: Iterable[DryRunShape] | None,
+    retention: Iterable[RetentionShape] | None,
+) -> tuple[AnalysisMetric, ...]:
+    """The metrics, once all arguments are in; the first pattern that matches a name counts."""
+    dry, kept = tuple(dry_run or ()), tuple(retention or ())
+    return tuple(
+        metric.to_model(
+            is_dry=any(_matches(each.metric_name, metric.name) for each in dry),
+            kept=next((r.limit for r in kept if _matches(r.metric_name, metric.name)), 10),
+        )
+        for metric in metrics
+    )
+
+
+def arguments_in(value: Any) -> frozenset[str]:
+    """The arguments that the strings in a value name."""
+    if isinstance(value, str):
+        return frozenset(ARGUMENT.findall(value))
+    if isinstance(value, dict):
+        return frozenset().union(*map(arguments_in, value.values()))
+    if isinstance(value, list):
+        return frozenset().union(*map(arguments_in, value))
+    return frozenset()
+
+
+def with_arguments(value: Any, arguments: Mapping[str, str]) -> Any:
+    """The value with these arguments put into its strings; others stay as they are."""
+    if isinstance(value, str):
+        return ARGUMENT.sub(lambda match: arguments.get(match[1], match[0]), value)
+    if isinstance(value, dict):
+        return {key: with_arguments(inner, arguments) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [with_arguments(inner, arguments) for inner in value]
+    return value
+
+
+class AnalysisStatus(Shape):
+    """Whether a template can be read. Written by the controller."""
+
+    conditions: Conditions | None = None
+
+
+class AnalysisObject(WireObject):
+    """What to measure, and what the results mean: for gates, in the background, for each cluster."""
+
+    spec: AnalysisSpec
+    status: AnalysisStatus | None = None
+
+
+def decode_analysis(ref: Ref, obj: Obj) -> AnalysisTemplate:
+    """A template of either group. Of one of which any field is bad or not served: its problems."""
+    version = version_of(mapping(obj.get("metadata")))
+    try:
+        spec = AnalysisSpec.model_validate(mapping(obj.get("spec")), extra="forbid")
+    except ValidationError as error:
+        problems = tuple(problems_of(error, "spec", AnalysisSpec))
+        return AnalysisTemplate(ref=ref, raw=obj, version=version, problems=problems)
+    arguments = tuple(each.to_model() for each in spec.args or ())
+    secret = [each.name for each in arguments if each.secret is not None]
+    problems = ()
+    if secret and not ref.namespace:
+        said = "no Secret: a template without a namespace has none"
+        problems = (Problem(f"spec.args[{secret[0]}].valueFrom.secretKeyRef", secret[0], said),)
+    metrics = metrics_of(spec.metrics, spec.dry_run, spec.measurement_retention)
+    if all(metric.is_dry for metric in metrics):
+        said = "patterns that leave a metric that counts"
+        problems = (*problems, Problem("spec.dryRun", None, said))
+    return AnalysisTemplate(
+        ref=ref,
+        raw=obj,
+        version=version,
+        arguments=arguments,
+        ends=all(
+            shape.ends or metric.is_dry for shape, metric in zip(spec.metrics, metrics, strict=True)
+        ),
+        problems=problems,
+    )

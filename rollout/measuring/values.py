@@ -1,0 +1,171 @@
+"""What is measured, and what came of it? The values of analyses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from rollout.model.kinds import Obj, Ref
+from rollout.model.problems import Problem
+
+
+class AnalysisPhase(StrEnum):
+    """How a measurement, a metric or a whole run stands; the worst first."""
+
+    FAILED = "Failed"
+    ERROR = "Error"
+    """It could not be measured. Measuring goes on, and the phase ends when it can be again."""
+    INCONCLUSIVE = "Inconclusive"
+    """A person has to decide."""
+    RUNNING = "Running"
+    SUCCESSFUL = "Successful"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether a metric in this phase is measured no more."""
+        return self in (
+            AnalysisPhase.FAILED,
+            AnalysisPhase.INCONCLUSIVE,
+            AnalysisPhase.SUCCESSFUL,
+        )
+
+
+PHASES = tuple(AnalysisPhase)
+"""All phases, the worst first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisMetric:
+    """One thing to measure, again and again, until its verdict is clear.
+
+    ``count`` None: there is no end. ``failure_limit`` None: it is not bounded. ``consecutive_success_limit``:
+    after so many in a row it is Successful (None: only ``count`` ends it). ``provider`` is as written.
+    ``is_dry``: it is measured, but does not count. ``kept``: so many measurements stand in the status.
+    """
+
+    name: str
+    provider: Obj
+    interval: timedelta | None = None
+    initial_delay: timedelta = timedelta(0)
+    count: int | None = 1
+    success: str = ""
+    failure: str = ""
+    failure_limit: int | None = 0
+    inconclusive_limit: int = 0
+    error_limit: int = 4
+    consecutive_success_limit: int | None = None
+    is_dry: bool = False
+    kept: int = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """One attempt to measure. ``value`` is the result as JSON, cut off where it is long."""
+
+    phase: AnalysisPhase
+    started_at: datetime
+    finished_at: datetime
+    value: str = ""
+    message: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricResult:
+    """How one metric stands. ``count`` counts all measurements but errors."""
+
+    name: str
+    phase: AnalysisPhase = AnalysisPhase.RUNNING
+    message: str = ""
+    count: int = 0
+    successful: int = 0
+    failed: int = 0
+    inconclusive: int = 0
+    error: int = 0
+    consecutive_error: int = 0
+    consecutive_success: int = 0
+    measurements: tuple[Measurement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisResult:
+    """How a run stands. ``finished_at`` None: measuring goes on."""
+
+    phase: AnalysisPhase = AnalysisPhase.RUNNING
+    message: str = ""
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    metrics: Mapping[str, MetricResult]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What a provider answered: a value as JSON has it, or (``error``) why there is none."""
+
+    started_at: datetime
+    finished_at: datetime
+    value: object = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subject:
+    """What an analysis is about.
+
+    ``at`` says where in the rollout: a gate as it is written and the stage's key (``after:canary=analysis/slo
+    at canary``), or "" in the background. ``cluster`` is "" unless it is about one cluster alone.
+    ``attempt`` is another one after each retry.
+    """
+
+    workload: Ref
+    placement: str
+    revision: str
+    attempt: str
+    template: str
+    at: str = ""
+    cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SecretRef:
+    """A value that stands in a Secret of the template's namespace; it is read when it is measured."""
+
+    name: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisRun:
+    """An analysis on its way: what is measured, and what came of it so far."""
+
+    ref: Ref
+    version: int
+    subject: Subject
+    metrics: tuple[AnalysisMetric, ...]
+    result: AnalysisResult
+    secrets: Mapping[str, SecretRef]
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisArgument:
+    """An argument of a template: a value, a Secret's, or (``fact``) something that the rollout knows."""
+
+    name: str
+    value: str | None = None
+    secret: SecretRef | None = None
+    fact: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalysisTemplate:
+    """What to measure. With problems it measures nothing.
+
+    ``metrics`` is as written: values of arguments are put in when a run begins.
+    """
+
+    ref: Ref
+    raw: Obj
+    version: int
+    arguments: tuple[AnalysisArgument, ...] = ()
+    ends: bool = True
+    problems: tuple[Problem, ...] = ()

@@ -1,0 +1,173 @@
+"""What is the verdict of a run, what is to be measured now, and when next?
+
+Fails closed: what was not measured, or cannot be, is never Successful. The worst limit of a metric counts,
+then the worst metric of the run, and no later measurement makes a Failed one better.
+"""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from rollout.measuring.conditions import assess
+from rollout.measuring.values import (
+    PHASES,
+    AnalysisMetric,
+    AnalysisPhase,
+    AnalysisResult,
+    Measurement,
+    MetricResult,
+    Sample,
+)
+from rollout.model.wording import shortened
+
+AGAIN_AFTER_ERROR = timedelta(seconds=10)
+"""After an error a metric without an interval is measured again so much later."""
+LONGEST_VALUE = 256
+"""Characters of a value that a status shows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """What is to be measured now, by name, and when something is due next (None: nothing will be)."""
+
+    metrics: tuple[str, ...] = ()
+    look_at: datetime | None = None
+
+
+def begin(metrics: Iterable[AnalysisMetric], now: datetime) -> AnalysisResult:
+    """A run that begins now."""
+    fresh = {metric.name: MetricResult(name=metric.name) for metric in metrics}
+    return AnalysisResult(started_at=now, metrics=fresh)
+
+
+def due(metrics: Iterable[AnalysisMetric], result: AnalysisResult, now: datetime) -> Due:
+    """What of a run that has begun is to be measured at this instant."""
+    if result.finished_at is not None or result.started_at is None:
+        return Due()
+    ready: list[str] = []
+    later: list[datetime] = []
+    for metric in metrics:
+        known = result.metrics.get(metric.name, MetricResult(name=metric.name))
+        if known.phase.is_final:
+            continue
+        at = _next_at(metric, known, result.started_at)
+        if at <= now:
+            ready.append(metric.name)
+        else:
+            later.append(at)
+    return Due(tuple(ready), min(later, default=None))
+
+
+def _next_at(metric: AnalysisMetric, known: MetricResult, started_at: datetime) -> datetime:
+    if not known.measurements:
+        return started_at + metric.initial_delay
+    last = known.measurements[-1]
+    return last.finished_at + (metric.interval or AGAIN_AFTER_ERROR)
+
+
+def take(
+    metrics: Sequence[AnalysisMetric],
+    result: AnalysisResult,
+    samples: Mapping[str, Sample],
+    now: datetime,
+) -> AnalysisResult:
+    """The run with what was measured, by the name of the metric.
+
+    What comes after a metric's, or the run's, end is left out.
+    """
+    if result.finished_at is not None:
+        return result
+    found: dict[str, MetricResult] = {}
+    for metric in metrics:
+        known = result.metrics.get(metric.name, MetricResult(name=metric.name))
+        sample = samples.get(metric.name)
+        if sample is not None and not known.phase.is_final:
+            known = _with(metric, known, sample)
+        found[metric.name] = known
+    return _concluded(metrics, replace(result, metrics=found), now)
+
+
+def stop(result: AnalysisResult, why: str, now: datetime) -> AnalysisResult:
+    """The run, ended before its verdict was clear: it is never Successful."""
+    if result.finished_at is not None:
+        return result
+    phase = result.phase
+    if phase in (AnalysisPhase.RUNNING, AnalysisPhase.SUCCESSFUL):
+        phase = AnalysisPhase.INCONCLUSIVE
+    return replace(result, phase=phase, message=f"stopped: {why}", finished_at=now)
+
+
+def _with(metric: AnalysisMetric, known: MetricResult, sample: Sample) -> MetricResult:
+    """The metric with one more measurement."""
+    if sample.error:
+        phase, message = AnalysisPhase.ERROR, sample.error
+    else:
+        phase, message = assess(metric.success, metric.failure, sample.value)
+    measured = Measurement(
+        phase=phase,
+        started_at=sample.started_at,
+        finished_at=sample.finished_at,
+        value="" if sample.error else value_text(sample.value),
+        message=message,
+    )
+    is_error, is_success = phase is AnalysisPhase.ERROR, phase is AnalysisPhase.SUCCESSFUL
+    counted = replace(
+        known,
+        count=known.count + (not is_error),
+        successful=known.successful + is_success,
+        failed=known.failed + (phase is AnalysisPhase.FAILED),
+        inconclusive=known.inconclusive + (phase is AnalysisPhase.INCONCLUSIVE),
+        error=known.error + is_error,
+        consecutive_error=known.consecutive_error + 1 if is_error else 0,
+        consecutive_success=known.consecutive_success + 1 if is_success else 0,
+        measurements=(*known.measurements, measured)[-metric.kept :],
+    )
+    phase, message = judged(metric, counted)
+    return replace(counted, phase=phase, message=message)
+
+
+def judged(metric: AnalysisMetric, known: MetricResult) -> tuple[AnalysisPhase, str]:
+    """The verdict of a metric by its counts, and why."""
+    if metric.failure_limit is not None and known.failed > metric.failure_limit:
+        return AnalysisPhase.FAILED, f"{known.failed} failed, tolerated {metric.failure_limit}"
+    if known.inconclusive > metric.inconclusive_limit:
+        told = f"{known.inconclusive} inconclusive, tolerated {metric.inconclusive_limit}"
+        return AnalysisPhase.INCONCLUSIVE, _because(told, known)
+    if known.consecutive_error > metric.error_limit:
+        told = f"{known.consecutive_error} errors in a row, tolerated {metric.error_limit}"
+        return AnalysisPhase.ERROR, _because(told, known)
+    enough = metric.consecutive_success_limit
+    if enough is not None and known.consecutive_success >= enough:
+        return AnalysisPhase.SUCCESSFUL, ""
+    if metric.count is None or known.count < metric.count:
+        return AnalysisPhase.RUNNING, ""
+    if enough is not None:
+        return AnalysisPhase.INCONCLUSIVE, f"{enough} successes in a row were not reached"
+    if not known.successful:
+        return AnalysisPhase.INCONCLUSIVE, "no measurement was successful"
+    return AnalysisPhase.SUCCESSFUL, ""
+
+
+def _because(told: str, known: MetricResult) -> str:
+    last = known.measurements[-1].message if known.measurements else ""
+    return f"{told}: {last}" if last else told
+
+
+def _concluded(
+    metrics: Sequence[AnalysisMetric], result: AnalysisResult, now: datetime
+) -> AnalysisResult:
+    """The run with the verdict of its metrics; dry ones do not count."""
+    counting = [metric for metric in metrics if not metric.is_dry]
+    known = [result.metrics[metric.name] for metric in counting]
+    if not known:
+        return replace(result, phase=AnalysisPhase.INCONCLUSIVE, message="nothing is measured")
+    worst = min(known, key=lambda each: PHASES.index(each.phase))
+    is_over = worst.phase is AnalysisPhase.FAILED or all(each.phase.is_final for each in known)
+    message = f"metric {worst.name}: {worst.message}" if worst.message else ""
+    return replace(result, phase=worst.phase, message=message, finished_at=now if is_over else None)
+
+
+def value_text(value: object) -> str:
+    """The value as JSON; NaN and the infinities as JavaScript calls them."""
+    return shortened(json.dumps(value, default=str, ensure_ascii=False), LONGEST_VALUE)
