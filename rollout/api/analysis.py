@@ -11,7 +11,7 @@ import re2
 from pydantic import Field, ValidationError
 
 from rollout.api.analysis_metric import MetricShape
-from rollout.api.fields import listed, mapping, version_of
+from rollout.api.fields import listed, mapping, text, version_of
 from rollout.api.wire import (
     Conditions,
     Name,
@@ -134,8 +134,10 @@ class AnalysisSpec(RuledShape, use_attribute_docstrings=True):
     @classmethod
     def broken_rules(cls, written: Obj) -> Iterable[Problem]:
         args = [each for each in listed(written.get("args")) if isinstance(each, dict)]
-        known = {each.get("name") for each in args}
-        secret = {a.get("name") for a in args if mapping(a.get("valueFrom")).get("secretKeyRef")}
+        known = {text(each.get("name")) for each in args}
+        secret = {
+            text(a.get("name")) for a in args if mapping(a.get("valueFrom")).get("secretKeyRef")
+        }
         seen: set[str] = set()
         for i, metric in enumerate(listed(written.get("metrics"))):
             if not isinstance(metric, dict):
