@@ -60,8 +60,9 @@ class Share:
 
     @property
     def is_settled(self) -> bool:
-        """Whether nothing is known that could still select another cluster."""
-        return not self.reading.is_torn and self.reading.quiet_until is None
+        """Whether it is known whom the placement selects: no other cluster may be among them."""
+        reading = self.reading
+        return not (reading.is_torn or reading.is_gone) and reading.quiet_until is None
 
 
 class Workload(Membership[Share]):

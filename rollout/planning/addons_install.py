@@ -11,7 +11,6 @@ from datetime import datetime
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
-from rollout.model.waits import Reason
 from rollout.planning.addons_views import Workload, owner_reference
 from rollout.planning.plan import Create, Delete, Patch, Touch, Write
 from rollout.planning.policy import Policy
@@ -97,8 +96,6 @@ def uninstalls(
     """
     shares = workload.shares.values()
     if not workload.strays or addon.placements is None or not all(s.is_settled for s in shares):
-        return NONE
-    if any(s.hold is not None and s.hold.reason == Reason.PLACEMENT_NOT_FOUND for s in shares):
         return NONE
     leaving = _staying(workload, workload.strays - addon.intents.held)
     going = {cluster: uid for cluster, uid in leaving.items() if cluster not in shut.waits}

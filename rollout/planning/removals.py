@@ -60,13 +60,13 @@ def removals(
 ) -> Removals:
     """Works of clusters that are selected no more, but for those that are shut.
 
-    Any share that is not settled (torn decisions, a quiet period) could still select any cluster,
-    so nothing goes; a placement that does not exist keeps its own works.
+    Any share that is not settled (torn decisions, a quiet period, no such placement) could still select
+    any cluster, so nothing goes.
     """
     if not workload.strays or not all(s.is_settled for s in workload.shares.values()):
         return NONE
     kept = replicaset.intents.held
-    leaving = [c for c in sorted(workload.strays) if c not in kept and _may_go(workload, c)]
+    leaving = [cluster for cluster in sorted(workload.strays) if cluster not in kept]
     going = [cluster for cluster in leaving if cluster not in shut.waits]
     opens_at = shut.until if len(going) < len(leaving) else None
     if not going:
@@ -78,12 +78,6 @@ def removals(
     looks = [at for at in (braking.eased_at, opens_at) if at is not None]
     writes = _deletes(workload, free, keys, workload.ref)
     return Removals(writes, braking.hold, min(looks, default=None))
-
-
-def _may_go(workload: Workload, cluster: str) -> bool:
-    work = workload.work(cluster)
-    share = workload.shares.get(work.placement) if work else None
-    return share is None or share.hold is None or share.hold.reason != Reason.PLACEMENT_NOT_FOUND
 
 
 def _was_asked_for(workload: Workload, cluster: str) -> bool:

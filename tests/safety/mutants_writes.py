@@ -68,7 +68,7 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
     fault(
         "S8",
         "a held cluster that is deselected loses its work",
-        (GOES, "if c not in kept and _may_go(workload, c)]", "if _may_go(workload, c)]"),
+        (GOES, "if cluster not in kept]", "]"),
         (
             INSTALLED,
             "_staying(workload, workload.strays - addon.intents.held)",
@@ -79,12 +79,8 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
     fault(
         "S11",
         "works of a missing placement go",
-        (
-            GOES,
-            "share is None or share.hold is None or share.hold.reason != Reason.PLACEMENT_NOT_FOUND",
-            "True",
-        ),
-        kinds=RS,
+        ("fleet.workloads", "(reading.is_torn or reading.is_gone)", "reading.is_torn"),
+        ("fleet.addon_shares", "(reading.is_torn or reading.is_gone)", "reading.is_torn"),
         focus="pairs",
     ),
 )

@@ -36,11 +36,11 @@ class OwnersJudge:
                 self.blame("S8", f"{write.ref} is written to or removed, though held: {write}")
 
     def _deletes(self, plan: Plan) -> None:
-        """S11: on a consistent and quiet read alone, and never for a placement that is missing."""
+        """S11: on a consistent and quiet read alone, and never while a placement is missing."""
         rollouts = self.told.rollouts.values()
         torn = [r.name for r in rollouts if r.hold in ("TornDecisions", "NotDecided")]
+        missing = [r.name for r in rollouts if r.hold == "PlacementNotFound"]
         quiet = [r.name for r in rollouts if r.quiet_until is not None]
-        holds = {r.name: r.hold for r in rollouts}
         if torn:
             self.counts["S11.torn"] += 1
         for write in plan.writes:
@@ -53,7 +53,11 @@ class OwnersJudge:
                 self.blame("S11", f"{write.ref} is removed; torn {torn}, not quiet {quiet}")
             if self.told.owner(cluster) is not None:
                 self.blame("S11", f"{write.ref} is removed, though it is selected")
-            kept = self.subject.may_not_go(carrier, holds) if carrier else ""
+            if missing:
+                self.blame(
+                    "S11", f"{write.ref} is removed; {missing} may select it, if it comes back"
+                )
+            kept = self.subject.may_not_go(carrier) if carrier else ""
             if kept:
                 self.blame("S11", f"{write.ref} is removed, but {kept}")
 

@@ -149,8 +149,8 @@ class Subject(Protocol):
         """The revision that a carrier may be given where no placement selects its cluster."""
         ...
 
-    def may_not_go(self, carrier: Obj, holds: Mapping[str, str]) -> str:
-        """Why a carrier must not be removed, "" where it may. ``holds``: placement -> reason."""
+    def may_not_go(self, carrier: Obj) -> str:
+        """Why a carrier must never be removed, "" where it may."""
         ...
 
     def false_success(self, before: Obj, changes: Obj, find: Find) -> str:

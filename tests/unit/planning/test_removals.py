@@ -157,14 +157,17 @@ def test_nothing_goes_while_any_placement_is_torn_or_not_still() -> None:
     assert going(desk.later(60 * MIN).plan()) == []  # torn
 
 
-def test_a_placement_that_is_gone_keeps_its_works_while_those_of_others_go() -> None:
-    documents = [*decided("a", "b", placement="one"), *decided("z", placement="two")]
+@pytest.mark.parametrize("restarted", [False, True])
+def test_nothing_goes_while_a_placement_does_not_exist_which_could_select_any_cluster(
+    restarted: bool,
+) -> None:
+    documents = [*decided("a", "b", placement="one"), *decided("b", "z", placement="two")]
     desk = Desk([*documents, make.workload(placements=["one", "two"])]).converge().later(MIN)
     desk.hub.delete(Ref(PLACEMENT, "default/two"))
     redecide(desk, "a", placement="one")
-    desk = desk.restarted().later(QUIET)
+    desk = (desk.restarted() if restarted else desk).later(QUIET)
 
-    assert going(desk.plan()) == ["b"]
+    assert going(desk.plan()) == []
 
 
 def test_works_that_are_going_already_are_not_deleted_again() -> None:
