@@ -137,6 +137,11 @@ class Standings:
         standing = self.ledger.standings.get(cluster)
         return standing.revision if standing else ""
 
+    def carries(self, cluster: str) -> bool:
+        """Whether the cluster carries the present revision, whatever it is supposed to carry."""
+        seen = self.observations.get(cluster)
+        return seen is not None and seen.content == self.revision
+
     def _forget(self, cluster: str) -> None:
         """It is no cluster of this rollout, and nothing is held against it."""
         self.losses.discard(cluster)

@@ -16,7 +16,7 @@ from rollout.model.waits import Reason, Scope, Wait
 from rollout.planning.facts import Decided
 from rollout.planning.holds import missing_news
 from rollout.planning.plan import PatchStatus
-from rollout.planning.views import Live, Share
+from rollout.planning.views import Share
 from rollout.strategies.base import Phase, StageReport, Step
 from rollout.strategies.states import is_verified
 
@@ -40,8 +40,8 @@ class ShareReport:
         One that is touched again carries it already; one that is given back what it had, no more.
         """
         live, retreat = self.share.live, self.decided.retreat
-        again = sum(_carries(live, cluster) for cluster in self.step.touch)
-        leaving = sum(_carries(live, cluster) for cluster, _ in retreat.touch) if retreat else 0
+        again = sum(live.carries(cluster) for cluster in self.step.touch)
+        leaving = sum(live.carries(cluster) for cluster, _ in retreat.touch) if retreat else 0
         return self.share.counts.updated + self.touched - again - leaving
 
     @property
@@ -52,15 +52,6 @@ class ShareReport:
 
 
 _UNREAD = (Reason.PLACEMENT_NOT_FOUND, Reason.MISCONFIGURED)
-
-
-def _carries(live: Live, cluster: str) -> bool:
-    standing = live.ledger.standings.get(cluster)
-    return (
-        standing is not None
-        and standing.revision == live.ledger.rollout.revision
-        and cluster not in live.astray
-    )
 
 
 @dataclass(frozen=True, slots=True)

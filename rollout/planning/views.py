@@ -76,6 +76,10 @@ class Live(Protocol):
     @property
     def astray(self) -> set[str]: ...
 
+    def carries(self, cluster: str) -> bool:
+        """Whether what carries content there carries the present revision, whatever it should carry."""
+        ...
+
     @property
     def rejections(self) -> Mapping[str, Rejection]: ...
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rollout.model import names
-from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
+from rollout.model.kinds import MANIFEST_WORK, PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from tests.support import make
 from tests.support.desk import MIN, SEC, WEB, Desk, decided, redecide
 
@@ -197,6 +197,31 @@ def test_a_cluster_that_is_given_back_what_it_had_counts_no_more() -> None:
 
     back = [count for reason, count in found if reason == "RollingBack"]
     assert set(back) == {6}, "a quarter of them goes at once"
+
+
+def test_a_cluster_that_could_not_be_given_back_what_it_had_counts_once_when_it_is_tried_again() -> (
+    None
+):
+    d = desk("a", "b", strategy=make.progressive())
+    for revision in ("1", "2"):
+        d.template(make.template(revision))
+        d.converge()
+        d.report("a", **OK)
+        d.report("b", **OK)
+        d.converge().later(MIN).converge()
+    d.edit({"metadata": {"annotations": {names.UNDO: status(d)["updateRevision"]}}})
+    for write in d.plan().writes:
+        if write.ref.kind is MANIFEST_WORK:
+            d.fleet.attempted(write, d.clock.now(), WEB)  # and it does not land
+        else:
+            d.do(write)
+    told: list[int] = []
+    d.hub.watch(WEB.kind, 0, lambda e: told.append(updated(e.obj)))
+
+    d.edit({"metadata": {"annotations": {names.UNDO: None, names.RETRY: "1"}}})
+    d.converge()
+
+    assert max(told) == 2
 
 
 def updated(workload: Obj) -> int:
