@@ -46,21 +46,22 @@ def ended(standings: Iterable[Standing], timing: Timing, now: datetime) -> dict[
 def _broken(
     terms: Terms, rollout: Rollout, observations: Mapping[str, Observation], now: datetime
 ) -> dict[str, Standing]:
-    """Success that was still to soak, and is gone, or is stamped otherwise than before. Since when,
-    nobody knows: it may not have been unbroken for long enough (row 8). Other content says nothing: an older revision with a cluster's
-    own configurations over it cannot be told from others by a new process.
+    """Success that was still to soak, and is gone, or is stamped otherwise than before; failure that is
+    stamped otherwise. Since when, nobody knows: it may not have been unbroken for long enough (rows 7, 8).
+    Other content says nothing: an older revision with a cluster's own configurations over it cannot be told
+    from others by a new process.
     """
     found: dict[str, Standing] = {}
     for cluster in (c for group in terms.selection.groups for c in group.clusters):
         known, seen = rollout.standings.get(cluster), observations.get(cluster)
-        if known is None or known.health is not Health.SUCCEEDED:
+        if known is None:
             continue
         if known.verdict not in (None, Verdict.FAILED):  # who came too late may soak all the same
             continue
-        is_the_same = seen is not None and seen.content == known.revision
-        if seen is None or (is_the_same and seen.health is not known.health):
-            found[cluster] = replace(known, health=Health.SILENT, since=now)
-        elif is_the_same and is_broken(known, seen):
+        if seen is None or (seen.content == known.revision and seen.health is not known.health):
+            if known.health is Health.SUCCEEDED:
+                found[cluster] = replace(known, health=Health.SILENT, since=now)
+        elif seen.content == known.revision and is_broken(known, seen):
             found[cluster] = replace(known, since=now, token=seen.token)
     return found
 

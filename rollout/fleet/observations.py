@@ -29,7 +29,7 @@ class Observation:
     reported: Reported | None = None
     is_brought: bool = True
     token: str = ""
-    """What the agent stamped success with, see `Standing.token`."""
+    """What the agent stamped success or failure with, see `Standing.token`."""
 
 
 def unbrought(revision: str, reason: str) -> Observation:
@@ -57,8 +57,8 @@ def stand(
 ) -> Standing | None:
     """The standing after an observation. None: never touched.
 
-    ``missed``: news may have been missed since the last observation. Then success counts as unbroken
-    only where the agent stamps it as before.
+    ``missed``: news may have been missed since the last observation. Then success or failure counts as
+    unbroken only where the agent stamps it as before.
     """
     if seen is None:
         return None if standing is None else _silent(standing, now)
@@ -76,7 +76,11 @@ def stand(
 
 
 def is_broken(standing: Standing, seen: Observation) -> bool:
-    """Whether success may have broken and come back between the two, as far as its stamp tells."""
+    """Whether success, or failure, may have ended and come back between the two, as far as its stamp
+    tells. Success without a stamp may have; of a failure without one nothing is known, so it goes on.
+    """
+    if standing.health is Health.FAILED:
+        return bool(seen.token and standing.token) and seen.token != standing.token
     if standing.health is not Health.SUCCEEDED:
         return False
     return not seen.token or seen.token != standing.token

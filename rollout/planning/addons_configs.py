@@ -229,20 +229,20 @@ def read_health(addon: ClusterAddOn, *, gate: bool) -> Report:
         return Report(Health.SUCCEEDED)
     if is_applied(addon) and message not in (NOT_READY, MISMATCH, NO_WORKS):
         if degraded is not None and degraded.is_true:
-            return Report(Health.FAILED, "Degraded")
+            return _failed(addon, "Degraded")
         return _gated(addon) if gate else Report(Health.SUCCEEDED, token=_token(addon))
     if reason in ("Failed", "ConfigurationUnsupported"):
-        return Report(Health.FAILED, reason)
+        return _failed(addon, reason)
     rendered = addon.conditions.get(names.RENDERED)
     if rendered is not None and _is_unrenderable(addon, rendered):
-        return Report(Health.FAILED, rendered.reason)
+        return _failed(addon, rendered.reason)
     if reason != "Progressing" or message in (MISMATCH, NO_WORKS):
         return Report(Health.SILENT)
     applied = addon.conditions.get(names.MANIFEST_APPLIED)
     if applied is not None and applied.status == "False" and applied.reason in _APPLY_FAILURES:
-        return Report(Health.FAILED, "ApplyFailed")
+        return _failed(addon, "ApplyFailed")
     if degraded is not None and degraded.is_true:
-        return Report(Health.FAILED, "Degraded")
+        return _failed(addon, "Degraded")
     return Report(Health.PROGRESSING)
 
 
@@ -258,8 +258,12 @@ def _gated(addon: ClusterAddOn) -> Report:
     if available is None or available.status == "Unknown":
         return Report(Health.PROGRESSING)
     if not available.is_true:
-        return Report(Health.FAILED, "Unavailable")
+        return _failed(addon, "Unavailable")
     return Report(Health.SUCCEEDED, token=_token(addon))
+
+
+def _failed(addon: ClusterAddOn, reason: str) -> Report:
+    return Report(Health.FAILED, reason, _token(addon))
 
 
 def _token(addon: ClusterAddOn) -> str:

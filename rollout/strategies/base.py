@@ -73,8 +73,8 @@ class Standing:
 
     ``touched`` is the first attempt to write ``revision``; ``since`` is when the hub first saw this
     health, unbroken (both on the hub's clock; an agent's clock is never read). ``reason`` explains a
-    failure in one CamelCase word. ``token`` is what the agent stamped its success with: it is compared
-    with a later one where nobody watched meanwhile, and never read as a time (row 8).
+    failure in one CamelCase word. ``token`` is what the agent stamped its success or failure with: it is
+    compared with a later one where nobody watched meanwhile, and never read as a time (rows 7, 8).
     """
 
     cluster: str

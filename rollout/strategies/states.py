@@ -28,8 +28,8 @@ from rollout.strategies.base import Health
 
 
 class Report(NamedTuple):
-    """An agent's report, read. ``reason`` is set for failures; ``token`` is what success is stamped
-    with, "" where the agent stamps nothing.
+    """An agent's report, read. ``reason`` is set for failures; ``token`` is what success or failure is
+    stamped with, "" where the agent stamps nothing.
     """
 
     health: Health
@@ -45,13 +45,13 @@ def read_report(work: Work, rules: frozenset[str]) -> Report:
             return Report(Health.FAILED, "CompletedWorkFrozen")
         return Report(Health.SILENT)
     if not applied.is_true:
-        return Report(Health.FAILED, "ApplyFailed")
+        return Report(Health.FAILED, "ApplyFailed", token_of(applied))
     if names.DEGRADED in rules:
         degraded = _current(work.conditions, names.DEGRADED, work.generation)
         if degraded is None:
             return Report(Health.PROGRESSING)
         if degraded.is_true:
-            return Report(Health.FAILED, "Degraded")
+            return Report(Health.FAILED, "Degraded", token_of(degraded, applied))
     judged_by = names.PROGRESSING if names.PROGRESSING in rules else names.AVAILABLE
     condition = _current(work.conditions, judged_by, work.generation)
     if condition is None:
@@ -64,7 +64,7 @@ def read_report(work: Work, rules: frozenset[str]) -> Report:
 
 
 def token_of(decisive: Condition | None, *others: Condition | None) -> str:
-    """A digest of the transition times of the conditions that success follows from, to be compared.
+    """A digest of the transition times of the conditions that a health follows from, to be compared.
 
     Where any of them changed and changed back, it is another one. "" where the decisive condition has
     no transition time.

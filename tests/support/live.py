@@ -15,7 +15,7 @@ from rollout.model.waits import Wait
 from rollout.strategies.base import Health, Phase, Step, select
 from rollout.strategies.stages import BUILT_IN
 from rollout.strategies.step import decide
-from tests.support.fleets import GRACE, SILENT, SOAK, SUCCEEDED, T0, spec_of
+from tests.support.fleets import FAILED, GRACE, SILENT, SOAK, SUCCEEDED, T0, spec_of
 from tests.support.record_pages import Pages
 
 A, B = "revision-a", "revision-b"
@@ -112,7 +112,7 @@ class Hub:
     def report(self, clusters: str, health: Health, reason: str = "") -> None:
         for cluster in clusters:
             known = self.works[cluster]
-            token = str(self.now) if health is SUCCEEDED else ""
+            token = str(self.now) if health in (SUCCEEDED, FAILED) else ""
             if health is not known.health:
                 known = replace(known, token=token)
             self.works[cluster] = replace(known, health=health, reason=reason)

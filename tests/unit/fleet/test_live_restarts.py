@@ -9,7 +9,19 @@ from rollout.fleet.observations import Observation, unbrought
 from rollout.fleet.unbrought import NOT_BROUGHT
 from rollout.planning.record import Rollback
 from rollout.strategies.base import Phase
-from tests.support.fleets import DEADLINE, MIN, PROGRESSING, SEC, SOAK, SUCCEEDED, T0, US, spec_of
+from tests.support.fleets import (
+    DEADLINE,
+    FAILED,
+    GRACE,
+    MIN,
+    PROGRESSING,
+    SEC,
+    SOAK,
+    SUCCEEDED,
+    T0,
+    US,
+    spec_of,
+)
 from tests.support.live import A, B, Hub, soaked
 from tests.support.record_pages import Pages
 
@@ -56,6 +68,24 @@ def test_a_soak_that_broke_while_nobody_looked_begins_again() -> None:
     hub.later(SOAK - US)
 
     assert hub.phase("a") is Phase.SOAKING
+
+
+@pytest.mark.parametrize(
+    ("token", "phase"), [("another", Phase.PROGRESSING), ("", Phase.FAILED)], ids=str
+)
+def test_a_failure_that_is_stamped_anew_while_nobody_looked_has_its_grace_again(
+    token: str, phase: Phase
+) -> None:
+    """Row 7. Of one that the agent does not stamp nothing is known: it goes on."""
+    hub = Hub(spec_of(limit=1, budget=1, deadline=None))
+    hub.turn()
+    hub.report("a", FAILED)
+    hub.turn()
+    hub.works["a"] = replace(hub.works["a"], token=token)
+
+    hub.restart(GRACE)
+
+    assert hub.phase("a") is phase
 
 
 def test_on_an_older_revision_a_soak_that_broke_while_nobody_looked_keeps_its_slot() -> None:

@@ -91,7 +91,7 @@ def test_degraded_while_not_progressing_is_a_failure() -> None:
     """Row 9: OCM's library calls this Succeeded."""
     seen = work(Applied="T", Progressing="F", Degraded="T")
 
-    assert read_report(seen, frozenset({"Progressing", "Degraded"})) == DEGRADED
+    assert read_report(seen, frozenset({"Progressing", "Degraded"}))._replace(token="") == DEGRADED
 
 
 def test_a_rule_for_another_condition_changes_nothing() -> None:
