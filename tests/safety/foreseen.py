@@ -30,8 +30,9 @@ def foreseen(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
     history.until(T0 + timedelta(seconds=Random(f"plan:{seed}").randrange(60, 1500)))
     if history.violations or history.engine is None:
         return
-    if any(rollout.is_unquiet for rollout in history.judge.told.rollouts.values()):
-        return  # how long decisions have been still only an engine knows
+    rollouts = history.judge.told.rollouts.values()
+    if any(rollout.is_unquiet or rollout.hold == "TornDecisions" for rollout in rollouts):
+        return  # others are still writing decisions, and how long ago they began only an engine knows
 
     def change(hub: Hub) -> None:
         EDITORS[kind](setting, hub, Random(0), lambda _: None).roll_out(UNHEARD_OF)

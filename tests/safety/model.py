@@ -4,6 +4,7 @@ What is uncertain of a cluster is judged by whichever favours the engine (see `t
 Source: docs/semantics.md rows 5-12, 17, 18, 20.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -153,11 +154,14 @@ class Rollout(Readings):
         if track.before is not None:
             self._settle(track.before, now)
 
-    def observe(self, cluster: str, found: Carried | None, now: datetime) -> None:
-        """The engine was told what the cluster has, and how it does."""
+    def observe(
+        self, cluster: str, found: Carried | None, now: datetime, *, missed: bool = False
+    ) -> None:
+        """The engine was told what the cluster has, and how it does. ``missed``: other news may be missing."""
         track = self.tracks.get(cluster)
         if track is None:
             return
+        track.unseen = track.unseen or missed
         if found is not None and found.revision == track.revision:
             track.refused = False
             track.turn(found.health, now, found.stamp)
@@ -196,20 +200,28 @@ class Rollout(Readings):
 
     def refuse(self, cluster: str, revision: str, now: datetime) -> None:
         track = self.tracks.get(cluster)
-        if track is None or self.terms is None or revision != self.terms.revision:
+        if track is None or self.terms is None:
             return
+        if revision != self.terms.revision and cluster not in self.back.given:
+            return
+        there = self.carries(cluster)
+        if there is not None and there.revision == revision:
+            return  # it has what it is to have (row 19)
         if track.revision == revision and track.health != "failed":
             track.turn("failed", now)
             track.refused = True
 
-    def restart(self, now: datetime, *, amnesia: bool) -> None:
-        """The engine starts anew; with ``amnesia`` its record is gone too."""
+    def restart(self, now: datetime, recorded: Collection[str] | None) -> None:
+        """The engine starts anew, from a record that has lines of these clusters (None: without any)."""
+        is_gone = recorded is None
+        self.forgotten = not recorded
         self.known_terms = False
         for cluster in self.unwritten:
             self.waivers.pop(cluster, None)
         self.unwritten.clear()
         for cluster, track in list(self.tracks.items()):
             track.unseen = True
+            amnesia = recorded is None or cluster not in recorded
             if track.void and (amnesia or track.fresh):
                 track.void, track.maybe_void = False, True
             if amnesia or track.fresh:
@@ -223,13 +235,14 @@ class Rollout(Readings):
                     track.first = now  # when it succeeded nobody knows: that is no time-out
             if amnesia and self.carries(cluster) is None:
                 del self.tracks[cluster]
-        if amnesia:
-            self.lost.clear()
+        for cluster in [c for c in self.lost if c not in (recorded or ())]:
+            del self.lost[cluster]
+        if is_gone:
             self.seen.clear()
             self.waivers.clear()
             self.retried = ""
             self.back.begin_anew()
-        self.sure = self.sure and not amnesia and all(t.exact for t in self.tracks.values())
+        self.sure = self.sure and not is_gone and all(t.exact for t in self.tracks.values())
 
     def _back(self, cluster: str, track: Track) -> None:
         if track.before is None:

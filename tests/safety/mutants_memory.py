@@ -80,10 +80,14 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "success that broke while nobody lived goes on",
         (
             "fleet.handover",
-            "if seen is None or (is_the_same and seen.health is not known.health):",
+            "if seen is None or (seen.content == known.revision and seen.health is not known.health):",
             "if False:",
         ),
-        ("fleet.handover", "elif is_the_same and is_broken(known, seen):", "elif False:"),
+        (
+            "fleet.handover",
+            "elif seen.content == known.revision and is_broken(known, seen):",
+            "elif False:",
+        ),
         focus="flapping",
     ),
 )

@@ -1,6 +1,5 @@
 """Are the promises kept? The judge of one history: it sees every plan and every write."""
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -24,12 +23,12 @@ from rollout.planning.plan import Plan
 from tests.safety import objects
 from tests.safety.judging import PlanJudge
 from tests.safety.model import Rollout
-from tests.safety.readings import Span
 from tests.safety.replay import decision, difference, read_anew
 from tests.safety.subject import Subject
 from tests.safety.terms import QUIET, clusters_on
 from tests.safety.told import Told
 from tests.safety.waiting import waits
+from tests.safety.written import WrittenDown
 
 LEAST_PAUSE = timedelta(seconds=1)
 """What was refused is tried again no sooner than this."""
@@ -63,19 +62,19 @@ class Judge:
         self._asked: set[str] = set()  # placements whose decisions were read since the last plan
         self.told = Told(subject, self.now)
         self.plans = PlanJudge(self.told, self.counts, self.blame)
-        self.written: Counter[str] = Counter()  # cluster -> writes of ours that changed what it has
+        self.written: Counter[tuple[str, str]] = (
+            Counter()
+        )  # cluster, revision -> how often we brought it
         self._made: dict[str, set[str]] = {}  # cluster -> names of carriers that we created
         self._had: dict[str, str] = {}  # cluster -> revision, as the hub has it
         self._going: set[str] = set()  # uids of carriers that are deleted, or about to be
         self._removed: list[tuple[datetime, bool]] = []  # when, and whether the cluster stays
-        self._committing: list[tuple[Any, datetime]] = []
-        self._outages: list[Span] = []
         self._brings = False  # what goes out just now brings something to a cluster
         self._brought = ""  # and what that is
         self._refused: dict[Ref, tuple[str, datetime]] = {}  # what was refused, and when
-        self._pages: dict[Ref, Obj] = {}
-        for kind in (subject.carrier, ROLLOUT_RECORD):
-            self.hub.watch(kind, 0, self._saw)
+        self.written_down = WrittenDown(self.told, self.counts, self.blame)
+        self.hub.watch(subject.carrier, 0, self._saw)
+        self.hub.watch(ROLLOUT_RECORD, 0, self._saw_page)
 
     def blame(self, promise: str, message: str) -> None:
         self.violations.append(Violation(promise, f"at {self.now():%H:%M:%S.%f}: {message}"))
@@ -125,7 +124,7 @@ class Judge:
 
     def _recorded(self, rollout: Rollout) -> None:
         """R1: what a touch depends on has been written down before."""
-        lines = self.record(rollout.name)
+        lines = self.written_down.of(rollout.name)
         for stage in rollout.plan.stages:
             for cluster in stage.members:
                 track = rollout.current(cluster)
@@ -152,34 +151,14 @@ class Judge:
     def wrote(self, ref: Ref) -> None:
         """A write was answered: the record of its plan has been written before."""
         if ref.kind in (self.subject.carrier, self.subject.ref.kind):
-            for track, since in self._committing:
-                if track.since == since:
-                    track.fresh, track.kept = False, track.known
-            self._committing.clear()
-            self.told.wrote_down(self._outages)
-
-    def record(self, placement: str) -> dict[str, Any]:
-        """What the record says of each cluster."""
-        found: dict[str, Any] = {}
-        key = self.subject.share_key(placement)
-        for page in self._pages.values():
-            notes = page["metadata"].get("annotations") or {}
-            if notes.get(names.RECORD_PLACEMENT) == key:
-                found.update(json.loads(page["data"].get("clusters.json", "{}")))
-        return found
+            self.written_down.all()
 
     # -- what it decides ---------------------------------------------------------------------------
 
     def planned(self, plan: Plan, view: Any, now: datetime) -> None:
         self.plans.judge(plan, view, now)
         self._asked.clear()
-        self._outages = self.told.unwritten_outages()
-        self._committing = [
-            (track, track.since)
-            for rollout in self.told.rollouts.values()
-            for track in rollout.tracks.values()
-            if track.fresh
-        ]
+        self.written_down.plan()
 
     def rested(self, fleet: Fleet, next_at: datetime | None, *, closely: bool) -> None:
         """The engine has nothing more to do at this instant, and nothing went wrong on the way.
@@ -204,7 +183,7 @@ class Judge:
         """S17: who was lost is remembered as lost."""
         if not rollout.lost or rollout.hold or rollout.bad:
             return
-        lines = self.record(rollout.name)
+        lines = self.written_down.of(rollout.name)
         self.counts["S17.remembered"] += 1
         forgotten = [c for c in rollout.lost if not lines.get(c, {}).get("lostFrom")]
         if forgotten:
@@ -212,7 +191,7 @@ class Judge:
 
     def _forged(self, rollout: Rollout) -> None:
         """S18: what somebody wrote into the record is put back."""
-        for cluster, line in self.record(rollout.name).items():
+        for cluster, line in self.written_down.of(rollout.name).items():
             track = rollout.current(cluster)
             if track is None or line.get("verdict") != "Soaked" or not track.exact:
                 continue
@@ -241,7 +220,7 @@ class Judge:
             self.replay(fleet, now)
         waits(self.told, fleet.view(ref.kind), now, self.counts, self.blame)
         for rollout in self.told.rollouts.values():
-            lines = self.record(rollout.name)
+            lines = self.written_down.of(rollout.name)
             for cluster in rollout.selected - (rollout.terms.skip if rollout.terms else set()):
                 track = rollout.current(cluster)
                 if not (track and track.exact and track.failed) or track.soaked:
@@ -260,30 +239,25 @@ class Judge:
                 how = "in any order" if dice else "in order"
                 self.blame("R5", f"read anew {how}, it decides otherwise: {wrong}")
 
-    def _saw_waivers(self, page: Obj) -> None:
-        """For whom a waiver is in the record, a new process knows for which revision it is."""
-        if "head.json" not in page["data"]:
-            return
-        listed = json.loads(page["data"]["head.json"]).get("waived") or {}
-        key = page["metadata"]["annotations"][names.RECORD_PLACEMENT]
-        for rollout in self.told.rollouts.values():
-            if self.subject.share_key(rollout.name) == key:
-                rollout.unwritten.difference_update(*listed.values())
+    def read_all(self, now: datetime) -> None:
+        """A new process has read everything. Of what was before it knows what is written down."""
+        recorded = self.written_down.clusters()
+        if None in recorded.values():
+            self._removed.clear()
+        self.told.listed_all(now, recorded)
 
     # -- what lands --------------------------------------------------------------------------------
 
     def _saw(self, event: Event) -> None:
         """A change of the hub, by anybody."""
-        if event.ref.kind is ROLLOUT_RECORD:
-            self._saw_page(event)
-            return
         obj, cluster = event.obj, event.ref.namespace
         if not self.subject.is_ours(obj):
             return
         if event.change is not Change.DELETED:
             found = self.subject.carried(obj, self._there)
             revision = found.revision if found else ""
-            self.written[cluster] += self.is_ours and self._had.get(cluster) != revision != ""
+            if self.is_ours and self._had.get(cluster) != revision != "":
+                self.written[cluster, revision] += 1
             self._had[cluster] = revision
             for rollout in self.told.rollouts.values():
                 rollout.land(cluster, revision, self.now())
@@ -305,18 +279,7 @@ class Judge:
             return None
 
     def _saw_page(self, event: Event) -> None:
-        if event.change is Change.DELETED:
-            self._pages.pop(event.ref, None)
-            return
-        self._pages[event.ref] = event.obj
-        if not self.is_ours:
-            return
-        self._saw_waivers(event.obj)
-        lines = json.loads(event.obj["data"].get("clusters.json", "{}"))
-        for cluster, line in lines.items():
-            if line.get("touchedAt") and not line.get("cause"):
-                self.blame("O1", f"the touch of {cluster} has no cause in the record: {line}")
-            self.counts["O1.touches_with_cause"] += 1
+        self.written_down.saw(event, is_ours=self.is_ours)
 
     def _created(self, ref: Ref) -> None:
         made = self._made.setdefault(ref.namespace, set())
@@ -363,9 +326,6 @@ class Judge:
         left = total - len(self._removed)
         if count > left:
             self.blame("S11", f"{count} clusters were removed within 10 minutes, {left} are left")
-
-    def forget_removals(self) -> None:
-        self._removed.clear()
 
     def carriers(self, cluster: str) -> list[Obj]:
         """Carriers of the workload there as they are, without those being deleted."""

@@ -42,9 +42,11 @@ def crash_everywhere(
             return
         if run.carried() != wanted:
             blame("R1", f"dying after write {k}, clusters end with {run.carried()}")
-        for cluster, times in run.judge.written.items():
-            if times > written[cluster]:
-                blame("R1", f"dying after write {k}, {cluster} was written once more than needed")
+        for (cluster, revision), times in run.judge.written.items():
+            if times > max(
+                written[cluster, revision], 1
+            ):  # who is early enough is a matter of time
+                blame("R1", f"dying after write {k}, {cluster} was given {revision} {times} times")
 
 
 def _plain(kind: str, seed: int) -> Setting:

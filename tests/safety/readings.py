@@ -65,6 +65,7 @@ class Readings:
     carries: Callable[[str], Carried | None] = lambda _: None
     available: Callable[[str], bool] = lambda _: True
     sure: bool = True
+    forgotten: bool = False  # the record is gone, and the placement has not been read since
     halted: bool = False  # paused or frozen, when the engine takes no stage for passed
     doubt: bool = False  # what the model takes for passed may not have been, for this revision
     unproven: set[str] = field(default_factory=set)  # stages that were done while it was halted
@@ -126,12 +127,10 @@ class Readings:
         )
 
     def may_still_soak(self, track: Track, now: datetime) -> bool:
-        """A soak of nothing is over at once, or only after the outage in which success came."""
-        if self.terms is None or self.terms.soak:
+        """Whether it has not soaked by the latest reading: the engine may go by every outage."""
+        if self.terms is None or track.health != "succeeded":
             return False
-        return _later(track.since, self.terms.soak, self._surely_noted(track)) > self.seen_until(
-            now
-        )
+        return _later(track.since, self.terms.soak, self.outages) > self.seen_until(now)
 
     def is_free(self, track: Track, now: datetime) -> bool:
         """It may have finally failed, so that it holds no slot."""

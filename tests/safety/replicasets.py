@@ -123,8 +123,9 @@ class ReplicaSets:
     def carried(self, obj: Obj, find: Find) -> Carried | None:
         decisive = "Progressing" if obj["spec"].get("manifestConfigs") else "Available"
         status = obj.get("status") or {}
-        stamp = stamp_of(status, decisive, "Applied", "Degraded")
-        return Carried(revision_of(obj["spec"]), health_of(obj), stamp)
+        health = health_of(obj)
+        kinds = ("Applied", "Degraded") if health == "failed" else (decisive, "Applied", "Degraded")
+        return Carried(revision_of(obj["spec"]), health, stamp_of(status, *kinds))
 
     def brought(self, before: Obj | None, changes: Obj, find: Find) -> str:
         if "spec" not in changes:
@@ -171,10 +172,8 @@ class ReplicaSets:
     def for_nobody(self, workload: Obj, carrier: Obj, find: Find) -> str:
         return ""
 
-    def may_not_go(self, carrier: Obj, holds: Mapping[str, str]) -> str:
-        """A placement that does not exist keeps its own works."""
-        home = (carrier["metadata"].get("labels") or {}).get(names.WORK_PLACEMENT_LABEL, "")
-        return f"{home} does not exist" if holds.get(home) == "PlacementNotFound" else ""
+    def may_not_go(self, carrier: Obj) -> str:
+        return ""
 
     def false_success(self, before: Obj, changes: Obj, find: Find) -> str:
         return ""

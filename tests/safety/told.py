@@ -1,6 +1,6 @@
 """What has the engine been told, and what follows from it for the plain model?"""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable, Mapping
 from datetime import datetime
 
 from rollout.model.instants import parse_instant
@@ -150,9 +150,9 @@ class Told:
     def _observe(self, cluster: str, now: datetime) -> None:
         if self._reads:
             return
-        found = self.carries(cluster)
+        found, missed = self.carries(cluster), self.blind_since() is not None
         for rollout in self.rollouts.values():
-            rollout.observe(cluster, found, now)
+            rollout.observe(cluster, found, now, missed=missed)
 
     # -- reading ---------------------------------------------------------------------------------
 
@@ -284,6 +284,8 @@ class Told:
         before = _without(rollout.groups or {}, taken)
         if placement is None:
             rollout.hold = "PlacementNotFound"
+            if rollout.forgotten:
+                rollout.tracks.clear()  # nothing tells that it ever had clusters
             rollout.groups = before if rollout.groups is not None else None
             return
         pages = list(self._pages.get(rollout.name, {}).values())
@@ -296,7 +298,7 @@ class Told:
             rollout.hold = "NotDecided"
             rollout.groups = before if rollout.groups is not None else None
             return
-        groups = groups_of(pages)
+        groups, rollout.forgotten = groups_of(pages), False
         quiet_until = self.changed_at.get(rollout.name, now) + QUIET
         if decided_by_others(placement) and now < quiet_until:
             rollout.quiet_until = quiet_until
@@ -326,14 +328,16 @@ class Told:
         self._pages.clear()
         self._carriers.clear()
 
-    def listed_all(self, now: datetime, *, amnesia: bool) -> None:
-        """The new process has read everything."""
+    def listed_all(self, now: datetime, recorded: Mapping[str, Collection[str] | None]) -> None:
+        """The new process has read everything. ``recorded``: the clusters that the record of each placement
+        has lines of, None where the record is gone.
+        """
         self._reads = False
-        if amnesia:
+        if None in recorded.values():
             self.noted.clear()
         for rollout in self.rollouts.values():
             rollout.groups = None
-            rollout.restart(now, amnesia=amnesia)
+            rollout.restart(now, recorded[rollout.name])
             for cluster in list(rollout.tracks):
                 rollout.observe(cluster, self.carries(cluster), now)
 

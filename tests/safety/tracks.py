@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 LONG_AGO = datetime(2000, 1, 1, tzinfo=UTC)
+_STAMPED = ("succeeded", "failed")
 
 
 class Kept(NamedTuple):
@@ -36,7 +37,7 @@ class Track:
     ended: bool = False  # finally failed at some time, by the earliest reading
     failed: bool = False  # finally failed by the latest reading
     stamp: str = ""  # what the agent stamped what it says with
-    unseen: bool = False  # nobody lived to see whether it was so all the time
+    unseen: bool = False  # nobody could see whether it was so all the time
     fresh: bool = True  # the engine may not have written this down yet
     kept: "Kept | None" = None  # what it has written down
     recalled: "Kept | None" = None  # what a new process may have read of that
@@ -51,14 +52,16 @@ class Track:
         return Kept(self.health, self.since, self.stamp)
 
     def turn(self, health: str, now: datetime, stamp: str = "") -> None:
-        """It is told to do so. Success broke unseen where it is stamped otherwise than before (row 8)."""
-        is_broken = self.unseen and health == "succeeded" and stamp != self.stamp
+        """It is told to do so. Success or failure ended unseen where it is stamped otherwise than before
+        (rows 7, 8).
+        """
+        is_broken = self.unseen and health in _STAMPED and stamp != self.stamp
         if health != self.health or is_broken:
             self.health, self.since, self.late = health, now, now
             self.fresh = True
         self.stamp, self.unseen = stamp, False
         kept = self.recalled
         same = kept is not None and kept.health == health
-        if kept is not None and same and (health != "succeeded" or kept.stamp == stamp):
+        if kept is not None and same and (health not in _STAMPED or kept.stamp == stamp):
             self.since = min(self.since, kept.since)  # row 8: it goes on from the record
         self.recalled = None

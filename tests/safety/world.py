@@ -118,7 +118,6 @@ class History:
         self.door: Door | None = None
         self.slow: SlowIo | None = None
         self._died_at: datetime | None = None
-        self._amnesia = False
         self.writes: list[int] = []
         self._die_after = die_after
         self._next_release = T0
@@ -165,8 +164,7 @@ class History:
         self.faults.starting = True
         self.engine.start()
         self.faults.starting = False
-        self.judge.told.listed_all(now, amnesia=self._amnesia)
-        self._amnesia = False
+        self.judge.read_all(now)
 
     def _count_restart(self, now: datetime) -> None:
         for rollout in self.judge.told.rollouts.values():
@@ -198,8 +196,6 @@ class History:
     def forget(self, span: timedelta) -> None:
         """The engine is gone, and its record with it."""
         self.die(span)
-        self._amnesia = True
-        self.judge.forget_removals()
         self.hands.act("lose_record")
 
     def flying(self) -> list[str]:

@@ -1,0 +1,109 @@
+"""What of the model would a new process find in the record? Page by page, as they land on the hub."""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from typing import Any
+
+from rollout.model import names
+from rollout.model.events import Change, Event
+from rollout.model.kinds import Obj, Ref
+from tests.safety.readings import Span
+from tests.safety.told import Told
+from tests.safety.tracks import Track
+
+HEAD, CLUSTERS = "head.json", "clusters.json"
+
+
+class WrittenDown:
+    """The pages of the record, and what of the tracks they hold."""
+
+    def __init__(self, told: Told, counts: Counter[str], blame: Callable[[str, str], None]) -> None:
+        self._told, self._counts, self._blame = told, counts, blame
+        self._pages: dict[Ref, Obj] = {}
+        self._planned: list[tuple[str, str, Track, datetime]] = []  # placement, cluster, ..., since
+        self._outages: list[Span] = []
+
+    # -- reading -----------------------------------------------------------------------------------
+
+    def of(self, placement: str) -> dict[str, Any]:
+        """What the record says of each cluster."""
+        found: dict[str, Any] = {}
+        for page in self._pages_of(placement):
+            found.update(_lines(page))
+        return found
+
+    def clusters(self) -> Mapping[str, Collection[str] | None]:
+        """The clusters that the record of each placement has lines of; None where it has no head."""
+        return {
+            name: self.of(name) if any(HEAD in p["data"] for p in self._pages_of(name)) else None
+            for name in self._told.rollouts
+        }
+
+    def _pages_of(self, placement: str) -> list[Obj]:
+        key = self._told.subject.share_key(placement)
+        return [page for page in self._pages.values() if _placement_of(page) == key]
+
+    # -- writing -----------------------------------------------------------------------------------
+
+    def plan(self) -> None:
+        """The engine has decided: the pages that are written now say what is known by now."""
+        self._outages = self._told.unwritten_outages()
+        self._planned = [
+            (name, cluster, track, track.since)
+            for name, rollout in self._told.rollouts.items()
+            for cluster, track in rollout.tracks.items()
+            if track.fresh
+        ]
+
+    def all(self) -> None:
+        """All pages of the plan have landed."""
+        for _, _, track, since in self._planned:
+            _note(track, since)
+        self._planned.clear()
+        self._told.wrote_down(self._outages)
+
+    def saw(self, event: Event, *, is_ours: bool) -> None:
+        """A page has changed on the hub."""
+        if event.change is Change.DELETED:
+            self._pages.pop(event.ref, None)
+            return
+        page = self._pages[event.ref] = event.obj
+        if not is_ours:
+            return
+        self._saw_waivers(page)
+        key, lines = _placement_of(page), _lines(page)
+        for name, cluster, track, since in self._planned:
+            if cluster in lines and self._told.subject.share_key(name) == key:
+                _note(track, since)
+        for cluster, line in lines.items():
+            if line.get("touchedAt") and not line.get("cause"):
+                self._blame("O1", f"the touch of {cluster} has no cause in the record: {line}")
+            self._counts["O1.touches_with_cause"] += 1
+
+    def _saw_waivers(self, page: Obj) -> None:
+        """For whom a waiver is in the record, a new process knows for which revision it is."""
+        if HEAD not in page["data"]:
+            return
+        listed = json.loads(page["data"][HEAD]).get("waived") or {}
+        for rollout in self._told.rollouts.values():
+            if self._told.subject.share_key(rollout.name) == _placement_of(page):
+                rollout.unwritten.difference_update(*listed.values())
+
+
+def _note(track: Track, since: datetime) -> None:
+    """What was known of it then is written down."""
+    if track.since == since:
+        track.fresh, track.kept = False, track.known
+
+
+def _lines(page: Obj) -> dict[str, Any]:
+    """What a page says of clusters."""
+    found: dict[str, Any] = json.loads(page["data"].get(CLUSTERS, "{}"))
+    return found
+
+
+def _placement_of(page: Obj) -> str:
+    """The placement that a page is about."""
+    return str((page["metadata"].get("annotations") or {}).get(names.RECORD_PLACEMENT, ""))
