@@ -10,7 +10,7 @@ ARGS ?=
 RIGHTS := $(CURDIR)/build/kube-rights
 N ?= 300
 
-.PHONY: help setup demo test lint format conformance bench safety kube-assets crds map package-test kube-test kube-bench clean
+.PHONY: ui-assets ui-test help setup demo test lint format conformance bench safety kube-assets crds map package-test kube-test kube-bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -30,7 +30,7 @@ demo: $(READY) ## run examples/canary from YAML to finished fleet, in virtual ti
 	@$(BIN)/rollout demo
 
 test: $(READY) ## run the tests that need nothing but this machine
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not kube and not package" $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not kube and not package and not ui" $(ARGS)
 	@$(BIN)/python -m tests.differential 3000
 
 lint: $(READY) ## check style, types and layers
@@ -51,6 +51,12 @@ safety: $(READY) ## run N random histories of each kind of workload against the 
 
 bench: $(READY) ## measure, print a table, write benchmarks/results.json
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+ui-assets: ## put Chromium and axe-core where ui-test looks for them (a minute, once)
+	@scripts/ui-assets.sh
+
+ui-test: $(READY) ## run the tests of the dashboard in a real browser
+	$(BIN)/pytest -q -m ui tests/ui $(ARGS)
 
 kube-assets: ## put kube-apiserver and etcd where kube-test looks for them (4-5 minutes, once)
 	@scripts/kube-assets.sh

@@ -16,6 +16,7 @@ The packages, in reading order:
 * ``runtime``     who drives: work queue, timers, one engine thread
 * ``sim``         simulated agents and virtual time
 * ``analysis``    what would happen, how would it go, why does it wait?
+* ``dashboard``   what a person sees and presses in a browser
 * ``cli``         what a person types
 
 A package imports only packages above it (``tests/test_layers.py``). Nothing in the first five reads a clock.

@@ -68,6 +68,20 @@ ALLOWED: dict[str, set[str]] = {
         "sim",
     },
     "operate": {*CORE, "planning", "api", "fleet", "hub", "strategies"},
+    "dashboard": {
+        *CORE,
+        "clock",
+        "account",
+        "strategies",
+        "calendars",
+        "planning",
+        "api",
+        "fleet",
+        "hub",
+        "operate",
+        "sim",
+        "analysis",
+    },
     "testing": {*CORE, "clock", "placement", "strategies", "planning"},
 }
 BESIDE = {"errors", "clock", "settings", "plugins", "shipped", "testing"}  # modules, not layers
@@ -102,6 +116,7 @@ ONLY_IN = {
         "hub/kube_calls.py",
         "hub/kube_window.py",
         "hub/kube_reflector.py",
+        "dashboard/stream.py",
     },
     "aiohttp": {"hub/kube_access.py", "hub/kube_session.py", "runtime/server.py"},
     "sqlite3": {"hub"},
@@ -109,6 +124,10 @@ ONLY_IN = {
     "prometheus_client": {"runtime/metrics.py"},
     "click": {"cli"},
     "rich": {"cli"},
+    "starlette": {"dashboard"},
+    "uvicorn": {"dashboard/serve.py"},
+    "jinja2": {"dashboard"},
+    "markupsafe": {"dashboard"},
 }
 
 

@@ -50,6 +50,10 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
         "rollout.cli.commands.looking:history_command",
         "Show the revisions of a workload (mwrs, cma), newest first.",
     ),
+    "dashboard": (
+        "rollout.cli.dashboard:dashboard",
+        "Show rollouts in a browser, and act on them.",
+    ),
     "pause": (
         "rollout.cli.operating:pause_command",
         "Touch and remove nothing of a workload until it is resumed.",

@@ -1,0 +1,160 @@
+"""What do all pages have in common? Who asks, what they may see, the frame around a page, its validator."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from jinja2 import Environment
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from rollout.account.words import age
+from rollout.clock import Clock
+from rollout.dashboard.observer import Observer
+from rollout.dashboard.people import Authority, Person
+from rollout.dashboard.render import environment, etag
+from rollout.dashboard.security import COOKIE
+from rollout.dashboard.view import View, WorkloadRow
+from rollout.errors import Denied, Gone, HubError, RolloutError
+from rollout.model.kinds import Kind, Ref
+
+REFRESH = 10
+"""Seconds after which ages on a page are old enough to be told anew."""
+
+
+class NotAllowed(RolloutError):
+    """Whoever asks may not see this."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageRequest:
+    """One request of somebody who is let in, and what there was when it came."""
+
+    request: Request
+    person: Person
+    view: View
+    office: "Office"
+
+    def may(self, verb: str, kind: Kind, namespace: str = "") -> bool:
+        return self.office.authority.may(self.person, verb, kind, namespace)
+
+    def may_see(self, row: WorkloadRow) -> bool:
+        ref = row.account.ref
+        return self.may("list", ref.kind, ref.namespace)
+
+    def require(self, verb: str, kind: Kind, namespace: str = "") -> None:
+        """Raises: NotAllowed."""
+        if not self.may(verb, kind, namespace):
+            where = f" in namespace {namespace}" if namespace else ""
+            raise NotAllowed(f"{self.person.name} may not {verb} {kind.plural}{where}")
+
+    def workload(self) -> Ref:
+        """The workload that the path names. Raises: Gone where there is none, NotAllowed."""
+        return workload_named(self, **self.request.path_params)
+
+    def page(self, template: str, **values: Any) -> Response:
+        """A page in its frame, or 304 where the browser has it already."""
+        return self.office.page(self, template, values)
+
+
+def workload_named(asked: PageRequest, kind: str, namespace: str, name: str) -> Ref:
+    """A workload by the words of a path. Raises: Gone where there is none, NotAllowed."""
+    place = "" if namespace == "-" else namespace
+    for row in asked.view.rows:
+        ref = row.account.ref
+        if kind in ref.kind.short and row.account.namespace == place and row.account.name == name:
+            asked.require("list", ref.kind, ref.namespace)
+            return ref
+    raise Gone(f"{kind} {name}")
+
+
+Page = Callable[[PageRequest], Response]
+Handler = Callable[[Request], Response]
+
+
+class Office:
+    """Answers requests with pages: knows the hub, who may do what, and the templates.
+
+    Args:
+        place: what the hub is called at the head of each page.
+        wall: the time that ages of the page itself are measured on.
+    """
+
+    def __init__(self, observer: Observer, authority: Authority, place: str, wall: Clock) -> None:
+        self.observer, self.authority, self.place, self.wall = observer, authority, place, wall
+        self._templates: Environment = environment()
+
+    def behind_login(self, page: Page) -> Handler:
+        """The page for whoever has a session; others are sent to log in."""
+
+        def answer(request: Request) -> Response:
+            person = self.person(request)
+            if person is None:
+                return self._login_first(request)
+            asked = PageRequest(request, person, self.observer.view, self)
+            try:
+                return page(asked)
+            except Gone as fault:
+                return self.refusal(asked, 404, "Not found", str(fault))
+            except (NotAllowed, Denied) as fault:
+                return self.refusal(asked, 403, "Not allowed", str(fault))
+            except (HubError, TimeoutError) as fault:
+                words = str(fault) or "the hub did not answer in time"
+                return self.refusal(asked, 503, "The hub cannot be read", words)
+
+        return answer
+
+    def person(self, request: Request) -> Person | None:
+        session = request.cookies.get(COOKIE, "")
+        return self.authority.person(session) if session else None
+
+    def _login_first(self, request: Request) -> Response:
+        if request.method == "POST" or request.headers.get("hx-request"):
+            return HTMLResponse(self.render("login.html", fault="log in first", back="/"), 401)
+        back = quote(request.url.path + (f"?{request.url.query}" if request.url.query else ""))
+        return RedirectResponse(f"/login?back={back}", 303)
+
+    def refusal(self, asked: PageRequest, status: int, title: str, message: str) -> Response:
+        frame = self._frame(asked)
+        text = self.render("refusal.html", title=title, message=message, **frame)
+        return HTMLResponse(text, status)
+
+    def render(self, template: str, **values: Any) -> str:
+        return self._templates.get_template(template).render(values)
+
+    def page(self, asked: PageRequest, template: str, values: Mapping[str, Any]) -> Response:
+        now = self.wall.now()
+        tag = etag(
+            asked.view.number,
+            int(now.timestamp()) // REFRESH,
+            asked.person.name,
+            asked.request.url.path,
+            asked.request.url.query,
+        )
+        headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Cookie"}
+        if asked.request.headers.get("if-none-match") == tag:
+            return Response(status_code=304, headers=headers)
+        text = self.render(template, **self._frame(asked), **values)
+        return HTMLResponse(text, headers=headers)
+
+    def _frame(self, asked: PageRequest) -> dict[str, Any]:
+        """What the frame around every page shows."""
+        view = asked.view
+        return {
+            "view": view,
+            "now": hub_time(view, self.wall.now()),
+            "person": asked.person,
+            "place": self.place,
+            "nav": (("/", "Rollouts"),),
+            "path": asked.request.url.path,
+            "query": dict(asked.request.query_params),
+            "read_ago": age(self.wall.now() - view.read),
+        }
+
+
+def hub_time(view: View, wall: datetime) -> datetime:
+    """The hub's time now: on wall time that of the page, on virtual time that of the view."""
+    is_virtual = abs((view.now - view.read).total_seconds()) > 60
+    return view.now if is_virtual or view.fault else wall

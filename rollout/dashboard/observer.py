@@ -1,0 +1,233 @@
+"""How do pages learn what is on a hub? One thread owns the hub, looks after each change, answers questions.
+
+A hub is made for one thread, so every question about it is asked here. What most pages need stands in
+the published `View`, which takes no question.
+"""
+
+import logging
+import queue
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import AbstractContextManager, closing
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from rollout.account.finish import finish_of
+from rollout.account.states import Code, state_of
+from rollout.account.tree import WorkloadAccount
+from rollout.analysis.lookout import Lookout
+from rollout.analysis.snapshot import Snapshot, away_since, snapshot_of
+from rollout.clock import Clock, SystemClock
+from rollout.dashboard.view import HubReading, View, WorkloadRow
+from rollout.errors import RolloutError, Unavailable
+from rollout.hub.base import EmbeddedHub
+from rollout.hub.kube import KubeHub
+from rollout.model.kinds import Ref
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+Open = Callable[[], AbstractContextManager[tuple[EmbeddedHub, Clock]]]
+"""Opens the hub, on the thread that will use it."""
+Listener = Callable[[View], object]
+
+PAUSE_SECONDS = 0.1
+"""Between two looks at a state file; questions wait no longer than that for their turn."""
+LONGEST = timedelta(seconds=5)
+"""After so long without a change it is looked again: time alone moves deadlines and ages on."""
+RETRY_SECONDS = 2.0
+ANSWER_SECONDS = 30.0
+_MOST_KEPT = 64
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    ask: Callable[[HubReading], Any]
+    answer: "Future[Any]"
+
+
+class Observer:
+    """Publishes views until it is closed.
+
+    Args:
+        open: the hub to look at, and its clock.
+        wall: the time on which pauses are measured.
+    """
+
+    def __init__(self, open: Open, wall: Clock | None = None) -> None:  # noqa: A002  (what it does)
+        self._open, self._wall = open, wall or SystemClock()
+        self._questions: queue.SimpleQueue[_Question] = queue.SimpleQueue()
+        self._listeners: set[Listener] = set()
+        self._closing = threading.Event()
+        self._first = threading.Event()
+        self._kept: dict[object, Any] = {}
+        self._kept_of = -1
+        at = self._wall.now()
+        self.view = View(number=0, now=at, read=at, fault="the hub has not been read yet")
+        self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
+
+    def start(self, seconds: float = ANSWER_SECONDS) -> "Observer":
+        """Begin, and wait for the first view, or for the reason why there is none."""
+        self._thread.start()
+        self._first.wait(seconds)
+        return self
+
+    def close(self) -> None:
+        self._closing.set()
+        self._thread.join(ANSWER_SECONDS)
+
+    def listen(self, listener: Listener) -> Callable[[], None]:
+        """Call ``listener`` with every new view, on the observer's thread. Returns: how to end that."""
+        self._listeners.add(listener)
+        return lambda: self._listeners.discard(listener)
+
+    def ask(self, question: Callable[[HubReading], T], key: object = None) -> T:
+        """Ask the hub's thread.
+
+        Args:
+            key: where it is not None, the answer is kept under it until the next view.
+
+        Raises: what the question raises; Unavailable where the hub cannot be read.
+        """
+        kept = (
+            self._kept.get(key) if key is not None and self._kept_of == self.view.number else None
+        )
+        if kept is not None:
+            return kept  # type: ignore[no-any-return]  # kept under the key of this very question
+        answer: Future[T] = Future()
+
+        def asked(reading: HubReading) -> T:
+            found = question(reading)
+            if key is not None:
+                self._keep(key, found, reading.view.number)
+            return found
+
+        self._questions.put(_Question(asked, answer))
+        return answer.result(ANSWER_SECONDS)
+
+    def _keep(self, key: object, found: object, number: int) -> None:
+        if self._kept_of != number or len(self._kept) >= _MOST_KEPT:
+            self._kept, self._kept_of = {}, number
+        self._kept[key] = found
+
+    # -- on the thread -------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        while not self._closing.is_set():
+            try:
+                with self._open() as (hub, clock), closing(Lookout(hub)) as lookout:
+                    self._observe(hub, clock, lookout)
+            except RolloutError as fault:
+                self._fail(str(fault))
+            except Exception:
+                log.exception("looking at the hub failed")
+                self._fail("it could not be read; the log of the dashboard says more")
+            self._refuse(RETRY_SECONDS)
+
+    def _observe(self, hub: EmbeddedHub, clock: Clock, lookout: Lookout) -> None:
+        """Look, publish and answer until it is closed. Raises: HubError."""
+        while not self._closing.is_set():
+            now = clock.now()
+            gone = away_since(hub, now)
+            snapshot = snapshot_of(lookout, now, away_since=gone)
+            view = self._view_of(snapshot, gone, hub)
+            self._publish(view)
+            self._answer(HubReading(hub, snapshot, view), lookout)
+
+    def _view_of(self, snapshot: Snapshot, gone: datetime | None, hub: EmbeddedHub) -> View:
+        found = (_listed(snapshot, ref, gone) for ref in snapshot.workloads())
+        rows = tuple(row for row in found if row is not None)
+        freeze = snapshot.fleet.freeze(snapshot.now)
+        return View(
+            number=self.view.number + 1,
+            now=snapshot.now,
+            read=self._wall.now(),
+            rows=rows,
+            fault="" if _in_touch(hub) else "the API server does not answer",
+            frozen=_frozen(freeze) if freeze is not None else "",
+            away_since=gone,
+            by_ref={row.account.ref: row for row in rows},
+        )
+
+    def _answer(self, reading: HubReading, lookout: Lookout) -> None:
+        """Answer questions until something on the hub has changed."""
+        end = self._wall.now() + LONGEST
+        while not self._closing.is_set():
+            try:
+                question = self._questions.get(timeout=PAUSE_SECONDS)
+            except queue.Empty:
+                if lookout.changed() or self._wall.now() >= end:
+                    return
+                continue
+            _reply(question, reading)
+
+    def _refuse(self, seconds: float) -> None:
+        """Answer questions with why the hub cannot be read, for so long."""
+        end = self._wall.now() + timedelta(seconds=seconds)
+        while not self._closing.is_set() and self._wall.now() < end:
+            try:
+                question = self._questions.get(timeout=PAUSE_SECONDS)
+            except queue.Empty:
+                continue
+            question.answer.set_exception(Unavailable(self.view.fault))
+
+    def _fail(self, fault: str) -> None:
+        if fault != self.view.fault:
+            self._publish(replace(self.view, number=self.view.number + 1, fault=fault))
+        self._first.set()
+
+    def _publish(self, view: View) -> None:
+        self.view = view
+        self._first.set()
+        for listener in tuple(self._listeners):
+            listener(view)
+
+
+def account_of(
+    snapshot: Snapshot, ref: Ref, gone: datetime | None = None, most: int | None = None
+) -> WorkloadAccount | None:
+    """A workload's account as the pages show it: an end that is stored is believed.
+
+    Args:
+        most: clusters of a group that are named; None: none is looked at.
+    """
+    workload = snapshot.workload(ref)
+    if workload is None or workload.raw is None:
+        return None
+    return snapshot.account(
+        ref,
+        as_stored=state_of(workload.raw).is_final,
+        detail=most is not None,
+        most=most,
+        away_since=gone,
+    )
+
+
+def _listed(snapshot: Snapshot, ref: Ref, gone: datetime | None) -> WorkloadRow | None:
+    """One workload of the list; how long it takes is worked out where it goes on."""
+    account, workload = account_of(snapshot, ref, gone), snapshot.workload(ref)
+    if account is None or workload is None:
+        return None
+    if account.code is Code.WAITING:
+        account = replace(account, finish=finish_of(workload, snapshot.now))
+    return WorkloadRow(account, dict(snapshot.object_of(ref)["metadata"].get("labels") or {}))
+
+
+def _reply(question: _Question, reading: HubReading) -> None:
+    try:
+        question.answer.set_result(question.ask(reading))
+    except Exception as fault:  # noqa: BLE001  (whoever asked gets it, whatever it is)
+        question.answer.set_exception(fault)
+
+
+def _in_touch(hub: EmbeddedHub) -> bool:
+    """Whether what is shown is what there is: watches of a server have a connection each."""
+    return not isinstance(hub, KubeHub) or hub.is_watching()
+
+
+def _frozen(freeze: Any) -> str:
+    by = f" by {freeze.actor} (unverified)" if freeze.actor else ""
+    return f"frozen{by}{': ' if freeze.reason else ''}{freeze.reason}"

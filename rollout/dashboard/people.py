@@ -1,0 +1,89 @@
+"""Who looks, and what may they do? Whoever serves the dashboard answers that; the pages only ask."""
+
+import hmac
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Protocol
+
+from rollout.clock import Clock
+from rollout.hub.base import EmbeddedHub
+from rollout.model.kinds import Kind
+
+OpenHub = Callable[[], AbstractContextManager[tuple[EmbeddedHub, Clock]]]
+"""Opens a hub, with its clock, for the thread that asks."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Person:
+    """Who looks. ``forgery`` is the token that each of their forms carries against forged requests.
+
+    ``token`` is what the API server knows them by; "" where the dashboard is theirs alone.
+    """
+
+    name: str
+    forgery: str
+    token: str = ""
+    groups: tuple[str, ...] = ()
+
+
+class Authority(Protocol):
+    """What the dashboard goes by. Each method may be called on any thread."""
+
+    def login(self, token: str) -> str | None:
+        """The session that a token opens; None where it is no good. Raises: HubError."""
+        ...
+
+    def person(self, session: str) -> Person | None:
+        """Whose session this is; None where it is none, or is over."""
+        ...
+
+    def logout(self, session: str) -> None: ...
+
+    def may(self, person: Person, verb: str, kind: Kind, namespace: str) -> bool:
+        """Whether this person may do this to objects of a kind ("" : in all namespaces)."""
+        ...
+
+    def hub_of(self, person: Person) -> AbstractContextManager[tuple[EmbeddedHub, Clock]]:
+        """A hub on which everything is done with the rights of this person alone."""
+        ...
+
+
+May = Callable[[str, Kind, str], bool]
+"""``(verb, kind, namespace) -> whether it is allowed``."""
+
+
+class OwnAuthority:
+    """One person's own dashboard: whoever has its token has the rights that it was started with.
+
+    Args:
+        token: random; whoever knows it is let in.
+        name: who is said to have asked.
+        may: what those rights allow; None: everything.
+    """
+
+    def __init__(self, token: str, name: str, open_hub: OpenHub, may: May | None = None) -> None:
+        self._token, self._open, self._may = token, open_hub, may
+        self._session = _derived(token, "session")
+        self._person = Person(name=name, forgery=_derived(token, "forgery"))
+
+    def login(self, token: str) -> str | None:
+        return self._session if hmac.compare_digest(token.encode(), self._token.encode()) else None
+
+    def person(self, session: str) -> Person | None:
+        is_known = hmac.compare_digest(session.encode(), self._session.encode())
+        return self._person if is_known else None
+
+    def logout(self, session: str) -> None:
+        """The token is good for as long as the process runs: there is nothing to end."""
+
+    def may(self, person: Person, verb: str, kind: Kind, namespace: str) -> bool:
+        return self._may is None or self._may(verb, kind, namespace)
+
+    def hub_of(self, person: Person) -> AbstractContextManager[tuple[EmbeddedHub, Clock]]:
+        return self._open()
+
+
+def _derived(token: str, purpose: str) -> str:
+    return hmac.new(token.encode(), purpose.encode(), sha256).hexdigest()

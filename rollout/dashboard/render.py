@@ -1,0 +1,105 @@
+"""How does a value become HTML? One environment of templates; every text is made harmless and escaped."""
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from rollout.account import figures, sentences
+from rollout.account.states import Code
+from rollout.account.words import age, at_and_in, effective, harmless, many
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import KINDS, Ref
+from rollout.strategies.base import Phase
+
+TEMPLATES = Path(__file__).parent / "templates"
+CODE_CLASSES = {
+    Code.DONE: "done",
+    Code.FAILED: "failed",
+    Code.WAITING: "going",
+    Code.PERSON: "person",
+    Code.TOLERATED: "tolerated",
+}
+
+
+def path_of(ref: Ref) -> str:
+    """Where the page of a workload is; what has no namespace has ``-`` in its place."""
+    name = ref.key.rpartition("/")[2]
+    return f"/rollouts/{ref.kind.short[0]}/{quote(ref.namespace or '-')}/{quote(name)}"
+
+
+def segments(phases: Mapping[Phase, int], members: int) -> Iterator[tuple[str, float, float, str]]:
+    """The parts of a bar as (phase, left, width, words), left and width in percent."""
+    total = max(members, sum(phases.values()), 1)
+    left = 0.0
+    for sign, count, word in figures.counted(phases):
+        width = 100.0 * count / total
+        yield word, left, width, f"{sign} {count} {word}"
+        left += width
+
+
+def instant(at: datetime | None, now: datetime) -> str:
+    """How long ago something was, or how long it is until then; "" where it is not known."""
+    if at is None:
+        return ""
+    return f"in {age(at - now)}" if at > now else f"{age(now - at)} ago"
+
+
+def linked(query: Mapping[str, str], **changes: object) -> str:
+    """The query string with some values changed; empty ones are left out."""
+    asked = {**query, **{key: str(value) for key, value in changes.items()}}
+    kept = {key: value for key, value in asked.items() if value}
+    return f"?{urlencode(kept)}" if kept else "?"
+
+
+def _shown(value: Any) -> Any:
+    """What an expression of a template comes to. Markup was made by a template."""
+    if value is None:
+        return ""
+    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def environment() -> Environment:
+    """The templates of this package with all that they may call."""
+    found = Environment(
+        loader=FileSystemLoader(TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_shown,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters.update(age=age, many=many, rfc3339=rfc3339)
+    found.globals.update(
+        PHASES=tuple(Phase),
+        SIGNS=figures.SIGNS,
+        STATE_SIGNS=figures.STATE_SIGNS,
+        CODE_SIGNS=figures.CODE_SIGNS,
+        CODE_CLASSES=CODE_CLASSES,
+        counted=figures.counted,
+        in_flight=figures.in_flight,
+        result=figures.result,
+        stage_info=figures.stage_info,
+        gate_state=sentences.gate_state,
+        ends_line=sentences.ends_line,
+        finish_line=sentences.finish_line,
+        rollout_facts=sentences.rollout_facts,
+        at_and_in=at_and_in,
+        effective=effective,
+        instant=instant,
+        linked=linked,
+        path_of=path_of,
+        segments=segments,
+        short_kind=lambda kind: KINDS[kind].short[0],
+        cluster_path=lambda name: f"/clusters/{quote(name)}",
+    )
+    return found
+
+
+def etag(*parts: object) -> str:
+    """A weak validator of a page that depends on nothing but these."""
+    return 'W/"' + "-".join(quote(str(part), safe="") for part in parts) + '"'

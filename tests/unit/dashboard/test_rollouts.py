@@ -1,0 +1,125 @@
+"""What do the list of rollouts and the page of one show?"""
+
+import re
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.support import make
+from tests.support.dashboards import browsing, story_on
+from tests.support.story import MIN
+
+NAMES = re.compile(r'class="go" id="w-ManifestWorkReplicaSet-default-(\w+)"')
+
+
+def named(client: TestClient, query: str = "") -> list[str]:
+    answer = client.get(f"/{query}")
+    assert answer.status_code == 200
+    return NAMES.findall(answer.text)
+
+
+def test_what_waits_for_a_person_comes_first_and_what_is_done_last(client: TestClient) -> None:
+    assert named(client) == ["idle", "web", "api", "cron"]
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param("?q=WE", ["web"], id="text"),
+        pytest.param("?q=paused", ["idle"], id="reason"),
+        pytest.param("?state=done", ["cron"], id="state"),
+        pytest.param("?labels=team%3Dshop", ["web"], id="labels"),
+        pytest.param("?labels=team", ["web", "api"], id="a label that is there"),
+        pytest.param("?namespace=other", [], id="namespace"),
+        pytest.param("?kind=cma", [], id="kind"),
+        pytest.param("?sort=name", ["api", "cron", "idle", "web"], id="sorted by name"),
+        pytest.param(
+            "?sort=nonsense&page=x&state=y", ["idle", "web", "api", "cron"], id="nonsense"
+        ),
+    ],
+)
+def test_the_list_is_filtered_and_sorted_by_the_server(
+    client: TestClient, query: str, found: list[str]
+) -> None:
+    assert named(client, query) == found
+
+
+def test_a_selector_that_cannot_be_read_is_told_of_and_hides_nothing(client: TestClient) -> None:
+    page = client.get("/?labels=a%3D%3D%3D").text
+
+    assert 'class="fault"' in page
+    assert len(NAMES.findall(page)) == 4
+
+
+def test_a_page_says_why_a_rollout_does_not_go_on_in_the_words_of_explain(
+    client: TestClient,
+) -> None:
+    page = client.get("/rollouts/mwrs/default/idle").text
+
+    assert "Paused" in page
+    assert "somebody resumes it: `rollout resume`" in page
+
+
+def test_a_gate_stands_before_its_stage_and_says_who_has_to_act(client: TestClient) -> None:
+    page = client.get("/rollouts/mwrs/default/web").text
+
+    gate, stage = page.index("<b>before:rest</b>"), page.index("the rest")
+    assert gate < page.index("</h3>", page.index("before:rest</b>"))
+    assert "shut, nobody has approved it" in page
+    assert stage > 0
+
+
+@pytest.mark.parametrize(
+    "page",
+    ["/rollouts/mwrs/default/nobody", "/rollouts/pods/default/web", "/rollouts/mwrs/-/web"],
+)
+def test_what_is_not_there_is_not_found(client: TestClient, page: str) -> None:
+    answer = client.get(page)
+
+    assert answer.status_code == 404
+    assert "Not found" in answer.text
+
+
+def test_a_page_that_has_not_changed_is_not_sent_again(client: TestClient) -> None:
+    first = client.get("/")
+    again = client.get("/", headers={"If-None-Match": first.headers["etag"]})
+    other = client.get("/?q=web", headers={"If-None-Match": first.headers["etag"]})
+
+    assert (again.status_code, again.content) == (304, b"")
+    assert other.status_code == 200
+
+
+def test_a_change_of_another_process_is_on_the_page_soon(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with story_on(path) as story, browsing(path, story.clock) as client:
+        before = client.get("/").headers["etag"]
+        story.add(make.workload("late"))
+        story.on(MIN)
+        found = named(client)
+        for _ in range(100):
+            if "late" in found:
+                break
+            story.hub.poll()
+            client.get("/healthz")
+            found = named(client)
+        assert "late" in found
+        assert client.get("/").headers["etag"] != before
+
+
+HOSTILE = "<script>alert(1)</script>\"'\u202eevil\x1b[2J"
+
+
+def test_what_others_wrote_is_shown_and_never_acts(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    note = {"rollout-engine.io/paused": "true"}
+    asked = {"rollout-engine.io/asked-by": HOSTILE}
+    with (
+        story_on(path, make.workload("x" * 63, annotations={**note, **asked})) as story,
+        browsing(path, story.clock) as client,
+    ):
+        for page in ("/", f"/rollouts/mwrs/default/{'x' * 63}", "/?q=" + "%3Cscript%3Ealert(1)"):
+            text = client.get(page).text
+            assert "<script>alert" not in text
+            assert "\u202e" not in text
+            assert "\x1b" not in text
