@@ -5,14 +5,9 @@ from pathlib import Path
 
 from freezegun import freeze_time
 
-from rollout.account.tree import FleetAccount
-from rollout.api.load import load
-from rollout.clock import SystemClock
-from rollout.sim.drives import Frozen
-from rollout.sim.scenario_file import parse_scenario
-from rollout.sim.simulate import Simulation
+from rollout import FleetAccount, Frozen, Simulation, SystemClock, load, parse_scenario
 
-files = load([Path(__file__).parent / "canary"])
+files = load(Path(__file__).parent / "canary")
 alike = parse_scenario("""
 apiVersion: rollout-engine.io/v1alpha1
 kind: AgentScenario

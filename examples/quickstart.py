@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
-from rollout.strategies import (
+from rollout import (
     Amount,
     Group,
     GroupRef,

@@ -2,13 +2,12 @@
 
 from pathlib import Path
 
-from rollout.api.load import load
-from rollout.sim.simulate import Simulation
+from rollout import Simulation, load
 
-files = load([Path(__file__).parent / "canary"])
-last = Simulation(files.objects).run()
+last = Simulation(load(Path(__file__).parent / "canary").objects).run()
 
 for workload in last.workloads:
     for title, stage in workload.stages:
         print(title, {phase.value: count for phase, count in stage.phases.items()})
 print("took", last.now - last.started, "of fleet time")
+assert last.done, [workload.message for workload in last.workloads]

@@ -13,8 +13,9 @@ from enum import Enum
 
 from rollout.account.finish import Finish
 from rollout.account.interventions import GateAccount, Intervention, RollbackAccount
-from rollout.account.states import Code, WorkloadState
+from rollout.account.states import Code, WorkloadState, worst
 from rollout.account.waits import NextChange, WaitAccount
+from rollout.errors import ConfigError
 from rollout.model.kinds import KINDS, Ref
 from rollout.model.waits import Reason
 from rollout.strategies.base import Phase
@@ -189,11 +190,31 @@ class WorkloadAccount:
 
 @dataclass(frozen=True, slots=True)
 class FleetAccount:
-    """All workloads at one instant. ``started`` is when the run that shows them first began."""
+    """All workloads at one instant. ``started`` is when the run that shows them first began.
+
+    ``code`` is the worst of all workloads, as `rollout run` exits with it.
+    """
 
     started: datetime
     now: datetime
     workloads: tuple[WorkloadAccount, ...]
+
+    @property
+    def code(self) -> Code:
+        return worst(each.code for each in self.workloads)
+
+    @property
+    def done(self) -> bool:
+        """Whether every workload is rolled out, perhaps with failures that are tolerated."""
+        return bool(self.workloads) and all(each.state.is_done for each in self.workloads)
+
+    def workload(self, name: str) -> WorkloadAccount:
+        """The workload that NAME or NAMESPACE/NAME means. Raises: ConfigError unless it is one."""
+        found = [each for each in self.workloads if name in (each.name, each.key)]
+        if len(found) != 1:
+            there = ", ".join(each.key for each in self.workloads) or "none"
+            raise ConfigError(f"{name!r} names {len(found)} workloads; there are: {there}")
+        return found[0]
 
 
 def added_up(phases: Iterable[Mapping[Phase, int]]) -> dict[Phase, int]:

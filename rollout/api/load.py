@@ -14,6 +14,7 @@ import yaml
 
 from rollout.api.cluster_addon import stored_version
 from rollout.api.documents import Parsed, composed, read_json, read_yaml
+from rollout.errors import ConfigError
 from rollout.model.kinds import Obj
 
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
@@ -58,29 +59,39 @@ class LoadError:
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Everything that could be read, in order, and everything that could not."""
+    """Everything that could be read, in order, and everything that could not.
+
+    Raises (``objects``): ConfigError where something could not be read. Whoever goes on with the rest
+    all the same asks for ``documents``.
+    """
 
     documents: tuple[Document, ...]
     errors: tuple[LoadError, ...] = ()
 
     @property
     def objects(self) -> tuple[Obj, ...]:
+        if self.errors:
+            raise ConfigError("; ".join(map(str, self.errors)))
         return tuple(document.obj for document in self.documents)
 
 
 def load(
-    paths: Iterable[str | Path], *, recursive: bool = False, stdin: TextIO | None = None
+    paths: str | Path | Iterable[str | Path],
+    *,
+    recursive: bool = False,
+    stdin: TextIO | None = None,
 ) -> Loaded:
     """Read every object that the paths name; lists (``kind: List``) are taken apart.
 
     Args:
-        paths: files, directories (their ``*.yaml``, ``*.yml`` and ``*.json``, sorted), or "-".
+        paths: files, directories (their ``*.yaml``, ``*.yml`` and ``*.json``, sorted), or "-"; one
+            of them, or several.
         recursive: go into directories in directories.
         stdin: what "-" reads; the process's standard input where None.
     """
     documents: list[Document] = []
     errors: list[LoadError] = []
-    for path in paths:
+    for path in [paths] if isinstance(paths, str | Path) else paths:
         for name, text in _texts(str(path), recursive, stdin or sys.stdin):
             if isinstance(text, LoadError):
                 errors.append(text)

@@ -4,9 +4,17 @@ import re
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from rollout.errors import ConfigError
+
 _RFC3339 = re.compile(
     r"\A[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2})\Z"
 )
+
+
+def aware(field: str, at: datetime) -> None:
+    """Raises: ConfigError for a time without a timezone: nobody can say when that is."""
+    if at.tzinfo is None:
+        raise ConfigError(f"{field}: {at!r} is not valid: a time with a timezone, as tzinfo=UTC")
 
 
 def rfc3339(at: datetime) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from rollout.errors import ConfigError
 from rollout.model.amounts import Amount
 from rollout.model.conditions import Condition
 from rollout.model.kinds import Obj
@@ -119,8 +120,17 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A decision group: its place in the order, its name ("" for the rest), its clusters by name."""
+    """A decision group: its place in the order, its name ("" for the rest), its clusters by name.
+
+    Raises: ConfigError where the clusters are no tuple; a name alone would be taken letter by letter.
+    """
 
     index: int
     name: str
     clusters: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.clusters, tuple):
+            raise ConfigError(
+                f'Group.clusters: {self.clusters!r} is not valid: a tuple of names, as ("eu-1",)'
+            )

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from rollout.account.tree import FleetAccount
 from rollout.clock import Clock, VirtualClock
 from rollout.errors import ConfigError
+from rollout.fleet.witness import Witness
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import KINDS, Obj, ref_of
@@ -27,6 +28,8 @@ class Simulation:
             AgentScenario among them counts where no ``scenario`` is given.
         scenario: how the agents behave; where there is none, all succeed at once.
         clock, drive: another clock, and what moves it; by default virtual time from `START`.
+        seed: of all chance, instead of the scenario's.
+        witness: is told of every decision; a `rollout.sim.history.RunHistory` keeps them.
         gather: how long news of a workload are gathered before it is planned again.
 
     Raises: ConfigError for a document of an unknown kind, Invalid for a bad one.
@@ -40,6 +43,7 @@ class Simulation:
         clock: Clock | None = None,
         drive: Drive | None = None,
         seed: int | None = None,
+        witness: Witness | None = None,
         gather: timedelta = timedelta(0),
     ) -> None:
         virtual = VirtualClock(START)
@@ -61,6 +65,7 @@ class Simulation:
             seed=seed,
             keep=False,
             gather=gather,
+            witness=witness,
             drive=drive or Jump(virtual),
         )
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 
 from rollout.errors import ConfigError
+from rollout.model.instants import aware
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
 from rollout.strategies.base import Rollout, Standing, Strategy, Timing, select
@@ -26,17 +27,22 @@ def rollout_of(
         standings: what is known of clusters that have been touched; the others never were.
         passed: the keys of stages that have passed (`Step.passed` of earlier steps).
 
-    Raises: ConfigError where no strategy has the name ``spec.type``.
+    Raises: ConfigError where no strategy has the name ``spec.type``, or a time has no timezone.
     """
     strategy = strategies.get(spec.type)
     if strategy is None:
-        known = ", ".join(sorted(strategies))
-        raise ConfigError(f"no rollout strategy is called {spec.type!r}; there are: {known}")
+        names = ", ".join(sorted(strategies))
+        raise ConfigError(f"no rollout strategy is called {spec.type!r}; there are: {names}")
     selection = select(groups)
+    known = {standing.cluster: standing for standing in standings}
+    for cluster, standing in known.items():
+        aware(f"Standing.touched of {cluster}", standing.touched)
+        if standing.since is not None:
+            aware(f"Standing.since of {cluster}", standing.since)
     return Rollout(
         revision,
         strategy.stages(spec, selection),
-        {standing.cluster: standing for standing in standings},
+        known,
         Timing(soak_of(spec), spec.deadline),
         frozenset(passed),
     )

@@ -19,6 +19,7 @@ from rollout.strategies.base import Rollout, Selection, Stage, Staging
 
 NONE_TOLERATED = Amount(0)
 REST = "rest"
+NO_TARGETS = Wait(Reason.NO_TARGETS, "the placement selects no cluster; nothing is rolled out")
 
 
 class All:

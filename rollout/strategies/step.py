@@ -12,6 +12,7 @@ from itertools import chain, filterfalse, islice
 from typing import Protocol
 
 from rollout.model.approvals import Side
+from rollout.model.instants import aware
 from rollout.model.waits import Reason, Scope, Wait
 from rollout.strategies.base import (
     Checkpoint,
@@ -24,9 +25,7 @@ from rollout.strategies.base import (
     Verdict,
 )
 from rollout.strategies.judge import due, judge
-from rollout.strategies.stages import lost_by_stage
-
-NO_TARGETS = Wait(Reason.NO_TARGETS, "the placement selects no cluster; nothing is rolled out")
+from rollout.strategies.stages import NO_TARGETS, lost_by_stage
 
 
 class Census(Protocol):
@@ -58,8 +57,9 @@ class PlainCensus:
 def decide(rollout: Rollout, now: datetime) -> Step:
     """The step for this instant. Same input, same answer; it never looks at anything else.
 
-    Cost: O(clusters).
+    Raises: ConfigError where ``now`` has no timezone. Cost: O(clusters).
     """
+    aware("now", now)
     settled: list[Settled] = []
     rechecks: list[datetime] = []
     censuses = [_count(stage, rollout, now, settled, rechecks) for stage in rollout.staging.stages]

@@ -76,7 +76,7 @@ def test_what_cannot_be_read_hides_nothing(tmp_path: Path) -> None:
     (tmp_path / "latin.yaml").write_bytes(b"kind: A\nname: \xe9\n")
     (tmp_path / "empty").mkdir()
     found = load([tmp_path / "nowhere.yaml", tmp_path / "empty", tmp_path])
-    assert [o["kind"] for o in found.objects] == ["Good"]
+    assert [document.obj["kind"] for document in found.documents] == ["Good"]
     told = [str(e).removeprefix(f"{tmp_path}/") for e in found.errors]
     assert told[0] == "nowhere.yaml: cannot be read: no such file or directory"
     assert told[1] == "empty: holds no *.json, *.yaml, *.yml"

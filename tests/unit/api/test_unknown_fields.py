@@ -114,7 +114,7 @@ def test_what_is_well_written_has_no_unknown_field(obj: Obj) -> None:
     "folder", [p for p in EXAMPLES.iterdir() if p.is_dir()], ids=lambda p: p.name
 )
 def test_our_own_examples_have_none(folder: Path) -> None:
-    assert [found for obj in load([folder]).objects for found in unknown_fields(obj)] == []
+    assert [found for obj in load([folder]).documents for found in unknown_fields(obj.obj)] == []
 
 
 @pytest.mark.parametrize(

@@ -50,14 +50,18 @@ def test_an_example_prints_what_is_said_of_it(
     assert [line for line in lines if line not in printed] == []
 
 
-def test_python_in_the_readme_runs_and_prints_what_it_says() -> None:
+@pytest.mark.parametrize("page", ["README.md", "docs/library.md"])
+def test_python_in_a_page_runs_and_prints_what_it_says(
+    page: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(ROOT)
     blocks = re.findall(
-        r"```python\n(.*?)```\n+```text\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL
+        r"```python\n(.*?)```\n+```text\n(.*?)```", (ROOT / page).read_text(), re.DOTALL
     )
     assert blocks
     for source, expected in blocks:
         out: list[str] = []
         scope = {"print": lambda *words, out=out: out.append(" ".join(map(str, words)))}
-        exec(compile(source, "README.md", "exec"), scope)
+        exec(compile(source, page, "exec"), scope)
 
         assert out == expected.strip().splitlines()
