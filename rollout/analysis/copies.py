@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
-from rollout.analysis.snapshot import everything, referred, tracking
+from rollout.analysis.snapshot import Lists, everything, referred, tracking
 from rollout.clock import VirtualClock
 from rollout.errors import ConfigError, Gone
 from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
-from rollout.hub.base import EmbeddedHub, Hub, StateKey, profile_of
+from rollout.hub.base import EmbeddedHub, StateKey, profile_of
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import KINDS, WORKLOADS, Kind, Obj, Ref, ref_of
 from rollout.placement.grouping import Profile
@@ -48,7 +48,7 @@ def copied(hub: EmbeddedHub | None, now: datetime) -> tuple[MemoryHub, VirtualCl
 
 
 def changed(
-    hub: Hub | None, change: Change, now: datetime
+    hub: Lists | None, change: Change, now: datetime
 ) -> tuple[dict[Ref, Obj], dict[Ref, Obj]]:
     """All objects, and what the change makes of them. Raises: what the change raises."""
     further: frozenset[Kind] = frozenset()

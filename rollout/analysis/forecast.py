@@ -16,10 +16,10 @@ from rollout.analysis.changes import ObjectChange, object_changes
 from rollout.analysis.contents import with_contents
 from rollout.analysis.copies import Change, changed, holding, placed
 from rollout.analysis.differences import manifest_diff
-from rollout.analysis.snapshot import Snapshot
+from rollout.analysis.snapshot import Readable, Snapshot
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
-from rollout.hub.base import EmbeddedHub, profile_of
+from rollout.hub.base import profile_of
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import KEY_BYTES, Masks
 from rollout.model.waits import Wait
@@ -126,7 +126,7 @@ class Forecast:
 
 
 def forecast(
-    hub: EmbeddedHub | None,
+    hub: Readable | None,
     change: Change,
     now: datetime,
     *,

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import Enum
 
 from rollout.account.interventions import rollback
+from rollout.analysis.lookout import Lookout
 from rollout.analysis.snapshot import Snapshot
 from rollout.fleet.tracker import Standing
 from rollout.hub.base import Hub
@@ -50,7 +51,7 @@ class History:
     unknown: int
 
 
-def history(hub: Hub, snapshot: Snapshot, ref: Ref) -> History | None:
+def history(hub: Hub | Lookout, snapshot: Snapshot, ref: Ref) -> History | None:
     """A workload's revisions; None where it does not exist.
 
     Templates are recorded; of configurations, which are objects of their own, there are those that are
@@ -87,7 +88,7 @@ def history(hub: Hub, snapshot: Snapshot, ref: Ref) -> History | None:
     return History(ref.kind.name, ref.key, snapshot.now, tuple(accounts), unknown)
 
 
-def _kept(hub: Hub, ref: Ref) -> dict[str, tuple[int, datetime | None]]:
+def _kept(hub: Hub | Lookout, ref: Ref) -> dict[str, tuple[int, datetime | None]]:
     """Number and age of the revisions that are recorded."""
     kept = {}
     for obj in hub.list(ROLLOUT_REVISION, ref.namespace).items if ref.namespace else ():

@@ -13,7 +13,7 @@ from rollout.errors import Gone, NotServed
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Standing
 from rollout.fleet.watched import WATCHED
-from rollout.hub.base import EmbeddedHub, Hub, Kept, Listing, StateKey, profile_of
+from rollout.hub.base import EmbeddedHub, Kept, Listing, StateKey, profile_of
 from rollout.model.events import Change, Event
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
@@ -77,7 +77,7 @@ def _wanted(fleet: Fleet) -> list[Kind]:
     return [*WATCHED, *sorted(fleet.wanted_kinds(), key=lambda kind: (kind.group, kind.plural))]
 
 
-def everything(hub: Hub, further: Iterable[Kind] = ()) -> dict[Ref, Obj]:
+def everything(hub: Lists, further: Iterable[Kind] = ()) -> dict[Ref, Obj]:
     """All objects of our kinds, of the kinds of configurations that add-ons refer to, and further ones."""
     found = {ref_of(kind, obj): obj for kind in KINDS.values() for obj in stored(hub, kind)}
     for kind in {*referred(found), *further}:

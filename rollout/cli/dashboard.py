@@ -2,12 +2,13 @@
 
 import getpass
 import os
+import shlex
 import webbrowser
 from functools import partial
 
 import click
 
-from rollout.cli.options import Stop, options, shared
+from rollout.cli.options import Options, Stop, options, shared
 from rollout.cli.store import open_hub
 from rollout.cli.text import say
 from rollout.errors import ConfigError
@@ -55,7 +56,15 @@ def dashboard(port: int, opened: bool, by: str) -> None:
         partial(open_hub, chosen),
         chosen.context or chosen.kubeconfig or chosen.state,
         by or getpass.getuser(),
+        options=_naming(chosen),
         token=os.environ.get(TOKEN_VARIABLE) or own_token(),
         listen=listen,
         ready=ready,
     )
+
+
+def _naming(chosen: Options) -> str:
+    """The options that name the same hub, as one types them."""
+    pairs = (("--kubeconfig", chosen.kubeconfig), ("--context", chosen.context))
+    words = [word for option, value in pairs if value for word in (option, value)]
+    return shlex.join(words or ["--state", chosen.state])

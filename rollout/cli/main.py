@@ -15,6 +15,7 @@ import click
 from rollout.cli.options import Stop, complain, shared
 from rollout.cli.text import fit_output, put
 from rollout.errors import RolloutError
+from rollout.model.effects import EFFECTS
 from rollout.model.spelling import nearest
 
 INTERRUPTED = 130  # as a shell reports a process that SIGINT ended
@@ -54,52 +55,19 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
         "rollout.cli.dashboard:dashboard",
         "Show rollouts in a browser, and act on them.",
     ),
-    "pause": (
-        "rollout.cli.operating:pause_command",
-        "Touch and remove nothing of a workload until it is resumed.",
-    ),
-    "resume": ("rollout.cli.operating:resume_command", "Let a paused workload go on."),
-    "abort": (
-        "rollout.cli.operating:abort_command",
-        "Stop rolling out the current revision.",
-    ),
-    "retry": (
-        "rollout.cli.operating:retry_command",
-        "Retry failed clusters (all limits still apply).",
-    ),
-    "undo": (
-        "rollout.cli.operating:undo_command",
-        "Roll the clusters that got the current revision back.",
-    ),
-    "approve": (
-        "rollout.cli.operating:approve_command",
-        "Approve a gate of the revision that is being rolled out.",
-    ),
-    "reject": (
-        "rollout.cli.operating:reject_command",
-        "Reject the revision that is being rolled out.",
-    ),
-    "skip": (
-        "rollout.cli.operating:skip_command",
-        "Exclude clusters from the rollout of the current revision.",
-    ),
-    "hold": (
-        "rollout.cli.operating:hold_command",
-        "Leave clusters untouched until they are released.",
-    ),
-    "release": (
-        "rollout.cli.operating:release_command",
-        "Let held clusters of a workload take part again.",
-    ),
-    "freeze": (
-        "rollout.cli.operating:freeze_command",
-        "Stop the line: touch and remove nothing on the whole hub.",
-    ),
-    "unfreeze": ("rollout.cli.operating:unfreeze_command", "End a freeze: let the line run again."),
-    "override": (
-        "rollout.cli.operating:override_command",
-        "Set aside for a workload, for a while, what keeps it back.",
-    ),
+    "pause": ("rollout.cli.operating:pause_command", EFFECTS["pause"]),
+    "resume": ("rollout.cli.operating:resume_command", EFFECTS["resume"]),
+    "abort": ("rollout.cli.operating:abort_command", EFFECTS["abort"]),
+    "retry": ("rollout.cli.operating:retry_command", EFFECTS["retry"]),
+    "undo": ("rollout.cli.operating:undo_command", EFFECTS["undo"]),
+    "approve": ("rollout.cli.operating:approve_command", EFFECTS["approve"]),
+    "reject": ("rollout.cli.operating:reject_command", EFFECTS["reject"]),
+    "skip": ("rollout.cli.operating:skip_command", EFFECTS["skip"]),
+    "hold": ("rollout.cli.operating:hold_command", EFFECTS["hold"]),
+    "release": ("rollout.cli.operating:release_command", EFFECTS["release"]),
+    "freeze": ("rollout.cli.operating:freeze_command", EFFECTS["freeze"]),
+    "unfreeze": ("rollout.cli.operating:unfreeze_command", EFFECTS["unfreeze"]),
+    "override": ("rollout.cli.operating:override_command", EFFECTS["override"]),
     "calendar": (
         "rollout.cli.calendar:calendar_command",
         "Show when calendars let clusters be touched.",

@@ -1,12 +1,13 @@
 """What do all pages have in common? Who asks, what they may see, the frame around a page, its validator."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
@@ -71,7 +72,9 @@ def workload_named(asked: PageRequest, kind: str, namespace: str, name: str) -> 
 
 
 Page = Callable[[PageRequest], Response]
+PostedPage = Callable[[PageRequest, bytes], Response]
 Handler = Callable[[Request], Response]
+PostHandler = Callable[[Request], Awaitable[Response]]
 
 
 class Office:
@@ -79,32 +82,48 @@ class Office:
 
     Args:
         place: what the hub is called at the head of each page.
+        options: what names the hub on the command line.
         wall: the time that ages of the page itself are measured on.
     """
 
-    def __init__(self, observer: Observer, authority: Authority, place: str, wall: Clock) -> None:
-        self.observer, self.authority, self.place, self.wall = observer, authority, place, wall
+    def __init__(
+        self, observer: Observer, authority: Authority, place: str, wall: Clock, options: str = ""
+    ) -> None:
+        self.observer, self.authority, self.wall = observer, authority, wall
+        self.place, self.options = place, options
         self._templates: Environment = environment()
 
     def behind_login(self, page: Page) -> Handler:
         """The page for whoever has a session; others are sent to log in."""
 
         def answer(request: Request) -> Response:
-            person = self.person(request)
-            if person is None:
-                return self._login_first(request)
-            asked = PageRequest(request, person, self.observer.view, self)
-            try:
-                return page(asked)
-            except Gone as fault:
-                return self.refusal(asked, 404, "Not found", str(fault))
-            except (NotAllowed, Denied) as fault:
-                return self.refusal(asked, 403, "Not allowed", str(fault))
-            except (HubError, TimeoutError) as fault:
-                words = str(fault) or "the hub did not answer in time"
-                return self.refusal(asked, 503, "The hub cannot be read", words)
+            return self._answer(request, page)
 
         return answer
+
+    def posted(self, page: PostedPage) -> PostHandler:
+        """As `behind_login`, for a form: the page is given its body."""
+
+        async def answer(request: Request) -> Response:
+            body = await request.body()
+            return await run_in_threadpool(self._answer, request, lambda asked: page(asked, body))
+
+        return answer
+
+    def _answer(self, request: Request, page: Page) -> Response:
+        person = self.person(request)
+        if person is None:
+            return self._login_first(request)
+        asked = PageRequest(request, person, self.observer.view, self)
+        try:
+            return page(asked)
+        except Gone as fault:
+            return self.refusal(asked, 404, "Not found", str(fault))
+        except (NotAllowed, Denied) as fault:
+            return self.refusal(asked, 403, "Not allowed", str(fault))
+        except (HubError, TimeoutError) as fault:
+            words = str(fault) or "the hub did not answer in time"
+            return self.refusal(asked, 503, "The hub cannot be read", words)
 
     def person(self, request: Request) -> Person | None:
         session = request.cookies.get(COOKIE, "")
@@ -117,7 +136,7 @@ class Office:
         return RedirectResponse(f"/login?back={back}", 303)
 
     def refusal(self, asked: PageRequest, status: int, title: str, message: str) -> Response:
-        frame = self._frame(asked)
+        frame = self.frame(asked)
         text = self.render("refusal.html", title=title, message=message, **frame)
         return HTMLResponse(text, status)
 
@@ -136,10 +155,10 @@ class Office:
         headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Cookie"}
         if asked.request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
-        text = self.render(template, **self._frame(asked), **values)
+        text = self.render(template, **self.frame(asked), **values)
         return HTMLResponse(text, headers=headers)
 
-    def _frame(self, asked: PageRequest) -> dict[str, Any]:
+    def frame(self, asked: PageRequest) -> dict[str, Any]:
         """What the frame around every page shows."""
         view = asked.view
         return {

@@ -19,7 +19,7 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from rollout.dashboard import pages
+from rollout.dashboard import actions, pages
 from rollout.dashboard.answers import Office
 from rollout.dashboard.security import COOKIE, Guard, form_of
 from rollout.dashboard.stream import Streams
@@ -63,6 +63,8 @@ def application(
         Route("/events", streams.answer),
         Route("/static/{name:path}", _static),
         Route("/", inside(pages.rollouts), name="rollouts"),
+        Route("/act/{verb}", inside(actions.confirm), methods=["GET"]),
+        Route("/act/{verb}", office.posted(actions.press), methods=["POST"]),
         Route("/rollouts/{kind}/{namespace}/{name}", inside(pages.rollout)),
     ]
     middleware = [

@@ -135,7 +135,10 @@ class Observer:
             snapshot = snapshot_of(lookout, now, away_since=gone)
             view = self._view_of(snapshot, gone, hub)
             self._publish(view)
-            self._answer(HubReading(hub, snapshot, view), lookout)
+            reading = HubReading(
+                hub=hub, clock=clock, objects=lookout, snapshot=snapshot, view=view
+            )
+            self._answer(reading, lookout)
 
     def _view_of(self, snapshot: Snapshot, gone: datetime | None, hub: EmbeddedHub) -> View:
         found = (_listed(snapshot, ref, gone) for ref in snapshot.workloads())

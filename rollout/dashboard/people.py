@@ -2,17 +2,16 @@
 
 import hmac
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from rollout.clock import Clock
+from rollout.dashboard.observer import Observer
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Kind
 
-OpenHub = Callable[[], AbstractContextManager[tuple[EmbeddedHub, Clock]]]
-"""Opens a hub, with its clock, for the thread that asks."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +44,8 @@ class Authority(Protocol):
         """Whether this person may do this to objects of a kind ("" : in all namespaces)."""
         ...
 
-    def hub_of(self, person: Person) -> AbstractContextManager[tuple[EmbeddedHub, Clock]]:
-        """A hub on which everything is done with the rights of this person alone."""
+    def write(self, person: Person, doing: Callable[[EmbeddedHub, Clock], T]) -> T:
+        """Do something to the hub with the rights of this person alone. Raises: what it raises."""
         ...
 
 
@@ -60,11 +59,12 @@ class OwnAuthority:
     Args:
         token: random; whoever knows it is let in.
         name: who is said to have asked.
+        observer: owns the hub, and was started with the rights of that person.
         may: what those rights allow; None: everything.
     """
 
-    def __init__(self, token: str, name: str, open_hub: OpenHub, may: May | None = None) -> None:
-        self._token, self._open, self._may = token, open_hub, may
+    def __init__(self, token: str, name: str, observer: Observer, may: May | None = None) -> None:
+        self._token, self._observer, self._may = token, observer, may
         self._session = _derived(token, "session")
         self._person = Person(name=name, forgery=_derived(token, "forgery"))
 
@@ -81,8 +81,8 @@ class OwnAuthority:
     def may(self, person: Person, verb: str, kind: Kind, namespace: str) -> bool:
         return self._may is None or self._may(verb, kind, namespace)
 
-    def hub_of(self, person: Person) -> AbstractContextManager[tuple[EmbeddedHub, Clock]]:
-        return self._open()
+    def write(self, person: Person, doing: Callable[[EmbeddedHub, Clock], T]) -> T:
+        return self._observer.ask(lambda reading: doing(reading.hub, reading.clock))
 
 
 def _derived(token: str, purpose: str) -> str:

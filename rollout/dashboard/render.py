@@ -56,6 +56,11 @@ def linked(query: Mapping[str, str], **changes: object) -> str:
     return f"?{urlencode(kept)}" if kept else "?"
 
 
+def lines(text: str) -> Markup:
+    """A text of several lines, each made harmless."""
+    return Markup("\n").join(harmless(line) for line in text.splitlines())
+
+
 def _shown(value: Any) -> Any:
     """What an expression of a template comes to. Markup was made by a template."""
     if value is None:
@@ -73,7 +78,7 @@ def environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.filters.update(age=age, many=many, rfc3339=rfc3339)
+    found.filters.update(age=age, lines=lines, many=many, rfc3339=rfc3339)
     found.globals.update(
         PHASES=tuple(Phase),
         SIGNS=figures.SIGNS,

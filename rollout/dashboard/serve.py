@@ -9,8 +9,8 @@ import uvicorn
 from rollout.clock import SystemClock
 from rollout.dashboard.answers import Office
 from rollout.dashboard.app import application
-from rollout.dashboard.observer import Observer
-from rollout.dashboard.people import Authority, May, OpenHub, OwnAuthority
+from rollout.dashboard.observer import Observer, Open
+from rollout.dashboard.people import Authority, May, OwnAuthority
 
 LOCAL = "127.0.0.1"
 CONNECTIONS = 1_000
@@ -29,10 +29,11 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def serve_own(
-    open_hub: OpenHub,
+    open_hub: Open,
     place: str,
     name: str,
     *,
+    options: str,
     token: str,
     may: May | None = None,
     listen: socket.socket,
@@ -42,17 +43,19 @@ def serve_own(
 
     Args:
         place: what the hub is called at the head of the page.
+        options: what names the hub on the command line.
         name: who is said to have asked for what is pressed.
         may: what the rights allow with which the hub is opened; None: everything.
         ready: is told the address with the token, once it answers.
     """
     port = listen.getsockname()[1]
     hosts = {f"{host}:{port}" for host in (LOCAL, "localhost")}
-    authority = OwnAuthority(token, name, open_hub, may)
+    observer = Observer(open_hub).start()
     serve(
-        open_hub,
-        authority,
+        observer,
+        OwnAuthority(token, name, observer, may),
         place,
+        options=options,
         hosts=hosts,
         listen=listen,
         ready=lambda: ready(f"http://{LOCAL}:{port}/login?token={token}"),
@@ -60,19 +63,18 @@ def serve_own(
 
 
 def serve(
-    open_hub: OpenHub,
+    observer: Observer,
     authority: Authority,
     place: str,
     *,
+    options: str,
     hosts: Collection[str],
     listen: socket.socket,
     ready: Callable[[], object],
     secure: bool = False,
 ) -> None:
-    """Serve whoever the authority lets in, until the process is told to stop."""
-    wall = SystemClock()
-    observer = Observer(open_hub, wall).start()
-    office = Office(observer, authority, place, wall)
+    """Serve whoever the authority lets in, until the process is told to stop. Closes the observer."""
+    office = Office(observer, authority, place, SystemClock(), options)
     server = uvicorn.Server(
         uvicorn.Config(
             application(office, hosts, ready, secure=secure),

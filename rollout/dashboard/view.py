@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rollout.account.tree import WorkloadAccount
+from rollout.analysis.lookout import Lookout
 from rollout.analysis.snapshot import Snapshot
+from rollout.clock import Clock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Ref
 
@@ -37,10 +39,15 @@ class View:
     by_ref: Mapping[Ref, WorkloadRow] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HubReading:
-    """What the observer's thread hands to whoever asks it a question. Valid during the question only."""
+    """What the observer's thread hands to whoever asks it a question. Valid during the question only.
+
+    ``objects`` are those of the hub, as its watches keep them: to read them costs no request.
+    """
 
     hub: EmbeddedHub
+    clock: Clock
+    objects: Lookout
     snapshot: Snapshot
     view: View

@@ -10,8 +10,8 @@ from starlette.testclient import TestClient
 from rollout.clock import Clock, SystemClock, VirtualClock
 from rollout.dashboard.answers import Office
 from rollout.dashboard.app import application
-from rollout.dashboard.observer import Observer
-from rollout.dashboard.people import Authority, OpenHub, OwnAuthority
+from rollout.dashboard.observer import Observer, Open
+from rollout.dashboard.people import May, OwnAuthority
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
@@ -56,7 +56,7 @@ def story_on(path: Path, *more: Obj, after: int = 120) -> Iterator[Story]:
         story.engine.stop()
 
 
-def opening(path: Path, clock: Clock) -> OpenHub:
+def opening(path: Path, clock: Clock) -> Open:
     """Opens the state file as another process would."""
 
     @contextmanager
@@ -69,22 +69,23 @@ def opening(path: Path, clock: Clock) -> OpenHub:
 
 @contextmanager
 def office_on(
-    path: Path, clock: Clock, authority: Authority | None = None
+    path: Path, clock: Clock, may: May | None = None
 ) -> Iterator[tuple[Office, Observer]]:
     """A dashboard of one person on a state file."""
-    open_hub = opening(path, clock)
-    observer = Observer(open_hub).start()
-    chosen = authority or OwnAuthority(TOKEN, "ann", open_hub)
+    observer = Observer(opening(path, clock)).start()
+    authority = OwnAuthority(TOKEN, "ann", observer, may)
     try:
-        yield Office(observer, chosen, path.name, SystemClock()), observer
+        yield Office(observer, authority, path.name, SystemClock()), observer
     finally:
         observer.close()
 
 
 @contextmanager
-def browsing(path: Path, clock: Clock, *, logged_in: bool = True) -> Iterator[TestClient]:
+def browsing(
+    path: Path, clock: Clock, *, logged_in: bool = True, may: May | None = None
+) -> Iterator[TestClient]:
     """A client of that dashboard, without a browser."""
-    with office_on(path, clock) as (office, _):
+    with office_on(path, clock, may) as (office, _):
         app = application(office, {HOST})
         with TestClient(app, base_url=f"http://{HOST}") as client:
             if logged_in:

@@ -52,8 +52,14 @@ def serving(path: Path, clock: Clock, port: int = 0) -> Iterator[Served]:
 
 
 @contextmanager
-def page_on(browser: Browser, served: Served, **options: Any) -> Iterator[Page]:
-    """A page of a fresh browser profile that is logged in. Fails for any complaint of the browser."""
+def page_on(
+    browser: Browser, served: Served, *, complains: bool = False, **options: Any
+) -> Iterator[Page]:
+    """A page of a fresh browser profile that is logged in. Fails for any complaint of the browser.
+
+    Args:
+        complains: requests that are refused are expected.
+    """
     context = browser.new_context(**options)
     context.set_default_timeout(SOON)
     page = context.new_page()
@@ -65,4 +71,4 @@ def page_on(browser: Browser, served: Served, **options: Any) -> Iterator[Page]:
         yield page
     finally:
         context.close()
-    assert complaints == []
+    assert complains or complaints == []

@@ -7,6 +7,7 @@
 
   function refresh() {
     if (asking) { again = true; return; }
+    if (document.querySelector("details.more[open]")) return;
     asking = true;
     htmx.ajax("GET", location.pathname + location.search, { target: "#live", select: "#live", swap: "outerHTML" })
       .finally(() => setTimeout(() => {
@@ -49,6 +50,37 @@
   document.body.addEventListener("htmx:responseError", (event) => {
     if (event.detail.xhr.status === 401) location.assign("/login?back=" + encodeURIComponent(location.pathname));
     else lost.hidden = event.detail.xhr.status < 500;
+  });
+
+  // Buttons open the same page in a dialog; what is pressed there answers there.
+  const dialog = document.getElementById("dialog");
+  let opener = "";
+  document.addEventListener("click", (event) => {
+    const act = event.target.closest("a[data-act]");
+    if (act && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      opener = act.id;
+      htmx.ajax("GET", act.getAttribute("href"), { target: "#dialog", select: "#confirm", swap: "innerHTML" })
+        .then(() => { if (dialog.firstElementChild && !dialog.open) dialog.showModal(); });
+    }
+    if (event.target.closest("a[data-close]") && dialog.open) {
+      event.preventDefault();
+      dialog.close();
+    }
+    for (const menu of document.querySelectorAll("details.more[open]")) {
+      if (!menu.contains(event.target) || act) menu.open = false;
+    }
+  });
+  dialog.addEventListener("close", () => {
+    dialog.replaceChildren();
+    const back = document.getElementById(opener);
+    if (back) back.focus();
+    refresh();
+  });
+  // A refused form is shown with its reason.
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    const status = event.detail.xhr.status;
+    if (status === 400 || status === 409 || status === 403) event.detail.shouldSwap = true;
   });
 
   // Keyboard: / to the filter, j and k through the rows; Enter is the browser's own.

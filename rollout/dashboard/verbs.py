@@ -1,0 +1,242 @@
+"""Which verbs have a button, what does each need, and how is it called?"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from rollout import operate
+from rollout.account.interventions import Intervention
+from rollout.account.tree import WorkloadAccount
+from rollout.errors import ConfigError
+from rollout.hub.base import EmbeddedHub
+from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
+from rollout.model.instants import parse_instant
+from rollout.model.kinds import APPROVAL, CLUSTER_MANAGEMENT_ADDON, FREEZE, Kind, Ref
+from rollout.operate import Told, Who
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerbCall:
+    """What somebody filled in. ``ref`` None: the verb is about the whole hub; "" is: left empty."""
+
+    ref: Ref | None
+    clusters: tuple[str, ...] = ()
+    gate: str = ""
+    revision: str = ""
+    number: str = ""
+    until: str = ""
+    name: str = ""
+
+    @property
+    def workload(self) -> Ref:
+        if self.ref is None:
+            raise ConfigError("name the workload")
+        return self.ref
+
+
+Does = Callable[[EmbeddedHub, VerbCall, Who], Iterable[Told]]
+Words = Callable[[VerbCall], Iterable[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verb:
+    """One verb.
+
+    Args:
+        name: as one types it; ``label`` is on the button.
+        does: calls it. Raises: ConfigError, HubError.
+        words: what follows the name of the workload on the command line.
+        writes: what one must be allowed to do, to objects of which kind; None: of the workload's.
+        asks: the fields that are to be filled in; those of ``needs`` must be.
+        is_grave: it takes something away from clusters, or stops others.
+        is_offered: whether its button stands on the page of a rollout that is like this.
+    """
+
+    name: str
+    label: str
+    does: Does
+    words: Words = lambda _: ()
+    writes: tuple[str, Kind | None] = ("patch", None)
+    asks: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
+    is_grave: bool = False
+    is_offered: Callable[[WorkloadAccount], bool] = lambda _: True
+
+    def kind(self, ref: Ref | None) -> Kind:
+        """The kind of the objects that it writes."""
+        found = self.writes[1] or (ref.kind if ref is not None else None)
+        assert found is not None, "verbs of the hub name the kind that they write"
+        return found
+
+
+def until(text: str, now: datetime) -> datetime | None:
+    """An instant, or a span from now; None for "". Raises: ConfigError."""
+    if not text:
+        return None
+    span, instant = parse_duration(text), parse_instant(text)
+    if span is None and instant is None:
+        raise ConfigError(
+            f'until {text!r} is neither an instant such as "2026-11-21T08:00:00Z" nor '
+            f"{DURATION_ACCEPTED}"
+        )
+    return now + span if span is not None else instant
+
+
+def _of_workload(verb: Callable[[EmbeddedHub, Ref, Who], Told]) -> Does:
+    return lambda hub, call, who: [verb(hub, call.workload, who)]
+
+
+def _of_clusters(verb: Callable[[EmbeddedHub, Ref, Iterable[str], Who], Told]) -> Does:
+    return lambda hub, call, who: [verb(hub, call.workload, call.clusters, who)]
+
+
+def _approve(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+    end = until(call.until, who.at)
+    return operate.approve(hub, call.workload, who, call.gate, revision=call.revision, expires=end)
+
+
+def _reject(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+    return operate.reject(hub, call.workload, who, revision=call.revision)
+
+
+def _undo(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+    if call.number and not call.number.isdecimal():
+        raise ConfigError(f"revision {call.number!r} is no number, such as 3")
+    return [operate.undo(hub, call.workload, who, int(call.number) if call.number else None)]
+
+
+def _override(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+    return [operate.override_calendars(hub, call.workload, until(call.until, who.at), who)]
+
+
+def _freeze(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+    name = call.name or operate.FREEZE_NAME
+    return [operate.freeze(hub, who, until=until(call.until, who.at), name=name)]
+
+
+def _unfreeze(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+    return [operate.unfreeze(hub, who, call.name)]
+
+
+def _options(*pairs: tuple[str, str]) -> Iterable[str]:
+    return [word for option, value in pairs if value for word in (option, value)]
+
+
+def _asked(account: WorkloadAccount, *whats: str) -> list[Intervention]:
+    return [each for each in account.interventions if each.what in whats]
+
+
+def _gates_shut(account: WorkloadAccount) -> bool:
+    return any(g.state == "shut" for _, stage in account.stages for g in stage.gates)
+
+
+_EVERY = (
+    Verb(
+        name="approve",
+        label="Approve",
+        does=_approve,
+        words=lambda c: _options(
+            ("--gate", c.gate), ("--revision", c.revision), ("--expires", c.until)
+        ),
+        writes=("create", APPROVAL),
+        asks=("gate", "until"),
+        is_offered=_gates_shut,
+    ),
+    Verb(
+        name="pause",
+        label="Pause",
+        does=_of_workload(operate.pause),
+        is_offered=lambda a: not _asked(a, "paused"),
+    ),
+    Verb(
+        name="resume",
+        label="Resume",
+        does=_of_workload(operate.resume),
+        is_offered=lambda a: bool(_asked(a, "paused")),
+    ),
+    Verb(name="retry", label="Retry", does=_of_workload(operate.retry)),
+    Verb(
+        name="abort",
+        label="Abort",
+        does=_of_workload(operate.abort),
+        is_grave=True,
+        is_offered=lambda a: not _asked(a, "aborted"),
+    ),
+    Verb(
+        name="undo",
+        label="Undo",
+        does=_undo,
+        words=lambda c: _options(("--to-revision", c.number)),
+        asks=("number",),
+        is_grave=True,
+        is_offered=lambda a: a.kind != CLUSTER_MANAGEMENT_ADDON.name,
+    ),
+    Verb(
+        name="reject",
+        label="Reject",
+        does=_reject,
+        words=lambda c: _options(("--revision", c.revision)),
+        writes=("create", APPROVAL),
+        is_grave=True,
+    ),
+    Verb(
+        name="skip",
+        label="Skip clusters",
+        does=_of_clusters(operate.skip),
+        words=lambda c: c.clusters,
+        asks=("clusters",),
+        needs=("clusters",),
+    ),
+    Verb(
+        name="unskip",
+        label="Skip no longer",
+        does=_of_clusters(operate.unskip),
+        words=lambda c: ("--remove", *c.clusters),
+        asks=("clusters",),
+        is_offered=lambda a: bool(_asked(a, "skipped")),
+    ),
+    Verb(
+        name="hold",
+        label="Hold clusters",
+        does=_of_clusters(operate.hold),
+        words=lambda c: c.clusters,
+        asks=("clusters",),
+        needs=("clusters",),
+    ),
+    Verb(
+        name="release",
+        label="Release clusters",
+        does=_of_clusters(operate.release),
+        words=lambda c: c.clusters,
+        asks=("clusters",),
+        is_offered=lambda a: bool(_asked(a, "held")),
+    ),
+    Verb(
+        name="override",
+        label="Override calendars",
+        does=_override,
+        words=lambda c: ("--until", c.until) if c.until else ("--end",),
+        asks=("until",),
+        is_grave=True,
+    ),
+    Verb(
+        name="freeze",
+        label="Freeze the hub",
+        does=_freeze,
+        words=lambda c: [*([c.name] if c.name else []), *_options(("--until", c.until))],
+        writes=("create", FREEZE),
+        asks=("until",),
+        is_grave=True,
+    ),
+    Verb(
+        name="unfreeze",
+        label="End the freeze",
+        does=_unfreeze,
+        words=lambda c: [c.name] if c.name else [],
+        writes=("patch", FREEZE),
+        asks=("name",),
+    ),
+)
+VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _EVERY}
+OF_HUB = ("freeze", "unfreeze")
+OF_WORKLOAD = tuple(name for name in VERBS if name not in OF_HUB)

@@ -1,0 +1,87 @@
+"""Can a person act in the browser, with and without script, by keyboard alone?"""
+
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from rollout.model import names
+from rollout.model.kinds import APPROVAL, REPLICA_SET, Ref
+from tests.support.dashboards import story_on
+from tests.support.operated import notes
+from tests.ui.serving import page_on, serving
+
+pytestmark = pytest.mark.ui
+
+WEB = "/rollouts/mwrs/default/web"
+
+
+def test_a_gate_is_approved_by_keyboard_alone_and_the_page_follows(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "state.db"
+    with (
+        story_on(path) as story,
+        serving(path, story.clock) as served,
+        page_on(browser, served) as page,
+    ):
+        page.keyboard.press("/")
+        page.keyboard.type("web")
+        expect(page.locator("a.go")).to_have_count(1)
+        page.keyboard.press("Escape")
+        page.keyboard.press("j")
+        page.keyboard.press("Enter")
+        expect(page.locator(".gate")).to_contain_text("shut, nobody has approved it")
+        page.locator(".gate a[data-act]").focus()
+        page.keyboard.press("Enter")
+        dialog = page.locator("dialog[open]")
+        expect(dialog).to_contain_text("clusters written to right away")
+        dialog.locator("#f-reason").focus()
+        page.keyboard.type("it looks well")
+        page.keyboard.press("Enter")
+        expect(dialog).to_contain_text("gate before:rest of revision")
+        page.keyboard.press("Escape")
+        expect(page.locator("dialog[open]")).to_have_count(0)
+
+        (found,) = story.hub.list(APPROVAL).items
+        assert found["spec"]["reason"] == "it looks well"
+        story.settle()
+        expect(page.locator(".gate")).to_contain_text("open, approved by ann (unverified)")
+
+
+def test_without_script_every_page_can_be_read_and_every_form_be_sent(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "state.db"
+    with (
+        story_on(path) as story,
+        serving(path, story.clock) as served,
+        page_on(browser, served, java_script_enabled=False) as page,
+    ):
+        page.fill("#q", "api")
+        page.click("form.filter button")
+        expect(page.locator("a.go")).to_have_count(1)
+        page.click("a.go")
+        page.click("#act-pause")
+        expect(page.locator("#confirm")).to_contain_text("What it will do")
+        page.fill("#f-reason", "no script here")
+        page.click("button.main")
+        expect(page.locator(".told")).to_contain_text("paused")
+        assert notes(story.hub, Ref(REPLICA_SET, "default/api"))[names.PAUSED] == "true"
+
+
+def test_a_refused_verb_says_why_in_its_dialog(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with (
+        story_on(path) as story,
+        serving(path, story.clock) as served,
+        page_on(browser, served, complains=True) as page,
+    ):
+        page.goto(f"{served.address}{WEB}")
+        page.click("details.more summary")
+        page.click("#act-undo")
+        page.click("dialog button.main")
+        expect(page.locator("dialog .fault")).to_contain_text("there is no earlier revision")
+        page.fill("dialog #f-reason", "try")
+        page.click("dialog button.main")
+        expect(page.locator("dialog .fault")).to_contain_text("there is no earlier revision")

@@ -1,0 +1,211 @@
+"""What does a button do to the hub, and who may press it?"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from rollout.dashboard.verbs import VERBS
+from rollout.model import names
+from rollout.model.kinds import APPROVAL, FREEZE, REPLICA_SET, Kind, Ref
+from tests.support.dashboards import browsing, story_on
+from tests.support.operated import asked, notes
+from tests.support.story import Story
+
+WEB = Ref(REPLICA_SET, "default/web")
+IDLE = Ref(REPLICA_SET, "default/idle")
+FORM = {"kind": "mwrs", "namespace": "default", "workload": "web", "shown": "1"}
+FILLED = {
+    "approve": {"gate": "before:rest"},
+    "skip": {"clusters": "c05 c06"},
+    "hold": {"clusters": "c05,c06"},
+    "override": {"until": "1h"},
+}
+
+
+@pytest.fixture
+def story(tmp_path: Path) -> Iterator[Story]:
+    with story_on(tmp_path / "state.db") as story:
+        yield story
+
+
+@pytest.fixture
+def client(story: Story, tmp_path: Path) -> Iterator[TestClient]:
+    with browsing(tmp_path / "state.db", story.clock) as client:
+        yield client
+
+
+def forgery(client: TestClient) -> str:
+    """The token of the session, as every form has it."""
+    page = client.get("/act/freeze?shown=1").text
+    found = re.search(r'name="forgery" value="([0-9a-f]+)"', page)
+    assert found is not None, page
+    return found[1]
+
+
+def press(client: TestClient, verb: str, **fields: str) -> str:
+    """Press it. Returns: the page that says what came of it."""
+    filled = {**FORM, **FILLED.get(verb, {}), "reason": "lunch", **fields}
+    answer = client.post(f"/act/{verb}", data={"forgery": forgery(client), **filled})
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+@pytest.mark.parametrize(
+    ("verb", "annotation", "value"),
+    [
+        pytest.param("pause", names.PAUSED, "true", id="pause"),
+        pytest.param("skip", names.SKIP, "c05@", id="skip"),
+        pytest.param("hold", names.HOLD, "c05,c06", id="hold"),
+        pytest.param("override", names.OVERRIDE_CALENDARS, "2026-01-01T01:02:00Z", id="override"),
+        pytest.param("retry", names.RETRY, "2026-01-01T00:02:00", id="retry"),
+        pytest.param("abort", names.ABORT, "", id="abort"),
+    ],
+)
+def test_a_button_sets_the_annotation_of_its_verb_with_who_and_why(
+    story: Story, client: TestClient, verb: str, annotation: str, value: str
+) -> None:
+    press(client, verb)
+
+    assert notes(story.hub, WEB)[annotation].startswith(value)
+    assert "ann lunch" in asked(story.hub, WEB).values()
+
+
+@pytest.mark.parametrize(
+    ("verb", "before", "annotation"),
+    [("resume", "pause", names.PAUSED), ("release", "hold", names.HOLD), ("unskip", "skip", names.SKIP)],
+)  # fmt: skip
+def test_a_button_takes_back_what_another_one_asked(
+    story: Story, client: TestClient, verb: str, before: str, annotation: str
+) -> None:
+    press(client, before)
+    press(client, verb)
+
+    assert annotation not in notes(story.hub, WEB)
+
+
+@pytest.mark.parametrize(("verb", "decision"), [("approve", "Approve"), ("reject", "Reject")])
+def test_approving_and_rejecting_write_an_approval(
+    story: Story, client: TestClient, verb: str, decision: str
+) -> None:
+    press(client, verb)
+
+    (found,) = story.hub.list(APPROVAL).items
+    spec = found["spec"]
+    assert (spec["decision"], spec["actor"], spec["reason"]) == (decision, "ann", "lunch")
+    assert spec["workload"]["name"] == "web"
+
+
+def test_the_hub_is_frozen_and_runs_again(story: Story, client: TestClient) -> None:
+    press(client, "freeze", until="2h")
+    (found,) = story.hub.list(FREEZE).items
+    assert found["spec"]["until"] == "2026-01-01T02:02:00Z"
+
+    press(client, "unfreeze")
+    (found,) = story.hub.list(FREEZE).items
+    assert found["spec"]["until"] == "2026-01-01T00:02:00Z"
+
+
+def test_what_cannot_be_done_is_said_and_nothing_is_written(
+    story: Story, client: TestClient
+) -> None:
+    before = story.hub.get(WEB)
+    fields = {**FORM, "reason": "no", "forgery": forgery(client)}
+
+    answer = client.post("/act/undo", data=fields)
+
+    assert answer.status_code == 409
+    assert "there is no earlier revision to go back to" in answer.text
+    assert story.hub.get(WEB) == before
+
+
+@pytest.mark.parametrize("sent", ["", "0" * 64, "x"])
+def test_a_form_without_the_token_of_the_session_does_nothing(
+    story: Story, client: TestClient, sent: str
+) -> None:
+    answer = client.post("/act/pause", data={**FORM, "reason": "x", "forgery": sent})
+
+    assert answer.status_code == 403
+    assert names.PAUSED not in notes(story.hub, WEB)
+
+
+def test_a_form_of_another_site_does_nothing(story: Story, client: TestClient) -> None:
+    fields = {**FORM, "reason": "x", "forgery": forgery(client)}
+
+    answer = client.post("/act/pause", data=fields, headers={"Sec-Fetch-Site": "cross-site"})
+
+    assert answer.status_code == 403
+    assert names.PAUSED not in notes(story.hub, WEB)
+
+
+def test_nobody_acts_without_saying_why(story: Story, client: TestClient) -> None:
+    answer = client.post("/act/pause", data={**FORM, "reason": " ", "forgery": forgery(client)})
+
+    assert answer.status_code == 400
+    assert "say why" in answer.text
+    assert names.PAUSED not in notes(story.hub, WEB)
+
+
+def test_looking_at_what_a_button_does_changes_nothing(story: Story, client: TestClient) -> None:
+    before = story.hub.get(WEB), story.hub.list(APPROVAL).items, story.hub.list(FREEZE).items
+    for verb in VERBS:
+        fields = {**FORM, **FILLED.get(verb, {})}
+        assert client.get(f"/act/{verb}", params=fields).status_code == 200
+
+    after = story.hub.get(WEB), story.hub.list(APPROVAL).items, story.hub.list(FREEZE).items
+    assert after == before
+
+
+def test_a_confirmation_says_how_many_clusters_it_concerns_and_how_to_type_it(
+    client: TestClient,
+) -> None:
+    page = client.get("/act/resume", params={**FORM, "workload": "idle"}).text
+
+    assert "2 clusters written to right away, 12 clusters in all" in page
+    assert "rollout resume mwrs idle -n default --by ann --reason REASON" in page
+    assert "kubectl annotate manifestworkreplicasets idle -n default --overwrite" in page
+    assert f"{names.PAUSED}-" in page
+
+
+def test_an_approval_is_shown_as_the_object_that_kubectl_would_create(client: TestClient) -> None:
+    page = client.get("/act/approve", params={**FORM, "gate": "before:rest"}).text
+
+    assert "kubectl create -f -" in page
+    assert "kind: Approval" in page
+
+
+def _viewer(verb: str, kind: Kind, namespace: str) -> bool:
+    return verb in ("get", "list", "watch")
+
+
+@pytest.mark.parametrize("verb", list(VERBS))
+def test_a_viewer_may_press_no_button(story: Story, tmp_path: Path, verb: str) -> None:
+    fields = {**FORM, **FILLED.get(verb, {}), "reason": "x"}
+    before = story.hub.get(WEB), story.hub.list(APPROVAL).items, story.hub.list(FREEZE).items
+    with browsing(tmp_path / "state.db", story.clock) as owner:
+        token = forgery(owner)
+    with browsing(tmp_path / "state.db", story.clock, may=_viewer) as viewer:
+        assert viewer.get(f"/act/{verb}", params=fields).status_code == 403
+        sent = viewer.post(f"/act/{verb}", data={**fields, "forgery": token})
+
+        assert sent.status_code == 403
+        assert "data-act" not in viewer.get("/rollouts/mwrs/default/web").text
+    assert before == (
+        story.hub.get(WEB),
+        story.hub.list(APPROVAL).items,
+        story.hub.list(FREEZE).items,
+    )
+
+
+def _elsewhere(verb: str, kind: Kind, namespace: str) -> bool:
+    return namespace == "other"
+
+
+def test_what_somebody_may_not_see_is_not_on_the_list_and_has_no_page(
+    story: Story, tmp_path: Path
+) -> None:
+    with browsing(tmp_path / "state.db", story.clock, may=_elsewhere) as stranger:
+        assert "web" not in stranger.get("/").text.partition("<main")[2]
+        assert stranger.get("/rollouts/mwrs/default/web").status_code == 403
