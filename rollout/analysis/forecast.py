@@ -144,10 +144,10 @@ def forecast(
     """
     profile = profile_of(hub) if hub is not None else "strict"
     old, new = (_world(objects, now, profile) for objects in changed(hub, change, now))
-    objects = object_changes(old.objects, new.objects)
+    masks = None if show_secrets else Masks(token_bytes(KEY_BYTES))
+    objects = object_changes(old.objects, new.objects, masks)
     edited = {(each.kind, each.key) for each in objects}
     warnings = list(warn(new.objects.values()))
-    masks = None if show_secrets else Masks(token_bytes(KEY_BYTES))
     plans: list[WorkloadPlan] = []
     for ref in new.snapshot.workloads():
         workload = new.snapshot.workload(ref)

@@ -189,16 +189,18 @@ def declared_columns(kind: Kind) -> tuple[Column, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """One step of a path: into a field, into every entry, or into the entries that match."""
+    """One step of a path: into a field, an entry, every entry, or the entries that match."""
 
     field: str = ""
     every: bool = False
     equals: str | None = None  # with ``field``: entries whose field has this value
+    index: int | None = None  # one entry, from the end where it is negative
 
 
 _PART = re.compile(
-    r'\.(?P<field>\w+)|\[(?P<every>\*)\]|\["(?P<quoted>[^"]+)"\]'
-    r'|\[\?\(@\.(?P<key>\w+)=="(?P<value>[^"]*)"\)\]'
+    r'\.(?P<field>(?:\w|-|\\.)+)|\[(?P<every>\*)\]|\[(?P<mark>["\'])(?P<quoted>.+?)(?P=mark)\]'
+    r"|\[(?P<index>-?[0-9]{1,6})\]"
+    r'|\[\?\(@\.(?P<key>\w+)\s*==\s*(?P<sign>["\'])(?P<value>.*?)(?P=sign)\)\]'
 )
 
 
@@ -213,12 +215,20 @@ def _steps(path: str) -> tuple[_Step, ...]:
             raise ValueError(f"column path {path!r} cannot be read at {path[at:]!r}")
         if part["every"]:
             steps.append(_Step(every=True))
+        elif part["index"]:
+            steps.append(_Step(index=int(part["index"])))
         elif part["key"]:
             steps.append(_Step(part["key"], equals=part["value"]))
         else:
-            steps.append(_Step(part["field"] or part["quoted"]))
+            field = part["field"].replace("\\", "") if part["field"] else part["quoted"]
+            steps.append(_Step(field))
         at = part.end()
     return tuple(steps)
+
+
+def values_at(obj: Any, path: str) -> list[Any]:
+    """Everything that a path leads to, as ``.spec.placementRefs[0].name``. Raises: ValueError."""
+    return list(_walk(obj, _steps(path)))
 
 
 def _walk(value: Any, steps: tuple[_Step, ...]) -> Iterator[Any]:
@@ -228,6 +238,10 @@ def _walk(value: Any, steps: tuple[_Step, ...]) -> Iterator[Any]:
             yield value
         return
     step, rest = steps[0], steps[1:]
+    if step.index is not None:
+        if isinstance(value, list) and -len(value) <= step.index < len(value):
+            yield from _walk(value[step.index], rest)
+        return
     if step.every or step.equals is not None:
         for item in value if isinstance(value, list) else ():
             if step.every or (isinstance(item, dict) and item.get(step.field) == step.equals):

@@ -7,6 +7,7 @@ from itertools import groupby
 import click
 
 from rollout.account.groups import MOST_CLUSTERS
+from rollout.cli.choosing import COLUMNS, JSONPATH, chosen, sorted_by
 from rollout.cli.hiding import Veil, veil
 from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
 from rollout.cli.options import complain, options
@@ -30,6 +31,7 @@ def get(
     all_namespaces: bool,
     selector: str,
     output: str | None,
+    order: str,
     watch: bool,
     timeout: timedelta | None,
     whole: bool,
@@ -48,6 +50,8 @@ def get(
     if timeout is not None or whole:
         raise click.UsageError("--timeout and --all are for a tree: get mwrs NAME --watch")
     output = output or "table"
+    if watch and (order or output.startswith((JSONPATH, COLUMNS))):
+        raise click.UsageError("--watch prints objects as they change: as a table, yaml or json")
     labels = _labels(wanted, selector, everywhere=all_namespaces, watch=watch)
     place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
     with open_hub(options()) as (hub, clock):
@@ -58,6 +62,7 @@ def get(
             place,
             labels,
             output,
+            order=order,
             headers=not no_headers,
             hide=veil(show_secrets=show_secrets),
         )
@@ -132,6 +137,7 @@ class Viewer:
 
     Args:
         place: the namespace; None for all of them.
+        order: the field by which they are sorted ("": as the hub lists them).
         hide: what objects are put through before they are printed.
     """
 
@@ -144,12 +150,13 @@ class Viewer:
         labels: Selector,
         output: str,
         *,
+        order: str = "",
         headers: bool = True,
         hide: Veil,
     ) -> None:
         self._hub, self._clock, self._wanted = hub, clock, wanted
         self._place, self._labels, self._output = place, labels, output
-        self._headers, self._hide = headers, hide
+        self._order, self._headers, self._hide = order, headers, hide
         self._several = len({target.kind for target in wanted}) > 1
         self._sizes: tuple[int, ...] = ()
 
@@ -157,11 +164,11 @@ class Viewer:
         """Print what there is now. Returns: 1 where something named is not there."""
         missing: list[str] = []
         found = list(self._find(missing))
-        if self._output in ("json", "yaml"):
-            one = len(self._wanted) == 1 and self._wanted[0].name
-            if found or not one:
-                value = found[0][1] if one else listed([obj for _, obj in found])
-                put(formatted(self._output, self._hide(value)))
+        if self._order:
+            kinds = {id(obj): kind for kind, obj in found}
+            found = [(kinds[id(o)], o) for o in sorted_by(self._order, [o for _, o in found])]
+        if self._output in ("json", "yaml") or self._output.startswith((JSONPATH, COLUMNS)):
+            self._documents([obj for _, obj in found])
         elif self._output == "name":
             for _, obj in found:
                 say(formatted("name", obj))
@@ -169,9 +176,21 @@ class Viewer:
             self._tables(found)
         for line in missing:
             complain(line)
-        if not found and not missing and self._output not in ("json", "yaml"):
+        is_table = self._output in ("table", "wide", "name")
+        if not found and not missing and is_table:
             say(self._nothing(), err=True)
         return int(bool(missing))
+
+    def _documents(self, objects: Sequence[Obj]) -> None:
+        """Print objects as they are, or what is chosen of them; one that was named stands alone."""
+        one = len(self._wanted) == 1 and self._wanted[0].name
+        if one and not objects:
+            return
+        value = self._hide(objects[0] if one else listed(objects))
+        if self._output in ("json", "yaml"):
+            put(formatted(self._output, value))
+        else:
+            put(chosen(self._output, value, [value] if one else value["items"]))
 
     def _find(self, missing: list[str]) -> Iterator[tuple[Kind, Obj]]:
         for target in self._wanted:

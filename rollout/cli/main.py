@@ -24,6 +24,10 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
     "demo": ("rollout.cli.commands.running:demo", "Run the example with 310 clusters, at once."),
     "run": ("rollout.cli.commands.running:run", "Apply files and run their rollouts, here."),
     "validate": ("rollout.cli.commands.foreseeing:validate", "Check files, without a hub."),
+    "diff": (
+        "rollout.cli.commands.foreseeing:diff",
+        "Show what applying files would change in what is stored, field by field.",
+    ),
     "plan": (
         "rollout.cli.commands.foreseeing:plan",
         "Show what would happen if files were applied now.",

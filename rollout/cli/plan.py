@@ -5,11 +5,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from rollout.account.wire import as_json
 from rollout.account.words import at_and_in, effective, many, row_of
 from rollout.analysis.cautions import Caution
-from rollout.analysis.changes import Action
+from rollout.analysis.changes import Action, FieldChange, ObjectChange
 from rollout.analysis.copies import Change
 from rollout.analysis.forecast import (
     Forecast,
@@ -137,6 +138,7 @@ def kept_plan(path: Path) -> tuple[str, tuple[str, ...], str]:
 
 _SIGNS = {Action.CREATED: "+", Action.CONFIGURED: "~", Action.DELETED: "-"}
 MOST_OF_A_KIND = 5
+LONGEST_VALUE = 120
 
 
 def plan_lines(found: Forecast, *, whole: bool = False) -> Iterator[str]:
@@ -145,7 +147,7 @@ def plan_lines(found: Forecast, *, whole: bool = False) -> Iterator[str]:
     Args:
         whole: name every cluster and every object.
     """
-    yield from _objects(found, whole)
+    yield from object_lines(found.objects, whole=whole)
     for workload in found.workloads:
         yield ""
         yield from _workload(workload, found.at, whole)
@@ -157,16 +159,32 @@ def plan_lines(found: Forecast, *, whole: bool = False) -> Iterator[str]:
     yield _summed(found)
 
 
-def _objects(found: Forecast, whole: bool) -> Iterator[str]:
-    counted = Counter((each.kind, each.action) for each in found.objects)
+def object_lines(objects: Sequence[ObjectChange], *, whole: bool = False) -> Iterator[str]:
+    """Each object that changes, with the fields that do; many of a kind are counted, unless ``whole``."""
+    counted = Counter((each.kind, each.action) for each in objects)
     told: set[tuple[str, Action]] = set()
-    for each in found.objects:
+    for each in objects:
         group = (each.kind, each.action)
         if whole or counted[group] <= MOST_OF_A_KIND:
             yield f"{_SIGNS[each.action]} {each} {each.action.value}"
+            for field in each.fields:
+                yield f"    {_field_line(field)}"
         elif group not in told:
             told.add(group)
             yield f"{_SIGNS[each.action]} {counted[group]} x {each.kind} {each.action.value}"
+
+
+def _field_line(field: FieldChange) -> str:
+    if field.before is None:
+        return f"+ {field.path}: {_value(field.after)}"
+    if field.after is None:
+        return f"- {field.path}: {_value(field.before)}"
+    return f"~ {field.path}: {_value(field.before)} -> {_value(field.after)}"
+
+
+def _value(value: Any) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}..."
 
 
 def _workload(plan: WorkloadPlan, now: datetime, whole: bool) -> Iterator[str]:

@@ -53,6 +53,34 @@ def plan(**values: Any) -> int:
     return body(**values)
 
 
+DIFF_HELP = """Show what applying files would change in what is stored, field by field.
+
+What follows for clusters is what `rollout plan` says.
+
+\b
+Exit codes:
+   0  nothing differs
+  10  something does
+   1  the files could not be applied
+"""
+
+
+@click.command(
+    help=DIFF_HELP,
+    short_help="Show what applying files would change in what is stored, field by field.",
+)
+@files_option()
+@namespace_option
+@click.option("--show-secrets", is_flag=True, help="Show the data of Secrets.")
+@output_option
+@shared
+def diff(**values: Any) -> int:
+    """Show what applying files would change in what is stored, field by field."""
+    from rollout.cli.diff import diff as body
+
+    return body(**values)
+
+
 SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.
 
 One run is shown as a timeline: each stage a row, filling up as its clusters soak. With --runs each

@@ -35,6 +35,14 @@ rolled out or has halted. Its exit codes are those of `rollout status`.
 """
 
 
+def _format(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    names = (*FORMATS, "tree")
+    if value is None or value in names or value.startswith(("jsonpath=", "custom-columns=")):
+        return value
+    accepted = f"{', '.join(names)}, jsonpath=TEMPLATE or custom-columns=NAME:.PATH"
+    raise click.BadParameter(f"{value!r} is not one of {accepted}", ctx, param)
+
+
 @click.command(help=GET_HELP)
 @click.argument(
     "words",
@@ -48,9 +56,11 @@ rolled out or has halted. Its exit codes are those of `rollout status`.
 @click.option(
     "-o",
     "--output",
-    type=click.Choice((*FORMATS, "tree")),
+    metavar="|".join((*FORMATS, "tree", "jsonpath=...", "custom-columns=...")),
+    callback=_format,
     help="How to print them.  [default: table; tree for --watch of one workload]",
 )
+@click.option("--sort-by", "order", metavar="PATH", default="", help="A field, as .metadata.name.")
 @click.option("-w", "--watch", is_flag=True, help="Then go on printing each object that changes.")
 @click.option(
     "--timeout",

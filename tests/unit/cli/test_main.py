@@ -20,6 +20,7 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
         "demo",
         "run",
         "validate",
+        "diff",
         "plan",
         "simulate",
         "apply",
