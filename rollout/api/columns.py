@@ -47,15 +47,14 @@ class Type(Enum):
 class Column:
     """One column. ``path`` is a JSONPath; ``counted`` shows how many entries it finds.
 
-    ``wide`` columns are shown with ``-o wide`` alone (priority 1 in a CRD); ``declared`` is False
-    for columns that are ours and that no CRD declares.
+    ``wide`` columns are shown by our own tables with ``-o wide`` alone. The CRDs of this project declare
+    them all, those of OCM the others.
     """
 
     name: str
     path: str
     type: Type = Type.STRING
     wide: bool = False
-    declared: bool = True
     counted: bool = False
 
     def value(self, obj: Obj) -> Any:
@@ -80,7 +79,7 @@ def _progression(kind: str) -> str:
 
 
 def _ours(name: str, path: str, kind: Type = Type.STRING) -> Column:
-    return Column(name, path, kind, wide=True, declared=False)
+    return Column(name, path, kind, wide=True)
 
 
 _OF_RUNS = (
@@ -104,7 +103,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Joined", _condition("ManagedClusterJoined", "status")),
         Column("Available", _condition("ManagedClusterConditionAvailable", "status")),
         AGE,
-        _ours("Set", '.metadata.labels["cluster.open-cluster-management.io/clusterset"]'),
+        _ours("Set", ".metadata.labels['cluster.open-cluster-management.io/clusterset']"),
     ),
     CLUSTER_SET.name: (Column("Empty", _condition("ClusterSetEmpty", "status")), AGE),
     PLACEMENT.name: (
@@ -123,7 +122,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         _ours("Degraded", ".status.summary.degraded", Type.INTEGER),
         _ours("Progressing", _condition("Progressing", "reason")),
         _ours("Ready", _condition("Ready", "status")),
-        Column("Age", AGE.path, Type.DATE, wide=True, declared=False),
+        Column("Age", AGE.path, Type.DATE, wide=True),
     ),
     CONFIG_MAP.name: (Column("Data", ".data", Type.INTEGER, counted=True), AGE),
     CONTROLLER_REVISION.name: (
@@ -144,7 +143,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Display Name", ".spec.addOnMeta.displayName"),
         _ours("Progress", f".status.installProgressions[*]{_progression('Progressing')}.message"),
         _ours("Halted", f".status.installProgressions[*]{_progression('RolloutHalted')}.reason"),
-        Column("Age", AGE.path, Type.DATE, wide=True, declared=False),
+        Column("Age", AGE.path, Type.DATE, wide=True),
     ),
     MANAGED_CLUSTER_ADDON.name: (
         Column("Available", _condition("Available", "status")),
@@ -152,7 +151,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         Column("Progressing", _condition("Progressing", "status")),
         _ours("Configured", _condition("Configured", "status")),
         _ours("Reason", _condition("Progressing", "reason")),
-        Column("Age", AGE.path, Type.DATE, wide=True, declared=False),
+        Column("Age", AGE.path, Type.DATE, wide=True),
     ),
     APPROVAL.name: (
         Column("Workload", ".spec.workload.name"),
@@ -183,8 +182,11 @@ def columns_of(kind: Kind, *, wide: bool = False) -> tuple[Column, ...]:
 
 
 def declared_columns(kind: Kind) -> tuple[Column, ...]:
-    """What the kind's CRD declares as additionalPrinterColumns; none where it declares none."""
-    return tuple(column for column in _COLUMNS.get(kind.name, ()) if column.declared)
+    """What the kind's CRD declares as additionalPrinterColumns, so that kubectl shows how a rollout stands.
+
+    None where a kind is shown by name and age alone.
+    """
+    return _COLUMNS.get(kind.name, ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from pydantic_core import core_schema
 
 from rollout.api.columns import declared_columns
 from rollout.api.decoding import MODELS
+from rollout.api.descriptions import description
 from rollout.model.kinds import APPROVAL, KINDS, Kind, Obj
 
 _INT32 = 2**31 - 1
@@ -69,7 +70,34 @@ def schema_of(kind: Kind) -> Obj:
     schema["required"] = [name for name in schema.get("required", []) if name != "metadata"]
     if not schema["required"]:
         del schema["required"]
+    _describe(schema, (), [])
     return schema
+
+
+def _describe(schema: Obj, path: tuple[str, ...], bare: list[str]) -> list[str]:
+    """Give each field below that has no description the one that stands for it.
+
+    Returns: ``bare``, with the fields that still have none. What every kind has is Kubernetes' to describe.
+    """
+    for name, field in (schema.get("properties") or {}).items():
+        here = (*path, name)
+        if len(here) == 1 and name in ("apiVersion", "kind", "metadata"):
+            continue
+        found = field.get("description") or description(here)
+        if found:
+            field["description"] = found
+        else:
+            bare.append(".".join(here))
+        _describe(field, here, bare)
+    for inner in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            _describe(inner, path, bare)
+    return bare
+
+
+def undescribed(kind: Kind) -> list[str]:
+    """The fields of a kind of which nobody says what they are."""
+    return _describe(schema_of(kind), (), [])
 
 
 class _Generator(GenerateJsonSchema):

@@ -47,11 +47,7 @@ def get(
         tree = output == "tree" or (tree and _is_one_workload(wanted))
     if tree:
         return _tree(wanted, namespace, output or "tree", watch, timeout, whole)
-    if timeout is not None or whole:
-        raise click.UsageError("--timeout and --all are for a tree: get mwrs NAME --watch")
-    output = output or "table"
-    if watch and (order or output.startswith((JSONPATH, COLUMNS))):
-        raise click.UsageError("--watch prints objects as they change: as a table, yaml or json")
+    output = _form(output, order, watch=watch, of_tree=timeout is not None or whole)
     labels = _labels(wanted, selector, everywhere=all_namespaces, watch=watch)
     place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
     with open_hub(options()) as (hub, clock):
@@ -84,6 +80,15 @@ def _labels(wanted: Sequence[Target], selector: str, *, everywhere: bool, watch:
         return parse_labels(selector)
     except Invalid as fault:
         raise click.UsageError(str(fault)) from fault
+
+
+def _form(output: str | None, order: str, *, watch: bool, of_tree: bool) -> str:
+    """How objects are printed. Raises: UsageError for what belongs to a tree, or is printed only once."""
+    if of_tree:
+        raise click.UsageError("--timeout and --all are for a tree: get mwrs NAME --watch")
+    if watch and (order or (output or "").startswith((JSONPATH, COLUMNS))):
+        raise click.UsageError("--watch prints objects as they change: as a table, yaml or json")
+    return output or "table"
 
 
 def _is_bare(words: tuple[str, ...]) -> bool:

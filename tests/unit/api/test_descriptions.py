@@ -1,0 +1,36 @@
+"""What `kubectl explain` says of every field of every kind."""
+
+import pytest
+
+from rollout.api.crds import schema_of, undescribed
+from rollout.api.decoding import MODELS
+from rollout.api.descriptions import DESCRIPTIONS, description
+from rollout.model.kinds import KINDS, REPLICA_SET
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_field_of_every_kind_says_what_it_is(name: str) -> None:
+    assert undescribed(KINDS[name]) == []
+
+
+def test_a_field_without_a_description_is_found() -> None:
+    assert description(("spec", "nobodyWroteThis")) == ""
+
+
+def test_what_a_parent_decides_wins_over_the_bare_name() -> None:
+    assert description(("web", "url")) != description(("url",))
+
+
+def test_descriptions_are_sentences() -> None:
+    assert [
+        text for text in DESCRIPTIONS.values() if not text.endswith((".", ": 5m, 1h30m."))
+    ] == []
+
+
+def test_the_limit_of_a_rollout_is_explained() -> None:
+    spec = schema_of(REPLICA_SET)["properties"]["spec"]["properties"]
+    strategy = spec["placementRefs"]["items"]["properties"]["rolloutStrategy"]["properties"]
+
+    said = strategy["progressive"]["properties"]["maxConcurrency"]["description"]
+
+    assert said.startswith("How many clusters outside the mandatory groups are in flight at once")
