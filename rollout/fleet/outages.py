@@ -32,10 +32,14 @@ class Outages:
         return self.blind_since != before
 
     def note(self, begin: datetime, end: datetime, lease: timedelta) -> None:
-        """The hub was out of touch from ``begin`` to ``end``."""
-        span = (begin, end + lease)
-        last = self.spans[-1:]
-        if last and begin <= last[0][1]:
-            self.spans = (*self.spans[:-1], (last[0][0], max(span[1], last[0][1])))
-        else:
-            self.spans = (*self.spans[-_KEPT:], span)
+        """The hub was out of touch from ``begin`` to ``end``.
+
+        Each kind tells of its own: one that was away for long may be back after one that was away since.
+        """
+        since, until, apart = begin, end + lease, []
+        for known in self.spans:
+            if known[1] < since or until < known[0]:
+                apart.append(known)
+            else:
+                since, until = min(since, known[0]), max(until, known[1])
+        self.spans = tuple(sorted([*apart, (since, until)]))[-_KEPT:]
