@@ -10,7 +10,7 @@ from datetime import timedelta
 from random import Random
 
 from rollout.model.names import GATES, ROLLBACK, ROLLBACK_CONCURRENCY, ROLLBACK_FAILURES
-from tests.safety.focus_newer import NEWER
+from tests.safety.focus_newer import NEWER, NEWEST
 from tests.safety.setting import Act, Setting, draw_any, failing
 from tests.safety.sharpening import (
     Sharpen,
@@ -27,10 +27,17 @@ SHARE = 0.6
 """Of all histories so many have a focus."""
 NEWER_SHARE = 0.1
 """Of all histories so many have a newer one; the other seeds stand for what they stood for before."""
+NEWEST_SHARE = 0.06
+"""As before, with one of the newest."""
+SALT = 336
+"""Such that the histories by which kept faults were noticed stand for what they stood for before."""
 
 
 def focus_of(seed: int) -> str:
     """What the history of this seed is about, "" for nothing in particular."""
+    dice = Random(f"newest:{SALT}:{seed}")
+    if dice.random() < NEWEST_SHARE:
+        return dice.choice(sorted(NEWEST))
     dice = Random(f"newer:{seed}")
     if dice.random() < NEWER_SHARE:
         return dice.choice(sorted(NEWER))
@@ -44,7 +51,7 @@ def draw(seed: int, kind: str = "replicaset", focus: str | None = None) -> Setti
     about = focus_of(seed) if focus is None else focus
     if not about:
         return setting
-    return {**FOCUSES, **NEWER}[about](setting, Random(f"{about}:{seed}:{kind}"))
+    return {**FOCUSES, **NEWER, **NEWEST}[about](setting, Random(f"{about}:{seed}:{kind}"))
 
 
 # -- the focuses ---------------------------------------------------------------------------------

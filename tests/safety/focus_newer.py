@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
+from rollout.model.names import ROLLBACK
 from rollout.sim.scenario import Scenario
 from tests.safety.setting import Act, Setting, failing
 from tests.safety.sharpening import Sharpen, acts, mandatory, quietly, strategies, with_acts
@@ -74,10 +75,60 @@ def _windows(setting: Setting, dice: Random) -> Setting:
     return with_acts(setting, first + acts(dice, *verbs))
 
 
+def _agents(setting: Setting, dice: Random) -> Setting:
+    """Agents with OCM's timing: they look rarely, stamp what they saw before, wake for labels, back off."""
+    if setting.kind == "addon":
+        return setting  # their works are deployed by others
+    every = dice.choice((10, 10, 20, 60))
+    limit, most = dice.choice((1, 2, "25%", None)), dice.choice((0, 1, "20%"))
+    setting = strategies(
+        quietly(setting), dice, maxConcurrency=limit, maxFailures=most,
+        minSuccessTime=dice.choice(("0s", "30s", "2m")),
+        progressDeadline=dice.choice((None, None, "10m", "30m")),
+    )  # fmt: skip
+    setting = replace(setting, rules=dice.random() < 0.8, looks_every=timedelta(seconds=every))
+    verbs = (
+        "new_revision",
+        "new_revision",
+        "retry",
+        "retry",
+        "old_revision",
+        "crash",
+        "delete_work",
+    )
+    more = acts(dice, *dice.choices(verbs, k=dice.randrange(3, 7)))
+    notes = {**setting.notes, ROLLBACK: "Automatic"} if dice.random() < 0.5 else setting.notes
+    return replace(with_acts(setting, more, keep=dice.random() < 0.3), notes=notes)
+
+
+def _relist(setting: Setting, dice: Random) -> Setting:
+    """Watches break, and lists are read anew while clusters, decisions, works and revisions change.
+
+    Placements of ours stay: the pages of one that is gone, which the engine does not know of yet, are
+    collected here at the very instant in which it writes them.
+    """
+    verbs = [
+        "regroup", "regroup", "cluster_deleted", "cluster_deleted_in_flight", "cluster_back",
+        "cluster_new", "delete_work", "new_revision", "hold", "remove_record",
+    ] + ["placement_deleted"] * setting.foreign  # fmt: skip
+    more: list[Act] = []
+    for _ in range(dice.randrange(3, 7)):
+        at = dice.randrange(20, 900)
+        more.append(Act(timedelta(seconds=at), "blink"))
+        more += acts(dice, *dice.choices(verbs, k=2), first=at, last=at + 2)
+    limit, soak = dice.choice((1, 2, "50%")), dice.choice(("30s", "2m"))
+    setting = strategies(quietly(setting), dice, maxConcurrency=limit, minSuccessTime=soak)
+    return with_acts(setting, more, keep=dice.random() < 0.3)
+
+
 NEWER: Mapping[str, Sharpen] = {
     "few": _few,
     "flapping": _flapping,
     "gone": _gone,
     "meddling": _meddling,
     "windows": _windows,
+}
+NEWEST: Mapping[str, Sharpen] = {
+    "agents": _agents,
+    "relist": _relist,
 }

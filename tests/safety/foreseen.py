@@ -25,6 +25,8 @@ UNHEARD_OF = "r9"
 def foreseen(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
     """A history stops at some instant; a new revision is planned, then rolled out there and then."""
     setting = _calm(draw(seed, kind))
+    if setting.looks_every is not None:
+        return  # a plan does not ask how often agents look
     history = History(setting)
     history.begin()
     history.until(T0 + timedelta(seconds=Random(f"plan:{seed}").randrange(60, 1500)))

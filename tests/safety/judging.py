@@ -9,7 +9,7 @@ from typing import Any
 
 from rollout.fleet.live import LiveRollout
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Plan
-from rollout.strategies.base import Step, Verdict
+from rollout.strategies.base import Step
 from tests.safety import wishes
 from tests.safety.model import Rollout
 from tests.safety.operating import OperationsJudge
@@ -19,6 +19,7 @@ from tests.safety.questions import pure, worse_news
 from tests.safety.statuses import StatusJudge
 from tests.safety.terms import Stage
 from tests.safety.told import Told
+from tests.safety.verdicts import VerdictsJudge
 from tests.safety.waiting import is_told
 
 Blame = Callable[[str, str], None]
@@ -52,6 +53,7 @@ class PlanJudge:
         self.restarted_in_flight: set[str] = set()
         self.retrying: dict[str, str] = {}  # clusters that this plan lets try again, and what
         self._touched: dict[str, tuple[list[str], list[str]]] = {}  # see `StatusJudge.judge`
+        self.verdicts = VerdictsJudge(told, counts, blame)
         self.operations = OperationsJudge(counts, blame)
 
     def judge(self, plan: Plan, view: Any, now: datetime) -> None:
@@ -179,8 +181,7 @@ class PlanJudge:
         clusters = [w.cluster for w in touched if w not in back]
         given_back = [(w.cluster, w.revision) for w in back]
         self.operations.judge(rollout, clusters, given_back, now)
-        self._verdicts(rollout, step, now)
-        self._soaked(rollout, live, now)
+        self.verdicts.judge(rollout, step, live, now)
         self._halted(rollout, clusters, now)
         unproven(rollout, [w.cluster for w in touched], clusters, step, (self.counts, self.blame))
         open_stages = self._stages(rollout, clusters, now)
@@ -210,40 +211,14 @@ class PlanJudge:
     def _is_rollback(rollout: Rollout, write: Write) -> bool:
         """Whether the write takes the revision back; `OperationsJudge` judges whether it may.
 
-        It may be repeated after a restart, which is no first attempt.
+        It may be repeated after a restart, which is no first attempt. What has landed once, and is gone,
+        is restored.
         """
-        touch = write.write.touch
+        touch, track = write.write.touch, rollout.tracks.get(write.cluster)
         if touch is None or write.revision == rollout.terms_revision:
             return False
-        return touch.first or write.cluster in rollout.back.given
-
-    def _verdicts(self, rollout: Rollout, step: Step, now: datetime) -> None:
-        """S6, S13: nobody soaks or times out early."""
-        for settled in step.settled:
-            track = rollout.tracks.get(settled.cluster)
-            if track is None:
-                continue
-            if settled.verdict is Verdict.SOAKED:
-                self.counts["S13.soaks_ended"] += 1
-                if not rollout.has_soaked(track, now):
-                    found = self.told.carries(settled.cluster)
-                    stale = found is None or found[:2] != (track.revision, "succeeded")
-                    self.blame("S6" if stale else "S13", f"{settled.cluster} did not soak: {track}")
-            else:
-                self.counts["S13.deadlines_ended"] += 1
-                if not rollout.is_free(track, now):
-                    self.blame("S13", f"{settled.cluster} failed too early: {track}")
-
-    def _soaked(self, rollout: Rollout, live: LiveRollout | None, now: datetime) -> None:
-        """S13: what counts as soaked on the present revision did soak, whoever noted it."""
-        for cluster, standing in live.ledger.standings.items() if live else ():
-            if live is None or standing.revision != live.revision:
-                continue
-            track = rollout.current(cluster)
-            if track is None or standing.verdict is not Verdict.SOAKED:
-                continue
-            if not rollout.has_soaked(track, now):
-                self.blame("S13", f"{cluster} counts as soaked, but did not soak: {track}")
+        has_it = track is not None and track.landed and track.revision == write.revision
+        return touch.first or (write.cluster in rollout.back.given and not has_it)
 
     def _halted(self, rollout: Rollout, touched: list[str], now: datetime) -> None:
         """S3, S7, S17: a breach or an unknown thing holds everything."""

@@ -23,6 +23,8 @@ class Rollout(Readings):
 
     def agree(self, terms: Terms, now: datetime) -> None:
         """Take in what is asked for now. The groups have been read before."""
+        soak = max(terms.soak, self.waits.settle) if terms.verified else terms.soak
+        terms = replace(terms, soak=soak)
         self.bad = terms.bad
         if terms.bad:
             self.hold = self.hold or terms.bad

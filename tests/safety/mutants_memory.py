@@ -237,4 +237,76 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
     ),
 )
 
-OF_MEMORY = (*_OF_THE_RECORD, *_OF_OBSERVATIONS, *_OF_TERMS, *_OF_SELECTIONS)
+_OF_CLOCKS: tuple[Mutant, ...] = (
+    fault(
+        "S13",
+        "a process goes by its own clock",
+        ("clock", "zero = self._settled or self._server_zero() or self._zero", "zero = self._zero"),
+        focus="restarts",
+    ),
+)
+
+_OF_AGENTS: tuple[Mutant, ...] = (
+    fault(
+        "S6",
+        "agents that look rarely are not waited for",
+        (
+            "fleet.workloads",
+            "settle = around.policy.settle if replicaset.template.rules else timedelta(0)",
+            "settle = timedelta(seconds=15 if replicaset.template.rules else 0)",
+        ),
+        kinds=("replicaset",),
+        focus="agents",
+    ),
+    fault(
+        "S6",
+        "what was ill before fails after a minute",
+        (
+            "fleet.workloads",
+            "grace=around.policy.failure_grace",
+            "grace=timedelta(seconds=60)",
+        ),
+        kinds=("replicaset",),
+        focus="agents",
+    ),
+    fault(
+        "L1",
+        "another attempt is an annotation alone",
+        (
+            "planning.replicasets",
+            "**(attempt_label(started_at) if is_again else {})",
+            "**{}",
+        ),
+        kinds=("replicaset",),
+        focus="agents",
+    ),
+    fault(
+        "S13",
+        "a failure that ended while nobody lived goes on",
+        (
+            OBSERVED,
+            "return bool(seen.token and standing.token) and seen.token != standing.token",
+            "return False",
+        ),
+        focus="flapping",
+    ),
+    fault(
+        "S13",
+        "a long outage begins with a short one that ended before",
+        (
+            "fleet.outages",
+            "since, until = min(since, known[0]), max(until, known[1])",
+            "since, until = known[0], max(until, known[1])",
+        ),
+        focus="outages",
+    ),
+)
+
+OF_MEMORY = (
+    *_OF_CLOCKS,
+    *_OF_AGENTS,
+    *_OF_THE_RECORD,
+    *_OF_OBSERVATIONS,
+    *_OF_TERMS,
+    *_OF_SELECTIONS,
+)

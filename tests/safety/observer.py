@@ -25,7 +25,7 @@ from tests.safety.judging import PlanJudge
 from tests.safety.model import Rollout
 from tests.safety.replay import decision, difference, read_anew
 from tests.safety.subject import Subject
-from tests.safety.terms import QUIET, clusters_on
+from tests.safety.terms import QUIET, Waits, clusters_on
 from tests.safety.told import Told
 from tests.safety.waiting import waits
 from tests.safety.written import WrittenDown
@@ -53,6 +53,7 @@ class Judge:
         hub: Hub,
         now: Callable[[], datetime],
         counts: Counter[str],
+        waits: Waits = Waits(),  # noqa: B008 - a constant
     ) -> None:
         self.subject, self.hub, self.now, self.counts = subject, hub, now, counts
         self.violations: list[Violation] = []
@@ -60,13 +61,14 @@ class Judge:
         self.is_ours = False  # the engine is writing just now
         self.hears_reads = True  # what the engine reads live is told here
         self._asked: set[str] = set()  # placements whose decisions were read since the last plan
-        self.told = Told(subject, self.now)
+        self.told = Told(subject, self.now, waits)
         self.plans = PlanJudge(self.told, self.counts, self.blame)
         self.written: Counter[tuple[str, str]] = (
             Counter()
         )  # cluster, revision -> how often we brought it
         self._made: dict[str, set[str]] = {}  # cluster -> names of carriers that we created
         self._had: dict[str, str] = {}  # cluster -> revision, as the hub has it
+        self._woken_by: dict[Ref, object] = {}  # the generation and labels of a carrier
         self._going: set[str] = set()  # uids of carriers that are deleted, or about to be
         self._removed: list[tuple[datetime, bool]] = []  # when, and whether the cluster stays
         self._brings = False  # what goes out just now brings something to a cluster
@@ -233,7 +235,7 @@ class Judge:
         """R5: who reads the hub anew, in whatever order, decides at that instant what we decide."""
         ours = decision(self.subject, fleet, at)
         for dice in (None, Random(0)):
-            anew = read_anew(self.subject, self.hub, at - QUIET, dice)
+            anew = read_anew(self.subject, self.hub, at - QUIET, fleet.policy, dice)
             wrong = difference(ours, decision(self.subject, anew, at))
             if wrong:
                 how = "in any order" if dice else "in order"
@@ -261,6 +263,7 @@ class Judge:
             self._had[cluster] = revision
             for rollout in self.told.rollouts.values():
                 rollout.land(cluster, revision, self.now())
+        self._wakes(event)
         uid = obj["metadata"]["uid"]
         was_going = uid in self._going
         if event.change is Change.DELETED or "deletionTimestamp" in obj["metadata"]:
@@ -271,6 +274,17 @@ class Judge:
             self._created(event.ref)
         elif uid in self._going and not was_going:
             self._deleted(event.ref)
+
+    def _wakes(self, event: Event) -> None:
+        """L1: another attempt reaches the agent of a work, which wakes for another spec or label alone."""
+        meta = event.obj["metadata"]
+        before, after = self._woken_by.get(event.ref), (meta["generation"], meta.get("labels"))
+        self._woken_by[event.ref] = after
+        retried = self.is_ours and event.ref.namespace in self.plans.retrying
+        if event.ref.kind is MANIFEST_WORK and event.change is Change.MODIFIED and retried:
+            self.counts["L1.attempts"] += 1
+            if before == after:
+                self.blame("L1", f"no agent notices that {event.ref} is to be tried again")
 
     def _there(self, ref: Ref) -> Obj | None:
         try:

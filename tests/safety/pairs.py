@@ -80,6 +80,7 @@ def _plain(kind: str, seed: int) -> Setting:
         faults=Rates(),
         latency=timedelta(0),
         strict=False,
+        looks_every=None,
         notes={},
         rings={**setting.rings, setting.clusters[:12][-1]: "early"},
     )

@@ -8,7 +8,7 @@ from typing import Any
 from rollout.model.kinds import Kind
 from rollout.planning.plan import Plan, Planner
 from tests.safety.tracing import TracedHistory
-from tests.safety.world import Watched
+from tests.safety.watched import Watched
 
 AHEAD = (timedelta(0), timedelta(seconds=1), timedelta(hours=2), timedelta(days=30), timedelta(0))
 """Before each plan its planner is asked about now, later instants, and now again."""

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from tests.safety.asked import Said
 from tests.safety.subject import Carried
-from tests.safety.terms import GRACE, Groups, Plan, Stage, Terms
+from tests.safety.terms import Groups, Plan, Stage, Terms, Waits
 from tests.safety.tracks import Track
 from tests.safety.way_back import WayBack
 
@@ -37,6 +37,7 @@ class Readings:
     """
 
     name: str
+    waits: Waits
     terms: Terms | None = None
     groups: Groups | None = None
     total: int = 0
@@ -142,7 +143,7 @@ class Readings:
             return limit is not None and track.late > limit
         if limit is not None and now >= limit:
             return True
-        return track.health == "failed" and limit is None and now - track.since >= GRACE
+        return track.health == "failed" and limit is None and now - track.since >= self.waits.grace
 
     def is_failure(self, track: Track, now: datetime) -> bool:
         """It counts against the budget, however one reads it."""
@@ -156,7 +157,7 @@ class Readings:
             return limit is not None and track.since > limit
         if limit is not None and now >= limit:
             return True
-        return track.health == "failed" and now - track.late >= GRACE
+        return track.health == "failed" and now - track.late >= self.waits.grace
 
     def in_flight(self, cluster: str, now: datetime) -> bool:
         """It holds a slot, however one reads it."""
@@ -197,7 +198,7 @@ class Readings:
             if limit is not None:
                 found.append((limit, cluster))
             if track.health == "failed":
-                found.append((track.since + GRACE, cluster))
+                found.append((track.since + self.waits.grace, cluster))
         return min((item for item in found if item[0] > now), default=None)
 
     def is_maybe(self, cluster: str) -> bool:
@@ -216,7 +217,7 @@ class Readings:
         """It counts against the budget, by one way to read it."""
         if track.soaked:
             return False
-        stands = track.health == "failed" and self.seen_until(now) - track.since >= GRACE
+        stands = track.health == "failed" and self.seen_until(now) - track.since >= self.waits.grace
         return stands or self.is_free(track, now) or self.is_failure(track, now)
 
     def failures(self, stage: Stage | None, now: datetime, *, surely: bool = True) -> int:
@@ -232,13 +233,14 @@ class Readings:
 
     def breach(self, now: datetime, *, surely: bool = True) -> bool:
         """Whether observed failures exceed a budget."""
-        plan = self.plan
-        if plan.budget is not None and self.failures(None, now, surely=surely) > plan.budget:
+        return any(self._exceeds(stage, now, surely=surely) for stage in self.plan.stages)
+
+    def _exceeds(self, stage: Stage, now: datetime, *, surely: bool = True) -> bool:
+        """Whether observed failures exceed the budget of the stage, or the one over all stages."""
+        total, own = self.plan.budget, stage.budget
+        if total is not None and self.failures(None, now, surely=surely) > total:
             return True
-        return any(
-            s.budget is not None and self.failures(s, now, surely=surely) > s.budget
-            for s in plan.stages
-        )
+        return own is not None and self.failures(stage, now, surely=surely) > own
 
     def may_have_passed(self, stage: Stage, now: datetime) -> bool:
         if stage.key in self.passed:
@@ -250,4 +252,4 @@ class Readings:
             tracks = [self.current(c, surely=False) for c in members]
             soaked = all(t is not None and self.has_soaked(t, now) for t in tracks)
             return soaked and not self.failures(stage, now)
-        return all(self.is_done(c, now) for c in members) and not self.breach(now)
+        return all(self.is_done(c, now) for c in members) and not self._exceeds(stage, now)

@@ -13,6 +13,7 @@ from rollout.hub.base import Hub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import ROLLOUT_RECORD, Kind, ref_of
 from rollout.planning.plan import Plan
+from rollout.planning.policy import Policy
 from rollout.runtime.planners import plan_now
 from rollout.strategies.base import Step
 from tests.safety.subject import Subject
@@ -34,9 +35,11 @@ def decision(subject: Subject, fleet: Fleet, now: datetime) -> Decision:
     return Decision(plan, steps)
 
 
-def read_anew(subject: Subject, hub: Hub, read_at: datetime, dice: Random | None = None) -> Fleet:
+def read_anew(
+    subject: Subject, hub: Hub, read_at: datetime, policy: Policy, dice: Random | None = None
+) -> Fleet:
     """A fleet that was told all that the hub holds. ``dice``: in any order."""
-    fleet = Fleet(trackers=subject.trackers)
+    fleet = Fleet(policy, trackers=subject.trackers)
     kinds, read = list(fleet.watched), set[Kind]()
     while kinds:
         events = [

@@ -9,6 +9,7 @@ from typing import Any
 from rollout.model.kinds import Obj
 from rollout.model.names import GATES, ROLLBACK, ROLLBACK_CONCURRENCY, ROLLBACK_FAILURES
 from rollout.sim.scenario import Scenario
+from tests.safety.terms import Waits
 from tests.support.faults import Rates
 
 REVISIONS = ("r1", "r2", "r3", "r4")
@@ -32,7 +33,8 @@ class Setting:
     ``notes``: the workload's annotations at the beginning. ``foreign``: another program writes the decisions. ``told``: it also writes the placement's
     status.decisionGroups. ``rules``: health is verified. ``latency``: how long a write of the engine may take. ``calm``: nothing
     ever fails on the way to the hub, and the engine never crashes. ``kind``: of the workload. ``twice``: other programs name clusters in
-    several groups.
+    several groups. ``looks_every``: the agents have OCM's timing, and look so often
+    (`tests.safety.ocm_agents`); None: they are those of a simulation.
     """
 
     seed: int
@@ -52,11 +54,18 @@ class Setting:
     notes: dict[str, str] = field(default_factory=dict)
     kind: str = "replicaset"
     twice: bool = False
+    looks_every: timedelta | None = None
     span: timedelta = field(default=timedelta(minutes=30))
 
     @property
+    def waits(self) -> Waits:
+        """What agents say may be 1.9 times as old as they look often."""
+        stale = (self.looks_every or timedelta(0)) * 1.9
+        return Waits(max(Waits().settle, stale), max(Waits().grace, stale))
+
+    @property
     def calm(self) -> bool:
-        troubles = ("crash", "crash_soon", "lose_record", "refuse", "outage")
+        troubles = ("crash", "crash_soon", "lose_record", "refuse", "outage", "blink")
         return (
             self.faults == Rates()
             and not self.latency

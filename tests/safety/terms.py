@@ -6,6 +6,7 @@ Slow and obvious on purpose, and independent of the engine's own reading. Source
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import NamedTuple
 
 from rollout.model.kinds import Obj
 from rollout.model.names import (
@@ -19,8 +20,14 @@ from rollout.model.names import (
 from tests.safety.asked import Asked, asked_in
 from tests.safety.objects import duration
 
-SETTLE = timedelta(seconds=15)
-GRACE = timedelta(seconds=60)
+
+class Waits(NamedTuple):
+    """How long the engine waits of its own: before verified health counts, and before a failure does."""
+
+    settle: timedelta = timedelta(seconds=15)
+    grace: timedelta = timedelta(seconds=60)
+
+
 QUIET = timedelta(seconds=10)
 LEASE = timedelta(seconds=15)
 
@@ -29,11 +36,14 @@ Groups = dict[tuple[int, str], list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """One placement's rollout as asked for. ``limit`` None: all. ``bad``: why it cannot be honoured."""
+    """One placement's rollout as asked for. ``limit`` None: all. ``bad``: why it cannot be honoured.
+    ``verified``: health has to stand for a while.
+    """
 
     revision: str
     kind: str
     soak: timedelta
+    verified: bool
     deadline: timedelta | None
     budget: object
     limit: object
@@ -67,7 +77,8 @@ def terms_of(
     return Terms(
         revision,
         kind,
-        max(soak, SETTLE) if verified else soak,
+        soak,
+        verified,
         None if bad or deadline == "None" else duration(deadline),
         member.get("maxFailures", 0),
         unset_limit if limit is None or limit == 0 else limit,

@@ -197,18 +197,11 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     a soak of nothing while news is missing; a held cluster that comes back and lacks its add-on; one that
     another placement has taken from one that is half written; one that a placement selected until it was
     deleted; a failure that ended while nobody lived; refusals on the way back; half of a record;
-    an outage that only the record tells of; decisions that others still write when all is foreseen.
+    an outage that only the record tells of, and a long one around a short one; decisions that others still
+    write when all is foreseen; a breach in another group.
     """
-    seeds = [1030, 1454, 1462, 2051, 3062, 3659, 3687, 500210]
-    seeds += [
-        700000010,
-        700000024,
-        730000243,
-        730000300,
-        730000392,
-        730000440,
-        730000595,
-        730000604,
-    ]
+    seeds = [1030, 1454, 1462, 2051, 3062, 3659, 3687, 500210, 700000010, 700000024]
+    seeds += [730000243, 730000300, 730000392, 730000440, 730000595, 730000604]
+    seeds += [800000471, 800000710]
     assert run(seeds).broken == []
     assert run([1140, 1279, 1415, 879868512, 975281533], "addon").broken == []

@@ -24,6 +24,7 @@ from tests.safety.subject import Carried, Subject
 from tests.safety.terms import (
     QUIET,
     Groups,
+    Waits,
     decided_by_others,
     groups_of,
     is_paused,
@@ -36,8 +37,8 @@ from tests.safety.terms import (
 class Told:
     """The objects as the engine knows them, and the model of each placement."""
 
-    def __init__(self, subject: Subject, now: Callable[[], datetime]) -> None:
-        self.subject = subject
+    def __init__(self, subject: Subject, now: Callable[[], datetime], waits: Waits) -> None:
+        self.subject, self._waits = subject, waits
         self._now = now
         self.objects: dict[Ref, Obj] = {}
         self._versions: dict[Ref, int] = {}
@@ -244,6 +245,7 @@ class Told:
             name = ref["name"]
             rollout = known.get(name) or Rollout(
                 name,
+                self._waits,
                 carries=self.carries,
                 available=self.is_available,
                 outages=self.outages,

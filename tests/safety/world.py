@@ -1,21 +1,18 @@
 """How does a history run? Engine, agents, people and time together, with every bad luck in between."""
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from random import Random
 from typing import Any, cast
 
-from rollout.clock import VirtualClock
-from rollout.fleet.fleet import Fleet
+from rollout.clock import Clock, HubClock, VirtualClock
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import PLACEMENT, Kind, Ref
-from rollout.planning.facts import Fact
+from rollout.model.kinds import PLACEMENT, Kind
 from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import Plan, Planner
+from rollout.planning.plan import Planner
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.sim.agents import Agents
@@ -23,66 +20,18 @@ from tests.safety.door import Crash, Door, SlowIo
 from tests.safety.hands import Hands
 from tests.safety.kinds import SUBJECTS
 from tests.safety.observer import Judge, Violation
-from tests.safety.setting import Setting
-from tests.safety.terms import LEASE, QUIET
-from tests.support.faults import Fault, FaultyHub, RandomFaults
+from tests.safety.ocm_agents import OcmAgents
+from tests.safety.setting import REVISIONS, Setting
+from tests.safety.subject import Controllers
+from tests.safety.terms import QUIET
+from tests.safety.watched import StartsSucceed, Watched, WatchedFleet
+from tests.support.faults import FaultyHub
 
 T0 = datetime(2030, 1, 1, tzinfo=UTC)
 TURNS = 200  # more at one instant is a loop
 LOOKS = 50  # and so is coming to rest so often at one instant
 PATIENCE = timedelta(hours=8)
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """The engine's planner of workloads, under the eyes of the judge."""
-
-    judge: Judge
-    inner: Planner[Any]
-
-    @property
-    def kind(self) -> Kind:
-        return self.inner.kind
-
-    def plan(self, key: str, view: Any, now: datetime) -> Plan:
-        plan = self.inner.plan(key, view, now)
-        self.judge.pending = partial(self.judge.planned, plan, view, now)
-        return plan
-
-
-class StartsSucceed(RandomFaults):
-    """Faults on the way to the hub, but for the lists with which an engine starts."""
-
-    starting = False
-    down = False  # nothing gets through
-
-    def call(self, verb: str, target: Ref | Kind) -> Any:
-        if self.down and not self.starting:
-            return Fault.UNAVAILABLE
-        return None if self.starting else super().call(verb, target)
-
-
-class WatchedFleet(Fleet):
-    """Tells the judge of the spans in which the engine was out of touch."""
-
-    def __init__(self, judge: Judge) -> None:
-        super().__init__(trackers=judge.told.subject.trackers)
-        self._told, self._judge = judge.told, judge
-
-    def take(self, facts: Iterable[Fact], now: datetime) -> None:
-        """The plan that was asked for last is carried out: it is judged with what came of it."""
-        super().take(facts, now)
-        pending, self._judge.pending = self._judge.pending, None
-        if pending is not None:
-            pending()
-
-    def out_of_touch(self, begin: datetime, end: datetime) -> None:
-        self._told.was_out_of_touch((begin, end + LEASE))
-        super().out_of_touch(begin, end)
-
-    def blind(self, what: Hashable, since: datetime | None) -> None:
-        self._told.is_blind(what, since)
-        super().blind(what, since)
+SKEWS = (0, 0, 0, 40, -40, 600, -600, 10_800, -10_800)  # seconds
 
 
 class History:
@@ -100,19 +49,17 @@ class History:
         self.clock = VirtualClock(T0)
         self.hub: Hub = hub or MemoryHub(self.clock, history=5_000)
         self.dice = Random(f"world:{setting.seed}")
+        self._skews = Random(f"skews:{setting.seed}")
         self.faults = StartsSucceed(Random(f"faults:{setting.seed}"), setting.faults)
         # A history needs neither the batches nor the states of embedded hubs.
         self.faulty = FaultyHub(cast(EmbeddedHub, self.hub), self.faults)
         self.counts: Counter[str] = Counter()
-        self.judge = Judge(self.subject, self.hub, self.clock.now, self.counts)
+        self.judge = Judge(self.subject, self.hub, self.clock.now, self.counts, setting.waits)
         self.judge.plans.calm = setting.calm and die_after is None
         self._later: list[tuple[datetime, int, Callable[[], None]]] = []
         self._number = 0
         self.hands = Hands(setting, self.hub, self.clock.now, self.later, self.flying, self.failed)
-        self.agents = (
-            Agents(self.hub, self.clock, setting.scenario),
-            *self.subject.controllers(self.hub, self.clock),
-        )
+        self.agents = (self._work_agents(), *self.subject.controllers(self.hub, self.clock))
         self.engine: Engine | None = None
         self.timers: VirtualTimers | None = None
         self.door: Door | None = None
@@ -122,6 +69,14 @@ class History:
         self._die_after = die_after
         self._next_release = T0
         self._rested_at = T0
+
+    def _work_agents(self) -> Controllers:
+        setting = self.setting
+        if setting.looks_every is None:
+            return Agents(self.hub, self.clock, setting.scenario)
+        agents = OcmAgents(self.hub, self.clock, setting.seed, setting.looks_every, REVISIONS)
+        self.judge.plans.verdicts.truth = agents
+        return agents
 
     @property
     def violations(self) -> list[Violation]:
@@ -148,10 +103,10 @@ class History:
             self.slow = SlowIo(self.door, self.clock, self.dice, setting.latency)
         self.engine = Engine(
             self.door,
-            self.clock,
+            self._clock_of_a_process(),
             self._make_timers,
             self.planners(),
-            WatchedFleet(self.judge),
+            WatchedFleet(self.judge, self.setting.waits),
             io=self.slow or self.door.io(),
             pace=Pace(least_interval={}, strict=True),
             seed=0,
@@ -165,6 +120,21 @@ class History:
         self.engine.start()
         self.faults.starting = False
         self.judge.read_all(now)
+
+    def _clock_of_a_process(self) -> Clock:
+        """A new process goes by the time that the server's answers tell, however far off its own machine's
+        clock is.
+        """
+        off = timedelta(seconds=self._skews.choice(SKEWS))
+
+        def elapsed() -> float:
+            return (self.clock.now() - T0).total_seconds()
+
+        clock = HubClock(lambda: self.clock.now() + off, elapsed)
+        clock.heard(self.clock.now(), elapsed(), elapsed())
+        clock.settle()
+        self.counts["S13.skewed_successors"] += bool(off and self._died_at)
+        return clock
 
     def _count_restart(self, now: datetime) -> None:
         for rollout in self.judge.told.rollouts.values():
@@ -282,6 +252,8 @@ class History:
                 self.forget(timedelta(seconds=self.dice.choice((0, 5, 60))))
             else:
                 self.hands.act(verb)
+        elif verb == "blink":
+            self.outage(timedelta(seconds=self.dice.choice((1, 2, 3))))
         elif verb == "outage":
             self.outage(timedelta(seconds=self.dice.choice((3, 20, 60, 150, 300))))
         elif verb != "crash_soon":

@@ -1,0 +1,69 @@
+"""What does the judge look through? The engine's planner, its fleet and its way to the hub, each watched."""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from rollout.fleet.fleet import Fleet
+from rollout.model.kinds import Kind, Ref
+from rollout.planning.facts import Fact
+from rollout.planning.plan import Plan, Planner
+from rollout.planning.policy import Policy
+from tests.safety.observer import Judge
+from tests.safety.terms import LEASE, Waits
+from tests.support.faults import Fault, RandomFaults
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The engine's planner of workloads, under the eyes of the judge."""
+
+    judge: Judge
+    inner: Planner[Any]
+
+    @property
+    def kind(self) -> Kind:
+        return self.inner.kind
+
+    def plan(self, key: str, view: Any, now: datetime) -> Plan:
+        plan = self.inner.plan(key, view, now)
+        self.judge.pending = partial(self.judge.planned, plan, view, now)
+        return plan
+
+
+class StartsSucceed(RandomFaults):
+    """Faults on the way to the hub, but for the lists with which an engine starts."""
+
+    starting = False
+    down = False  # nothing gets through
+
+    def call(self, verb: str, target: Ref | Kind) -> Any:
+        if self.down and not self.starting:
+            return Fault.UNAVAILABLE
+        return None if self.starting else super().call(verb, target)
+
+
+class WatchedFleet(Fleet):
+    """Tells the judge of the spans in which the engine was out of touch."""
+
+    def __init__(self, judge: Judge, waits: Waits) -> None:
+        policy = Policy(settle=waits.settle, failure_grace=waits.grace)
+        super().__init__(policy, trackers=judge.told.subject.trackers)
+        self._told, self._judge = judge.told, judge
+
+    def take(self, facts: Iterable[Fact], now: datetime) -> None:
+        """The plan that was asked for last is carried out: it is judged with what came of it."""
+        super().take(facts, now)
+        pending, self._judge.pending = self._judge.pending, None
+        if pending is not None:
+            pending()
+
+    def out_of_touch(self, begin: datetime, end: datetime) -> None:
+        self._told.was_out_of_touch((begin, end + LEASE))
+        super().out_of_touch(begin, end)
+
+    def blind(self, what: Hashable, since: datetime | None) -> None:
+        self._told.is_blind(what, since)
+        super().blind(what, since)
