@@ -10,7 +10,7 @@ ARGS ?=
 RIGHTS := $(CURDIR)/build/kube-rights
 N ?= 300
 
-.PHONY: ui-assets ui-test help setup demo test lint format conformance bench safety kube-assets crds map package-test kube-test kube-bench clean
+.PHONY: ui-assets ui-test help setup demo test lint format conformance bench safety kube-assets crds map reference docs package-test kube-test kube-bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -63,6 +63,13 @@ kube-assets: ## put kube-apiserver and etcd where kube-test looks for them (4-5 
 
 map: $(READY) ## draw the table of packages in docs/architecture.md
 	@$(BIN)/python -m tests.support.map
+
+reference: $(READY) ## write docs/reference from the code
+	@COLUMNS=100 $(BIN)/python -m tests.support.reference
+
+docs: $(READY) ## make the documentation's pages in build/docs
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
 
 crds: $(READY) ## write manifests/crds from the models
 	@$(BIN)/python -m rollout.api.crds

@@ -34,7 +34,7 @@ class FieldChange:
 class ObjectChange:
     """One object that would be different; one that is configured, in these fields.
 
-    Manifests of a workload are not among them: what changes in those is shown as a diff.
+    Manifests of a workload are among them only where they are asked for: a plan shows these as a diff.
     """
 
     kind: str
@@ -47,12 +47,17 @@ class ObjectChange:
 
 
 def object_changes(
-    old: Mapping[Ref, Obj], new: Mapping[Ref, Obj], masks: Masks | None = None
+    old: Mapping[Ref, Obj],
+    new: Mapping[Ref, Obj],
+    masks: Masks | None = None,
+    *,
+    manifests: bool = False,
 ) -> tuple[ObjectChange, ...]:
     """The objects that differ, by kind and key. What an apply remembers of itself counts nothing.
 
     Args:
         masks: hide the data of Secrets in the fields; None: show it.
+        manifests: tell the fields of a workload's manifests too.
     """
     found: list[ObjectChange] = []
     for ref in sorted(old.keys() | new.keys(), key=lambda r: (r.kind.name, r.key)):
@@ -66,7 +71,8 @@ def object_changes(
             action = Action.DELETED
         elif _substance(before) != _substance(after):
             action = Action.CONFIGURED
-            fields = tuple(_differing("", _shown(before, masks), _shown(after, masks)))
+            told = _differing("", _shown(before, masks), _shown(after, masks))
+            fields = tuple(f for f in told if manifests or not f.path.startswith(_MANIFESTS))
         else:
             continue
         found.append(ObjectChange(ref.kind.name, ref.key, action, fields))
@@ -85,7 +91,7 @@ def _shown(obj: Obj, masks: Masks | None) -> Obj:
 
 def _differing(path: str, before: Any, after: Any) -> Iterator[FieldChange]:
     """Each field that differs, as deep as both sides have the same shape."""
-    if before == after or path == _MANIFESTS:
+    if before == after:
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):

@@ -14,6 +14,7 @@ def diff(paths: tuple[str, ...], namespace: str, show_secrets: bool, output: str
     documents = good_documents(paths, namespace, "compared")
     with open_hub(options()) as (hub, clock):
         old, new = changed(hub, applying(documents, "compared"), clock.now())
-    found = object_changes(old, new, None if show_secrets else masks())
+    hidden = None if show_secrets else masks()
+    found = object_changes(old, new, hidden, manifests=True)
     show(found, output, object_lines(found, whole=True))
     return CHANGES if found else 0

@@ -29,8 +29,8 @@ TAINT_UNAVAILABLE = "cluster.open-cluster-management.io/unavailable"
 TAINT_UNREACHABLE = "cluster.open-cluster-management.io/unreachable"
 
 # Ours, on ManifestWorks that we write.
-REVISION = "rollout-engine.io/revision"
-STARTED_AT = "rollout-engine.io/started-at"
+REVISION = "rollout-engine.io/revision"  # what the work carries: the hash of its template
+STARTED_AT = "rollout-engine.io/started-at"  # when the cluster was first touched with it
 ATTEMPT = "rollout-engine.io/attempt"
 """A label: agents look again at what they have where the spec or a label changes, and only then."""
 OWNER = (
