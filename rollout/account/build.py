@@ -288,7 +288,7 @@ def _began(live: LiveRollout, stage: Stage) -> datetime | None:
             for group in stage.groups
             for cluster in group.clusters
             if (standing := standings.get(cluster)) is not None
-            and standing.revision == live.revision
+            and standing.of_revision == live.revision
         ),
         default=None,
     )

@@ -17,6 +17,7 @@ SIGNS: dict[Phase, str] = {
     Phase.LOST: "✖",
     Phase.SKIPPED: "•",
     Phase.HELD: "‖",
+    Phase.UNRENDERED: "‖",
     Phase.WAITING: "•",
 }
 STATE_SIGNS: dict[StageState, str] = {

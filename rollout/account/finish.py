@@ -110,6 +110,7 @@ def _succeed(live: LiveRollout, cluster: str, now: datetime) -> None:
     if cluster not in live.ledger:
         return
     phase, standing = live.ledger.judgement(cluster).phase, live.ledger.standings[cluster]
-    if standing.revision == live.revision and phase in (Phase.PROGRESSING, Phase.FAILING):
-        seen = Observation(live.revision, Health.SUCCEEDED, "", live.revision)
+    wanted = live.wanted(cluster)
+    if standing.revision == wanted and phase in (Phase.PROGRESSING, Phase.FAILING):
+        seen = Observation(wanted, Health.SUCCEEDED, "", wanted)
         live.observe(cluster, seen, now)

@@ -26,6 +26,7 @@ _INTEREST = (
     Phase.OUTDATED,
     Phase.SOAKING,
     Phase.HELD,
+    Phase.UNRENDERED,
     Phase.WAITING,
 )
 """Phases of clusters that are named, those that one looks for first to the front."""

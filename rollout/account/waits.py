@@ -66,6 +66,9 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
         return None
     if judged.phase is Phase.HELD:
         return WaitAccount("Held", None, remedy("Held"))
+    if judged.phase is Phase.UNRENDERED:
+        wait = live.ledger.rollout.unrendered[cluster]
+        return WaitAccount(wait.reason, None, remedy(wait.reason, wait.message), wait.until)
     taken_back = _taken_back(live, cluster, standing, judged)
     if taken_back is not None:
         return taken_back
@@ -93,7 +96,7 @@ def _taken_back(
         ends = f"it has soaked on revision {standing.revision}, which it was given back, or failed there"
         under_way = judged.phase is Phase.OUTDATED
         return WaitAccount("GoingBack", standing.touched, ends, judged.until) if under_way else None
-    if standing.revision != live.revision:
+    if not live.ledger.rollout.is_on_it(standing):
         return None
     if cluster in step.stuck:
         ends = "a fix is rolled out: no earlier revision soaked there that it could be given back"

@@ -104,7 +104,7 @@ def _first_touch(workload: Standing, revision: str) -> datetime | None:
         standing.touched
         for share in workload.shares.values()
         for standing in share.live.ledger.standings.values()
-        if standing.revision == revision
+        if standing.of_revision == revision
     )
     return min(touched, default=None)
 

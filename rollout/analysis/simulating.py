@@ -130,7 +130,7 @@ def _outcome(run: Whole | Rehearsal, seed: int) -> Outcome:
         s.cluster
         for live in lives
         for s in live.ledger.standings.values()
-        if s.revision == live.revision and s.touched >= run.start and s.verdict is Verdict.SOAKED
+        if s.of_revision == live.revision and s.touched >= run.start and s.verdict is Verdict.SOAKED
     }
     members = {
         cluster
@@ -166,7 +166,7 @@ def _met(run: Whole | Rehearsal, end: datetime) -> tuple[set[str], set[str]]:
             failed |= track.failed(revision, end) - track.carriers(revision)
     for live in run.lives:
         for s in live.ledger.standings.values():
-            if s.revision != live.revision:
+            if s.of_revision != live.revision:
                 continue
             if s.touched >= run.start:
                 touched.add(s.cluster)

@@ -39,12 +39,12 @@ class Track:
         return {
             cluster
             for cluster, found in self.standings.items()
-            if any(standing.revision == revision for _, standing in found)
+            if any(standing.of_revision == revision for _, standing in found)
         }
 
     def carriers(self, revision: str) -> set[str]:
         """The clusters whose newest standing is on this revision."""
-        return {cluster for cluster, s in self._newest.items() if s.revision == revision}
+        return {cluster for cluster, s in self._newest.items() if s.of_revision == revision}
 
     def failed(self, revision: str, end: datetime) -> set[str]:
         """The clusters on which a revision failed at any time of the run, up to ``end``."""
@@ -53,7 +53,7 @@ class Track:
             cluster
             for cluster, found in self.standings.items()
             for i, (at, standing) in enumerate(found)
-            if standing.revision == revision
+            if standing.of_revision == revision
             for bar in _judged(standing, timing, at, found[i + 1][0] if i + 1 < len(found) else end)
             if bar.phase.is_failure
         }

@@ -211,6 +211,7 @@ _TROUBLE_FIRST = (
     Phase.PROGRESSING,
     Phase.OUTDATED,
     Phase.SOAKING,
+    Phase.UNRENDERED,
     Phase.WAITING,
     Phase.SOAKED,
     Phase.SKIPPED,

@@ -31,7 +31,7 @@ def carried_over(
     """
     if before is None:
         broken = _broken(terms, rollout, observations, now)
-        return broken | _unwritten(rollout, observations, head, soaked, now)
+        return broken | _unwritten(terms, rollout, observations, head, soaked, now)
     known = (standing for standing in rollout.standings.values() if is_open(standing))
     return ended(known, rollout.timing, now) if before.as_ocm is None else {}
 
@@ -67,6 +67,7 @@ def _broken(
 
 
 def _unwritten(
+    terms: Terms,
     rollout: Rollout,
     observations: Mapping[str, Observation],
     head: Head,
@@ -79,22 +80,26 @@ def _unwritten(
     found: dict[str, Standing] = {}
     for cluster, known in rollout.standings.items():
         seen = observations.get(cluster)
-        if seen is None or not seen.is_brought or not _is_later(seen, known, head):
+        last = terms.wanted(cluster) if terms.revision == head.revision else head.revision
+        if seen is None or not seen.is_brought or not _is_later(seen, known, last, head):
             continue
         if known.verdict is not None:  # else nobody can tell what it had come to
             back = head.rollback
-            undone = known.revision if back is not None and back.revision == known.revision else ""
+            is_undone = back is not None and back.revision == known.of_revision
+            undone = known.revision if is_undone else ""
             soaked.note(known, rollout.timing, now, undone)
-        found[cluster] = rebuilt(cluster, seen, head.revision, now)
+        found[cluster] = rebuilt(cluster, seen, last, now)
+        if terms.contents and head.rollback is None:
+            found[cluster] = replace(found[cluster], made_for=head.revision)
     return found
 
 
-def _is_later(seen: Observation, known: Standing, head: Head) -> bool:
-    """Whether a cluster carries what was brought to it after what the record says of it: what the
-    record was last about, or what says of itself that it was begun later.
+def _is_later(seen: Observation, known: Standing, last: str, head: Head) -> bool:
+    """Whether a cluster carries what was brought to it after what the record says of it: what was last
+    to be brought to it (``last``), or what says of itself that it was begun later.
     """
     if seen.content == known.revision:
         return False
     if seen.content == seen.revision and seen.started_at and seen.started_at > known.touched:
         return True
-    return seen.content == head.revision and not head.gave(known)
+    return seen.content == last and not head.gave(known)

@@ -53,6 +53,7 @@ from rollout.strategies.ocm_step import ocm_decision
 from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
 
+NOTHING_KEPT: Mapping[str, str] = {}
 UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
 
 
@@ -125,7 +126,7 @@ class LiveRollout(Standings):
         timing = timing_of(terms, outages)
         read = before.selection if before is not None and before.is_known else None
         if terms.is_known and read != terms.selection:
-            self._part(standings, staging, terms.revision, timing, available, now)
+            self._part(standings, staging, terms, timing, available, now)
         hold = self.ledger.rollout.hold
         rollout = rollout_on(terms, staging, standings, timing, self.head, self.lost, hold)
         self.ledger.reset(rollout, now)
@@ -188,7 +189,7 @@ class LiveRollout(Standings):
         self,
         standings: dict[str, Standing],
         staging: Staging,
-        revision: str,
+        terms: Terms,
         timing: Timing,
         available: Callable[[str], bool],
         now: datetime,
@@ -200,8 +201,11 @@ class LiveRollout(Standings):
             standing = standings.pop(cluster)
             self.rejections.pop(cluster, None)
             self.astray.discard(cluster)
-            phase = judge(standing, revision, timing, now).phase
-            at_stake = standing.revision == revision and (phase.holds_slot or phase.is_failure)
+            phase = judge(standing, standing.revision, timing, now).phase
+            was = self.ledger.rollout
+            is_wanted = was.revision == terms.revision and was.wanted(cluster) == standing.revision
+            is_mine = standing.of_revision == terms.revision or is_wanted
+            at_stake = is_mine and (phase.holds_slot or phase.is_failure)
             if at_stake and not available(cluster):
                 self.losses.add(cluster, places.get(cluster, UNKNOWN_STAGE))
                 self.causes[cluster] = "Lost"
@@ -223,7 +227,7 @@ class LiveRollout(Standings):
         self,
         hold: Wait | None,
         now: datetime,
-        kept: Container[str] = (),
+        kept: Mapping[str, str] = NOTHING_KEPT,
         barred: str = "",
         *,
         closed: Closed = NOTHING_CLOSED,
@@ -256,7 +260,9 @@ class LiveRollout(Standings):
         self._by_ocm = decided.by_ocm
         self.last, self.retreat, self.closed = decided.step, decided.retreat, decided.closed
 
-    def step(self, hold: Wait | None, now: datetime, kept: Container[str] = ()) -> Step:
+    def step(
+        self, hold: Wait | None, now: datetime, kept: Mapping[str, str] = NOTHING_KEPT
+    ) -> Step:
         """Come to this instant, decide, and go on from there. Asked again at once, it touches the same."""
         self.advance(now)
         self.take(self.decide(hold, now, kept), now)
@@ -350,7 +356,7 @@ class LiveRollout(Standings):
         """Who goes back now."""
         rollout = replace(self.ledger.rollout, shut_back=given.closed.rollback)
         limits, now = limits_of(terms.intents), given.now
-        targets = self.soaked.targets(rollout.standings, self.revision, back.to, given.kept)
+        targets = self.soaked.targets(rollout, back.to, given.kept)
         found = retreat(rollout, targets, back.began, limits, now)
         return RetreatMade(
             rollout=rollout, targets=targets, began=back.began, limits=limits, retreat=found
@@ -364,10 +370,11 @@ class LiveRollout(Standings):
         if terms is None or terms.intents.retry in ("", self.head.retried):
             return
         for cluster, standing in list(self.ledger.standings.items()):
-            here = standing.revision == self.revision and cluster in self.ledger
+            here = standing.revision == self.wanted(cluster) and cluster in self.ledger
             if not here or self.causes.get(cluster) == NOT_BROUGHT:
                 continue  # the latter has nothing to try: what it lacks comes first
-            if judge(standing, self.revision, self.ledger.rollout.timing, now).phase.is_failure:
+            judged = judge(standing, standing.revision, self.ledger.rollout.timing, now)
+            if judged.phase.is_failure:
                 self.rejections.pop(cluster, None)
                 self.ledger.put(replace(standing, verdict=Verdict.RETRY), now)
                 self._write(cluster)
@@ -379,7 +386,7 @@ class LiveRollout(Standings):
         self, terms: Terms, strategy: Obj, hold: Wait | None, now: datetime
     ) -> tuple[OcmStepMade, Mapping[str, Judgement]]:
         """OCM's answer follows from the works alone; the record only keeps who was touched."""
-        reported = reported_of(self.observations, self.revision)
+        reported = reported_of(self.observations, self.wanted)
         there = self.observations if self.carriers is None else self.carriers
         others = [c for c in sorted(there) if c not in reported]
         groups = terms.selection.groups

@@ -3,7 +3,7 @@
 All instants are the hub's: a health counts since the hub first saw it, unbroken.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -37,12 +37,14 @@ def unbrought(revision: str, reason: str) -> Observation:
     return Observation(revision, Health.FAILED, reason, is_brought=False)
 
 
-def reported_of(observations: Mapping[str, Observation], content: str) -> dict[str, Reported]:
-    """What is said in OCM's words by the clusters that carry this."""
+def reported_of(
+    observations: Mapping[str, Observation], wanted: Callable[[str], str]
+) -> dict[str, Reported]:
+    """What is said in OCM's words by the clusters that carry what they are to carry."""
     return {
         cluster: seen.reported
         for cluster, seen in observations.items()
-        if seen.content == content and seen.reported is not None
+        if seen.content == wanted(cluster) and seen.reported is not None
     }
 
 

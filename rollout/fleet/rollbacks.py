@@ -1,9 +1,9 @@
 """What can each cluster go back to? The revisions that soaked there, newest first."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 
-from rollout.strategies.base import Standing, Timing, Verdict
+from rollout.strategies.base import Rollout, Standing, Timing, Verdict
 from rollout.strategies.judge import concluded
 
 SOAKED_KEPT = 5
@@ -51,19 +51,20 @@ class Soaked:
         """What some cluster would get back: templates that must be kept."""
         return {revisions[0] for revisions in self._by_cluster.values()}
 
-    def targets(
-        self, standings: Mapping[str, Standing], revision: str, to: str, kept: Container[str]
-    ) -> dict[str, str]:
-        """What each cluster that is on ``revision`` gets back, where its template is still kept.
+    def targets(self, rollout: Rollout, to: str, kept: Mapping[str, str]) -> dict[str, str]:
+        """What each cluster that was touched for the present revision gets back, where that is still kept.
 
-        ``to`` restricts that to one revision, "" takes the last that soaked there.
+        Args:
+            to: restricts that to what was made for one revision; "" takes the last that soaked there.
+            kept: the contents that can be given back, each with the revision that it was made for.
         """
         found: dict[str, str] = {}
-        for cluster, standing in standings.items():
-            if standing.revision != revision:
+        for cluster, standing in rollout.standings.items():
+            if not rollout.is_on_it(standing):
                 continue
             for each in self.of(cluster):
-                if each != revision and each in kept and (not to or each == to):
+                of = kept.get(each, rollout.revision)  # what is kept no more cannot be given back
+                if of != rollout.revision and each != standing.revision and to in ("", of, each):
                     found[cluster] = each
                     break
         return found

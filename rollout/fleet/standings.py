@@ -46,6 +46,10 @@ class Standings:
     def revision(self) -> str:
         return self.ledger.rollout.revision
 
+    def wanted(self, cluster: str) -> str:
+        """The content that the cluster is to carry."""
+        return self.ledger.rollout.wanted(cluster)
+
     @property
     def head(self) -> Head:
         return self.book.head
@@ -73,11 +77,12 @@ class Standings:
                 self.ledger.put(again, now)
             self._write(cluster)
         before = self.ledger.standings.get(cluster)
+        present = self.wanted(cluster)
         # What was taken back is not taken over again: it is drift.
-        wanted = "" if before is not None and self.head.gave(before) else self.revision
+        wanted = "" if before is not None and self.head.gave(before) else present
         missed = self.is_blind()
         after = stand(cluster, before, seen, wanted, now, missed=missed)
-        if before is not None and after != before and before.revision != self.revision:
+        if before is not None and after != before and before.revision != present:
             # What came of an older revision stays: later trouble there takes no slot again.
             known = concluded(before, self.ledger.rollout.timing, now)
             after = stand(cluster, known, seen, wanted, now, missed=missed)
@@ -86,6 +91,8 @@ class Standings:
             self._unbrought.begin(cluster, before)
         elif after is not None and before is None:
             self.causes.setdefault(cluster, "Found")  # who touched it, and why, nobody wrote down
+        if after is not None and is_new and after.revision == present:
+            after = replace(after, made_for=self._made_for(present))
         if after is not None and after != before:
             if before is not None and after.revision != before.revision:
                 self.soaked.note(before, self.ledger.rollout.timing, now)
@@ -95,15 +102,18 @@ class Standings:
 
     def attempt(self, cluster: str, cause: str, now: datetime, revision: str = "") -> None:
         """A write of a revision ("": the present one) to this cluster is about to go out."""
-        brought = revision or self.revision
+        present = self.wanted(cluster)
+        brought = revision or present
         standing = self.ledger.standings.get(cluster)
         if standing is None or standing.revision != brought:
-            undone = self.revision if brought != self.revision else ""
+            undone = present if brought != present else ""
             self.soaked.note(standing, self.ledger.rollout.timing, now, undone)
         elif standing.verdict is not Verdict.RETRY:
             return
         self.causes[cluster] = cause
-        self.ledger.put(Standing(cluster, brought, now, Health.SILENT, now), now)
+        made_for = "" if revision else self._made_for(present)
+        touched = Standing(cluster, brought, now, Health.SILENT, now, made_for=made_for)
+        self.ledger.put(touched, now)
         self._write(cluster)
         seen = self.observations.get(cluster)
         if seen is not None and seen.content == brought:
@@ -120,7 +130,7 @@ class Standings:
         if (
             not fails
             or standing is None
-            or not (standing.revision == self.revision or self.head.gave(standing))
+            or not (standing.revision == self.wanted(cluster) or self.head.gave(standing))
         ):
             return
         if standing.health is not Health.FAILED and standing.verdict is not Verdict.SOAKED:
@@ -138,9 +148,13 @@ class Standings:
         return standing.revision if standing else ""
 
     def carries(self, cluster: str) -> bool:
-        """Whether the cluster carries the present revision, whatever it is supposed to carry."""
+        """Whether the cluster carries what the present revision is to bring there."""
         seen = self.observations.get(cluster)
-        return seen is not None and seen.content == self.revision
+        return seen is not None and seen.content == self.wanted(cluster)
+
+    def _made_for(self, content: str) -> str:
+        """The revision that a touch with this content is made for, where the content does not say it."""
+        return "" if content == self.revision else self.revision
 
     def _forget(self, cluster: str) -> None:
         """It is no cluster of this rollout, and nothing is held against it."""

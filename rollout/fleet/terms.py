@@ -1,6 +1,6 @@
 """On what terms is a rollout carried on, and what follows from them at one instant?"""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -61,20 +61,28 @@ class Terms:
     """The kinds of gates that are installed."""
     unsettled: Wait | None = None
     """That the selection may still be half written (row 15)."""
+    contents: Mapping[str, str] = field(default_factory=dict)
+    """What each cluster is to carry; empty where all carry the revision itself."""
+    unrendered: Mapping[str, Wait] = field(default_factory=dict)
+    """Why nobody can tell what a cluster is to carry."""
+
+    def wanted(self, cluster: str) -> str:
+        """The content that a cluster is to carry."""
+        return self.contents.get(cluster, self.revision) if self.contents else self.revision
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Circumstances:
     """What a decision is asked for besides the terms.
 
-    ``hold`` is why nothing of the workload may be touched, ``kept`` the revisions that can be given back,
-    ``barred`` another placement of the workload that takes the present revision back, ``closed`` the
+    ``hold`` is why nothing of the workload may be touched, ``kept`` the contents that can be given back,
+    each with the revision that it was made for, ``barred`` another placement of the workload that takes the present revision back, ``closed`` the
     clusters that are shut now.
     """
 
     hold: Wait | None
     now: datetime
-    kept: Container[str]
+    kept: Mapping[str, str]
     barred: str
     closed: Closed
 
@@ -123,6 +131,8 @@ def rollout_on(
         strict_tolerance=terms.intents.strict_tolerance,
         held=terms.intents.held,
         unsettled=terms.unsettled,
+        contents=terms.contents,
+        unrendered=terms.unrendered,
     )
 
 

@@ -67,7 +67,7 @@ class Rollback:
 
     def gave(self, standing: Standing) -> bool:
         """Whether what the cluster is on was given to it by this rollback."""
-        return standing.revision != self.revision and standing.touched >= self.began
+        return standing.of_revision != self.revision and standing.touched >= self.began
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +171,8 @@ def line_text(cluster: str, line: Line) -> str:
             body["reason"] = standing.reason
         if standing.token:
             body["token"] = standing.token
+        if standing.made_for:
+            body["madeFor"] = standing.made_for
     if line.cause:
         body["cause"] = line.cause
     if line.lost_from:
@@ -336,6 +338,7 @@ def _read_line(cluster: str, body: object) -> Line | None:
             verdict,
             str(body.get("reason") or ""),
             str(body.get("token") or ""),
+            str(body.get("madeFor") or ""),
         )
     if standing is None and not lost:
         return None

@@ -124,7 +124,7 @@ class _Pass(Pass):
             name: share.live.decide(
                 hold or share.hold,
                 self.now,
-                self.revisions,
+                {content: each.base or content for content, each in self.revisions.items()},
                 barred.get(share.live.revision, ""),
                 closed=self.shut,
             )

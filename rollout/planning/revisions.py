@@ -27,6 +27,7 @@ class Revision:
     content: str
     number: int
     template: Obj
+    base: str = ""
 
 
 def read_revision(obj: Obj) -> Revision | None:

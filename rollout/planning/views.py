@@ -3,7 +3,7 @@
 A planner sees a workload (a template on its way to clusters) with one share for each placementRef.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
@@ -90,7 +90,7 @@ class Live(Protocol):
         self,
         hold: Wait | None,
         now: datetime,
-        kept: Container[str] = (),
+        kept: Mapping[str, str] = ...,
         barred: str = "",
         *,
         closed: Closed = NOTHING_CLOSED,

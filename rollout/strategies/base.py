@@ -52,6 +52,7 @@ class Phase(Enum):
     FAILED = "Failed"  # finally; holds no slot
     SKIPPED = "Skipped"  # a person waived it
     HELD = "Held"  # waiting, and a person asked that it is not touched
+    UNRENDERED = "Unrendered"  # waiting, and nobody can tell what it is to carry
     LOST = "Lost"  # left unavailable while in flight or failed
 
     @property
@@ -71,10 +72,12 @@ _IS_FAILURE = frozenset({Phase.FAILING, Phase.FAILED, Phase.LOST})
 class Standing:
     """What is known of one touched cluster. A cluster without a standing has never been touched.
 
-    ``touched`` is the first attempt to write ``revision``; ``since`` is when the hub first saw this
-    health, unbroken (both on the hub's clock; an agent's clock is never read). ``reason`` explains a
-    failure in one CamelCase word. ``token`` is what the agent stamped its success or failure with: it is
-    compared with a later one where nobody watched meanwhile, and never read as a time (rows 7, 8).
+    ``revision`` is the content that was written there (`Rollout.wanted`). ``touched`` is the first
+    attempt to write it; ``since`` is when the hub first saw this health, unbroken (both on the hub's
+    clock; an agent's clock is never read). ``reason`` explains a failure in one CamelCase word. ``token``
+    is what the agent stamped its success or failure with: it is compared with a later one where nobody
+    watched meanwhile, and never read as a time (rows 7, 8). ``made_for`` is the workload's revision that
+    it was touched for, where contents differ from cluster to cluster.
     """
 
     cluster: str
@@ -85,6 +88,12 @@ class Standing:
     verdict: Verdict | None = None
     reason: str = ""
     token: str = ""
+    made_for: str = ""
+
+    @property
+    def of_revision(self) -> str:
+        """The workload's revision that the cluster was touched for."""
+        return self.made_for or self.revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +255,9 @@ class Rollout:
     that a person asked not to touch; ``checkpoints`` the gates at the stages. ``unsettled`` says that
     the selection may still be half written: then nothing is touched and nothing passes (row 15).
     ``shut`` are the clusters that may not be touched now, ``shut_back`` those that may not be taken back.
+
+    ``contents`` is what each cluster is to carry where that differs from cluster to cluster (empty: all
+    carry ``revision``), ``unrendered`` why nobody can tell what a cluster is to carry.
     """
 
     revision: str
@@ -262,6 +274,18 @@ class Rollout:
     unsettled: Wait | None = None
     shut: Shut = NOTHING_SHUT
     shut_back: Shut = NOTHING_SHUT
+    contents: Mapping[str, str] = field(default_factory=dict)
+    unrendered: Mapping[str, Wait] = field(default_factory=dict)
+
+    def wanted(self, cluster: str) -> str:
+        """The content that a cluster is to carry; the revision itself where no cluster has its own."""
+        return self.contents.get(cluster, self.revision) if self.contents else self.revision
+
+    def is_on_it(self, standing: Standing) -> bool:
+        """Whether the cluster was touched for the present revision. One that carried its content
+        before the revision came was not.
+        """
+        return standing.of_revision == self.revision
 
 
 @dataclass(frozen=True, slots=True)

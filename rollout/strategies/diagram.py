@@ -49,6 +49,7 @@ _PHASES = {
     Phase.FAILED: "finally failed: timed out, or failed beyond the grace with no deadline",
     Phase.SKIPPED: "waived by a person: no member of its stage",
     Phase.HELD: "would be waiting, but a person asked not to touch it; its stage stays open",
+    Phase.UNRENDERED: "would be waiting, but a value that it needs is missing or cannot be used",
     Phase.LOST: "left while in flight or failed, and unavailable; no member, but a failure",
 }
 

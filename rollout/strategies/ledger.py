@@ -32,6 +32,7 @@ Seat = tuple[int, str]
 _UNTOUCHED = Judgement(Phase.WAITING)
 _SKIPPED = Judgement(Phase.SKIPPED)
 _HELD = Judgement(Phase.HELD)
+_UNRENDERED = Judgement(Phase.UNRENDERED)
 
 
 class _Line:
@@ -260,9 +261,11 @@ class Ledger:
         elif standing is None:
             judged = _UNTOUCHED
         else:
-            judged = judge(standing, self._rollout.revision, self._rollout.timing, now)
+            judged = judge(standing, self._rollout.wanted(cluster), self._rollout.timing, now)
         if judged.phase is Phase.WAITING and cluster in self._rollout.held:
             judged = _HELD
+        elif judged.phase is Phase.WAITING and cluster in self._rollout.unrendered:
+            judged = _UNRENDERED
         self._judged[cluster] = judged
         if judged.until is not None:
             self._expect(judged.until, cluster)

@@ -93,7 +93,7 @@ def _on_it(rollout: Rollout, targets: Mapping[str, str]) -> tuple[list[Standing]
     waiting: list[Standing] = []
     stuck: list[str] = []
     for cluster, standing in rollout.standings.items():
-        if standing.revision != rollout.revision:
+        if not rollout.is_on_it(standing):
             continue
         if cluster in rollout.skipped or cluster in rollout.held:
             continue
@@ -119,7 +119,7 @@ def _given_back(
     counted: dict[Phase, int] = {}
     rechecks: list[datetime] = []
     for standing in rollout.standings.values():
-        if standing.revision == rollout.revision or standing.touched < began:
+        if rollout.is_on_it(standing) or standing.touched < began:
             continue
         judged = judge(standing, standing.revision, rollout.timing, now)
         counted[judged.phase] = counted.get(judged.phase, 0) + 1

@@ -81,7 +81,7 @@ def _count(
     census = PlainCensus()
     # Looked up once, not once for each of tens of thousands of clusters.
     find, wait, done = rollout.standings.get, census.untouched.append, Verdict.SOAKED
-    revision, timing, phases = rollout.revision, rollout.timing, census.phases
+    timing, phases, wanted = rollout.timing, census.phases, rollout.wanted
     soaked = 0
     for group in stage.groups:
         for cluster in _unskipped(group.clusters, rollout.skipped, phases):
@@ -89,6 +89,7 @@ def _count(
             if standing is None:
                 wait(cluster)
                 continue
+            revision = wanted(cluster)
             if standing.verdict is done and standing.revision == revision:
                 soaked += 1
                 continue
@@ -104,17 +105,21 @@ def _count(
             if phase is Phase.OUTDATED:
                 census.in_flight_before.append(cluster)
             phases[phase] = phases.get(phase, 0) + 1
-    _tally(census, rollout.held, soaked)
+    _tally(census, rollout, soaked)
     return census
 
 
-def _tally(census: PlainCensus, held: frozenset[str], soaked: int) -> None:
-    """Count those that wait, those of them that a person holds, and the soaked."""
-    waiting = len(census.untouched)
-    if held:
-        census.untouched = [cluster for cluster in census.untouched if cluster not in held]
-    free = len(census.untouched)
-    found = ((Phase.WAITING, free), (Phase.HELD, waiting - free), (Phase.SOAKED, soaked))
+def _tally(census: PlainCensus, rollout: Rollout, soaked: int) -> None:
+    """Count those that wait, those of them that a person holds or that cannot be rendered, and the soaked."""
+    waiting = [cluster for cluster in census.untouched if cluster not in rollout.held]
+    free = [cluster for cluster in waiting if cluster not in rollout.unrendered]
+    found = (
+        (Phase.WAITING, len(free)),
+        (Phase.HELD, len(census.untouched) - len(waiting)),
+        (Phase.UNRENDERED, len(waiting) - len(free)),
+        (Phase.SOAKED, soaked),
+    )
+    census.untouched = free
     for phase, n in found:
         if n:
             census.phases[phase] = census.phases.get(phase, 0) + n
@@ -210,6 +215,8 @@ def _choose(
             blocked = blocked or found.gate.reason
         found.reports.append(_report(stage, census, size, limit, scope, passes, blocked))
         is_open = is_open and passes
+    if not (hold or halt):
+        found.wait_for_values(rollout)
     opens_at = found.gate.until if found.gate is not None else None
     instants = [at for at in (recheck_at, opens_at, found.shut_until) if at is not None]
     return found.step(settled, halt, hold, min(instants, default=None))
@@ -273,6 +280,13 @@ class _Found:
             waits, line = rollout.shut.waits, chain(census.outdated(), census.waiting())
             self.gate = self.gate or next((waits[each] for each in line if each in waits), None)
 
+    def wait_for_values(self, rollout: Rollout) -> None:
+        """Say why a cluster cannot be rendered, where nothing else is under way or in the way."""
+        phases = [phase for report in self.reports for phase in report.phases]
+        if Phase.UNRENDERED not in phases or self.touch or any(p.holds_slot for p in phases):
+            return
+        self.gate = self.gate or next(iter(rollout.unrendered.values()), None)
+
     def go_through(self, doors: _Doors, is_done: bool) -> bool:
         """Whether the stage passes, given that its members are done or not. Notes what opens."""
         if doors.is_reached:
@@ -328,11 +342,17 @@ def _exceeded(where: str, scope: _Scope) -> Wait:
 
 
 def _passes(stage: Stage, census: Census, size: int, scope: _Scope, fleet: _Scope) -> bool:
-    """Row 12: all members soaked or, where that is tolerated, finally failed within budget."""
+    """Row 12: all members soaked or, where that is tolerated, finally failed within budget.
+
+    A cluster that cannot be rendered holds up nobody behind it, unless its stage is mandatory or nobody
+    else in its stage has shown anything.
+    """
     if stage.mandatory:
         return census.phases.get(Phase.SOAKED, 0) == size and scope.failures == 0
     done = census.phases.get(Phase.SOAKED, 0) + census.phases.get(Phase.FAILED, 0)
-    return done == size and not scope.breached and not fleet.breached
+    unrendered = census.phases.get(Phase.UNRENDERED, 0)
+    is_through = done + unrendered == size and (done > 0 or not unrendered)
+    return is_through and not scope.breached and not fleet.breached
 
 
 def _blocked(
@@ -359,7 +379,7 @@ def _fill(
 ) -> tuple[list[str], Reason | None]:
     """The clusters to touch in an open stage, and why the others are not touched."""
     held, shut = rollout.held, rollout.shut.waits
-    old = [cluster for cluster in census.outdated() if cluster not in held]
+    old = [c for c in census.outdated() if c not in held and c not in rollout.unrendered]
     before = [cluster for cluster in old if cluster not in shut] if shut else old
     wanted = len(old) + census.phases.get(Phase.WAITING, 0)
     taken = sum(n for phase, n in census.phases.items() if phase.holds_slot)

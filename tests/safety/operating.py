@@ -82,8 +82,8 @@ class OperationsJudge:
         back, rollout = live.head.rollback, live.ledger.rollout
         if back is None or live.retreat is None:
             return
-        kept = {each for cluster in rollout.standings for each in live.soaked.of(cluster)}
-        targets = live.soaked.targets(rollout.standings, back.revision, back.to, kept)
+        kept = {each: each for cluster in rollout.standings for each in live.soaked.of(cluster)}
+        targets = live.soaked.targets(rollout, back.to, kept)
         limits = RetreatLimits(Amount(2), Amount(1))
         worse_way_back(rollout, back.began, targets, limits, now, dice, self.counts, self.blame)
 

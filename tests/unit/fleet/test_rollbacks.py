@@ -1,9 +1,11 @@
 """What a cluster can go back to: the revisions that soaked there, the latest first."""
 
+from dataclasses import replace
+
 import pytest
 
 from rollout.fleet.rollbacks import SOAKED_KEPT, Soaked
-from rollout.strategies.base import Health, Standing, Verdict
+from rollout.strategies.base import Health, Rollout, Staging, Standing, Verdict
 from tests.support.fleets import FAILED, PROGRESSING, SILENT, SUCCEEDED, T0, TIMING, standing
 
 
@@ -63,29 +65,37 @@ def test_only_so_many_are_kept() -> None:
 def test_a_cluster_goes_back_to_the_latest_whose_template_is_kept() -> None:
     soaked = Soaked()
     left(soaked, on("r1"), on("r2"), on("r3"))
-    bad, other = standing("a", revision="r4"), standing("b", revision="r4")
-    known = {"a": bad, "b": other}
+    known = {"a": standing("a", revision="r4"), "b": standing("b", revision="r4")}
+    taken_back = Rollout("r4", Staging(), known)
 
-    assert soaked.targets(known, "r4", "", {"r1", "r2", "r3", "r4"}) == {"a": "r3"}
-    assert soaked.targets(known, "r4", "", {"r1"}) == {"a": "r1"}
-    assert soaked.targets(known, "r4", "r2", {"r1", "r2", "r3"}) == {"a": "r2"}
-    assert soaked.targets(known, "r4", "r9", {"r1", "r2", "r9"}) == {}
-    assert soaked.targets(known, "r4", "", set()) == {}
-    assert soaked.targets(known, "r5", "", {"r1"}) == {}, "they are not on it"
+    def targets(to: str, *kept: str) -> dict[str, str]:
+        return soaked.targets(taken_back, to, {each: each for each in kept})
+
+    assert targets("", "r1", "r2", "r3", "r4") == {"a": "r3"}
+    assert targets("", "r1") == {"a": "r1"}
+    assert targets("r2", "r1", "r2", "r3") == {"a": "r2"}
+    assert targets("r9", "r1", "r2", "r9") == {}
+    assert targets("") == {}
+    assert soaked.targets(Rollout("r5", Staging(), known), "", {"r1": "r1"}) == {}, "not on it"
 
 
-def test_what_somebody_would_get_back_is_known_so_that_its_template_is_kept() -> None:
+def test_what_was_made_for_the_revision_that_is_taken_back_is_nothing_to_go_back_to() -> None:
     soaked = Soaked()
-    left(soaked, on("r1"), on("r2"))
-    soaked.restore("b", ("r7", "r6"))
+    left(soaked, on("old"), on("before-the-label"), on("now"))
+    now = replace(standing("a", revision="now"), made_for="r2")
+    made_for = {"old": "r1", "before-the-label": "r2", "now": "r2"}
 
-    assert soaked.newest() == {"r2", "r7"}
-    soaked.forget("b")
-    assert soaked.newest() == {"r2"}
+    taken_back = Rollout("r2", Staging(), {"a": now}, contents={"a": "now"})
+
+    assert soaked.targets(taken_back, "", made_for) == {"a": "old"}
+    assert soaked.targets(taken_back, "r1", made_for) == {"a": "old"}, "asked for by revision"
 
 
-def test_a_record_that_says_too_much_is_cut() -> None:
+def test_a_cluster_that_had_the_content_before_the_revision_came_keeps_it() -> None:
     soaked = Soaked()
-    soaked.restore("a", tuple(f"r{n}" for n in range(99)))
+    left(soaked, on("old"), on("same"))
+    same = replace(standing("a", revision="same"), made_for="r1")
 
-    assert len(soaked.of("a")) == SOAKED_KEPT
+    taken_back = Rollout("r2", Staging(), {"a": same}, contents={"a": "same"})
+
+    assert soaked.targets(taken_back, "", {"old": "r0", "same": "r1"}) == {}
