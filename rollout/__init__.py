@@ -9,6 +9,7 @@ The packages, in reading order:
 * ``strategies``  which of them now?
 * ``calendars``   when may a cluster be touched?
 * ``measuring``   does it do well?
+* ``values``      what differs from cluster to cluster?
 * ``planning``    what writes follow?
 * ``api``         the wire shapes: decode, validate, encode
 * ``fleet``       what we know, kept current event by event
@@ -21,7 +22,7 @@ The packages, in reading order:
 * ``dashboard``   what a person sees and presses in a browser
 * ``cli``         what a person types
 
-A package imports only packages above it (``tests/test_layers.py``). Nothing in the first five reads a clock.
+A package imports only packages above it (``tests/test_layers.py``). Nothing in the first seven reads a clock.
 """
 
 import logging

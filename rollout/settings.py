@@ -67,6 +67,11 @@ class Settings(BaseModel):
         " Klusterlet). An agent looks at an object again after up to 1.9 times this, so settle and"
         " failure grace are raised to that where they are shorter.",
     )
+    values_settle_seconds: Seconds = Field(
+        60,
+        description="What ClusterValues render for a cluster must have been the same for this long"
+        " before it is brought there: labels can flap.",
+    )
     quiet_seconds: Seconds = Field(
         10,
         description="Decisions written by others must stand still for this long before a cluster"

@@ -21,10 +21,20 @@ ALLOWED: dict[str, set[str]] = {
     "strategies": CORE,
     "calendars": CORE,
     "measuring": {*CORE, "placement"},
+    "values": {*CORE, "placement", "strategies"},
     "plugins": {*CORE, "placement", "strategies"},
-    "planning": {*CORE, "placement", "strategies", "calendars", "measuring"},
-    "api": {*CORE, "calendars", "measuring"},
-    "fleet": {*CORE, "placement", "strategies", "calendars", "measuring", "planning", "api"},
+    "planning": {*CORE, "placement", "strategies", "calendars", "measuring", "values"},
+    "api": {*CORE, "calendars", "measuring", "values"},
+    "fleet": {
+        *CORE,
+        "placement",
+        "strategies",
+        "calendars",
+        "measuring",
+        "values",
+        "planning",
+        "api",
+    },
     "account": {*CORE, "strategies", "planning", "api", "fleet"},
     "hub": {*CORE, "clock", "api"},
     "runtime": {
@@ -61,6 +71,7 @@ ALLOWED: dict[str, set[str]] = {
         "placement",
         "strategies",
         "calendars",
+        "values",
         "planning",
         "api",
         "fleet",
@@ -95,7 +106,7 @@ BESIDE = {
     "testing",
 }  # modules, not layers
 TOP = {"cli", "__init__", "__main__"}
-PURE = {"model", "placement", "strategies", "calendars", "measuring", "planning"}
+PURE = {"model", "placement", "strategies", "calendars", "measuring", "values", "planning"}
 FORBIDDEN_IN_PURE = {
     "time",
     "threading",

@@ -27,8 +27,9 @@ from rollout.account.waits import (
     unless_deleted,
 )
 from rollout.fleet.fleet import Fleet
-from rollout.fleet.live import UNKNOWN_STAGE, LiveRollout
+from rollout.fleet.live import LiveRollout
 from rollout.fleet.records import uid_of
+from rollout.fleet.standings import UNKNOWN_STAGE
 from rollout.fleet.tracker import Share, Standing
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj, key_of

@@ -18,6 +18,7 @@ from rollout.model.kinds import (
     CLUSTER_CALENDAR,
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
+    CLUSTER_VALUES,
     CONFIG_MAP,
     CONTROLLER_REVISION,
     FREEZE,
@@ -165,6 +166,7 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
     ROLLOUT_ANALYSIS_RUN.name: _OF_RUNS,
     CALENDAR.name: _OF_CALENDARS,
     CLUSTER_CALENDAR.name: _OF_CALENDARS,
+    CLUSTER_VALUES.name: (Column("Workload", ".spec.workload.name"), AGE),
     FREEZE.name: (
         Column("Reason", ".spec.reason"),
         Column("Actor", ".spec.actor"),

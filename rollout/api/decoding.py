@@ -31,6 +31,7 @@ from rollout.api.own import (
 )
 from rollout.api.placement import PlacementObject, decode_placement
 from rollout.api.replicaset import ReplicaSetObject, decode_replicaset
+from rollout.api.values import ClusterValuesObject
 from rollout.api.wire import WireObject
 from rollout.api.work import WorkObject, decode_work
 from rollout.model.addon import AddOn, ClusterAddOn
@@ -45,6 +46,7 @@ from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
+    CLUSTER_VALUES,
     FREEZE,
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
@@ -98,6 +100,7 @@ MODELS: dict[str, type[WireObject]] = {
     CLUSTER_CALENDAR.name: CalendarObject,
     ROLLOUT_ANALYSIS.name: AnalysisObject,
     ROLLOUT_ANALYSIS_RUN.name: AnalysisRunObject,
+    CLUSTER_VALUES.name: ClusterValuesObject,
     ROLLOUT_RECORD.name: RecordObject,
     ROLLOUT_REVISION.name: RevisionObject,
 }

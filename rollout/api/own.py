@@ -128,6 +128,12 @@ class RevisionObject(WireObject, use_attribute_docstrings=True):
     """A template that was rolled out, kept to be given back. It is written by the engine alone."""
 
     revision: int = Field(ge=0)
-    """Counts up from 1 for each workload."""
-    template: RawObject
-    """The manifestWorkTemplate as it was."""
+    """Counts up from 1 for each workload; 0 for a rendered content."""
+    template: RawObject | None = None
+    """The manifestWorkTemplate as it was; absent for a content that was rendered from another revision."""
+    rules: list[RawObject] | None = None
+    """The rules over the template as they were, where clusters have values of their own."""
+    base: str | None = None
+    """The revision that a content was rendered from."""
+    values: list[RawObject] | None = None
+    """What was put into that one's template."""

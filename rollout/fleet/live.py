@@ -14,11 +14,12 @@ from rollout.fleet.standings import Standings
 from rollout.fleet.terms import (
     Circumstances,
     Terms,
+    differ_in_contents_alone,
     differ_in_time_alone,
     gates_of,
     not_heard_in,
     open_only,
-    places_in,
+    other_contents,
     relevant_outages,
     reselected,
     rollout_on,
@@ -44,7 +45,6 @@ from rollout.strategies.base import (
     Staging,
     Standing,
     Step,
-    Timing,
     Verdict,
 )
 from rollout.strategies.judge import Judgement, judge
@@ -54,7 +54,6 @@ from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
 
 NOTHING_KEPT: Mapping[str, str] = {}
-UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
 
 
 class LiveRollout(Standings):
@@ -109,8 +108,7 @@ class LiveRollout(Standings):
         self._keeps_watch = terms.as_ocm is None
         head = self.head
         outages = relevant_outages(head, terms.outages, self.ledger.open_standings(), now)
-        if before is not None and differ_in_time_alone(before, terms):
-            self._amend(terms, outages, now)
+        if before is not None and self._is_light(before, terms, outages, now):
             return
         was = not_heard_in(self.ledger.rollout, outages, terms.blind_since)
         settled = carried_over(before, terms, was, self.observations, head, self.soaked, now)
@@ -126,7 +124,7 @@ class LiveRollout(Standings):
         timing = timing_of(terms, outages)
         read = before.selection if before is not None and before.is_known else None
         if terms.is_known and read != terms.selection:
-            self._part(standings, staging, terms, timing, available, now)
+            self.part(standings, staging, terms, timing, available, now)
         hold = self.ledger.rollout.hold
         rollout = rollout_on(terms, staging, standings, timing, self.head, self.lost, hold)
         self.ledger.reset(rollout, now)
@@ -135,6 +133,26 @@ class LiveRollout(Standings):
         for cluster in sorted(self.observations.keys() | standings.keys()):
             self.observe(cluster, self.observations.get(cluster), now)
         self._void_failures(now)
+
+    def _is_light(
+        self,
+        before: Terms,
+        terms: Terms,
+        outages: tuple[tuple[datetime, datetime], ...],
+        now: datetime,
+    ) -> bool:
+        """Agree on terms that differ in little, where they do, at the cost of what they differ in."""
+        if differ_in_time_alone(before, terms):
+            self._amend(terms, outages, now)
+            return True
+        if before.revision != terms.revision:
+            return False
+        changed = other_contents(before, terms)
+        self.reopen(changed, terms)
+        if not differ_in_contents_alone(before, terms):
+            return False
+        self.carry(terms, changed, now)
+        return True
 
     def _amend(
         self, terms: Terms, outages: tuple[tuple[datetime, datetime], ...], now: datetime
@@ -184,38 +202,6 @@ class LiveRollout(Standings):
                 self._forget(cluster)
         self.rejections.clear()
         self.book.set_head(self.head.superseded(revision))
-
-    def _part(
-        self,
-        standings: dict[str, Standing],
-        staging: Staging,
-        terms: Terms,
-        timing: Timing,
-        available: Callable[[str], bool],
-        now: datetime,
-    ) -> None:
-        """Take leave of clusters that are selected no more; one that comes back is lost no more."""
-        members = places_in(staging)
-        places = places_in(self.ledger.rollout.staging)
-        for cluster in [c for c in standings if c not in members]:
-            standing = standings.pop(cluster)
-            self.rejections.pop(cluster, None)
-            self.astray.discard(cluster)
-            phase = judge(standing, standing.revision, timing, now).phase
-            was = self.ledger.rollout
-            is_wanted = was.revision == terms.revision and was.wanted(cluster) == standing.revision
-            is_mine = standing.of_revision == terms.revision or is_wanted
-            at_stake = is_mine and (phase.holds_slot or phase.is_failure)
-            if at_stake and not available(cluster):
-                self.losses.add(cluster, places.get(cluster, UNKNOWN_STAGE))
-                self.causes[cluster] = "Lost"
-                self._write(cluster)
-            else:
-                self._forget(cluster)
-        for cluster in self.losses.all() & members.keys():
-            self.losses.discard(cluster)
-            self.causes.pop(cluster, None)
-            self.book.set(cluster, None)
 
     # -- decisions -----------------------------------------------------------------------------
 

@@ -7,11 +7,19 @@ from datetime import datetime, timedelta
 from rollout.api.decoding import decode
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Around
+from rollout.fleet.values import ValuesStore
 from rollout.fleet.workloads import Workload
 from rollout.model import names
 from rollout.model.approvals import Freeze
 from rollout.model.events import Change, Event
-from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Kind, Ref
+from rollout.model.kinds import (
+    CLUSTER_VALUES,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    REPLICA_SET,
+    Kind,
+    Ref,
+)
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.work import Work
 from rollout.planning.documents import work_name
@@ -37,6 +45,7 @@ class ReplicaSets:
         self._workloads: dict[str, Workload] = {}
         self._followers: dict[str, set[str]] = {}  # placement key -> workloads that refer to it
         self._writers: dict[str, str] = {}  # name that we give works -> workload
+        self._values = ValuesStore()
         self._unproven: dict[str, set[str]] = {}  # name -> works whose own word does not fit it
 
     # -- what the fleet asks -------------------------------------------------------------------
@@ -70,7 +79,7 @@ class ReplicaSets:
     def refresh(self, key: str, now: datetime) -> None:
         workload = self._workloads.get(key)
         if workload is not None:
-            workload.sync(self._fleet, now)
+            workload.sync(self._fleet, self._values.of(key), now)
             workload.advance(now)
 
     def checked(self, fact: Checked) -> None:
@@ -152,7 +161,28 @@ class ReplicaSets:
         """Take in an event; the workloads that are planned anew for it."""
         if event.ref.kind is MANIFEST_WORK:
             return self._on_work(event, now)
+        if event.ref.kind is CLUSTER_VALUES:
+            return self._revalued(self._values.take(event))
+        if event.ref.kind is MANAGED_CLUSTER:
+            name = event.ref.name
+            seen = self._values.take_cluster(name, self._fleet.clusters.cluster(name))
+            return self._revalued(seen, name)
         return self._on_replicaset(event, now) if event.ref.kind is REPLICA_SET else ()
+
+    def _revalued(self, workloads: Iterable[str], cluster: str = "") -> set[Ref]:
+        """What a cluster ("": any) is to carry of these workloads may have become something else."""
+        found: set[Ref] = set()
+        for key in workloads:
+            known = self._workloads.get(key)
+            if known is None:
+                continue
+            if cluster:
+                known.contents.touch(cluster)
+            else:
+                known.stale = True
+            if known.stale or known.contents.is_stale:
+                found.add(known.ref)
+        return found
 
     def _on_work(self, event: Event, now: datetime) -> Iterable[Ref]:
         before = self._works.get(event.ref.key)

@@ -4,7 +4,7 @@ What is known is kept twice: in the ledger, from which steps are decided, and in
 which outlive the process. All instants come from outside, on the hub's clock.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
@@ -13,12 +13,15 @@ from rollout.fleet.losses import Losses
 from rollout.fleet.observations import Observation, stand
 from rollout.fleet.rejections import Rejection, refusal
 from rollout.fleet.rollbacks import Soaked
+from rollout.fleet.terms import Terms, places_in
 from rollout.fleet.unbrought import NOT_BROUGHT, Unbrought
 from rollout.model.kinds import Ref
 from rollout.planning.record import Head, Line
-from rollout.strategies.base import Health, Rollout, Staging, Standing, Verdict
-from rollout.strategies.judge import concluded
+from rollout.strategies.base import Health, Rollout, Staging, Standing, Timing, Verdict
+from rollout.strategies.judge import concluded, judge
 from rollout.strategies.ledger import Ledger
+
+UNKNOWN_STAGE = "?"  # a cluster left while nobody looked; it counts in the first stage
 
 
 class Standings:
@@ -155,6 +158,56 @@ class Standings:
     def _made_for(self, content: str) -> str:
         """The revision that a touch with this content is made for, where the content does not say it."""
         return "" if content == self.revision else self.revision
+
+    def carry(self, terms: Terms, changed: Collection[str], now: datetime) -> None:
+        """Go on with other contents on some clusters. Cost: these clusters."""
+        self.ledger.carry(terms.contents, terms.unrendered, changed, now)
+        for cluster in changed:
+            self.observe(cluster, self.observations.get(cluster), now)
+
+    def reopen(self, changed: Collection[str], terms: Terms) -> None:
+        """What clusters are to carry has changed within a revision: their stages have to pass anew, so
+        that it goes to the fleet in the order of the stages, like any other change.
+        """
+        rendered = [c for c in changed if terms.contents.get(c) and c in self.ledger.standings]
+        if not rendered or not self.head.passed:
+            return
+        places = places_in(self.ledger.rollout.staging)
+        stages = {places[c] for c in rendered if c in places}
+        if stages & self.head.passed:
+            self.book.set_head(replace(self.head, passed=self.head.passed - stages))
+
+    def part(
+        self,
+        standings: dict[str, Standing],
+        staging: Staging,
+        terms: Terms,
+        timing: Timing,
+        available: Callable[[str], bool],
+        now: datetime,
+    ) -> None:
+        """Take leave of clusters that are selected no more; one that comes back is lost no more."""
+        members = places_in(staging)
+        places = places_in(self.ledger.rollout.staging)
+        for cluster in [c for c in standings if c not in members]:
+            standing = standings.pop(cluster)
+            self.rejections.pop(cluster, None)
+            self.astray.discard(cluster)
+            phase = judge(standing, standing.revision, timing, now).phase
+            was = self.ledger.rollout
+            is_wanted = was.revision == terms.revision and was.wanted(cluster) == standing.revision
+            is_mine = standing.of_revision == terms.revision or is_wanted
+            at_stake = is_mine and (phase.holds_slot or phase.is_failure)
+            if at_stake and not available(cluster):
+                self.losses.add(cluster, places.get(cluster, UNKNOWN_STAGE))
+                self.causes[cluster] = "Lost"
+                self._write(cluster)
+            else:
+                self._forget(cluster)
+        for cluster in self.losses.all() & members.keys():
+            self.losses.discard(cluster)
+            self.causes.pop(cluster, None)
+            self.book.set(cluster, None)
 
     def _forget(self, cluster: str) -> None:
         """It is no cluster of this rollout, and nothing is held against it."""

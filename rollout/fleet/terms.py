@@ -224,6 +224,22 @@ def differ_in_time_alone(before: Terms, after: Terms) -> bool:
     )
 
 
+def differ_in_contents_alone(before: Terms, after: Terms) -> bool:
+    """Whether all that has changed is what single clusters are to carry."""
+    return after == replace(before, contents=after.contents, unrendered=after.unrendered)
+
+
+def other_contents(before: Terms, after: Terms) -> list[str]:
+    """The clusters that are to carry something else, or of which it is known now, or no more, by name."""
+    clusters = before.contents.keys() | after.contents.keys()
+    return sorted(
+        cluster
+        for cluster in clusters
+        if before.contents.get(cluster) != after.contents.get(cluster)
+        or before.unrendered.get(cluster) != after.unrendered.get(cluster)
+    )
+
+
 def timing_of(terms: Terms, outages: tuple[tuple[datetime, datetime], ...]) -> Timing:
     """The waits on these terms."""
     return Timing(terms.soak, terms.spec.deadline, terms.grace, outages, terms.blind_since)

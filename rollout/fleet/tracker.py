@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
+from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.membership import Surroundings
 from rollout.fleet.records import Records
@@ -133,6 +134,7 @@ class Around(Surroundings, Protocol):
     """The fleet around a tracker: what it may ask of it."""
 
     records: Records
+    clusters: ClusterStore
 
     def freeze(self, now: datetime) -> Freeze | None:
         """The Freeze that stands at this instant, if any."""

@@ -6,6 +6,7 @@ from rollout.model.kinds import (
     CLUSTER_CALENDAR,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
+    CLUSTER_VALUES,
     FREEZE,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
@@ -31,6 +32,7 @@ WATCHED: tuple[Kind, ...] = (
     FREEZE,
     CALENDAR,
     CLUSTER_CALENDAR,
+    CLUSTER_VALUES,
     MANIFEST_WORK,
     REPLICA_SET,
 )

@@ -13,7 +13,7 @@ from rollout.fleet.observations import Observation
 from rollout.fleet.selections import Reading
 from rollout.fleet.tallies import NO_MARKS, Counts, marks_of, rules_of
 from rollout.fleet.terms import Terms
-from rollout.fleet.tracker import Carried
+from rollout.fleet.tracker import Around, Carried
 from rollout.model.content import normal_spec
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
@@ -23,6 +23,8 @@ from rollout.planning.documents import names_another_owner, work_labels
 from rollout.strategies.ocm import work_status
 from rollout.strategies.stages import soak_of
 from rollout.strategies.states import read_report
+from rollout.values.contents import ClusterContents
+from rollout.values.rules import ClusterValues
 
 
 @dataclass(slots=True)
@@ -81,6 +83,8 @@ class Workload(Membership[Share]):
         self.told_at: datetime | None = None  # when this process last wrote its status
         self.faulty: set[str] = set()  # clusters whose agent finds manifests that are not well
         self.mislabelled: set[str] = set()  # clusters whose work lacks labels, or names another one
+        self.contents = ClusterContents()
+        self.is_unrendered = False  # clusters are still to be rendered before anything is decided
 
     @property
     def raw(self) -> Obj | None:
@@ -115,18 +119,42 @@ class Workload(Membership[Share]):
 
     @property
     def revisions(self) -> tuple[str, ...]:
-        return (self.replicaset.template.content,) if self.replicaset else ()
+        return (self.revision,) if self.replicaset else ()
+
+    @property
+    def revision(self) -> str:
+        """What is rolled out: the template, or the template and the rules over it."""
+        return self.contents.revision(self.replicaset) if self.replicaset else ""
 
     def revision_at(self, cluster: str) -> str:
-        """The template is one for all, also for a cluster that is not selected."""
-        return self.replicaset.template.content if self.replicaset else ""
+        """It is one for all, also for a cluster that is not selected."""
+        return self.revision
+
+    def content_at(self, cluster: str) -> str:
+        """The content that the cluster is to carry."""
+        own = self.contents.contents.get(cluster)
+        return self.revision if own is None else own
+
+    def spec_of(self, content: str) -> Obj | None:
+        """The template that has this content now; None where none has."""
+        template = self.replicaset.template if self.replicaset else None
+        if template is None or template.content == content:
+            return template.spec if template is not None else None
+        return self.contents.spec(content)
 
     def carried(self, cluster: str) -> Carried | None:
         work = self._chosen.get(cluster)
         if work is None:
             return None
+        revision, owner = work.content, self.members.get(cluster)
+        if revision == self.content_at(cluster):
+            revision = self.revision
+        elif owner is not None:
+            standing = self.shares[owner].live.ledger.standings.get(cluster)
+            if standing is not None and standing.revision == revision:
+                revision = standing.of_revision
         return Carried(
-            work.key, work.content, tuple(work.conditions.values()), work.generation, work.faults
+            work.key, revision, tuple(work.conditions.values()), work.generation, work.faults
         )
 
     def body(self, cluster: str) -> Obj | None:
@@ -134,7 +162,8 @@ class Workload(Membership[Share]):
         return normal_spec(work.spec) if work else None
 
     def wanted(self, cluster: str) -> Obj | None:
-        return normal_spec(self.replicaset.template.spec) if self.replicaset else None
+        spec = self.spec_of(self.content_at(cluster))
+        return normal_spec(spec) if spec is not None else None
 
     def made_of(self, revision: str) -> tuple[str, ...]:
         return ()
@@ -193,8 +222,11 @@ class Workload(Membership[Share]):
     def rules(self, work: Work) -> frozenset[str]:
         """The condition types that the rules in this very work can set."""
         template = self.replicaset.template if self.replicaset else None
-        if template is not None and template.content == work.content:
-            return template.rules
+        if template is not None and work.content in (
+            template.content,
+            self.content_at(work.cluster),
+        ):
+            return template.rules  # values change manifests, never the rules beside them
         known = self._rules.get(work.content)
         if known is None:
             if len(self._rules) > 32:
@@ -210,21 +242,28 @@ class Workload(Membership[Share]):
         owner, work = self.members.get(cluster), self._chosen.get(cluster)
         if owner is None or work is None or self.replicaset is None:
             return
-        is_current = work.content == self.replicaset.template.content
+        is_current = work.content == self.content_at(cluster)
         marks = marks_of(work, as_ocm=self.is_ocm) if is_current else NO_MARKS
         self._marks[cluster] = (owner, marks)
         self.shares[owner].counts.shift(marks, 1)
 
     # -- terms ---------------------------------------------------------------------------------
 
-    def sync(self, around: Surroundings, now: datetime) -> None:
-        """Bring shares and members up to date with the workload, its placements and decisions."""
+    def sync(self, around: Around, values: tuple[ClusterValues, ...], now: datetime) -> None:
+        """Bring shares and members up to date with the workload, its placements and decisions, and with
+        the values that its clusters have.
+        """
         replicaset = self.replicaset
         if replicaset is None:
+            return
+        if self.contents.is_stale and not self._is_rendered(replicaset, around, now):
             return
         if not self.is_due(now):
             if self.restated:
                 self.restate(lambda share: self._terms(share, replicaset, around), around, now)
+            return
+        self.contents.follow(replicaset, values)
+        if not self._is_rendered(replicaset, around, now):
             return
         self.stale = self.restated = False
 
@@ -245,6 +284,25 @@ class Workload(Membership[Share]):
             self._mark(cluster)
         keys = [f"{replicaset.namespace}/{name}" for name in shares]
         self.note_basis(replicaset.generation, keys, around, first, now)
+
+    def _is_rendered(self, replicaset: ReplicaSet, around: Around, now: datetime) -> bool:
+        """Render what is not rendered yet, one slice of it. Whether nothing is left; then, of clusters
+        that are to carry something else, each share is told.
+        """
+        keys = (f"{replicaset.namespace}/{ref.name}" for ref in replicaset.refs)
+        selected = {c for key in keys for each in around.decisions(key) for c in each.clusters}
+        before = self.contents.contents
+        self.is_unrendered = not self.contents.render(
+            sorted(selected), around.clusters.cluster, now
+        )
+        if self.is_unrendered:
+            return False
+        if self.contents.contents is not before and not self.stale:
+            self.restated = True
+            for cluster, content in self.contents.contents.items():
+                if before.get(cluster) != content:
+                    self._mark(cluster)
+        return True
 
     def _share(
         self,
@@ -285,17 +343,20 @@ class Workload(Membership[Share]):
         known, spec = share.hold is None, share.ref.rollout
         if spec is None or around.strategy(spec.type) is None:
             share.hold = share.hold or Wait(Reason.MISCONFIGURED, _why_not(share.ref))
+        elif self.contents.problems:
+            share.hold = share.hold or Wait(Reason.MISCONFIGURED, "; ".join(self.contents.problems))
         live.reselect(share.reading.selection, known, self.availability(around), now)
 
     def _terms(self, share: Share, replicaset: ReplicaSet, around: Surroundings) -> Terms | None:
         """What is asked for; None where that cannot be followed."""
         spec = share.ref.rollout
         strategy = around.strategy(spec.type) if spec is not None else None
-        if spec is None or strategy is None or replicaset.problems:
+        if spec is None or strategy is None or replicaset.problems or self.contents.problems:
             return None
+        placement = share.ref.name
         settle = around.policy.settle if replicaset.template.rules else timedelta(0)
         return Terms(
-            revision=replicaset.template.content,
+            revision=self.revision,
             spec=spec,
             strategy=strategy,
             selection=share.reading.selection,
@@ -310,6 +371,12 @@ class Workload(Membership[Share]):
             blind_since=around.blind_since(),
             unsettled=share.reading.unsettled(spec),
             gates=around.gates,
+            contents=self.contents.contents,
+            unrendered={
+                cluster: wait
+                for cluster, wait in self.contents.unrendered.items()
+                if self.members.get(cluster) == placement
+            },
         )
 
 

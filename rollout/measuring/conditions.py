@@ -123,7 +123,7 @@ def condition(text: str) -> MetricCondition:
         longest = bounds.LONGEST_EXPRESSION
         return MetricCondition(f"a condition has at most {longest} characters")
     try:
-        root, boolean = Environment.of(_DECLARED, ("result", "dyn")).parse(text)
+        root, boolean = Environment.of(_DECLARED, (("result", "dyn"),)).parse(text)
         if not boolean:
             return MetricCondition("it can never be true or false")
         run, price = build(root, _TABLE), price_of(root)

@@ -29,8 +29,12 @@ def content_hash(spec: Obj) -> str:
     Raises: RecursionError for a spec nested hundreds of levels deep, TypeError for one that is
     no JSON; neither can come from a JSON parser.
     """
-    text = _encode(normal_spec(spec))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()[:_HEX_DIGITS]
+    return json_hash(normal_spec(spec))
+
+
+def json_hash(value: Any) -> str:
+    """SHA-256 of any JSON, its keys in order, cut as `content_hash` is. Raises: as that."""
+    return hashlib.sha256(_encode(value).encode("ascii")).hexdigest()[:_HEX_DIGITS]
 
 
 def normal_spec(spec: Obj) -> Obj:

@@ -98,6 +98,9 @@ ROLLOUT_ANALYSIS = Kind("RolloutAnalysis", "rolloutanalyses", _OURS, "v1alpha1",
 ROLLOUT_ANALYSIS_RUN = Kind(
     "RolloutAnalysisRun", "rolloutanalysisruns", _OURS, "v1alpha1", True, ("rar",)
 )
+CLUSTER_VALUES = Kind(
+    "ClusterValues", "clustervalues", _OURS, "v1alpha1", True, ("rval",), has_status=False
+)
 ROLLOUT_RECORD = Kind(
     "RolloutRecord", "rolloutrecords", _OURS, "v1alpha1", True, ("rrec",), has_status=False
 )
@@ -146,6 +149,7 @@ KINDS: dict[str, Kind] = {
         CLUSTER_CALENDAR,
         ROLLOUT_ANALYSIS,
         ROLLOUT_ANALYSIS_RUN,
+        CLUSTER_VALUES,
         ROLLOUT_RECORD,
         ROLLOUT_REVISION,
     )

@@ -270,6 +270,17 @@ class Reason(StrEnum):
         "the label or claim that names the cluster's time zone is corrected, or the calendar gets a timeZone",
     )
 
+    VALUES_MISSING = _row("ValuesMissing", Scope.CLUSTER, Grade.PERSON)
+    """The message says which rule needs what of the cluster."""
+    VALUES_INVALID = _row("ValuesInvalid", Scope.CLUSTER, Grade.PERSON)
+    VALUES_CONFLICT = _row("ValuesConflict", Scope.CLUSTER, Grade.PERSON)
+    VALUES_SETTLING = _row(
+        "ValuesSettling",
+        Scope.CLUSTER,
+        Grade.WAITING,
+        "what is rendered for the cluster has not changed for a while",
+    )
+
     # -- nothing stands in the way, or it is over ------------------------------------------------
     ROLLING_OUT = _row("RollingOut", Scope.WORKLOAD, Grade.WAITING)
     WAITING = _row("Waiting", Scope.WORKLOAD, Grade.WAITING)

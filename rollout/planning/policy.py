@@ -19,6 +19,9 @@ class Policy:
     settle: timedelta = timedelta(seconds=15)
     """How long success must stand where condition rules report it (row 8): agents can stamp an
     old evaluation with a new generation."""
+    values_settle: timedelta = timedelta(seconds=60)
+    """How long what is rendered for a cluster must have been the same before it is brought there: labels
+    can flap."""
     quiet: timedelta = timedelta(seconds=10)
     """How long decisions written by others must have been still before one counts as deselected."""
     lease: timedelta = timedelta(seconds=15)

@@ -23,10 +23,12 @@ from rollout.planning.documents import (
 )
 from rollout.planning.facts import Decided
 from rollout.planning.faults import failing, fault_on
+from rollout.planning.history import history, to_keep
 from rollout.planning.notes import repair_notes, rollout_notes
 from rollout.planning.passes import Pass
 from rollout.planning.plan import (
     NOTHING,
+    UNFINISHED,
     Create,
     Delete,
     Note,
@@ -38,10 +40,13 @@ from rollout.planning.plan import (
     cause_of,
 )
 from rollout.planning.removals import Removals, cleanup, removals
-from rollout.planning.revisions import revision_object, revision_ref
+from rollout.planning.revisions import (
+    revision_ref,
+    spec_kept,
+)
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
 from rollout.planning.views import Book, Share, View, Workload
-from rollout.strategies.base import NOTHING_CLOSED, Shut, Step
+from rollout.strategies.base import NOTHING_CLOSED, Shut, Step, both_shut
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,8 @@ class ReplicaSetPlanner:
             found = Pass(now).closed(view.closed(workload.ref, now), workload.replicaset.intents)
             shut = found.removal
             return cleanup(workload, workload.replicaset, view.is_available, now, shut=shut)
+        if workload.is_unrendered:
+            return UNFINISHED
         # While the hub is frozen nothing is removed, not even what is being deleted (S8).
         return _Pass(workload, workload.replicaset, view, now).plan()
 
@@ -120,6 +127,9 @@ class _Pass(Pass):
         barred = self.workload.taken_back()
         shut = self.view.closed(self.workload.ref, self.now)
         self.shut = self.closed(shut, self.replicaset.intents)
+        settling = self.workload.contents.settling(self.view.policy.values_settle, self.now)
+        if settling.waits:
+            self.shut = replace(self.shut, touch=both_shut(self.shut.touch, settling))
         self.decided = {
             name: share.live.decide(
                 hold or share.hold,
@@ -192,7 +202,7 @@ class _Pass(Pass):
         """What must be written down before anything is touched."""
         if self.is_unwritten:
             return []
-        found = self._history()
+        found = history(self.workload, self.replicaset, self.revisions, self.decided)
         for name, share in self.workload.shares.items():
             decided = self.decided[name]
             found += share.live.book.writes(decided.head, decided.lines)
@@ -213,45 +223,24 @@ class _Pass(Pass):
     def _in_the_way(self, books: Sequence[Book]) -> list[Write]:
         """What has the name of a page or a revision that is to be written, and is none of this workload."""
         found = [write for book in books for write in book.leftovers()]
-        ref = revision_ref(self.workload.ref, self.replicaset.template.content)
-        occupant = self.view.occupant(ref, self.workload.ref.key)
-        return [*found, Delete(ref, occupant)] if occupant and books else found
-
-    def _history(self) -> list[Write]:
-        """Keep the template for as long as it may be needed, and drop what is older."""
-        content = self.replicaset.template.content
-        if self.replicaset.problems or not self.workload.shares:
-            return []
-        known = sorted(self.revisions.values(), key=lambda r: r.number)
-        writes: list[Write] = []
-        if content not in self.revisions:
-            number = known[-1].number + 1 if known else 1
-            ref, obj = revision_object(self.workload.ref, self.replicaset, number)
-            writes.append(Create(ref, obj))
-        limit = self.replicaset.intents.history_limit
-        if len(known) <= limit:
-            return writes
-        in_use = {
-            standing.revision
-            for share in self.workload.shares.values()
-            for standing in share.live.ledger.standings.values()
-        } | {content}
-        in_use.update(*(s.live.soaked.newest() for s in self.workload.shares.values()))
-        unused = [revision for revision in known if revision.content not in in_use]
-        spare = unused[: len(known) - limit]
-        return writes + [Delete(revision_ref(self.workload.ref, r.content), r.uid) for r in spare]
+        for each in to_keep(self.workload, self.revisions, self.decided) if books else ():
+            ref = revision_ref(self.workload.ref, each)
+            occupant = self.view.occupant(ref, self.workload.ref.key)
+            found += [Delete(ref, occupant)] if occupant else []
+        return found
 
     # -- works ---------------------------------------------------------------------------------
 
     def _touches(self, share: Share, placement: str, step: Step) -> list[Write]:
-        template = self.replicaset.template
         found: list[Write] = []
         for cluster in step.touch:
-            cause = cause_of(share.live.ledger.standings.get(cluster), template.content)
+            content = share.live.wanted(cluster)
+            spec = self._spec(content)
+            if spec is None:
+                continue  # it is agreed on what the cluster is to carry only in a moment
+            cause = cause_of(share.live.ledger.standings.get(cluster), content)
             touch = Touch(self.workload.ref, placement, cluster, True, cause)
-            found.append(
-                self._write(share, cluster, template.spec, template.content, self.now, touch)
-            )
+            found.append(self._write(share, cluster, spec, content, self.now, touch))
         return found
 
     def _taken_back(self, share: Share, placement: str) -> list[Create | Patch]:
@@ -292,10 +281,7 @@ class _Pass(Pass):
         return found
 
     def _spec(self, content: str) -> Obj | None:
-        if content == self.replicaset.template.content:
-            return self.replicaset.template.spec
-        kept = self.revisions.get(content)
-        return kept.template if kept else None
+        return self.workload.spec_of(content) or spec_kept(content, self.revisions)
 
     def _write(
         self,

@@ -1,8 +1,11 @@
-"""Which templates has a workload had? One RolloutRevision each, as Deployments keep theirs.
+"""What has a workload rolled out? One RolloutRevision each, as Deployments keep theirs.
 
-A cluster that still carries an older revision can be restored to it, and a person can go back to it.
+A cluster that still carries an older revision can be restored to it, and a person can go back to it. Where
+clusters have values of their own, a revision is the template with the rules over it, and each content that
+was rendered from it is kept too: what differs from the template, once for all clusters that carry it.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +14,17 @@ from rollout.model.content import content_hash
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_REVISION, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.record import owned_by, record_id
+from rollout.values.rendering import Assignment, assigned
+from rollout.values.rules import revision_of
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """A template that was rolled out, under its content hash; ``number`` counts up from 1.
+    """What was rolled out, under its hash; ``number`` counts up from 1.
 
-    ``owner_uid`` is the uid of the workload that owns it: an earlier one of that name is another.
+    ``owner_uid`` is the uid of the workload that owns it: an earlier one of that name is another. ``base``
+    is "" for a revision of the workload; for a content that was rendered for clusters it is the revision
+    that it was rendered from, ``template`` is empty then and ``values`` are what is put into that one's.
     """
 
     owner: str
@@ -28,43 +35,79 @@ class Revision:
     number: int
     template: Obj
     base: str = ""
+    values: tuple[Assignment, ...] = ()
 
 
 def read_revision(obj: Obj) -> Revision | None:
-    """A kept template. None where name, place and content do not agree: it may end up on clusters."""
+    """What is kept. None where name, place and content do not agree: it may end up on clusters.
+
+    Whether a rendered content is what its name says shows only with its base, see `spec_kept`.
+    """
     meta = obj["metadata"]
     annotations: dict[str, Any] = meta.get("annotations") or {}
-    content, template = annotations.get(names.REVISION), obj.get("template")
-    owner = annotations.get(names.OWNER)
+    content, owner = annotations.get(names.REVISION), annotations.get(names.OWNER)
     if names.REVISION_LABEL not in (meta.get("labels") or {}):
         return None
-    if not isinstance(content, str) or not isinstance(owner, str) or not isinstance(template, dict):
+    if not isinstance(content, str) or not isinstance(owner, str):
         return None
-    workload = Ref(REPLICA_SET, owner)
-    if Ref(ROLLOUT_REVISION, f"{meta.get('namespace')}/{meta['name']}") != revision_ref(
-        workload, content
-    ):
+    ref = Ref(ROLLOUT_REVISION, f"{meta.get('namespace')}/{meta['name']}")
+    if ref != revision_ref(Ref(REPLICA_SET, owner), content):
         return None
-    if not _is(template, content):
+    template, base, values = obj.get("template"), obj.get("base") or "", _values(obj.get("values"))
+    if base:
+        if not isinstance(base, str) or values is None or template is not None:
+            return None
+        template = {}
+    elif not isinstance(template, dict) or not _is(template, obj.get("rules"), content):
         return None
-    number = obj.get("revision")
-    owners = meta.get("ownerReferences") or [{}]
+    number, owners = obj.get("revision"), meta.get("ownerReferences") or [{}]
     return Revision(
-        owner,
-        str(owners[0].get("uid") or ""),
-        meta["name"],
-        meta.get("uid", ""),
-        content,
-        number if isinstance(number, int) else 0,
-        template,
+        owner=owner,
+        owner_uid=str(owners[0].get("uid") or ""),
+        name=meta["name"],
+        uid=meta.get("uid", ""),
+        content=content,
+        number=number if isinstance(number, int) else 0,
+        template=template,
+        base=base,
+        values=values or (),
     )
 
 
-def _is(template: Obj, content: str) -> bool:
+def _is(template: Obj, rules: Any, content: str) -> bool:
     try:
-        return content_hash(template) == content
+        return revision_of(content_hash(template), rules or []) == content
     except (TypeError, ValueError, RecursionError):  # no JSON, or nested beyond reason
         return False
+
+
+def _values(raw: Any) -> tuple[Assignment, ...] | None:
+    """The values of a content; None where they are none."""
+    found: list[Assignment] = []
+    for each in raw if isinstance(raw, list) else []:
+        body = each if isinstance(each, dict) else {}
+        manifest, place = body.get("manifest"), body.get("place")
+        if type(manifest) is not int or not isinstance(place, list):
+            return None
+        if not all(isinstance(part, str) or type(part) is int for part in place):
+            return None
+        found.append(Assignment(manifest, tuple(place), body.get("value")))
+    return tuple(found)
+
+
+def spec_kept(content: str, kept: Mapping[str, Revision]) -> Obj | None:
+    """The template with this content, from what is kept; None where it is not, or is another one."""
+    found = kept.get(content)
+    if found is None:
+        return None
+    if not found.base:
+        return found.template if content_hash(found.template) == content else None
+    base = kept.get(found.base)
+    try:
+        spec = assigned(base.template, found.values) if base is not None else {}
+        return spec if content_hash(spec) == content else None
+    except (TypeError, ValueError, LookupError, RecursionError):  # values that fit no such template
+        return None
 
 
 def revision_ref(workload: Ref, content: str) -> Ref:
@@ -72,9 +115,29 @@ def revision_ref(workload: Ref, content: str) -> Ref:
     return Ref(ROLLOUT_REVISION, f"{workload.namespace}/{name}")
 
 
-def revision_object(ref: Ref, replicaset: ReplicaSet, number: int) -> tuple[Ref, Obj]:
-    """The present template as a new RolloutRevision."""
-    revision = revision_ref(ref, replicaset.template.content)
+def revision_object(
+    ref: Ref, replicaset: ReplicaSet, revision: str, number: int, rules: Sequence[Any] = ()
+) -> tuple[Ref, Obj]:
+    """The present template, with the rules over it if any, as a new RolloutRevision."""
+    where, obj = _object(ref, replicaset, revision)
+    obj |= {"revision": number, "template": replicaset.template.spec}
+    return where, obj | ({"rules": list(rules)} if rules else {})
+
+
+def content_object(
+    ref: Ref, replicaset: ReplicaSet, content: str, base: str, values: Sequence[Assignment]
+) -> tuple[Ref, Obj]:
+    """A content that was rendered from the revision ``base``, as a new RolloutRevision."""
+    where, obj = _object(ref, replicaset, content)
+    said = [
+        {"manifest": each.manifest, "place": list(each.place), "value": each.value}
+        for each in values
+    ]
+    return where, obj | {"revision": 0, "base": base, "values": said}
+
+
+def _object(ref: Ref, replicaset: ReplicaSet, content: str) -> tuple[Ref, Obj]:
+    revision = revision_ref(ref, content)
     return revision, {
         "apiVersion": ROLLOUT_REVISION.api_version,
         "kind": ROLLOUT_REVISION.name,
@@ -82,9 +145,7 @@ def revision_object(ref: Ref, replicaset: ReplicaSet, number: int) -> tuple[Ref,
             "namespace": revision.namespace,
             "name": revision.name,
             "labels": {names.REVISION_LABEL: record_id(ref, "")},
-            "annotations": {names.OWNER: ref.key, names.REVISION: replicaset.template.content},
+            "annotations": {names.OWNER: ref.key, names.REVISION: content},
             "ownerReferences": [owned_by(ref, replicaset.uid)],
         },
-        "revision": number,
-        "template": replicaset.template.spec,
     }

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Protocol
 
 from rollout.model.approvals import Freeze
-from rollout.model.kinds import Ref
+from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
 from rollout.model.waits import Wait
 from rollout.model.work import Work
@@ -18,6 +18,7 @@ from rollout.planning.policy import Policy
 from rollout.planning.record import Head, Line
 from rollout.planning.revisions import Revision
 from rollout.strategies.base import NOTHING_CLOSED, Closed, Rollout, Standing
+from rollout.values.contents import ClusterContents
 
 
 class Ledger(Protocol):
@@ -101,6 +102,10 @@ class Live(Protocol):
     @property
     def revision(self) -> str: ...
 
+    def wanted(self, cluster: str) -> str:
+        """The content that a cluster is to carry."""
+        ...
+
 
 class Counted(Protocol):
     """Clusters whose work carries the revision, and of these, whose conditions are True.
@@ -156,6 +161,16 @@ class Workload(Protocol):
     told_at: datetime | None
     """When its status was last written by this process."""
     removed: dict[str, datetime]
+    contents: ClusterContents
+    is_unrendered: bool
+    """Clusters are still to be rendered before anything is decided."""
+
+    @property
+    def revision(self) -> str: ...
+
+    def spec_of(self, content: str) -> Obj | None:
+        """The template that has this content now; None where none has."""
+        ...
 
     @property
     def is_ocm(self) -> bool:

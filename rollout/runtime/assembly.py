@@ -98,17 +98,18 @@ class Assembly:
 def policy_of(settings: Settings, namespace: str) -> Policy:
     """The engine's own waits and limits."""
     return Policy(
-        settings.profile,
-        timedelta(seconds=long_enough(settings, "failure_grace_seconds")),
-        timedelta(seconds=long_enough(settings, "settle_seconds")),
-        timedelta(seconds=settings.quiet_seconds),
-        timedelta(seconds=settings.lease_duration_seconds),
-        settings.brake_share_percent,
-        settings.brake_least_clusters,
-        timedelta(seconds=settings.brake_window_seconds),
-        timedelta(seconds=settings.gather_seconds),
-        namespace,
-        settings.schedule_placements,
+        profile=settings.profile,
+        failure_grace=timedelta(seconds=long_enough(settings, "failure_grace_seconds")),
+        settle=timedelta(seconds=long_enough(settings, "settle_seconds")),
+        values_settle=timedelta(seconds=settings.values_settle_seconds),
+        quiet=timedelta(seconds=settings.quiet_seconds),
+        lease=timedelta(seconds=settings.lease_duration_seconds),
+        brake_share_percent=settings.brake_share_percent,
+        brake_least=settings.brake_least_clusters,
+        brake_window=timedelta(seconds=settings.brake_window_seconds),
+        tell_every=timedelta(seconds=settings.gather_seconds),
+        namespace=namespace,
+        schedules_here=settings.schedule_placements,
     )
 
 

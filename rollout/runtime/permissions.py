@@ -54,6 +54,7 @@ ALWAYS = (
     Permission(OURS, "calendars/status", ("patch",), "how calendars stand"),
     Permission(OURS, "clustercalendars", READ, "when clusters may be touched"),
     Permission(OURS, "clustercalendars/status", ("patch",), "how calendars stand"),
+    Permission(OURS, "clustervalues", FOLLOW, "what differs from cluster to cluster"),
     Permission("events.k8s.io", "events", ("create", "patch"), "events"),
     Permission("authentication.k8s.io", "tokenreviews", ("create",), "who asks the debug endpoint"),
     Permission(

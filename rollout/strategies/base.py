@@ -231,6 +231,12 @@ class Shut:
 NOTHING_SHUT = Shut()
 
 
+def both_shut(one: Shut, other: Shut) -> Shut:
+    """Shut where either is; of two waits at one cluster the first one's is told."""
+    instants = [at for at in (one.until, other.until) if at is not None]
+    return Shut({**other.waits, **one.waits}, min(instants, default=None))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
     """The clusters that are shut to a workload now, by what may not be done there."""

@@ -115,8 +115,7 @@ class Ledger:
     """A rollout's standings with everything a step needs kept up to date.
 
     The terms (stages, timing, revision, skipped, held, lost) are those of a `Rollout`; changing them
-    recounts the fleet. Gates and holds can change for free, see also
-    `amend`. Instants given to it never go back.
+    recounts the fleet. Gates and holds can change for free, see also `amend` and `carry`. Instants given to it never go back.
     """
 
     def __init__(self, rollout: Rollout, now: datetime) -> None:
@@ -168,6 +167,18 @@ class Ledger:
         if timing != known.timing:
             for cluster in self._open:
                 self._judge(cluster, now)
+
+    def carry(
+        self,
+        contents: Mapping[str, str],
+        unrendered: Mapping[str, Wait],
+        changed: Iterable[str],
+        now: datetime,
+    ) -> None:
+        """Set what each cluster is to carry. Cost: the clusters of which that has changed."""
+        self._rollout = replace(self._rollout, contents=contents, unrendered=unrendered)
+        for cluster in changed:
+            self._judge(cluster, now)
 
     def open_standings(self) -> list[Standing]:
         """Of which time still decides something, by name; also of clusters that are in no stage."""

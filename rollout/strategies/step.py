@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, filterfalse, islice
-from typing import Protocol
 
 from rollout.model.approvals import Side
 from rollout.model.instants import aware
@@ -24,19 +23,9 @@ from rollout.strategies.base import (
     Step,
     Verdict,
 )
+from rollout.strategies.budget import Census, FailureScope, breach, fleet_scope, scope_of
 from rollout.strategies.judge import due, judge
 from rollout.strategies.stages import NO_TARGETS, lost_by_stage
-
-
-class Census(Protocol):
-    """The members of one stage, counted. Candidates come ordered by (group, name)."""
-
-    @property
-    def phases(self) -> Mapping[Phase, int]: ...
-
-    def outdated(self) -> Iterable[str]: ...
-
-    def waiting(self) -> Iterator[str]: ...
 
 
 @dataclass(slots=True)
@@ -138,25 +127,6 @@ def _unskipped(
     return kept
 
 
-@dataclass(slots=True)
-class _Scope:
-    """Where failures are bounded together: the fleet, or one stage."""
-
-    budget: int | None
-    failures: int
-    unproven: int  # touched with this revision, neither failed nor soaked
-
-    @property
-    def breached(self) -> bool:
-        return self.budget is not None and self.failures > self.budget
-
-    def room(self, strict: bool) -> int | None:
-        """How many more touches could fail without overrunning budget + 1; None: no bound."""
-        if not strict or self.budget is None:
-            return None
-        return max(0, self.budget + 1 - self.failures - self.unproven)
-
-
 def choose(
     rollout: Rollout,
     censuses: Sequence[Census],
@@ -187,12 +157,12 @@ def _choose(
 ) -> Step:
     stages = rollout.staging.stages
     sizes = [_members(census) for census in censuses]
-    fleet = _fleet_scope(rollout, censuses, sum(sizes))
+    fleet = fleet_scope(rollout, censuses, sum(sizes))
     scopes = [
-        _scope(stage.budget.of(size) if stage.budget else None, [census])
+        scope_of(stage.budget.of(size) if stage.budget else None, [census])
         for stage, census, size in zip(stages, censuses, sizes, strict=True)
     ]
-    halt = _breach(rollout, fleet, scopes)
+    halt = breach(rollout, fleet, scopes)
     found = _Found()
     is_open = True
     for stage, census, size, scope in zip(stages, censuses, sizes, scopes, strict=True):
@@ -217,9 +187,7 @@ def _choose(
         is_open = is_open and passes
     if not (hold or halt):
         found.wait_for_values(rollout)
-    opens_at = found.gate.until if found.gate is not None else None
-    instants = [at for at in (recheck_at, opens_at, found.shut_until) if at is not None]
-    return found.step(settled, halt, hold, min(instants, default=None))
+    return found.step(settled, halt, hold, recheck_at)
 
 
 class _Doors:
@@ -257,6 +225,8 @@ class _Found:
         hold: Wait | None,
         recheck_at: datetime | None,
     ) -> Step:
+        opens_at = self.gate.until if self.gate is not None else None
+        instants = [at for at in (recheck_at, opens_at, self.shut_until) if at is not None]
         return Step(
             tuple(self.touch),
             settled,
@@ -264,7 +234,7 @@ class _Found:
             halt,
             hold,
             tuple(self.reports),
-            recheck_at,
+            min(instants, default=None),
             tuple(self.opened),
             self.gate,
         )
@@ -304,44 +274,11 @@ def _members(census: Census) -> int:
 
 
 _NOT_MEMBERS = frozenset({Phase.SKIPPED, Phase.LOST})
-_UNPROVEN = (Phase.PROGRESSING, Phase.SOAKING)
 
 
-def _scope(budget: int | None, censuses: Iterable[Census]) -> _Scope:
-    scope = _Scope(budget, 0, 0)
-    for census in censuses:
-        for phase, n in census.phases.items():
-            if phase.is_failure:
-                scope.failures += n
-            elif phase in _UNPROVEN:
-                scope.unproven += n
-    return scope
-
-
-def _fleet_scope(rollout: Rollout, censuses: Sequence[Census], total: int) -> _Scope:
-    budget = rollout.staging.budget
-    return _scope(budget.of(total) if budget else None, censuses)
-
-
-def _breach(rollout: Rollout, fleet: _Scope, scopes: Sequence[_Scope]) -> Wait | None:
-    """The first scope whose failures exceed its budget (row 2): the fleet, then stages in order."""
-    if fleet.breached:
-        return _exceeded("the whole fleet", fleet)
-    for stage, scope in zip(rollout.staging.stages, scopes, strict=True):
-        if scope.breached:
-            return _exceeded(f"mandatory {stage.title}" if stage.mandatory else stage.title, scope)
-    return None
-
-
-def _exceeded(where: str, scope: _Scope) -> Wait:
-    return Wait(
-        Reason.MAX_FAILURES_EXCEEDED,
-        f"{scope.failures} failed in {where}, {scope.budget} tolerated; roll out a fix, raise "
-        "maxFailures, or skip the failed clusters",
-    )
-
-
-def _passes(stage: Stage, census: Census, size: int, scope: _Scope, fleet: _Scope) -> bool:
+def _passes(
+    stage: Stage, census: Census, size: int, scope: FailureScope, fleet: FailureScope
+) -> bool:
     """Row 12: all members soaked or, where that is tolerated, finally failed within budget.
 
     A cluster that cannot be rendered holds up nobody behind it, unless its stage is mandatory or nobody
@@ -375,7 +312,7 @@ def _blocked(
 
 
 def _fill(
-    rollout: Rollout, census: Census, limit: int, scope: _Scope, fleet: _Scope
+    rollout: Rollout, census: Census, limit: int, scope: FailureScope, fleet: FailureScope
 ) -> tuple[list[str], Reason | None]:
     """The clusters to touch in an open stage, and why the others are not touched."""
     held, shut = rollout.held, rollout.shut.waits
@@ -411,7 +348,7 @@ def _report(
     census: Census,
     size: int,
     limit: int,
-    scope: _Scope,
+    scope: FailureScope,
     passed: bool,
     blocked: Reason | None,
 ) -> StageReport:

@@ -162,6 +162,22 @@ SPECS: dict[str, Obj] = {
     },
     "RolloutAnalysis": _ANALYSIS,
     **dict.fromkeys(("Calendar", "ClusterCalendar"), _CALENDAR),
+    "ClusterValues": {
+        "workload": {"name": "web"},
+        "rules": [
+            {
+                "clusters": {"labelSelector": _LABELS},
+                "set": [
+                    {
+                        "target": {"kind": "ConfigMap", "name": "app"},
+                        "path": "/data/a",
+                        "value": "'x'",
+                    },
+                    {"target": {"kind": "ConfigMap"}, "path": "/data/b", "literal": "y"},
+                ],
+            }
+        ],
+    },
     "Approval": {
         "workload": {"kind": "ManifestWorkReplicaSet", "name": "web"},
         "revision": "5f3a9c",

@@ -33,6 +33,7 @@ _DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
 _SCORES_OF = re.compile(r"""\.\s*scores\s*\(\s*(?:'([^'"\\]+)'|"([^'"\\]+)")\s*\)""")
 
 _CLUSTER = "map(string, dyn)"
+_VARIABLES = (("managedCluster", _CLUSTER),)
 _SCORES = Function("scores", (_CLUSTER, "string"), f"list({_CLUSTER})", lambda *_: [])
 """Only declared: what it does follows from the `Judge`, see `evaluator`."""
 
@@ -64,9 +65,7 @@ def program(text: str) -> Program:
     if len(text) << min(doublings, bounds.LONGEST_EXPRESSION) > bounds.LONGEST_DOUBLED:
         return Program(f"it has optMap and optFlatMap {doublings} times, too often for its length")
     try:
-        root, boolean = Environment.of((*DECLARED, _SCORES), ("managedCluster", _CLUSTER)).parse(
-            text
-        )
+        root, boolean = Environment.of((*DECLARED, _SCORES), _VARIABLES).parse(text)
         return Program(None, build(root, TABLE), boolean, price_of(root))
     except ConfigError as error:
         return Program(str(error))

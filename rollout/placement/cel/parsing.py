@@ -6,7 +6,7 @@ Source: cel-spec, ``checked.proto`` and ``syntax.proto`` (field numbers).
 """
 
 import struct
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -81,10 +81,12 @@ Node = Const | Ident | Select | Call | ListLiteral | MapLiteral | Comprehension
 
 
 class Environment:
-    """What expressions may use: some variables, and functions beside CEL's own."""
+    """What expressions may use: variables, and functions beside CEL's own."""
 
-    def __init__(self, declared: Sequence[Function], variables: Mapping[str, str]) -> None:
-        """Args: variables: the CEL type of each, by name."""
+    def __init__(
+        self, declared: Sequence[Function], variables: tuple[tuple[str, str], ...]
+    ) -> None:
+        """Args: variables: the CEL type of each."""
         # Imported with the first expression that somebody writes: it takes ten megabytes.
         from cel_expr_python import cel  # noqa: PLC0415
         from cel_expr_python.ext import ext_optional  # noqa: PLC0415
@@ -96,16 +98,16 @@ class Environment:
             overloads.setdefault(row.name, []).append(overload)
         self._boolean = (cel.Type.BOOL, cel.Type.DYN)
         self._library = cel.NewEnv(
-            variables={name: _type(cel.Type, type_) for name, type_ in variables.items()},
+            variables={name: _type(cel.Type, type_) for name, type_ in variables},
             extensions=[ext_optional.ExtOptional()],
             functions=[cel.FunctionDecl(name, each) for name, each in overloads.items()],
         )
 
     @staticmethod
-    @lru_cache(maxsize=2)
-    def of(declared: tuple[Function, ...], variable: tuple[str, str]) -> "Environment":
-        """The environment with these functions and one variable (its name and type), made once."""
-        return Environment(declared, dict([variable]))
+    @lru_cache(maxsize=4)
+    def of(declared: tuple[Function, ...], variables: tuple[tuple[str, str], ...]) -> "Environment":
+        """The environment with these declarations, made once."""
+        return Environment(declared, variables)
 
     def parse(self, text: str) -> tuple[Node, bool]:
         """The tree, and False where its value can never be a bool.

@@ -13,7 +13,9 @@ from tests.support import make
 def kept(name: str = "web", namespace: str = "default", version: str = "1") -> tuple[Ref, Obj]:
     document = make.workload(name, namespace, version=version)
     document["metadata"]["uid"] = "u-1"
-    return revision_object(Ref(REPLICA_SET, f"{namespace}/{name}"), decode_replicaset(document), 7)
+    replicaset = decode_replicaset(document)
+    content = replicaset.template.content
+    return revision_object(Ref(REPLICA_SET, f"{namespace}/{name}"), replicaset, content, 7)
 
 
 def test_what_was_kept_is_read_back() -> None:

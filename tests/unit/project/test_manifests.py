@@ -195,6 +195,7 @@ def test_a_hub_that_has_ocms_definitions_gets_those_of_our_own_kinds_alone(
         "approvals",
         "calendars",
         "clustercalendars",
+        "clustervalues",
         "freezes",
         "rolloutanalyses",
         "rolloutanalysisruns",

@@ -4,6 +4,7 @@ import random
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -37,6 +38,7 @@ REVISIONS = ["r1", "r2"]
 KINDS = sorted(BUILT_IN)
 HOLDS = [None, Wait(Reason.PAUSED, "paused")]
 KEYS = ["all", "rest", "m/0", "/0", "/1"]
+UNRENDERED = Wait(Reason.VALUES_MISSING, "a label is missing")
 SHUT = Wait(Reason.APPROVAL_NEEDED, "somebody has to approve")
 TIMINGS = [
     TIMING,
@@ -86,7 +88,19 @@ def terms(rng: random.Random, standings: dict[str, Standing]) -> Rollout:
         rng.random() < 0.3,
         frozenset(c for c in CLUSTERS if rng.random() < 0.15),
         gates(rng),
+        **carried(rng),
     )
+
+
+def carried(rng: random.Random) -> dict[str, Any]:
+    """What each cluster is to carry: mostly the revision; else contents of their own, some unknown."""
+    if rng.random() < 0.6:
+        return {}
+    contents = {c: rng.choice(["", *REVISIONS]) for c in CLUSTERS}
+    return {
+        "contents": contents,
+        "unrendered": {c: UNRENDERED for c, content in contents.items() if not content},
+    }
 
 
 class Both:
@@ -136,10 +150,17 @@ class Both:
         self.plain = replace(self.plain, passed=passed, hold=hold, checkpoints=checkpoints)
         self.ledger.admit(passed, hold, checkpoints)
 
+    def carry(self) -> None:
+        """Clusters are to carry something else."""
+        found = carried(self.rng)
+        self.plain = replace(self.plain, contents={}, unrendered={})
+        self.plain = replace(self.plain, **found)
+        self.ledger.carry(self.plain.contents, self.plain.unrendered, CLUSTERS, self.now)
+
     def follow(self, step: Step) -> None:
         """Do what the step says."""
         for cluster in step.touch:
-            self.touch(cluster, self.plain.revision)
+            self.touch(cluster, self.plain.wanted(cluster))
         for settled in step.settled:
             self.settle(settled)
         passed = self.plain.passed | set(step.passed)
@@ -149,7 +170,7 @@ class Both:
 
     def settle(self, settled: Settled) -> None:
         known = self.standings[settled.cluster]
-        if known.revision == self.plain.revision:
+        if known.revision == self.plain.wanted(settled.cluster):
             self.put(replace(known, verdict=settled.verdict, reason=settled.reason))
 
     def agree(self) -> Step:
@@ -172,9 +193,11 @@ class Both:
         known = self.standings.get(cluster)
         judged = Judgement(Phase.WAITING)
         if known is not None:
-            judged = judge(known, self.plain.revision, self.plain.timing, self.now)
+            judged = judge(known, self.plain.wanted(cluster), self.plain.timing, self.now)
         if judged.phase is Phase.WAITING and cluster in self.plain.held:
             return Judgement(Phase.HELD)
+        if judged.phase is Phase.WAITING and cluster in self.plain.unrendered:
+            return Judgement(Phase.UNRENDERED)
         return judged
 
 
@@ -216,6 +239,10 @@ class History(RuleBasedStateMachine):
         self.both.reset()
 
     @rule()
+    def clusters_are_to_carry_something_else(self) -> None:
+        self.both.carry()
+
+    @rule()
     def gates_and_holds_change(self) -> None:
         self.both.admit()
 
@@ -237,7 +264,7 @@ def walk(seed: int, met: Counter[str]) -> None:
     """One long random history; counts in how many of its steps each thing was met."""
     both, rng = Both(seed), random.Random(seed)
     for _ in range(250):
-        match rng.choices("rtfdTagv", [8, 2, 4, 1, 5, 1, 1, 1])[0]:
+        match rng.choices("rtfdTagvc", [8, 2, 4, 1, 5, 1, 1, 1, 1])[0]:
             case "r":
                 both.report(rng.choice(CLUSTERS), rng.choice(list(Health)))
             case "t":
@@ -254,6 +281,8 @@ def walk(seed: int, met: Counter[str]) -> None:
                 both.reset()
             case "v":
                 both.retry(rng.choice(CLUSTERS))
+            case "c":
+                both.carry()
         step = both.agree()
         met.update({phase.value for stage in step.stages for phase in stage.phases})
         met["halt"] += step.halt is not None
@@ -267,9 +296,9 @@ def walk(seed: int, met: Counter[str]) -> None:
             for c in both.plain.held
             if c in both.ledger and c not in both.plain.skipped
         )
-        again = both.plain.revision
         met["tried again"] += any(
-            s.verdict is Verdict.RETRY and s.revision == again for s in both.standings.values()
+            s.verdict is Verdict.RETRY and s.revision == both.plain.wanted(s.cluster)
+            for s in both.standings.values()
         )
         met["FailureTolerance"] += "FailureTolerance" in [stage.blocked for stage in step.stages]
 

@@ -1,0 +1,48 @@
+"""Which values are there for which workload, and which clusters do rules see otherwise than before?"""
+
+from rollout.api.values import decode_values
+from rollout.model.cluster import Cluster
+from rollout.model.events import Change, Event
+from rollout.values.rendering import seen_of
+from rollout.values.rules import ClusterValues
+
+
+class ValuesStore:
+    """All ClusterValues, by the workload that they are for, and the clusters as rules saw them last."""
+
+    def __init__(self) -> None:
+        self._workload: dict[str, str] = {}  # key -> key of the workload
+        self._values: dict[str, dict[str, ClusterValues]] = {}  # workload -> key -> values
+        self._seen: dict[str, Cluster] = {}
+
+    def take(self, event: Event) -> set[str]:
+        """Take in a ClusterValues; the keys of the workloads that it was for, or is for."""
+        key = event.ref.key
+        before = self._workload.pop(key, "")
+        if before:
+            self._values[before].pop(key, None)
+            if not self._values[before]:
+                del self._values[before]
+        found = {before} if before else set()
+        if event.change is not Change.DELETED:
+            values = decode_values(event.obj)
+            workload = f"{event.ref.namespace}/{values.workload}"
+            self._workload[key] = workload
+            self._values.setdefault(workload, {})[key] = values
+            found.add(workload)
+        return found
+
+    def take_cluster(self, name: str, cluster: Cluster | None) -> set[str]:
+        """Take in a cluster (None: it is gone); the workloads with values, where rules may see it anew."""
+        before = self._seen.get(name)
+        if cluster is None:
+            self._seen.pop(name, None)
+        else:
+            self._seen[name] = cluster
+        if before is not None and cluster is not None and seen_of(before) == seen_of(cluster):
+            return set()
+        return set(self._values)
+
+    def of(self, workload: str) -> tuple[ClusterValues, ...]:
+        """Those for a workload, by name."""
+        return tuple(sorted(self._values.get(workload, {}).values(), key=lambda v: v.name))

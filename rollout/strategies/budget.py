@@ -1,0 +1,77 @@
+"""How many clusters failed, and is that more than may fail? Of the fleet, or of one stage.
+
+Source: semantics rows 2 and 3.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from rollout.model.waits import Reason, Wait
+from rollout.strategies.base import Phase, Rollout
+
+_UNPROVEN = (Phase.PROGRESSING, Phase.SOAKING)
+
+
+class Census(Protocol):
+    """The members of one stage, counted. Candidates come ordered by (group, name)."""
+
+    @property
+    def phases(self) -> Mapping[Phase, int]: ...
+
+    def outdated(self) -> Iterable[str]: ...
+
+    def waiting(self) -> Iterator[str]: ...
+
+
+@dataclass(slots=True)
+class FailureScope:
+    """Where failures are bounded together: the fleet, or one stage."""
+
+    budget: int | None
+    failures: int
+    unproven: int  # touched with this revision, neither failed nor soaked
+
+    @property
+    def breached(self) -> bool:
+        return self.budget is not None and self.failures > self.budget
+
+    def room(self, strict: bool) -> int | None:
+        """How many more touches could fail without overrunning budget + 1; None: no bound."""
+        if not strict or self.budget is None:
+            return None
+        return max(0, self.budget + 1 - self.failures - self.unproven)
+
+
+def scope_of(budget: int | None, censuses: Iterable[Census]) -> FailureScope:
+    scope = FailureScope(budget, 0, 0)
+    for census in censuses:
+        for phase, n in census.phases.items():
+            if phase.is_failure:
+                scope.failures += n
+            elif phase in _UNPROVEN:
+                scope.unproven += n
+    return scope
+
+
+def fleet_scope(rollout: Rollout, censuses: Sequence[Census], total: int) -> FailureScope:
+    budget = rollout.staging.budget
+    return scope_of(budget.of(total) if budget else None, censuses)
+
+
+def breach(rollout: Rollout, fleet: FailureScope, scopes: Sequence[FailureScope]) -> Wait | None:
+    """The first scope whose failures exceed its budget (row 2): the fleet, then stages in order."""
+    if fleet.breached:
+        return _exceeded("the whole fleet", fleet)
+    for stage, scope in zip(rollout.staging.stages, scopes, strict=True):
+        if scope.breached:
+            return _exceeded(f"mandatory {stage.title}" if stage.mandatory else stage.title, scope)
+    return None
+
+
+def _exceeded(where: str, scope: FailureScope) -> Wait:
+    return Wait(
+        Reason.MAX_FAILURES_EXCEEDED,
+        f"{scope.failures} failed in {where}, {scope.budget} tolerated; roll out a fix, raise "
+        "maxFailures, or skip the failed clusters",
+    )

@@ -1,0 +1,190 @@
+"""What is each cluster of a workload to carry, by the values that concern it?
+
+RenderedContent once for each cluster, in slices, and again only for the clusters that have changed.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from rollout.model.cluster import Cluster
+from rollout.model.kinds import Obj
+from rollout.model.replicaset import ReplicaSet
+from rollout.model.waits import Reason, Wait
+from rollout.placement.cel.bounds import MOST_STEPS
+from rollout.strategies.base import NOTHING_SHUT, Shut
+from rollout.values.rendering import (
+    Assignment,
+    RenderedContent,
+    Rendering,
+    ValueShown,
+    assigned,
+)
+from rollout.values.rules import ClusterValues, written_rules
+
+SLICE_STEPS = 20_000
+"""Steps of CEL in one turn of the engine: some tens of milliseconds."""
+
+Find = Callable[[str], Cluster | None]
+
+
+class ClusterContents:
+    """What each cluster of one workload is to carry. Empty where no values concern the workload.
+
+    ``contents`` and ``unrendered`` are never changed in place. ``changed`` says when what a cluster is to
+    carry last became something else without a new revision.
+    """
+
+    def __init__(self) -> None:
+        self._made_from: tuple[object, ...] = ()
+        self._written: list[Any] = []
+        self._rendering: Rendering | None = None
+        self._template: Obj = {}
+        self._known: dict[str, RenderedContent | Wait] = {}
+        self._stale: set[str] = set()
+        self._steps = 0
+        self._forget()
+
+    def _forget(self) -> None:
+        """No values concern the workload."""
+        self.contents: Mapping[str, str] = {}
+        self.unrendered: Mapping[str, Wait] = {}
+        self._assignments: dict[str, tuple[Assignment, ...]] = {}
+        self._changed: dict[str, datetime] = {}
+        self._agreed = ""  # the revision that `contents` belong to
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """Why no cluster can be rendered, in words for whoever wrote the values."""
+        return self._rendering.problems if self._rendering is not None else ()
+
+    @property
+    def written(self) -> list[Any]:
+        """The rules as they were written, with the names of their objects; none where no values are."""
+        return self._written
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether clusters have changed that are to be rendered again."""
+        return bool(self._stale)
+
+    def revision(self, replicaset: ReplicaSet) -> str:
+        """The workload's revision: of its template and the rules over it."""
+        found = self._rendering
+        return found.revision if found is not None else replicaset.template.content
+
+    def touch(self, cluster: str) -> None:
+        """Rules may see this cluster otherwise than before."""
+        if cluster in self._known:
+            self._stale.add(cluster)
+
+    def follow(self, replicaset: ReplicaSet, several: tuple[ClusterValues, ...]) -> None:
+        """Go by these values and this template from now on."""
+        about = {
+            "name": replicaset.name,
+            "namespace": replicaset.namespace,
+            "labels": dict(replicaset.labels),
+        }
+        template = replicaset.template
+        made_from = (template.content, several, about) if several else ()
+        if made_from == self._made_from:
+            return
+        self._made_from, self._template = made_from, template.spec
+        self._known.clear()
+        self._stale.clear()
+        self._steps = 0
+        self._written = written_rules(several)
+        self._rendering = (
+            Rendering(template.spec, template.content, about, several) if several else None
+        )
+
+    def render(self, clusters: Collection[str], find: Find, now: datetime) -> bool:
+        """Render those of these clusters that are not rendered yet, one slice of them.
+
+        Returns: whether all are; then `contents` and `unrendered` are those of these clusters.
+        """
+        rendering = self._rendering
+        if rendering is None:
+            if self._agreed:
+                self._forget()
+            return True
+        if rendering.problems:
+            return True
+        spent = 0
+        for name in clusters:
+            if name in self._known and name not in self._stale:
+                continue
+            if spent > SLICE_STEPS:
+                return False
+            spent += self._render(rendering, name, find)
+        if self._known.keys() != set(clusters):
+            kept = set(clusters)
+            self._known = {name: found for name, found in self._known.items() if name in kept}
+        self._settle(rendering, now)
+        return True
+
+    def _render(self, rendering: Rendering, name: str, find: Find) -> int:
+        self._stale.discard(name)
+        cluster = find(name)
+        if cluster is None:
+            self._known[name] = Wait(Reason.VALUES_MISSING, f"{name}: there is no ManagedCluster")
+            return 1
+        if self._steps > MOST_STEPS:
+            text = f"the expressions of all clusters take more than {MOST_STEPS} steps: write simpler ones"
+            self._known[name] = Wait(Reason.VALUES_INVALID, text)
+            return 1
+        self._known[name], steps = rendering.render(cluster)
+        self._steps += steps
+        return steps
+
+    def _settle(self, rendering: Rendering, now: datetime) -> None:
+        """Make what is rendered what counts."""
+        contents: dict[str, str] = {}
+        unrendered: dict[str, Wait] = {}
+        self._assignments = {}
+        for name, found in self._known.items():
+            if isinstance(found, Wait):
+                contents[name], unrendered[name] = "", found
+            else:
+                contents[name] = found.content
+                self._assignments[found.content] = found.assignments
+        if self._agreed != rendering.revision:
+            self._agreed = rendering.revision
+            self._changed.clear()
+        else:
+            before = self.contents
+            changed = (c for c, content in contents.items() if before.get(c, content) != content)
+            self._changed.update(dict.fromkeys(changed, now))
+        if contents != self.contents:
+            self.contents = contents
+        if unrendered != self.unrendered:
+            self.unrendered = dict(sorted(unrendered.items()))
+        self._steps = 0
+
+    def settling(self, span: timedelta, now: datetime) -> Shut:
+        """Clusters of which the content has changed less than ``span`` ago: they are not touched yet."""
+        changed = {c: at for c, at in self._changed.items() if at + span > now}
+        if not changed:
+            return NOTHING_SHUT
+        waits = {
+            cluster: Wait(
+                Reason.VALUES_SETTLING,
+                f"{cluster}: what is rendered for it has changed, and is to stand for a while",
+                at + span,
+            )
+            for cluster, at in changed.items()
+        }
+        return Shut(waits, min(changed.values()) + span)
+
+    def assignments(self, content: str) -> tuple[Assignment, ...] | None:
+        """The values that make up a content of now; None where no cluster is to carry that."""
+        return self._assignments.get(content)
+
+    def spec(self, content: str) -> Obj | None:
+        """The rendered template; None where no cluster is to carry that now."""
+        found = self._assignments.get(content)
+        return None if found is None else assigned(self._template, found)
+
+    def shown(self, cluster: Cluster) -> list[ValueShown] | Wait:
+        """The values of a cluster and where each comes from, for a person to read."""
+        return self._rendering.shown(cluster) if self._rendering is not None else []

@@ -1,0 +1,89 @@
+"""What value does an expression give for one cluster? CEL over ``cluster``, ``workload`` and ``current``.
+
+The same evaluator as in placements, with the same bounds (`rollout.placement.cel.bounds`): an evaluation
+costs microseconds, and is bounded in steps and in memory.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from rollout.errors import ConfigError
+from rollout.model.wording import shortened
+from rollout.placement.cel import bounds
+from rollout.placement.cel.bounds import Evaluation, Run
+from rollout.placement.cel.evaluator import build, price_of
+from rollout.placement.cel.expressions import DECLARED, TABLE, failure_text
+from rollout.placement.cel.parsing import Environment
+from rollout.placement.cel.values import CelError, Optional, key_of, type_name
+
+_MAP = "map(string, dyn)"
+_VARIABLES = (("cluster", _MAP), ("workload", _MAP), ("current", "dyn"))
+_MISSING = "no such key"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueProgram:
+    """A compiled expression, or why it cannot be compiled. ``price``: steps that each evaluation takes."""
+
+    problem: str | None
+    run: Run | None = None
+    price: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """That an expression gives no value. ``is_missing``: for something that the cluster lacks."""
+
+    why: str
+    is_missing: bool = False
+
+
+@lru_cache(maxsize=512)
+def value_program(text: str) -> ValueProgram:
+    """Compile the expression, once."""
+    try:
+        root, _ = Environment.of(DECLARED, _VARIABLES).parse(text)
+        return ValueProgram(None, build(root, TABLE), price_of(root))
+    except ConfigError as error:
+        return ValueProgram(str(error))
+    except RecursionError:
+        return ValueProgram("it is nested too deeply")
+
+
+def evaluate(found: ValueProgram, variables: Mapping[str, Any]) -> tuple[Any | Failed, int]:
+    """The value as JSON, or why there is none; and the steps that it took."""
+    if found.run is None:
+        return Failed(found.problem or "it has not been compiled"), 1
+    evaluation = Evaluation(dict(variables), lambda *_: [])
+    try:
+        evaluation.spend(found.price)
+        value: Any | Failed = _json(found.run(evaluation))
+    except Exception as error:  # noqa: BLE001  (one odd value may not stop the engine)
+        why = shortened(failure_text(error), bounds.LONGEST_FAILURE)
+        value = Failed(why, why.startswith(_MISSING))
+    return value, bounds.BUDGET - evaluation.left
+
+
+def _json(value: Any) -> Any:
+    """What CEL gives as JSON. Raises: CelError for what is none."""
+    match value:
+        case bool() | str() | None:
+            return value
+        case int():
+            return int(value)  # an unsigned number too
+        case float() if math.isfinite(value):
+            return value
+        case list():
+            return [_json(item) for item in value]
+        case dict():
+            keys = {key_of(key): item for key, item in value.items()}
+            if all(isinstance(key, str) for key in keys):
+                return {key: _json(item) for key, item in keys.items()}
+        case Optional() if value.content is not None:
+            return _json(value.content)
+    raise CelError(
+        f"it gives a {type_name(value)}, and a field takes text, numbers, bools, lists or maps"
+    )

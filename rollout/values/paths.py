@@ -1,0 +1,167 @@
+"""How is a field of a manifest named, and where does that name lead?
+
+A path is a JSON pointer (``/spec/replicas``; ``~1`` stands for a slash and ``~0`` for a tilde) of which a
+part may choose an item of a list: ``/spec/template/spec/containers[name=app]/image``, or ``args[0]``.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from rollout.model.kinds import Obj
+
+PATH_ACCEPTED = (
+    "a path such as /spec/replicas or /spec/template/spec/containers[name=app]/image, not apiVersion, "
+    "kind, status, metadata itself or its name, namespace, labels or annotations as a whole, nor "
+    "anything under rollout-engine.io/"
+)
+_PART = re.compile(r"([^\[\]/]+)((?:\[[^\[\]]+\])*)")
+_CHOICE = re.compile(r"\[([^\[\]]+)\]")
+_OURS = "rollout-engine.io/"
+_FIXED = frozenset(
+    {
+        ("apiVersion",),
+        ("kind",),
+        ("status",),
+        ("metadata",),
+        ("metadata", "name"),
+        ("metadata", "namespace"),
+        ("metadata", "labels"),
+        ("metadata", "annotations"),
+    }
+)
+_STRINGS = frozenset(
+    {("data",), ("stringData",), ("metadata", "labels"), ("metadata", "annotations")}
+)
+"""Maps that hold nothing but strings, in ConfigMaps and Secrets or everywhere."""
+
+Place = tuple[str | int, ...]
+"""The keys and indexes that lead to one field of one manifest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The item of a list whose field ``key`` is ``value``; without a key, the item of this index."""
+
+    key: str
+    value: str
+
+    def __str__(self) -> str:
+        return f"[{self.key}={self.value}]" if self.key else f"[{self.value}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ValuePath:
+    """A path, parsed. ``text`` is how it was written."""
+
+    text: str
+    steps: tuple[str | Choice, ...]
+
+
+class PathError(Exception):  # the message is shown to whoever wrote the path
+    """The path leads nowhere in this manifest."""
+
+
+def parse_path(text: str) -> ValuePath | None:
+    """The path, or None where it is none or names what may not be set (`PATH_ACCEPTED`)."""
+    if not text.startswith("/") or len(text) > 1024:
+        return None
+    steps: list[str | Choice] = []
+    for part in text[1:].split("/"):
+        found = _PART.fullmatch(part)
+        if found is None:
+            return None
+        steps.append(found[1].replace("~1", "/").replace("~0", "~"))
+        for chosen in _CHOICE.findall(found[2]):
+            key, equals, value = chosen.partition("=")
+            if not equals and not (chosen.isascii() and chosen.isdigit() and len(chosen) < 7):
+                return None
+            steps.append(Choice(key, value) if equals else Choice("", chosen))
+    if _is_fixed(steps):
+        return None
+    return ValuePath(text, tuple(steps))
+
+
+def _is_fixed(steps: list[str | Choice]) -> bool:
+    keys = [step for step in steps if isinstance(step, str)]
+    if any(key.startswith(_OURS) or key == _OURS[:-1] for key in keys):
+        return True
+    # What is inside of apiVersion, kind or status is no more to be set than they are.
+    return tuple(keys) in _FIXED or keys[0] in ("apiVersion", "kind", "status")
+
+
+def resolve(manifest: Obj, path: ValuePath) -> tuple[Place, Any]:
+    """Where the path leads in this manifest, and the value that stands there (None: nothing does).
+
+    Maps that are missing on the way are made when the value is set; items of lists must be there.
+    Raises: PathError.
+    """
+    place: list[str | int] = []
+    at: Any = manifest
+    for step in path.steps:
+        if isinstance(step, Choice):
+            index = _chosen(at, step, path)
+            place.append(index)
+            at = at[index]
+            continue
+        if at is not None and not isinstance(at, dict):
+            raise PathError(f"{path.text}: there is no map that could hold {step!r}")
+        place.append(step)
+        at = None if at is None else at.get(step)
+    return tuple(place), at
+
+
+def _chosen(items: Any, choice: Choice, path: ValuePath) -> int:
+    if not isinstance(items, list):
+        raise PathError(f"{path.text}: there is no list for {choice}")
+    if not choice.key:
+        if int(choice.value) < len(items):
+            return int(choice.value)
+        raise PathError(f"{path.text}: the list has {len(items)} items, and none at {choice}")
+    for index, item in enumerate(items):
+        if isinstance(item, dict) and item.get(choice.key) == choice.value:
+            return index
+    raise PathError(f"{path.text}: no item of the list is {choice}")
+
+
+def refused(manifest: Obj, place: Place, current: Any, value: Any) -> str | None:
+    """Why the field cannot have this value, by what stands there and by what kind of map it is in."""
+    keys = tuple(part for part in place[:-1] if isinstance(part, str))
+    has_strings = keys in _STRINGS and (
+        keys[0] == "metadata" or manifest.get("kind") in ("ConfigMap", "Secret")
+    )
+    if has_strings and not isinstance(value, str):
+        return f"it takes a string, not {_named(value)}"
+    if value is None or current is None:
+        return None if value is not None else "a value is never null"
+    if _named(current) != _named(value):
+        return f"it holds {_named(current)}, and takes no {_named(value)}"
+    return None
+
+
+def _named(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int() | float():
+            return "number"
+        case str():
+            return "string"
+        case list():
+            return "list"
+        case dict():
+            return "map"
+    return "null"
+
+
+def with_value(node: Any, place: Place, value: Any) -> Any:
+    """The same with another value at this place. What does not change is shared."""
+    if not place:
+        return value
+    first, rest = place[0], place[1:]
+    if isinstance(first, int):
+        items = list(node)
+        items[first] = with_value(items[first], rest, value)
+        return items
+    held = node if isinstance(node, dict) else {}
+    return {**held, first: with_value(held.get(first), rest, value)}

@@ -1,0 +1,296 @@
+"""What is this cluster to carry? A template with the values of one cluster put in, or why there is none."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rollout.model.cluster import Cluster
+from rollout.model.content import content_hash
+from rollout.model.kinds import Obj
+from rollout.model.names import PREFIX
+from rollout.model.placement import Predicate
+from rollout.model.waits import Reason, Wait
+from rollout.placement.cel.expressions import Judge
+from rollout.placement.framework import no_scores
+from rollout.values.expressions import Failed, ValueProgram, evaluate, value_program
+from rollout.values.paths import PathError, Place, refused, resolve, with_value
+from rollout.values.rules import (
+    MOST_EXPRESSIONS,
+    ClusterValues,
+    ValueSetting,
+    revision_of,
+    written_rules,
+)
+
+MOST_CHARACTERS = 1_000_000
+"""Of a rendered template as JSON: an API server takes objects of up to 1.5 MB, and a work has a status."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """One field of one manifest, by its number in the template, and its value."""
+
+    manifest: int
+    place: Place
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class RenderedContent:
+    """What a cluster is to carry: the template with these values, and the hash of that."""
+
+    content: str
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValueShown:
+    """A value of one cluster, and where it comes from, for a person to read."""
+
+    rule: str
+    target: str
+    path: str
+    value: Any
+    is_secret: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A field that a setting concerns: the manifest, where it stands in it, and what stands there now."""
+
+    manifest: int
+    place: Place
+    current: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bound:
+    """A setting, bound to the template."""
+
+    origin: str
+    clusters: Predicate | None
+    setting: ValueSetting
+    program: ValueProgram | None
+    spots: tuple[_Spot, ...]
+
+
+class Rendering:
+    """The rules of one workload over one template. ``problems`` are what no cluster can be rendered for."""
+
+    def __init__(
+        self, template: Obj, content: str, workload: Obj, several: Sequence[ClusterValues]
+    ) -> None:
+        self.revision = revision_of(content, written_rules(several))
+        self._template, self._workload = template, {"workload": workload}
+        self._manifests: list[Obj] = manifests_of(template)
+        self._known: dict[str, RenderedContent | Wait] = {}
+        self.problems: tuple[str, ...] = ()
+        self._bounds: list[_Bound] = []
+        problems: list[str] = []
+        for values in sorted(several, key=lambda v: v.name):
+            problems += [f"ClusterValues {values.key}: {each}" for each in values.problems]
+            self._bounds += self._bind(values, problems)
+        expressions = {b.setting.expression for b in self._bounds if b.program is not None}
+        if len(expressions) > MOST_EXPRESSIONS:
+            problems.append(
+                f"ClusterValues of this workload have {len(expressions)} expressions together: at most "
+                f"{MOST_EXPRESSIONS} are accepted"
+            )
+        self.problems = tuple(problems)
+
+    def render(self, cluster: Cluster) -> tuple[RenderedContent | Wait, int]:
+        """What the cluster is to carry, or why nobody can tell; and the steps that it took."""
+        found, steps = self._values(cluster)
+        if isinstance(found, Wait):
+            return found, steps
+        assignments = tuple(
+            Assignment(spot.manifest, spot.place, value) for _, spot, value in found
+        )
+        key = json.dumps([[a.manifest, a.place, a.value] for a in assignments], sort_keys=True)
+        known = self._known.get(key)
+        if known is None:
+            known = self._known[key] = self._rendered(assignments)
+        return known, steps
+
+    def shown(self, cluster: Cluster) -> list[ValueShown] | Wait:
+        """Each value that the cluster gets, and the rule that gives it."""
+        found, _ = self._values(cluster)
+        if isinstance(found, Wait):
+            return found
+        return [
+            ValueShown(
+                rule=bound.origin,
+                target=self._name_of(spot.manifest),
+                path=bound.setting.path.text,
+                value=value,
+                is_secret=self._manifests[spot.manifest].get("kind") == "Secret",
+            )
+            for bound, spot, value in found
+        ]
+
+    # -- binding -------------------------------------------------------------------------------
+
+    def _bind(self, values: ClusterValues, problems: list[str]) -> Iterator[_Bound]:
+        for i, rule in enumerate(values.rules):
+            for j, setting in enumerate(rule.settings):
+                where = f"ClusterValues {values.key}: spec.rules[{i}].set[{j}]"
+                program = value_program(setting.expression) if setting.expression else None
+                if program is not None and program.problem is not None:
+                    problems.append(f"{where}.value: {program.problem}")
+                spots = self._spots(setting, where, problems)
+                yield _Bound(
+                    origin=f"{values.name} rules[{i}].set[{j}]",
+                    clusters=rule.clusters,
+                    setting=setting,
+                    program=program,
+                    spots=tuple(spots),
+                )
+
+    def _spots(self, setting: ValueSetting, where: str, problems: list[str]) -> list[_Spot]:
+        found: list[_Spot] = []
+        matching = [i for i, m in enumerate(self._manifests) if setting.target.matches(m)]
+        if not matching:
+            problems.append(f"{where}.target: no manifest of the template is {setting.target}")
+        for number in matching:
+            manifest = self._manifests[number]
+            try:
+                place, current = resolve(manifest, setting.path)
+            except PathError as error:
+                problems.append(f"{where}.path: {self._name_of(number)}: {error}")
+                continue
+            # No rule reads a Secret: what stands in it would show in messages and in other objects.
+            is_secret = manifest.get("kind") == "Secret"
+            found.append(_Spot(number, place, None if is_secret else current))
+        return found
+
+    def _name_of(self, number: int) -> str:
+        manifest = self._manifests[number]
+        meta = manifest.get("metadata")
+        return f"{manifest.get('kind')} {meta.get('name') if isinstance(meta, dict) else '?'}"
+
+    # -- one cluster ---------------------------------------------------------------------------
+
+    def _values(self, cluster: Cluster) -> tuple[list[tuple[_Bound, _Spot, Any]] | Wait, int]:
+        """The values of a cluster in the order of the rules, the last of each place."""
+        seen = {**self._workload, "cluster": seen_of(cluster)}
+        found: dict[tuple[int, Place], tuple[_Bound, _Spot, Any]] = {}
+        judge, steps = Judge(no_scores, None), 0
+        applies: dict[int, bool | str] = {}
+        for bound in self._bounds:
+            key = id(bound.clusters)
+            if key not in applies:
+                applies[key], spent = _concerns(bound.clusters, cluster, judge)
+                steps += spent
+            verdict = applies[key]
+            if isinstance(verdict, str):
+                return _wait(bound, cluster, f"clusters: {verdict}"), steps
+            if not verdict:
+                continue
+            for spot in bound.spots:
+                value, spent = self._value(bound, spot, seen, cluster)
+                steps += spent
+                if isinstance(value, Wait):
+                    return value, steps
+                before = found.get((spot.manifest, spot.place))
+                if before is not None and before[2] != value:
+                    return self._conflict(before[0], bound, spot, cluster), steps
+                found[spot.manifest, spot.place] = (bound, spot, value)
+        return self._apart(list(found.values()), cluster), steps
+
+    def _value(
+        self, bound: _Bound, spot: _Spot, seen: Mapping[str, Any], cluster: Cluster
+    ) -> tuple[Any | Wait, int]:
+        if bound.program is None:
+            value, steps = bound.setting.literal, 1
+        else:
+            value, steps = evaluate(bound.program, {**seen, "current": spot.current})
+        text = bound.setting.expression
+        if isinstance(value, Failed):
+            return _wait(bound, cluster, f"{text!r}: {value.why}", missing=value.is_missing), steps
+        why = refused(self._manifests[spot.manifest], spot.place, spot.current, value)
+        if why is not None:
+            of = f"{text!r}: " if text else ""
+            return _wait(bound, cluster, f"{bound.setting.path.text}: {of}{why}"), steps
+        return value, steps
+
+    def _apart(
+        self, found: list[tuple[_Bound, _Spot, Any]], cluster: Cluster
+    ) -> list[tuple[_Bound, _Spot, Any]] | Wait:
+        """The values, unless one would be set inside of another one."""
+        places = {(spot.manifest, spot.place): bound for bound, spot, _ in found}
+        for bound, spot, _ in found:
+            for length in range(1, len(spot.place)):
+                outer = places.get((spot.manifest, spot.place[:length]))
+                if outer is not None:
+                    return self._conflict(outer, bound, spot, cluster)
+        return found
+
+    def _conflict(self, one: _Bound, other: _Bound, spot: _Spot, cluster: Cluster) -> Wait:
+        return Wait(
+            Reason.VALUES_CONFLICT,
+            f"{cluster.name}: {self._name_of(spot.manifest)}: {one.origin} sets "
+            f"{one.setting.path.text} and {other.origin} sets {other.setting.path.text}: they differ",
+        )
+
+    def _rendered(self, assignments: tuple[Assignment, ...]) -> RenderedContent | Wait:
+        spec = assigned(self._template, assignments)
+        size = len(json.dumps(spec, separators=(",", ":")))
+        if size > MOST_CHARACTERS:
+            text = f"the rendered template has {size} characters: at most {MOST_CHARACTERS} are accepted"
+            return Wait(Reason.VALUES_INVALID, text)
+        return RenderedContent(content_hash(spec), assignments)
+
+
+def manifests_of(template: Obj) -> list[Obj]:
+    """The manifests of a template; what is no object stands for an empty one."""
+    workload = template.get("workload")
+    manifests = workload.get("manifests") if isinstance(workload, dict) else None
+    found = manifests if isinstance(manifests, list) else []
+    return [each if isinstance(each, dict) else {} for each in found]
+
+
+def assigned(template: Obj, assignments: Sequence[Assignment]) -> Obj:
+    """The template with these values. What does not change is shared."""
+    spec = template
+    for each in assignments:
+        place = ("workload", "manifests", each.manifest, *each.place)
+        spec = with_value(spec, place, each.value)
+    return spec
+
+
+def seen_of(cluster: Cluster) -> Obj:
+    """The cluster as expressions see it."""
+    meta = cluster.raw.get("metadata")
+    annotations = meta.get("annotations") if isinstance(meta, dict) else None
+    mine = annotations if isinstance(annotations, dict) else {}
+    return {
+        "name": cluster.name,
+        "labels": dict(cluster.labels),
+        "claims": dict(cluster.claims),
+        "annotations": {key: text for key, text in mine.items() if key.startswith(PREFIX)},
+        "taints": [
+            {"key": taint.key, "value": taint.value, "effect": taint.effect}
+            for taint in cluster.taints
+        ],
+    }
+
+
+def _concerns(wanted: Predicate | None, cluster: Cluster, judge: Judge) -> tuple[bool | str, int]:
+    """Whether a rule concerns the cluster, or in words why nobody can tell; and the steps taken."""
+    if wanted is None:
+        return True, 1
+    if not wanted.labels.matches(cluster.labels) or not wanted.claims.matches(cluster.claims):
+        return False, 1
+    steps = 1
+    for text in wanted.cel:
+        verdict, spent = judge.verdict(text, cluster)
+        steps += spent
+        if verdict is not True:
+            return verdict, steps
+    return True, steps
+
+
+def _wait(bound: _Bound, cluster: Cluster, why: str, *, missing: bool = False) -> Wait:
+    reason = Reason.VALUES_MISSING if missing else Reason.VALUES_INVALID
+    return Wait(reason, f"{cluster.name}: ClusterValues {bound.origin}: {why}")
