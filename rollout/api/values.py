@@ -37,15 +37,20 @@ class ManifestTargetShape(Shape, use_attribute_docstrings=True):
     """Manifests of the template: those of which all that is set here is true. At least one must be."""
 
     kind: Name
+    """The kind of the manifest."""
     name: str | None = None
+    """Its metadata.name; any where unset."""
     namespace: str | None = None
+    """Its metadata.namespace; any where unset."""
     api_version: str | None = None
+    """Its apiVersion; any where unset."""
 
 
 class ValueSettingShape(Shape, use_attribute_docstrings=True):
     """One field of a manifest, and what it is set to."""
 
     target: ManifestTargetShape
+    """The manifests in which the field is set."""
     path: PathText
     """A JSON pointer, of which a part may choose an item of a list: containers[name=app]."""
     value: ExpressionText | None = None
@@ -82,20 +87,25 @@ class ValueRuleShape(Shape, use_attribute_docstrings=True):
     set_: Annotated[
         list[ValueSettingShape], Field(alias="set", min_length=1, max_length=MOST_SETTINGS)
     ]
+    """The fields that are set, and to what."""
 
 
-class ValuesWorkloadShape(Shape):
+class ValuesWorkloadShape(Shape, use_attribute_docstrings=True):
     """The workload that the values are for, in the same namespace."""
 
     kind: Literal["ManifestWorkReplicaSet"] = "ManifestWorkReplicaSet"
+    """The kind of the workload: add-ons have variables of their own."""
     name: Name
+    """The name of the workload."""
 
 
-class ClusterValuesSpec(Shape):
+class ClusterValuesSpec(Shape, use_attribute_docstrings=True):
     """Which fields of a workload's template differ from cluster to cluster."""
 
     workload: ValuesWorkloadShape
+    """The workload whose template it is."""
     rules: Annotated[list[ValueRuleShape], Field(min_length=1, max_length=MOST_RULES)]
+    """In their order. Where two give one field of one cluster different values, that cluster is held."""
 
 
 class ClusterValuesObject(WireObject):

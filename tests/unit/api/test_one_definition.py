@@ -107,6 +107,8 @@ TYPES: dict[str, type | tuple[type, ...]] = {
 
 def breaches(schema: Obj, value: Any, at: str) -> Iterator[str]:
     """The paths of what a server with this structural schema refuses. Null counts as absent."""
+    if "type" not in schema and schema.get("x-kubernetes-preserve-unknown-fields"):
+        return  # any JSON
     either = schema.get("x-kubernetes-int-or-string")
     wanted = (int, str) if either else TYPES[schema["type"]]
     if not isinstance(value, wanted) or (isinstance(value, bool) and wanted is not bool):
