@@ -11,11 +11,11 @@ from typing import Any
 
 import click
 
-from rollout.account.words import many
 from rollout.analysis.calendars import Day, ZoneStanding, week, week_svg, zone_standings
+from rollout.analysis.sentences import standing_line
 from rollout.api.calendar import decode_calendar
 from rollout.api.cluster import decode_cluster
-from rollout.calendars.calendar import Calendar, Timetable, change_text, closing_text, openings
+from rollout.calendars.calendar import Calendar, Timetable, openings
 from rollout.calendars.windows import CalendarWindow, Dated
 from rollout.calendars.zones import find_zone
 from rollout.cli.documents import read_documents
@@ -225,7 +225,7 @@ def _text(
     yield from (f"  {line}" for line in lines(shown, widths(shown), header=False))
     yield "zones"
     for standing in standings:
-        yield f"  {_standing(standing)}"
+        yield f"  {standing_line(standing)}"
     for standing in standings:
         zone = find_zone(standing.zone)
         if week_from is None or zone is None:
@@ -251,20 +251,6 @@ def _when(window: CalendarWindow) -> str:
 
 def _moment(at: datetime) -> str:
     return at.isoformat(timespec="minutes")
-
-
-def _standing(standing: ZoneStanding) -> str:
-    members = f"   {many(len(standing.clusters), 'cluster')}" if standing.clusters else ""
-    zone, opening = find_zone(standing.zone), standing.opening
-    if zone is None or opening is None:
-        named = ", ".join(standing.clusters[:3]) + (" ..." if len(standing.clusters) > 3 else "")
-        said = f"{standing.zone!r} is no time zone" if standing.zone else "no time zone is known"
-        return f"UnknownTimeZone: {said}; closed: {named}"
-    if opening.is_open:
-        return f"{standing.zone}   open; {change_text(opening, zone)}{members}"
-    return (
-        f"{standing.zone}   closed, {closing_text(opening)}; {change_text(opening, zone)}{members}"
-    )
 
 
 def _cells(day: Day) -> str:

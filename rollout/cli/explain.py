@@ -9,28 +9,24 @@ from rollout.account.sentences import (
     rollout_facts,
 )
 from rollout.account.tree import WorkloadAccount
-from rollout.account.waits import WaitAccount
 from rollout.account.words import age, at_and_in, effective, many
 from rollout.analysis.clusters import (
-    ClusterShare,
-    ConditionAccount,
     ExplainedCluster,
     explain_cluster,
 )
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
+from rollout.analysis.sentences import condition_line, placement_facts, share_facts
 from rollout.cli.naming import only_workload, ref_named
 from rollout.cli.store import missing, show, snapshotted
 from rollout.cli.tables import text_table
 from rollout.cli.text import facts, hanging
 from rollout.model.kinds import (
-    CLUSTER_MANAGEMENT_ADDON,
     MANAGED_CLUSTER,
     PLACEMENT,
     WORKLOADS,
     Kind,
     Ref,
 )
-from rollout.strategies.base import Phase
 
 
 def explain(
@@ -83,12 +79,6 @@ def rollout_lines(account: WorkloadAccount) -> Iterator[str]:
     if account.failed:
         yield ""
         yield from _troubled(account)
-
-
-def _waiting(wait: WaitAccount, now: datetime) -> list[tuple[str, str]]:
-    """What is waited for, and until when at most, as (key, text)."""
-    until = at_and_in(wait.until, now) if wait.until is not None else ""
-    return [("Waiting for", wait.ends), ("Next timer", until)]
 
 
 def _troubled(account: WorkloadAccount) -> Iterator[str]:
@@ -153,9 +143,9 @@ def cluster_lines(account: ExplainedCluster) -> Iterator[str]:
     for share in account.shares:
         yield ""
         yield f"{share.kind} {share.workload}"
-        yield from facts(_share_facts(share, account.now), "  ")
+        yield from facts(share_facts(share, account.now), "  ")
         for condition in share.work.conditions if share.work else ():
-            yield f"    {_condition(condition, account.now)}"
+            yield f"    {condition_line(condition, account.now)}"
         for fault in share.work.faults if share.work else ():
             yield f"    ✖ {fault}"
     if not account.shares:
@@ -163,61 +153,9 @@ def cluster_lines(account: ExplainedCluster) -> Iterator[str]:
         yield "There is no workload."
 
 
-def _share_facts(share: ClusterShare, now: datetime) -> list[tuple[str, str]]:
-    told: list[tuple[str, str]] = []
-    if share.placement:
-        told.append(("Selected by", f"placement {share.placement}"))
-    for placement, why in (share.refused or {}).items():
-        told.append(("Not selected", f"placement {placement}: {why}"))
-    if share.phase is not None:
-        place = f", number {share.place} in line" if share.place else ""
-        told.append(("Stage", share.stage + place))
-        told.append(("Phase", f"{SIGNS[share.phase]} {share.phase.value}"))
-    if share.wait is not None:
-        told += [("Reason", _reason(share.wait, now)), *_waiting(share.wait, now)]
-    elif share.phase is Phase.SKIPPED:
-        told.append(("Reason", "Skipped"))
-    if share.asked is not None:
-        told.append(("Asked", f"{share.asked.what}{share.asked.asked}"))
-    told.append(("Touched for", share.cause))
-    label = "Add-on" if share.kind == CLUSTER_MANAGEMENT_ADDON.name else "Work"
-    if share.work is None:
-        return [*told, (label, "none")]
-    return [*told, (label, f"{share.work.name} {_carries(share.work.carries, share.wanted)}")]
-
-
-def _reason(wait: WaitAccount, now: datetime) -> str:
-    held = f" for {age(now - wait.since)}" if wait.since is not None else ""
-    return wait.reason + held
-
-
-def _carries(revision: str, wanted: str) -> str:
-    if revision == wanted:
-        return "carries this revision"
-    instead = f", not {wanted}" if wanted else ""
-    return f"carries {revision}{instead}" if revision else "is not configured yet"
-
-
-def _condition(condition: ConditionAccount, now: datetime) -> str:
-    stale = "" if condition.current else " (of an older generation: does not count)"
-    because = f" {condition.reason}: {condition.message}" if condition.message else ""
-    held = f"for {age(now - condition.since)}" if condition.since is not None else ""
-    return f"{condition.type}={condition.status} {held}{because}{stale}".replace("  ", " ")
-
-
 def placement_lines(account: ExplainedPlacement, *, whole: bool = False) -> Iterator[str]:
     """Why a Placement selects these clusters."""
-    wanted = "all" if account.wanted is None else str(account.wanted)
-    yield from facts(
-        [
-            ("Name", account.key),
-            ("Status", " ".join(part for part in (account.status, account.message) if part)),
-            ("Sets", ", ".join(account.sets) or "none is bound to the namespace and asked for"),
-            ("Candidates", str(account.competing)),
-            ("Selected", f"{account.selected} of {wanted} wanted; {account.decided} decided now"),
-            ("Next look", at_and_in(account.recheck_at, account.now) if account.recheck_at else ""),
-        ]
-    )
+    yield from facts(placement_facts(account))
     if account.reasons:
         yield ""
         yield "Refused:"

@@ -19,7 +19,7 @@ from rollout.dashboard.render import environment, etag
 from rollout.dashboard.security import COOKIE
 from rollout.dashboard.view import View, WorkloadRow
 from rollout.errors import Denied, Gone, HubError, RolloutError
-from rollout.model.kinds import Kind, Ref
+from rollout.model.kinds import MANAGED_CLUSTER, Kind, Ref
 
 REFRESH = 10
 """Seconds after which ages on a page are old enough to be told anew."""
@@ -166,11 +166,18 @@ class Office:
             "now": hub_time(view, self.wall.now()),
             "person": asked.person,
             "place": self.place,
-            "nav": (("/", "Rollouts"),),
+            "nav": self._nav(asked),
             "path": asked.request.url.path,
             "query": dict(asked.request.query_params),
             "read_ago": age(self.wall.now() - view.read),
         }
+
+    def _nav(self, asked: PageRequest) -> list[tuple[str, str]]:
+        """The pages that this person may open."""
+        found = [("/", "Rollouts"), ("/placements", "Placements"), ("/consents", "Consents")]
+        if asked.may("list", MANAGED_CLUSTER):
+            found.insert(1, ("/clusters", "Clusters"))
+        return found
 
 
 def hub_time(view: View, wall: datetime) -> datetime:

@@ -19,8 +19,9 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from rollout.dashboard import actions, pages
+from rollout.dashboard import actions, fleet_pages, pages
 from rollout.dashboard.answers import Office
+from rollout.dashboard.pictures import pictures
 from rollout.dashboard.security import COOKIE, Guard, form_of
 from rollout.dashboard.stream import Streams
 
@@ -48,8 +49,6 @@ def application(
         secure: send the cookie over TLS alone.
     """
     streams = Streams(office)
-    login = Login(office, secure=secure)
-    inside = office.behind_login
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -57,7 +56,17 @@ def application(
         yield
         streams.close()
 
-    routes = [
+    middleware = [
+        Middleware(Guard, hosts=hosts),
+        Middleware(GZipMiddleware, minimum_size=_LEAST_ZIPPED),
+    ]
+    routes = _routes(office, streams, Login(office, secure=secure))
+    return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+
+
+def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
+    inside = office.behind_login
+    return [
         Route("/login", login.answer, methods=["GET", "POST"]),
         Route("/healthz", _healthy),
         Route("/events", streams.answer),
@@ -66,12 +75,14 @@ def application(
         Route("/act/{verb}", inside(actions.confirm), methods=["GET"]),
         Route("/act/{verb}", office.posted(actions.press), methods=["POST"]),
         Route("/rollouts/{kind}/{namespace}/{name}", inside(pages.rollout)),
+        Route("/rollouts/{kind}/{namespace}/{name}/yaml", inside(pages.manifest)),
+        Route("/rollouts/{kind}/{namespace}/{name}/pictures", inside(pictures)),
+        Route("/clusters", inside(fleet_pages.clusters)),
+        Route("/clusters/{name}", inside(fleet_pages.cluster)),
+        Route("/placements", inside(fleet_pages.placements)),
+        Route("/placements/{namespace}/{name}", inside(fleet_pages.placement)),
+        Route("/consents", inside(fleet_pages.consents)),
     ]
-    middleware = [
-        Middleware(Guard, hosts=hosts),
-        Middleware(GZipMiddleware, minimum_size=_LEAST_ZIPPED),
-    ]
-    return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
 
 
 class Login:

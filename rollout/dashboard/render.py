@@ -1,5 +1,6 @@
 """How does a value become HTML? One environment of templates; every text is made harmless and escaped."""
 
+import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rollout.account import figures, sentences
+from rollout.account.roster import PHASES
 from rollout.account.states import Code
 from rollout.account.words import age, at_and_in, effective, harmless, many
 from rollout.model.instants import rfc3339
@@ -80,7 +82,7 @@ def environment() -> Environment:
     )
     found.filters.update(age=age, lines=lines, many=many, rfc3339=rfc3339)
     found.globals.update(
-        PHASES=tuple(Phase),
+        phase_words=json.dumps([phase.value.lower() for phase in PHASES]),
         SIGNS=figures.SIGNS,
         STATE_SIGNS=figures.STATE_SIGNS,
         CODE_SIGNS=figures.CODE_SIGNS,

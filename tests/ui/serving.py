@@ -1,7 +1,7 @@
 """A story on a state file, a dashboard of its own on a free port, and pages of a browser on it."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,7 @@ class Served:
 
     address: str
     office: Office
+    stop: Callable[[], None]
 
     @property
     def entrance(self) -> str:
@@ -43,12 +44,16 @@ def serving(path: Path, clock: Clock, port: int = 0) -> Iterator[Served]:
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listen]}, daemon=True)
         thread.start()
-        try:
-            yield Served(f"http://{host}", office)
-        finally:
+
+        def stop() -> None:
             server.should_exit = True
             thread.join(10)
             listen.close()
+
+        try:
+            yield Served(f"http://{host}", office, stop)
+        finally:
+            stop()
 
 
 @contextmanager

@@ -10,6 +10,7 @@
     if (document.querySelector("details.more[open]")) return;
     asking = true;
     htmx.ajax("GET", location.pathname + location.search, { target: "#live", select: "#live", swap: "outerHTML" })
+      .then(() => document.body.dispatchEvent(new Event("rollout:fresh")), () => {})
       .finally(() => setTimeout(() => {
         asking = false;
         if (again) { again = false; refresh(); }

@@ -1,0 +1,122 @@
+"""Which cluster of a rollout is in which phase? All of them as bytes, or some of them with their waits."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rollout.account.groups import LOST_WAIT
+from rollout.account.tree import ClusterAccount
+from rollout.account.waits import cluster_wait
+from rollout.fleet.live import LiveRollout
+from rollout.fleet.standings import UNKNOWN_STAGE
+from rollout.fleet.tracker import Standing
+from rollout.strategies.base import Phase, StageReport
+
+PHASES = tuple(Phase)
+"""A phase is told by its place in here where there is a byte for each cluster."""
+_BYTES = {phase: i for i, phase in enumerate(PHASES)}
+
+
+@dataclass(frozen=True, slots=True)
+class StageRoster:
+    """The clusters of one stage in the order in which they are touched, and one byte for each."""
+
+    title: str
+    clusters: tuple[str, ...]
+    phases: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class RosterEntry:
+    """One cluster, and the title of its stage."""
+
+    stage: str
+    account: ClusterAccount
+
+
+@dataclass(frozen=True, slots=True)
+class RosterPage:
+    """Some clusters of all that match. ``total`` counts these."""
+
+    total: int
+    entries: tuple[RosterEntry, ...]
+
+
+def roster(workload: Standing) -> tuple[StageRoster, ...]:
+    """All clusters of a workload by stage, the lost ones at the end of the stage that they left.
+
+    Cost: O(clusters).
+    """
+    several = len(workload.shares) > 1
+    return tuple(
+        StageRoster(
+            f"{share.live.placement} {report.title}" if several else report.title,
+            tuple(cluster for cluster, _ in members),
+            bytes(_BYTES[phase] for _, phase in members),
+        )
+        for share in workload.shares.values()
+        for report, members in _stages(share.live)
+    )
+
+
+def roster_page(
+    workload: Standing, *, phase: Phase | None, text: str, start: int, most: int
+) -> RosterPage:
+    """Clusters whose name contains a text, or that are in a phase, from ``start`` on; troubled first.
+
+    Cost: O(clusters) for the phases; waits are worked out for those that are returned.
+    """
+    several = len(workload.shares) > 1
+    found = [
+        (LOOKED_FOR.index(is_in), cluster, is_in, share.live, report)
+        for share in workload.shares.values()
+        for report, members in _stages(share.live)
+        for cluster, is_in in members
+        if phase in (None, is_in) and text in cluster
+    ]
+    found.sort(key=lambda each: each[:2])
+    return RosterPage(
+        len(found),
+        tuple(
+            RosterEntry(
+                f"{live.placement} {report.title}" if several else report.title,
+                _account(live, cluster, is_in, report),
+            )
+            for _, cluster, is_in, live, report in found[start : start + most]
+        ),
+    )
+
+
+LOOKED_FOR = (
+    Phase.FAILED,
+    Phase.LOST,
+    Phase.FAILING,
+    Phase.PROGRESSING,
+    Phase.OUTDATED,
+    Phase.SOAKING,
+    Phase.HELD,
+    Phase.WAITING,
+    Phase.SKIPPED,
+    Phase.SOAKED,
+)
+"""In this order one looks for clusters."""
+
+
+def _account(live: LiveRollout, cluster: str, phase: Phase, report: StageReport) -> ClusterAccount:
+    wait = LOST_WAIT if phase is Phase.LOST else cluster_wait(live, cluster, report)
+    return ClusterAccount(cluster, phase, wait)
+
+
+def _stages(live: LiveRollout) -> Iterator[tuple[StageReport, list[tuple[str, Phase]]]]:
+    stages = {stage.key: stage for stage in live.ledger.rollout.staging.stages}
+    skipped = live.ledger.rollout.skipped
+    for i, report in enumerate(live.last.stages):
+        stage = stages.get(report.key)
+        groups: Iterable[Iterable[str]] = (g.clusters for g in stage.groups) if stage else ()
+        members = [(c, live.judgement(c).phase) for group in groups for c in group]
+        keys = {report.key, UNKNOWN_STAGE} if i == 0 else {report.key}
+        members += [
+            (cluster, Phase.LOST)
+            for cluster, key in sorted(live.lost.items())
+            if key in keys and cluster not in skipped
+        ]
+        yield report, members

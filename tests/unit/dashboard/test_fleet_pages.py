@@ -1,0 +1,145 @@
+"""What do the pages of clusters, placements and consents show, and to whom?"""
+
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from rollout.model import names
+from rollout.model.kinds import MANAGED_CLUSTER, Kind
+from tests.stories.operating import freeze
+from tests.support import make
+from tests.support.dashboards import browsing, story_on
+
+CALENDAR = {
+    "apiVersion": "rollout-engine.io/v1alpha1",
+    "kind": "ClusterCalendar",
+    "metadata": {"name": "nights"},
+    "spec": {
+        "timeZone": "Europe/Berlin",
+        "windows": [
+            {
+                "name": "night",
+                "action": "Allow",
+                "schedule": "0 22 * * *",
+                "duration": "6h",
+            }
+        ],
+    },
+}
+
+
+def test_a_cluster_says_what_it_has_of_every_workload_and_why_it_waits(client: TestClient) -> None:
+    page = client.get("/clusters/c05").text
+
+    assert "✔ available" in page
+    for workload in ("web", "api", "cron", "idle"):
+        assert f"default/{workload}" in page
+    assert "placement p" in page
+    assert "ring=rest" in page
+
+
+def test_clusters_are_found_by_name_and_label(client: TestClient) -> None:
+    assert client.get("/clusters?q=c03").text.count('class="go"') == 1
+    assert client.get("/clusters?labels=ring%3Dcanary").text.count('class="go"') == 2
+    assert 'class="fault"' in client.get("/clusters?labels=%3D%3D").text
+
+
+def test_a_placement_says_who_is_selected_and_how_the_scores_came_about(
+    client: TestClient,
+) -> None:
+    assert "/placements/default/p" in client.get("/placements").text
+    page = client.get("/placements/default/p").text
+
+    assert "12 clusters selected of 12 candidates" in page
+    assert "canary #0" in page
+    assert page.count("✔ selected") == 12
+    assert "default/web" in page
+
+
+def test_who_is_filtered_out_is_told_with_the_filter(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    tainted = make.cluster("bad", taints=[{"key": "broken", "effect": "NoSelect"}])
+    with story_on(path, tainted) as story, browsing(path, story.clock) as client:
+        page = client.get("/placements/default/p").text
+
+    assert "Filtered out" in page
+    assert "broken" in page
+
+
+def test_calendars_freezes_and_what_waits_for_a_person_are_on_one_page(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    stop = freeze("stop", reason="outage", actor="ben")
+    with story_on(path, CALENDAR, stop) as story, browsing(path, story.clock) as client:
+        page = client.get("/consents").text
+        first = client.get("/").text
+
+    assert "nights" in page
+    assert "Europe/Berlin" in page
+    assert "<svg" in page.partition("Calendars</h2>")[2]
+    assert "‖ the hub is frozen" in page
+    assert "End the freeze" in page
+    assert "default/idle" in page.partition("Freezes</h2>")[0]
+    assert "frozen by ben (unverified): outage" in first
+
+
+@pytest.mark.parametrize("page", ["/clusters/nobody", "/placements/default/none"])
+def test_what_is_not_there_is_said_not_to_be_there(client: TestClient, page: str) -> None:
+    assert client.get(page).status_code == 404
+
+
+def _no_clusters(verb: str, kind: Kind, namespace: str) -> bool:
+    return kind is not MANAGED_CLUSTER
+
+
+def test_who_may_not_see_clusters_has_no_page_and_no_link_of_them(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with story_on(path) as story, browsing(path, story.clock, may=_no_clusters) as client:
+        assert client.get("/clusters").status_code == 403
+        assert client.get("/clusters/c05").status_code == 403
+        assert "/clusters" not in client.get("/").text
+        assert 'href="/clusters' not in client.get("/rollouts/mwrs/default/web").text
+
+
+def test_the_map_has_a_byte_a_cluster_and_names_them_once(client: TestClient) -> None:
+    first = client.get("/rollouts/mwrs/default/web/pictures").json()
+    again = client.get(f"/rollouts/mwrs/default/web/pictures?layout={first['layout']}").json()
+
+    assert [stage["title"] for stage in first["stages"]] == ["canary #0", "the rest"]
+    assert [len(stage["clusters"]) for stage in first["stages"]] == [2, 10]
+    assert all("clusters" not in stage for stage in again["stages"])
+    assert first["course"]["members"] == 12
+    assert sum(each["counts"][-1] for each in first["course"]["phases"]) == 12
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        pytest.param("?phase=soaked", ["c00", "c01"], id="phase"),
+        pytest.param("?cluster=c1", ["c10", "c11"], id="name"),
+        pytest.param("?phase=failed", [], id="none"),
+    ],
+)
+def test_the_clusters_of_a_rollout_are_filtered(
+    client: TestClient, query: str, shown: list[str]
+) -> None:
+    page = client.get(f"/rollouts/mwrs/default/web{query}").text
+
+    assert [name for n in range(12) if f'id="c-{(name := f"c{n:02d}")}"' in page] == shown
+
+
+def test_the_object_is_shown_without_the_data_of_secrets(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "s", "namespace": "default"},
+        "stringData": {"password": "correct horse"},
+    }
+    hidden = make.workload("hidden", spec={"workload": {"manifests": [secret]}})
+    hidden["metadata"]["annotations"] = {names.PAUSED: "true"}
+    with story_on(path, hidden, after=0) as story, browsing(path, story.clock) as client:
+        page = client.get("/rollouts/mwrs/default/hidden/yaml").text
+
+    assert "kind: Secret" in page
+    assert "correct horse" not in page
