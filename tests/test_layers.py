@@ -39,6 +39,7 @@ ALLOWED: dict[str, set[str]] = {
     "hub": {*CORE, "clock", "api"},
     "runtime": {
         *CORE,
+        "measuring",
         "clock",
         "planning",
         "fleet",
@@ -52,6 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "settings": {*CORE, "api"},
     "sim": {
         *CORE,
+        "measuring",
         "clock",
         "plugins",
         "account",
@@ -65,6 +67,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "analysis": {
         *CORE,
+        "measuring",
         "clock",
         "plugins",
         "account",

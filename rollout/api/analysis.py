@@ -4,7 +4,7 @@ Both have one vocabulary. Every field that is not served is refused by its name.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import re2
@@ -23,6 +23,7 @@ from rollout.api.wire import (
     passing,
 )
 from rollout.api.words import problems_of
+from rollout.measuring.templates import arguments_in
 from rollout.measuring.values import (
     AnalysisArgument,
     AnalysisMetric,
@@ -32,7 +33,6 @@ from rollout.measuring.values import (
 from rollout.model.kinds import Obj, Ref
 from rollout.model.problems import Problem
 
-ARGUMENT = re.compile(r"\{\{\s*args\.([A-Za-z0-9_.-]+)\s*\}\}")
 FACT = re.compile(
     r"\A(workload\.name|workload\.namespace|placement|stage|revision|cluster\.name"
     r"|cluster\.labels\[[^\]]+\]|cluster\.claims\[[^\]]+\])\Z"
@@ -167,28 +167,6 @@ def metrics_of(
         )
         for metric in metrics
     )
-
-
-def arguments_in(value: Any) -> frozenset[str]:
-    """The arguments that the strings in a value name."""
-    if isinstance(value, str):
-        return frozenset(ARGUMENT.findall(value))
-    if isinstance(value, dict):
-        return frozenset().union(*map(arguments_in, value.values()))
-    if isinstance(value, list):
-        return frozenset().union(*map(arguments_in, value))
-    return frozenset()
-
-
-def with_arguments(value: Any, arguments: Mapping[str, str]) -> Any:
-    """The value with these arguments put into its strings; others stay as they are."""
-    if isinstance(value, str):
-        return ARGUMENT.sub(lambda match: arguments.get(match[1], match[0]), value)
-    if isinstance(value, dict):
-        return {key: with_arguments(inner, arguments) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [with_arguments(inner, arguments) for inner in value]
-    return value
 
 
 class AnalysisStatus(Shape):

@@ -1,12 +1,27 @@
 """How a run of an analysis is written: what is measured for whom, and what came of it so far."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
-from rollout.api.analysis import DryRunShape, RetentionShape, SecretKeyShape
+from rollout.api.analysis import DryRunShape, RetentionShape, SecretKeyShape, metrics_of
 from rollout.api.analysis_metric import MetricShape
+from rollout.api.fields import mapping, text, version_of
+from rollout.api.reading import read
 from rollout.api.wire import InstantText, Name, Shape, WireObject, list_map
+from rollout.api.words import problems_of
+from rollout.measuring.values import (
+    AnalysisResult,
+    AnalysisRun,
+    Measurement,
+    MetricResult,
+    SecretRef,
+    Subject,
+)
+from rollout.model.analyses import AnalysisPhase
+from rollout.model.instants import parse_instant
+from rollout.model.kinds import KINDS, Obj, Ref, key_of
 
 
 class AnalysisWorkloadShape(Shape):
@@ -78,6 +93,7 @@ class RunStatus(Shape):
     message: str | None = None
     started_at: InstantText | None = None
     finished_at: InstantText | None = None
+    stopped: bool | None = None
     metrics: Annotated[
         list[MetricResultShape] | None, Field(json_schema_extra=list_map("name"))
     ] = None
@@ -88,3 +104,95 @@ class AnalysisRunObject(WireObject):
 
     spec: RunSpec
     status: RunStatus | None = None
+
+
+def decode_run(ref: Ref, obj: Obj) -> AnalysisRun | None:
+    """A run; None where it does not say what it is about. With problems it measures nothing."""
+    meta, written = mapping(obj.get("metadata")), mapping(obj.get("spec"))
+    try:
+        spec = RunSpec.model_validate(written, extra="ignore")
+    except ValidationError as error:
+        named, _ = read(RunSpec, {**written, "metrics": [_NEVER]}, "spec")
+        if named is None:
+            return None
+        spec, problems = named, tuple(problems_of(error, "spec", RunSpec))
+    else:
+        problems = ()
+    kind = KINDS[spec.workload.kind]
+    namespace = ref.namespace if kind.namespaced else ""
+    status, _ = read(RunStatus, obj.get("status"), "status")
+    return AnalysisRun(
+        ref=ref,
+        uid=text(meta.get("uid")),
+        version=version_of(meta),
+        subject=Subject(
+            workload=Ref(kind, key_of(namespace, spec.workload.name)),
+            placement=spec.placement,
+            revision=spec.revision,
+            attempt=spec.attempt,
+            template=spec.template,
+            at=spec.at or "",
+            cluster=spec.cluster or "",
+        ),
+        metrics=()
+        if problems
+        else metrics_of(spec.metrics, spec.dry_run, spec.measurement_retention),
+        result=_result(status or RunStatus()),
+        secrets={
+            each.name: SecretRef(name=each.secret_key_ref.name, key=each.secret_key_ref.key)
+            for each in spec.secrets or ()
+        },
+        problems=problems,
+    )
+
+
+_NEVER: Obj = {"name": "unread", "provider": {"plugin": {"none": {}}}, "failureCondition": "true"}
+"""Stands for metrics that cannot be read, so that the rest of a run can be."""
+
+
+def _result(status: RunStatus) -> AnalysisResult:
+    return AnalysisResult(
+        phase=_phase(status.phase),
+        message=status.message or "",
+        started_at=parse_instant(status.started_at),
+        finished_at=parse_instant(status.finished_at),
+        stopped=bool(status.stopped),
+        metrics={each.name: _metric(each) for each in status.metrics or ()},
+    )
+
+
+def _metric(each: MetricResultShape) -> MetricResult:
+    return MetricResult(
+        name=each.name,
+        phase=_phase(each.phase),
+        message=each.message or "",
+        count=each.count or 0,
+        successful=each.successful or 0,
+        failed=each.failed or 0,
+        inconclusive=each.inconclusive or 0,
+        error=each.error or 0,
+        consecutive_error=each.consecutive_error or 0,
+        consecutive_success=each.consecutive_success or 0,
+        measurements=tuple(_measurements(each.measurements or ())),
+    )
+
+
+def _measurements(listed: Iterable[MeasurementShape]) -> Iterable[Measurement]:
+    for each in listed:
+        started, finished = parse_instant(each.started_at), parse_instant(each.finished_at)
+        if started is not None and finished is not None:
+            yield Measurement(
+                phase=_phase(each.phase),
+                started_at=started,
+                finished_at=finished,
+                value=each.value or "",
+                message=each.message or "",
+            )
+
+
+def _phase(word: str | None) -> AnalysisPhase:
+    """What a status says; whatever is none of our words is no verdict."""
+    try:
+        return AnalysisPhase(word or "")
+    except ValueError:
+        return AnalysisPhase.RUNNING

@@ -356,10 +356,8 @@ class AddOnWorkload(Membership[Share]):
         else:
             spec = placement.rollout
             if spec is None or around.strategy(spec.type) is None:
-                words = (
-                    "; ".join(map(str, placement.problems)) or "its rollout strategy is not known"
-                )
-                text = f"placement {placement.key}: {words}"
+                said = "; ".join(map(str, placement.problems))
+                text = f"placement {placement.key}: {said or 'its rollout strategy is not known'}"
                 share.hold = share.hold or Wait(Reason.MISCONFIGURED, text)
             live.reselect(share.reading.selection, is_known, self.availability(around), now)
         for cluster in sorted(known.keys() | live.observations.keys()):
@@ -393,6 +391,8 @@ class AddOnWorkload(Membership[Share]):
             blind_since=around.blind_since(),
             unsettled=share.reading.unsettled(spec),
             gates=around.gates,
+            analyses=around.measured.verdicts(self.ref, share.placement.key),
+            unmeasurable=around.measured.unmeasurable(self.ref, addon.intents),
         )
 
 

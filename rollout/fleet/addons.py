@@ -11,6 +11,7 @@ from rollout.api.decoding import decode
 from rollout.api.fields import mapping, strings, text, whole
 from rollout.fleet.addon_shares import NO_CONFIGURATIONS
 from rollout.fleet.addon_workload import AddOnWorkload
+from rollout.fleet.analyses import Analyses
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.mirror import Mirror
 from rollout.fleet.tracker import Around
@@ -87,6 +88,7 @@ class AddOns:
         before = workload.addon
         if event.change is Change.DELETED:
             workload.addon = None
+            self._fleet.measured.forget(event.ref)
             _end_rollouts(workload)
             if not workload.clusters:
                 self._addons.pop(event.ref.key, None)
@@ -284,6 +286,10 @@ class AddOns:
         """Record pages (ref, uid) of placements that an add-on no longer has."""
         workload = self._addons.get(key)
         return self._fleet.records.abandoned(key, workload.shares.keys()) if workload else []
+
+    @property
+    def measured(self) -> Analyses:
+        return self._fleet.measured
 
     def freeze(self, now: datetime) -> Freeze | None:
         return self._fleet.freeze(now)

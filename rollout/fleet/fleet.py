@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from rollout.api.decoding import shaped
+from rollout.fleet.analyses import TAKEN, Analyses
 from rollout.fleet.book import Shelf
 from rollout.fleet.calendars import Calendars
 from rollout.fleet.clusters import ClusterStore
@@ -17,7 +18,7 @@ from rollout.fleet.live import LiveRollout
 from rollout.fleet.outages import Outages, Spans
 from rollout.fleet.placings import Placings
 from rollout.fleet.presence import Presence
-from rollout.fleet.records import Records, uid_of, writer_of
+from rollout.fleet.records import Records, is_other, uid_of
 from rollout.fleet.rejections import refusal
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.tracker import Standing, Tracker
@@ -25,7 +26,7 @@ from rollout.fleet.versions import Versions
 from rollout.fleet.watched import WATCHED
 from rollout.fleet.witness import Witness
 from rollout.model.approvals import Approval, Freeze
-from rollout.model.events import Change, Event
+from rollout.model.events import Event
 from rollout.model.kinds import (
     APPROVAL,
     CALENDAR,
@@ -49,7 +50,6 @@ from rollout.planning.clustersets import STANDARD
 from rollout.planning.facts import Decided, Fact
 from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch, Write
 from rollout.planning.policy import DEFAULT, Policy
-from rollout.planning.record import belongs_to
 from rollout.strategies.base import Closed, Strategy
 from rollout.strategies.gates import GATES, Gate
 from rollout.strategies.stages import BUILT_IN
@@ -83,12 +83,18 @@ class Fleet:
         self._consents = Consents()
         self._placings = Placings(self.clusters, self._follow)
         self._calendars = Calendars()
-        self._handlers: dict[str, Callable[[Event, datetime], Iterable[Ref]]] = {
+        self.measured = Analyses(policy.namespace, self.clusters)
+        self._handlers = self._made_handlers()
+
+    def _made_handlers(self) -> dict[str, Callable[[Event, datetime], Iterable[Ref]]]:
+        """Who takes in the events of each kind, by its name."""
+        return {
             ROLLOUT_RECORD.name: self._on_page,
             ROLLOUT_REVISION.name: self._on_revision,
             APPROVAL.name: self._on_approval,
             FREEZE.name: self._on_freeze,
             **dict.fromkeys((CALENDAR.name, CLUSTER_CALENDAR.name), self._on_calendar),
+            **dict.fromkeys((kind.name for kind in TAKEN), self._on_analysis),
             LEASE.name: self._presence.take_lease,
             MANAGED_CLUSTER.name: self._on_cluster,
             PLACEMENT.name: self._placings.take_placement,
@@ -110,8 +116,7 @@ class Fleet:
         if obj is not event.obj:
             event = replace(event, obj=obj)
         found: set[Ref] = set()
-        handler = self._handlers.get(event.ref.kind.name)
-        if handler is not None:
+        if (handler := self._handlers.get(event.ref.kind.name)) is not None:
             found.update(handler(event, now))
         for tracker in self.trackers:
             found.update(tracker.take(event, now))
@@ -124,7 +129,8 @@ class Fleet:
 
     def wanted_kinds(self) -> frozenset[Kind]:
         """Kinds to be watched besides `watched`; they come and go."""
-        return frozenset().union(*(tracker.wanted_kinds() for tracker in self.trackers))
+        found = (tracker.wanted_kinds() for tracker in self.trackers)
+        return self.measured.wanted_kinds().union(*found)
 
     def missed(self, kind: Kind, why: str) -> set[Ref]:
         """A wanted kind cannot be read, or ("") can again; returns what to plan anew."""
@@ -178,14 +184,7 @@ class Fleet:
         if live is None or live.book.rid != rid:
             return ()
         self._written(live.workload)
-        if event.change is Change.DELETED:
-            return (live.workload,) if live.book.seen(number, None, None) else ()
-        if not belongs_to(event.obj, live.book.uid):
-            live.book.left_behind(number, uid_of(event.obj))
-            return (live.workload,)
-        data = event.obj.get("data") or {}
-        is_edited = live.book.seen(number, data, event.version, writer_of(event.obj))
-        return (live.workload,) if is_edited else ()
+        return (live.workload,) if is_other(live.book, number, event) else ()
 
     def _live(self, owner: str, placement: str) -> LiveRollout | None:
         found = (tracker.live(owner, placement) for tracker in self.trackers)
@@ -214,18 +213,22 @@ class Fleet:
     def _on_calendar(self, event: Event, now: datetime) -> Iterable[Ref]:
         return self._calendars.take_calendar(event, now) | set(self.rolled_out())
 
+    def _on_analysis(self, event: Event, now: datetime) -> Iterable[Ref]:
+        found = self.measured.take(event, now)
+        self._restate(found)
+        return found
+
     # -- what planners and workloads read ------------------------------------------------------
 
-    def view(self, kind: Kind) -> "ClusterStore | Presence | Calendars | Tracker":
+    def view(self, kind: Kind) -> "ClusterStore | Presence | Calendars | Analyses | Tracker":
         """What the planner of a kind reads."""
         for tracker in self.trackers:
             if kind in tracker.planned:
                 return tracker
-        if kind is MANAGED_CLUSTER:
-            return self._presence
         if kind in (CALENDAR, CLUSTER_CALENDAR):
             return self._calendars
-        return self.clusters
+        others = self.measured if kind in TAKEN else self.clusters
+        return self._presence if kind is MANAGED_CLUSTER else others
 
     def rolled_out(self) -> list[Ref]:
         """Workloads of every kind."""
@@ -277,11 +280,9 @@ class Fleet:
 
     def record(self, workload: Ref, placement: str) -> Shelf:
         """A record as the hub holds it."""
-        return self.records.read(workload, placement, self._uid_of(workload))
-
-    def _uid_of(self, workload: Ref) -> str:
         known = self.rollout(workload)
-        return uid_of(known.raw) if known is not None and known.raw is not None else ""
+        uid = uid_of(known.raw) if known is not None and known.raw is not None else ""
+        return self.records.read(workload, placement, uid)
 
     def outages(self) -> Spans:
         return self._outages.spans

@@ -17,6 +17,7 @@ from rollout.fleet.terms import (
     differ_in_contents_alone,
     differ_in_time_alone,
     gates_of,
+    measured_hold,
     not_heard_in,
     open_only,
     other_contents,
@@ -328,14 +329,14 @@ class LiveRollout(Standings):
     ) -> tuple[Checkpoint, ...]:
         if terms is None:
             return ()
-        gates = gates_of(terms, self.workload, self.placement)
+        gates = gates_of(terms, self.workload, self.placement, self.head.retried)
         return gates.checkpoints(self.ledger.rollout.staging, head.opened, now)
 
     def _held(self, terms: Terms, now: datetime, barred_in: str) -> Wait | None:
         """Why the present revision goes no further, where nothing takes it back here."""
         asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
-        asked = asked or barred(self.revision, barred_in)
-        gates = gates_of(terms, self.workload, self.placement)
+        asked = asked or barred(self.revision, barred_in) or measured_hold(terms, self.head, now)
+        gates = gates_of(terms, self.workload, self.placement, self.head.retried)
         return asked or gates.misplaced(self.ledger.rollout.staging, terms.selection)
 
     def _retreat(self, terms: Terms, back: Rollback, given: Circumstances) -> RetreatMade:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
+from rollout.fleet.analyses import Analyses
 from rollout.fleet.book import Shelf
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.rejections import Rejection
@@ -36,6 +37,7 @@ class Surroundings(Protocol):
     policy: Policy
     witness: Witness | None
     gates: Mapping[str, Gate]
+    measured: Analyses
 
     def placement(self, key: str) -> Placement | None: ...
 

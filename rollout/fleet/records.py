@@ -3,7 +3,7 @@
 from collections.abc import Container, Mapping
 from typing import NamedTuple
 
-from rollout.fleet.book import Shelf
+from rollout.fleet.book import RecordBook, Shelf
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
@@ -164,3 +164,14 @@ def writer_of(obj: Obj) -> str:
     entries = [e for e in obj["metadata"].get("managedFields") or () if isinstance(e, dict)]
     last = max(entries, key=lambda entry: str(entry.get("time") or ""), default={})
     return str(last.get("manager") or "")
+
+
+def is_other(book: RecordBook, number: int, event: Event) -> bool:
+    """Take in an event of a page; whether the page is not as it was written here."""
+    if event.change is Change.DELETED:
+        return book.seen(number, None, None)
+    if not belongs_to(event.obj, book.uid):
+        book.left_behind(number, uid_of(event.obj))
+        return True
+    data = event.obj.get("data") or {}
+    return book.seen(number, data, event.version, writer_of(event.obj))

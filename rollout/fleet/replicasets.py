@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from rollout.api.decoding import decode
+from rollout.fleet.analyses import Analyses
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Around
 from rollout.fleet.values import ValuesStore
@@ -139,6 +140,10 @@ class ReplicaSets:
             return []
         return self._fleet.records.abandoned(key, {ref.name for ref in workload.replicaset.refs})
 
+    @property
+    def measured(self) -> Analyses:
+        return self._fleet.measured
+
     def freeze(self, now: datetime) -> Freeze | None:
         return self._fleet.freeze(now)
 
@@ -269,6 +274,7 @@ class ReplicaSets:
             if before is not None:
                 self._writers.pop(work_name(before.key), None)
             workload.replicaset = None
+            self._fleet.measured.forget(event.ref)
             workload.shares.clear()
             workload.members.clear()
             self._forget_gone(workload)

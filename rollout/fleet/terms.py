@@ -5,13 +5,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 
+from rollout.model.analyses import AnalysisVerdict
 from rollout.model.approvals import Approval
 from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
-from rollout.model.waits import Wait
+from rollout.model.waits import Reason, Wait
 from rollout.planning.facts import Decided
-from rollout.planning.holds import why_back
+from rollout.planning.holds import analysis_hold, why_back
 from rollout.planning.record import Head, Rollback
 from rollout.strategies.base import (
     Closed,
@@ -61,6 +62,10 @@ class Terms:
     """The kinds of gates that are installed."""
     unsettled: Wait | None = None
     """That the selection may still be half written (row 15)."""
+    analyses: tuple[AnalysisVerdict, ...] = ()
+    """What was measured of the workload in this placement."""
+    unmeasurable: str = ""
+    """Why an analysis that is asked for cannot be made."""
     contents: Mapping[str, str] = field(default_factory=dict)
     """What each cluster is to carry; empty where all carry the revision itself."""
     unrendered: Mapping[str, Wait] = field(default_factory=dict)
@@ -136,7 +141,7 @@ def rollout_on(
     )
 
 
-def gates_of(terms: Terms, workload: Ref, placement: str) -> Gates:
+def gates_of(terms: Terms, workload: Ref, placement: str, attempt: str) -> Gates:
     """The gates in the way of this placement's rollout."""
     name = placement.rpartition("/")[2]
     return Gates(
@@ -146,7 +151,16 @@ def gates_of(terms: Terms, workload: Ref, placement: str) -> Gates:
         asked=[gate for gate in terms.intents.gates if gate.placement in ("", name)],
         kinds=terms.gates,
         approvals=terms.approvals,
+        attempt=attempt,
+        analyses=terms.analyses,
     )
+
+
+def measured_hold(terms: Terms, head: Head, now: datetime) -> Wait | None:
+    """Why the present revision goes no further for what was, or cannot be, measured of it."""
+    if terms.unmeasurable:
+        return Wait(Reason.MISCONFIGURED, terms.unmeasurable)
+    return analysis_hold(terms.analyses, head.revision, head.retried, terms.approvals, now)
 
 
 def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
@@ -221,6 +235,8 @@ def differ_in_time_alone(before: Terms, after: Terms) -> bool:
         intents=now_asked,
         approvals=after.approvals,
         gates=after.gates,
+        analyses=after.analyses,
+        unmeasurable=after.unmeasurable,
     )
 
 
@@ -242,7 +258,15 @@ def other_contents(before: Terms, after: Terms) -> list[str]:
 
 def timing_of(terms: Terms, outages: tuple[tuple[datetime, datetime], ...]) -> Timing:
     """The waits on these terms."""
-    return Timing(terms.soak, terms.spec.deadline, terms.grace, outages, terms.blind_since)
+    measured: dict[str, AnalysisVerdict] | None = None
+    if terms.intents.cluster_analysis:
+        measured = {}
+        for verdict in sorted(terms.analyses, key=lambda each: each.attempt):
+            if verdict.cluster and verdict.revision == terms.revision:
+                measured[verdict.cluster] = verdict
+    return Timing(
+        terms.soak, terms.spec.deadline, terms.grace, outages, terms.blind_since, measured
+    )
 
 
 def places_in(staging: Staging) -> dict[str, str]:

@@ -377,6 +377,8 @@ class Workload(Membership[Share]):
                 for cluster, wait in self.contents.unrendered.items()
                 if self.members.get(cluster) == placement
             },
+            analyses=around.measured.verdicts(self.ref, share.ref.name),
+            unmeasurable=around.measured.unmeasurable(self.ref, replicaset.intents),
         )
 
 

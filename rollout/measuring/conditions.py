@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from rollout.errors import ConfigError
-from rollout.measuring.values import AnalysisPhase
+from rollout.model.analyses import AnalysisPhase
 from rollout.model.wording import shortened
 from rollout.placement.cel import bounds
 from rollout.placement.cel.bounds import Evaluation, Run

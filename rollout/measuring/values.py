@@ -3,35 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 
+from rollout.model.analyses import AnalysisPhase
 from rollout.model.kinds import Obj, Ref
 from rollout.model.problems import Problem
-
-
-class AnalysisPhase(StrEnum):
-    """How a measurement, a metric or a whole run stands; the worst first."""
-
-    FAILED = "Failed"
-    ERROR = "Error"
-    """It could not be measured. Measuring goes on, and the phase ends when it can be again."""
-    INCONCLUSIVE = "Inconclusive"
-    """A person has to decide."""
-    RUNNING = "Running"
-    SUCCESSFUL = "Successful"
-
-    @property
-    def is_final(self) -> bool:
-        """Whether a metric in this phase is measured no more."""
-        return self in (
-            AnalysisPhase.FAILED,
-            AnalysisPhase.INCONCLUSIVE,
-            AnalysisPhase.SUCCESSFUL,
-        )
-
-
-PHASES = tuple(AnalysisPhase)
-"""All phases, the worst first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,12 +63,13 @@ class MetricResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisResult:
-    """How a run stands. ``finished_at`` None: measuring goes on."""
+    """How a run stands. ``finished_at`` None: measuring goes on. ``stopped``: nobody waited for it."""
 
     phase: AnalysisPhase = AnalysisPhase.RUNNING
     message: str = ""
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    stopped: bool = False
     metrics: Mapping[str, MetricResult]
 
 
@@ -138,6 +114,7 @@ class AnalysisRun:
     """An analysis on its way: what is measured, and what came of it so far."""
 
     ref: Ref
+    uid: str
     version: int
     subject: Subject
     metrics: tuple[AnalysisMetric, ...]

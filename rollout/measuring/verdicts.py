@@ -11,14 +11,13 @@ from datetime import datetime, timedelta
 
 from rollout.measuring.conditions import assess
 from rollout.measuring.values import (
-    PHASES,
     AnalysisMetric,
-    AnalysisPhase,
     AnalysisResult,
     Measurement,
     MetricResult,
     Sample,
 )
+from rollout.model.analyses import PHASES, AnalysisPhase
 from rollout.model.wording import shortened
 
 AGAIN_AFTER_ERROR = timedelta(seconds=10)
@@ -95,7 +94,7 @@ def stop(result: AnalysisResult, why: str, now: datetime) -> AnalysisResult:
     phase = result.phase
     if phase in (AnalysisPhase.RUNNING, AnalysisPhase.SUCCESSFUL):
         phase = AnalysisPhase.INCONCLUSIVE
-    return replace(result, phase=phase, message=f"stopped: {why}", finished_at=now)
+    return replace(result, phase=phase, message=why, finished_at=now, stopped=True)
 
 
 def _with(metric: AnalysisMetric, known: MetricResult, sample: Sample) -> MetricResult:

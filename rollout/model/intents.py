@@ -62,6 +62,9 @@ class Intents:
     that is current when the waiver is first seen). ``may_be_empty`` are mandatory decision groups that
     may have no cluster, as ``str(GroupRef)``.
 
+    ``analysis`` and ``cluster_analysis`` name templates of analyses: measured in the background, and for
+    each cluster; ``analysis_args`` are the values that templates ask for.
+
     ``profile`` is whose rules are asked for: ``strict``, ``ocm``, or "" for neither. ``health_gated``:
     an add-on has to be Available, too. ``aborted`` and ``undo`` name the revisions that they are about; ``undo_to`` the revision
     that is to be given back ("" the last that soaked). ``retry`` is a token: another one than the
@@ -76,6 +79,9 @@ class Intents:
     undo: str = ""
     undo_to: str = ""
     gates: tuple[GateRef, ...] = ()
+    analysis: str = ""
+    cluster_analysis: str = ""
+    analysis_args: Mapping[str, str] = field(default_factory=dict)
     may_be_empty: frozenset[str] = frozenset()
     rollback: RollbackMode = RollbackMode.MANUAL
     rollback_limit: Amount = A_QUARTER
@@ -122,6 +128,9 @@ def read_intents(annotations: Mapping[str, str], *, keeps_templates: bool = True
         undo=_revision(annotations, names.UNDO, problems),
         undo_to=_revision(annotations, names.UNDO_TO, problems),
         gates=_gates(annotations, problems),
+        analysis=_name(annotations, names.ANALYSIS, problems),
+        cluster_analysis=_name(annotations, names.CLUSTER_ANALYSIS, problems),
+        analysis_args=_pairs(annotations, names.ANALYSIS_ARGS, problems),
         may_be_empty=listed_in(annotations, names.ALLOW_EMPTY_GROUPS),
         rollback=_mode(annotations, problems),
         rollback_limit=_amount(annotations, names.ROLLBACK_CONCURRENCY, problems),
@@ -214,6 +223,30 @@ def _gates(annotations: Mapping[str, str], problems: list[Problem]) -> tuple[Gat
         else:
             found[gate] = None
     return tuple(found)
+
+
+_NAME = re.compile(r"\A[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z", re.ASCII)
+
+
+def _name(annotations: Mapping[str, str], name: str, problems: list[Problem]) -> str:
+    """The name of an object; "" where none is written."""
+    value = annotations.get(name, "").strip()
+    if value and not _NAME.match(value):
+        problems.append(_problem(name, value, "the name of an analysis template"))
+        return ""
+    return value
+
+
+def _pairs(annotations: Mapping[str, str], name: str, problems: list[Problem]) -> dict[str, str]:
+    """Each entry is ``NAME=VALUE``."""
+    found: dict[str, str] = {}
+    for part in sorted(listed_in(annotations, name)):
+        key, equals, value = part.partition("=")
+        if not equals or not key.strip():
+            problems.append(_problem(name, part, "NAME=VALUE, separated by commas"))
+        else:
+            found[key.strip()] = value.strip()
+    return found
 
 
 def _mode(annotations: Mapping[str, str], problems: list[Problem]) -> RollbackMode:

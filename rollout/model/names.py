@@ -61,6 +61,9 @@ ALLOW_EMPTY_GROUPS = (
     "rollout-engine.io/allow-empty-groups"  # mandatory decision groups that may have no cluster
 )
 GATES = "rollout-engine.io/gates"  # before:GROUP, after:GROUP; each asks for an Approval
+ANALYSIS = "rollout-engine.io/analysis"  # a template: measured while a revision is rolled out
+CLUSTER_ANALYSIS = "rollout-engine.io/cluster-analysis"  # a template: measured for each cluster before it has soaked
+ANALYSIS_ARGS = "rollout-engine.io/analysis-args"  # NAME=VALUE, ...: what templates ask for
 ROLLBACK = "rollout-engine.io/rollback"  # None | Manual (default) | Automatic
 ROLLBACK_CONCURRENCY = "rollout-engine.io/rollback-max-concurrency"  # a count or share, 25%
 ROLLBACK_FAILURES = "rollout-engine.io/rollback-max-failures"  # a count or share, 25%

@@ -216,6 +216,12 @@ class Reason(StrEnum):
         Grade.PERSON,
         f"annotation {names.GATES} names a group that is a stage of its own",
     )
+    ANALYSIS_FAILED = _row(
+        "AnalysisFailed",
+        Scope.REVISION,
+        Grade.FAILED,
+        f"a fix is rolled out, or somebody retries: `rollout retry` (annotation {names.RETRY})",
+    )
     MAX_FAILURES_EXCEEDED = _row(
         "MaxFailuresExceeded",
         Scope.REVISION,
@@ -240,6 +246,21 @@ class Reason(StrEnum):
     )
     GATE_CLOSED = _row("GateClosed", Scope.STAGE, Grade.WAITING)
     """For gates of plugins, which have no word of their own: the message says why."""
+    ANALYSIS_RUNNING = _row(
+        "AnalysisRunning", Scope.STAGE, Grade.WAITING, "the analysis is Successful"
+    )
+    ANALYSIS_INCONCLUSIVE = _row(
+        "AnalysisInconclusive",
+        Scope.STAGE,
+        Grade.PERSON,
+        "somebody decides: `rollout approve` (an Approval), or `rollout reject`",
+    )
+    METRIC_UNREACHABLE = _row(
+        "MetricUnreachable",
+        Scope.STAGE,
+        Grade.WAITING,
+        "the provider of the metric answers again, or somebody approves: `rollout approve`",
+    )
     CONCURRENCY_ZERO = _row(
         "ConcurrencyZero",
         Scope.STAGE,

@@ -87,6 +87,7 @@ class _Pass(Pass):
             *self._pages(),
             writes,
             gone.writes + self._forgotten(),
+            self.analyses(workload.ref, self.addon, decided, self.view.measured),
             [status] if status else [],
         )
         return Plan(

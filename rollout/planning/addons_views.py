@@ -9,6 +9,7 @@ from rollout.model.approvals import Freeze
 from rollout.model.kinds import Obj, Ref
 from rollout.model.waits import Wait
 from rollout.planning.addons_configs import AddOnWork, Known
+from rollout.planning.analyses import KnownAnalyses
 from rollout.planning.policy import Policy
 from rollout.planning.views import Live, Rejection
 from rollout.strategies.base import Closed
@@ -109,6 +110,11 @@ class View(Protocol):
 
     def workload(self, key: str) -> Workload | None:
         """One add-on as it was last brought up to date; None where it is not known."""
+        ...
+
+    @property
+    def measured(self) -> KnownAnalyses:
+        """Analyses and their runs."""
         ...
 
     def freeze(self, now: datetime) -> Freeze | None: ...

@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from rollout.model import names
-from rollout.model.approvals import Approval, Freeze, refusal
+from rollout.model.analyses import AnalysisPhase, AnalysisVerdict
+from rollout.model.approvals import EVERY_STAGE, Approval, Decision, Freeze, refusal
 from rollout.model.instants import rfc3339
 from rollout.model.intents import Intents, RollbackMode
 from rollout.model.problems import Problem, joined
@@ -24,6 +25,7 @@ CAUSES: Mapping[str, str] = {
     "Rejected": "it was rejected",
     "Aborted": "it was aborted",
     "Undo": "somebody asked to undo it",
+    "AnalysisFailed": "an analysis of it failed",
 }
 """Why a rollback begins, by the word that the record keeps."""
 
@@ -102,6 +104,40 @@ def revision_hold(
     return rejection(approvals, revision, now)
 
 
+def analysis_hold(
+    verdicts: Sequence[AnalysisVerdict],
+    revision: str,
+    attempt: str,
+    approvals: Sequence[Approval],
+    now: datetime,
+) -> Wait | None:
+    """Why this revision goes no further for what was measured of it: the worst verdict.
+
+    Of gates only a failure counts here; all else keeps nothing but the gate itself.
+    """
+    mine = [v for v in verdicts if not v.cluster and v.counts_for(revision, attempt)]
+    for verdict in mine:
+        if verdict.phase is AnalysisPhase.FAILED:
+            return Wait(
+                Reason.ANALYSIS_FAILED, f"an analysis of revision {revision} failed, {verdict}"
+            )
+    if any(
+        each.decision is Decision.APPROVE
+        and each.gate == EVERY_STAGE
+        and each.counts(revision, now)
+        for each in approvals
+    ):
+        return None
+    found = {verdict.phase: verdict for verdict in mine if not verdict.at}
+    if (unread := found.get(AnalysisPhase.ERROR)) is not None:
+        text = f"revision {revision} cannot be measured, {unread}"
+        return Wait(Reason.METRIC_UNREACHABLE, text)
+    if (unclear := found.get(AnalysisPhase.INCONCLUSIVE)) is not None:
+        text = f"an analysis of revision {revision} is not clear, {unclear}"
+        return Wait(Reason.ANALYSIS_INCONCLUSIVE, text)
+    return None
+
+
 def why_back(step: Step, held: Wait | None, intents: Intents) -> str:
     """The cause for which a rollback begins now, "" where none does."""
     if intents.rollback is RollbackMode.NONE:
@@ -110,7 +146,11 @@ def why_back(step: Step, held: Wait | None, intents: Intents) -> str:
         return "Undo"
     if intents.rollback is not RollbackMode.AUTOMATIC:
         return ""
-    if held is not None and held.reason in (Reason.ABORTED, Reason.REJECTED):
+    if held is not None and held.reason in (
+        Reason.ABORTED,
+        Reason.REJECTED,
+        Reason.ANALYSIS_FAILED,
+    ):
         return held.reason
     is_free = step.hold is None or (held is not None and held.reason == Reason.ROLLED_BACK)
     return "Breach" if step.halt is not None and is_free else ""

@@ -1,19 +1,27 @@
 """What does one look at a workload of any kind need? When to look again, and what is held off."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Protocol
 
 from rollout.model.approvals import Freeze
 from rollout.model.intents import LONGEST_OVERRIDE, Intents
+from rollout.model.kinds import Ref
 from rollout.model.problems import Problem
 from rollout.model.waits import Wait
+from rollout.planning.analyses import AnalysedWorkload, KnownAnalyses, analysis_writes
+from rollout.planning.facts import Decided
 from rollout.planning.holds import stray_gates, workload_hold
+from rollout.planning.plan import Write
 from rollout.planning.views import Live, Rejection
 from rollout.strategies.base import NOTHING_CLOSED, Closed
 
 
 class Asked(Protocol):
     """What a workload of any kind asks for."""
+
+    @property
+    def uid(self) -> str: ...
 
     @property
     def problems(self) -> tuple[Problem, ...]: ...
@@ -59,6 +67,13 @@ class Pass:
             return found
         self.recheck(until)
         return NOTHING_CLOSED
+
+    def analyses(
+        self, ref: Ref, asked: Asked, decided: Mapping[str, Decided], known: KnownAnalyses
+    ) -> list[Write]:
+        """Runs of analyses that begin, are not waited for any more, or go."""
+        mine = AnalysedWorkload(ref, asked.uid, asked.intents)
+        return analysis_writes(mine, decided.values(), known, self.now)
 
     def is_refused(self, live: Live, cluster: str) -> bool:
         """Whether the server has refused a write there lately; it is tried again later (row 19)."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
 
+from rollout.measuring.values import AnalysisRun
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.waits import Wait
 from rollout.planning.facts import Fact
@@ -127,7 +128,16 @@ class RemoveFinalizer:
         )
 
 
-Write = Create | Patch | PatchStatus | Delete | RemoveFinalizer
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """Measure these metrics of a run, by name, and write what comes of it into its status."""
+
+    ref: Ref
+    run: AnalysisRun
+    metrics: tuple[str, ...]
+
+
+Write = Create | Patch | PatchStatus | Delete | RemoveFinalizer | Measure
 
 
 def concerns_one_cluster(write: Write) -> bool:

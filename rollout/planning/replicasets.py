@@ -110,6 +110,7 @@ class _Pass(Pass):
             self._written(),
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
+            self.analyses(workload.ref, replicaset, self.decided, self.view.measured),
             [status] if status else [],
         )
         return Plan(

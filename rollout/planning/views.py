@@ -12,6 +12,7 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
 from rollout.model.waits import Wait
 from rollout.model.work import Work
+from rollout.planning.analyses import KnownAnalyses
 from rollout.planning.facts import Decided
 from rollout.planning.plan import Write
 from rollout.planning.policy import Policy
@@ -216,6 +217,11 @@ class View(Protocol):
 
     def occupant(self, revision: Ref, key: str) -> str:
         """The uid of what has the name of a revision of the workload and is none; "" where nothing has."""
+        ...
+
+    @property
+    def measured(self) -> KnownAnalyses:
+        """Analyses and their runs."""
         ...
 
     def freeze(self, now: datetime) -> Freeze | None: ...

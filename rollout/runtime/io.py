@@ -17,7 +17,15 @@ from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
 from rollout.hub.base import Hub, Listing
 from rollout.model.kinds import PLACEMENT_DECISION, Kind, Obj, Ref
 from rollout.model.names import PLACEMENT_LABEL
-from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
+from rollout.planning.plan import (
+    Create,
+    Delete,
+    Measure,
+    Patch,
+    PatchStatus,
+    RemoveFinalizer,
+    Write,
+)
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -188,6 +196,8 @@ def call(verbs: Writes[T], write: Write) -> T:
             return verbs.delete(ref, uid)
         case RemoveFinalizer():
             return verbs.patch(write.ref, write.changes, write.version)
+        case Measure():
+            raise TypeError(f"measure {write.ref}: that is no request; `AnalysisIo` does it")
 
 
 class InlineIo:

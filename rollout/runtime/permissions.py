@@ -55,6 +55,14 @@ ALWAYS = (
     Permission(OURS, "clustercalendars", READ, "when clusters may be touched"),
     Permission(OURS, "clustercalendars/status", ("patch",), "how calendars stand"),
     Permission(OURS, "clustervalues", FOLLOW, "what differs from cluster to cluster"),
+    Permission(OURS, "rolloutanalyses", READ, "what analyses measure"),
+    Permission(OURS, "rolloutanalyses/status", ("patch",), "whether analyses can be read"),
+    Permission(
+        OURS, "rolloutanalysisruns", (*READ, "create", "delete"), "what was measured of whom"
+    ),
+    Permission(OURS, "rolloutanalysisruns/status", ("patch",), "what was measured"),
+    Permission("argoproj.io", "analysistemplates", FOLLOW, "what analyses measure"),
+    Permission("argoproj.io", "clusteranalysistemplates", FOLLOW, "what analyses measure"),
     Permission("events.k8s.io", "events", ("create", "patch"), "events"),
     Permission("authentication.k8s.io", "tokenreviews", ("create",), "who asks the debug endpoint"),
     Permission(

@@ -21,12 +21,15 @@ from rollout.model.kinds import (
     MANAGED_CLUSTER_ADDON,
     PLACEMENT,
     REPLICA_SET,
+    ROLLOUT_ANALYSIS,
+    ROLLOUT_ANALYSIS_RUN,
     Kind,
     Ref,
 )
 from rollout.placement.grouping import Profile
 from rollout.planning.addon_templates import AddOnTemplatePlanner
 from rollout.planning.addons import AddOnPlanner
+from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
 from rollout.planning.calendars import CalendarPlanner
 from rollout.planning.clustersets import BindingPlanner, ClusterSetPlanner
 from rollout.planning.health import HealthPlanner
@@ -67,6 +70,8 @@ def planners(
         found[CLUSTER_SET_BINDING] = BindingPlanner()
     for kind in (CALENDAR, CLUSTER_CALENDAR):
         found[kind] = CalendarPlanner(kind)
+    found[ROLLOUT_ANALYSIS] = AnalysisPlanner()
+    found[ROLLOUT_ANALYSIS_RUN] = AnalysisRunPlanner()
     found[PLACEMENT] = PlacementPlanner(plugins(filters), profile, slice_steps=slice_steps)
     found[REPLICA_SET] = ReplicaSetPlanner()
     if rolls_addons:

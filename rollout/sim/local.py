@@ -22,11 +22,14 @@ from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
 from rollout.planning.policy import Policy
 from rollout.plugins import gates
+from rollout.runtime.analysis_io import AnalysisIo
 from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.io import InlineIo
 from rollout.runtime.planners import planners, trackers
 from rollout.sim.addon_agents import AddOnManager
 from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Hurry, Jump, Real
+from rollout.sim.measuring import ScenarioMeasurer
 from rollout.sim.scenario import Scenario
 
 LONGEST_RUN = timedelta(days=30)
@@ -91,6 +94,7 @@ class LocalRun:
             planners(profile=profile, rolls_addons=True, slice_steps=SLICE_STEPS),
             Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates()),
             pace=Pace(least_interval=dict.fromkeys(WORKLOADS, gather), strict=speed is None),
+            io=AnalysisIo(InlineIo(hub), ScenarioMeasurer(hub, clock, scenario), clock),
             notes=self._note,
             seed=0,
         )

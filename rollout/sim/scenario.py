@@ -325,8 +325,30 @@ def _check_object(obj: Obj) -> None:
         raise refusal("an object to create with metadata.namespace")
 
 
+class MeasuredValue(_Model):
+    """What a metric of an analysis gives, for some time: a value, or why it cannot be measured."""
+
+    metric: Name
+    template: Name | None = None
+    clusters: Clusters | None = None
+    """Only of analyses of these clusters."""
+    revision: Name | None = None
+    from_: Annotated[Instant, Field(alias="from")] = Moment()
+    to: Instant | None = None
+    value: Any = None
+    error: Name | None = None
+
+    @model_validator(mode="after")
+    def _gives_one_thing(self) -> Self:
+        if (self.error is None) == ("value" not in self.model_fields_set):
+            raise refusal("either a value or an error")
+        return self
+
+
 class Spec(_Model):
-    """What a scenario says. The first rule that matches a cluster (and revision) wins."""
+    """What a scenario says. The first rule that matches a cluster (and revision) wins; of what is
+    measured the last.
+    """
 
     seed: Annotated[int, Field(strict=True)] = 0
     finalizers: bool = True
@@ -334,6 +356,7 @@ class Spec(_Model):
     defaults: Behaviour = Behaviour()
     rules: tuple[ScenarioRule, ...] = ()
     fleet_events: tuple[FleetEvent, ...] = ()
+    measurements: tuple[MeasuredValue, ...] = ()
 
 
 class Scenario(_Model):

@@ -11,6 +11,7 @@ from enum import Enum
 from typing import Protocol
 
 from rollout.model.amounts import Amount
+from rollout.model.analyses import AnalysisVerdict
 from rollout.model.approvals import Side
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
@@ -104,7 +105,8 @@ class Timing:
     the first attempt; ``grace`` is how long a failure may stand before it counts. ``outages`` are
     the spans (from, to), ascending and disjoint, in which the hub was out of touch: neither deadlines
     nor soaks run in them (rows 8, 20). ``blind_since`` is when such a span began that is not over yet: news may
-    be missing, so nothing that came due since then is taken for decided.
+    be missing, so nothing that came due since then is taken for decided. ``measured`` are the analyses of
+    single clusters (None: none is asked for): a cluster has not soaked before its own is Successful.
     """
 
     soak: timedelta = timedelta(0)
@@ -112,6 +114,7 @@ class Timing:
     grace: timedelta = timedelta(seconds=60)
     outages: tuple[tuple[datetime, datetime], ...] = ()
     blind_since: datetime | None = None
+    measured: Mapping[str, AnalysisVerdict] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,12 @@ from datetime import datetime
 from typing import Protocol
 
 from rollout.model.amounts import parse_digits
+from rollout.model.analyses import (
+    ANALYSIS_GATE,
+    PHASES,
+    AnalysisPhase,
+    AnalysisVerdict,
+)
 from rollout.model.approvals import (
     APPROVAL_GATE,
     EVERY_STAGE,
@@ -29,7 +35,8 @@ class AtGate:
     """A rollout that stands at a gate: all that a gate is told.
 
     ``placement`` is the name of the placementRef; ``approvals`` are those given for the workload, of
-    every gate and revision.
+    every gate and revision. ``analyses`` are the verdicts on the workload in this placement, of every
+    revision; those of another ``attempt`` than this one do not count.
     """
 
     workload: Ref
@@ -38,6 +45,20 @@ class AtGate:
     stage: Stage
     gate: GateRef
     approvals: Sequence[Approval] = ()
+    attempt: str = ""
+    analyses: Sequence[AnalysisVerdict] = ()
+
+    def approval(self, now: datetime) -> tuple[bool, str]:
+        """Whether a person has approved the gate, and the name of an approval that has expired."""
+        mine = [
+            each
+            for each in self.approvals
+            if each.decision is Decision.APPROVE
+            and each.revision == self.revision
+            and each.gate in (EVERY_STAGE, str(self.gate))
+        ]
+        is_given = any(each.counts(self.revision, now) for each in mine)
+        return is_given, mine[0].name if mine and not is_given else ""
 
 
 class Gate(Protocol):
@@ -55,16 +76,10 @@ class Approved:
     """Opens where a person approved this gate for this revision, and the approval has not expired."""
 
     def check(self, at: AtGate, now: datetime) -> Wait | None:
-        mine = [
-            each
-            for each in at.approvals
-            if each.decision is Decision.APPROVE
-            and each.revision == at.revision
-            and each.gate in (EVERY_STAGE, str(at.gate))
-        ]
-        if any(each.counts(at.revision, now) for each in mine):
+        is_given, expired = at.approval(now)
+        if is_given:
             return None
-        late = f"; approval {mine[0].name} has expired" if mine else ""
+        late = f"; approval {expired} has expired" if expired else ""
         return Wait(
             Reason.APPROVAL_NEEDED,
             f"{at.gate.side.value} {at.stage.title} somebody has to approve revision "
@@ -72,7 +87,34 @@ class Approved:
         )
 
 
-GATES: Mapping[str, Gate] = {APPROVAL_GATE: Approved()}
+class Analysed:
+    """Opens when the analysis that the gate names is Successful, for this revision and attempt.
+
+    Where it is not clear what it found, or it cannot be measured, a person's approval opens it, too.
+    """
+
+    def check(self, at: AtGate, now: datetime) -> Wait | None:
+        key = gate_key(at.gate, at.stage)
+        mine = [v for v in at.analyses if v.at == key and v.counts_for(at.revision, at.attempt)]
+        what = f"gate {at.gate}: analysis {at.gate.argument}"
+        if not mine:
+            return Wait(Reason.ANALYSIS_RUNNING, f"{what} begins")
+        verdict = min(mine, key=lambda each: PHASES.index(each.phase))
+        match verdict.phase:
+            case AnalysisPhase.SUCCESSFUL:
+                return None
+            case AnalysisPhase.FAILED:
+                return Wait(Reason.ANALYSIS_FAILED, f"{what} has failed, {verdict}")
+            case AnalysisPhase.RUNNING:
+                return Wait(Reason.ANALYSIS_RUNNING, f"{what} is on its way, {verdict}")
+        if at.approval(now)[0]:
+            return None
+        if verdict.phase is AnalysisPhase.ERROR:
+            return Wait(Reason.METRIC_UNREACHABLE, f"{what} cannot be measured, {verdict}")
+        return Wait(Reason.ANALYSIS_INCONCLUSIVE, f"{what} is not clear, {verdict}")
+
+
+GATES: Mapping[str, Gate] = {APPROVAL_GATE: Approved(), ANALYSIS_GATE: Analysed()}
 """The built-in kinds of gates, by the word that stands after ``=`` in the annotation."""
 
 
@@ -104,6 +146,8 @@ class Gates:
     asked: Sequence[GateRef]
     kinds: Mapping[str, Gate] = field(default_factory=lambda: GATES)
     approvals: Sequence[Approval] = ()
+    attempt: str = ""
+    analyses: Sequence[AnalysisVerdict] = ()
 
     def checkpoints(
         self, staging: Staging, opened: Container[str], now: datetime
@@ -130,6 +174,8 @@ class Gates:
             stage=stage,
             gate=ref,
             approvals=self.approvals,
+            attempt=self.attempt,
+            analyses=self.analyses,
         )
         return kind.check(at, now)
 

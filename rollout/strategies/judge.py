@@ -7,6 +7,9 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from rollout.model.analyses import AnalysisPhase
+from rollout.model.instants import rfc3339_micro
+from rollout.model.waits import Reason
 from rollout.strategies.base import Health, Phase, Settled, Standing, Timing, Verdict
 
 
@@ -82,17 +85,52 @@ def _by_the_clock(standing: Standing, timing: Timing, now: datetime) -> Judgemen
 
 
 def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:
-    """Soaking, unless success came too late: then a failure that still recovers by soaking."""
+    """Soaking, unless success came too late: then a failure that still recovers by soaking.
+
+    Where the cluster is measured it has not soaked before that is Successful; what is measured as Failed
+    does not recover.
+    """
+    measured = _measured(standing, timing)
+    if measured is AnalysisPhase.FAILED:
+        return Judgement(Phase.FAILED, None, ANALYSIS_FAILED)
     since = standing.since or standing.touched
     soaked_at = _later(since, timing.soak, timing)
-    if soaked_at <= now:
-        return Judgement(Phase.SOAKED)
+    reason, until = "", None if soaked_at <= now else soaked_at
+    if until is None:
+        if measured in (None, AnalysisPhase.SUCCESSFUL):
+            return Judgement(Phase.SOAKED)
+        reason = _UNMEASURED[measured]
     if standing.verdict is Verdict.FAILED:
-        return Judgement(Phase.FAILED, soaked_at, standing.reason)
+        return Judgement(Phase.FAILED, until, standing.reason)
     limit = limit_of(standing.touched, timing)
     if limit is not None and since > limit:
-        return Judgement(Phase.FAILED, soaked_at, "TimedOut")
-    return Judgement(Phase.SOAKING, soaked_at)
+        return Judgement(Phase.FAILED, until, "TimedOut")
+    return Judgement(Phase.SOAKING, until, reason)
+
+
+ANALYSIS_FAILED = Reason.ANALYSIS_FAILED.value
+_UNMEASURED = {
+    AnalysisPhase.RUNNING: Reason.ANALYSIS_RUNNING.value,
+    AnalysisPhase.INCONCLUSIVE: Reason.ANALYSIS_INCONCLUSIVE.value,
+    AnalysisPhase.ERROR: Reason.METRIC_UNREACHABLE.value,
+}
+
+
+def _measured(standing: Standing, timing: Timing) -> AnalysisPhase | None:
+    """How the analysis of this attempt stands; None where none is asked for."""
+    if standing.verdict is Verdict.FAILED and standing.reason == ANALYSIS_FAILED:
+        return AnalysisPhase.FAILED
+    if timing.measured is None:
+        return None
+    found = timing.measured.get(standing.cluster)
+    if found is None or found.attempt != attempt_of(standing):
+        return AnalysisPhase.RUNNING
+    return found.phase
+
+
+def attempt_of(standing: Standing) -> str:
+    """What tells this attempt from others of the same revision."""
+    return rfc3339_micro(standing.touched)
 
 
 def _failed(standing: Standing, timing: Timing, now: datetime) -> Judgement:

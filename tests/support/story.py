@@ -26,18 +26,24 @@ from rollout.model.kinds import (
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_ANALYSIS,
+    ROLLOUT_ANALYSIS_RUN,
     ROLLOUT_RECORD,
     Obj,
     Ref,
     ref_of,
 )
+from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note
 from rollout.planning.policy import DEFAULT, Policy
 from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.runtime.analysis_io import AnalysisIo
 from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.io import InlineIo
 from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Jump
+from rollout.sim.measuring import ScenarioMeasurer
 from rollout.sim.scenario import Scenario
 from tests.support import make
 
@@ -100,6 +106,7 @@ class Story:
             self.add(document)
         self._scenario = Scenario.model_validate({"spec": dict(agents or {})})
         self.agents = Agents(self.hub, self.clock, self._scenario)
+        self._measurer = ScenarioMeasurer(self.hub, self.clock, self._scenario)
         self._stop = self.hub.watch(MANIFEST_WORK, 0, self._heard)
         self._boot()
         self.agents.start()
@@ -131,8 +138,14 @@ class Story:
             self._between,
             self.clock,
             self.drive.timers,
-            {PLACEMENT: PlacementPlanner(), REPLICA_SET: ReplicaSetPlanner()},
+            {
+                PLACEMENT: PlacementPlanner(),
+                REPLICA_SET: ReplicaSetPlanner(),
+                ROLLOUT_ANALYSIS: AnalysisPlanner(),
+                ROLLOUT_ANALYSIS_RUN: AnalysisRunPlanner(),
+            },
             Fleet(self._policy),
+            io=AnalysisIo(InlineIo(self._between), self._measurer, self.clock),
             pace=Pace(least_interval={REPLICA_SET: self._gather}, strict=True),
             notes=lambda note, _: self.notes.append(note),
             seed=0,

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rollout.api.analysis import AnalysisSpec, decode_analysis, metrics_of, with_arguments
+from rollout.api.analysis import AnalysisSpec, decode_analysis, metrics_of
+from rollout.measuring.templates import with_arguments
 from rollout.measuring.values import SecretRef
 from rollout.model.kinds import ANALYSIS_TEMPLATE, CLUSTER_ANALYSIS_TEMPLATE, Obj, Ref
 

@@ -9,14 +9,9 @@ from typing import Any
 import pytest
 
 from rollout.measuring.conditions import assess, condition
-from rollout.measuring.values import (
-    PHASES,
-    AnalysisMetric,
-    AnalysisPhase,
-    AnalysisResult,
-    Sample,
-)
+from rollout.measuring.values import AnalysisMetric, AnalysisResult, Sample
 from rollout.measuring.verdicts import AGAIN_AFTER_ERROR, begin, due, stop, take
+from rollout.model.analyses import PHASES, AnalysisPhase
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 MIN = timedelta(minutes=1)

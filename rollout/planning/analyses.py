@@ -1,0 +1,299 @@
+"""Which analyses of a workload are to begin, and which have been overtaken?
+
+A run is an object, owned by the workload, with a name that follows from what it is about: so it begins once,
+also over a restart. It is stopped when nobody asks for it any more, and goes with its revision.
+"""
+
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from rollout.measuring.results import status_of
+from rollout.measuring.templates import filled_in
+from rollout.measuring.values import AnalysisArgument, AnalysisRun, AnalysisTemplate, Subject
+from rollout.measuring.verdicts import stop
+from rollout.model.analyses import ANALYSIS_GATE
+from rollout.model.cluster import Cluster
+from rollout.model.instants import rfc3339_micro
+from rollout.model.intents import Intents
+from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, Obj, Ref, key_of
+from rollout.planning.facts import Decided, StepMade
+from rollout.planning.plan import Create, Delete, PatchStatus, Write
+from rollout.planning.record import owned_by
+from rollout.strategies.base import Health, Phase
+from rollout.strategies.gates import gate_key, stands_at
+from rollout.strategies.judge import attempt_of
+
+_UNTOUCHED = frozenset({Phase.WAITING, Phase.HELD, Phase.SKIPPED, Phase.OUTDATED, Phase.LOST})
+
+
+class KnownAnalyses(Protocol):
+    """What is known of analyses."""
+
+    def home(self, workload: Ref) -> str:
+        """The namespace of the runs, and of the templates, of a workload."""
+        ...
+
+    def template(self, namespace: str, name: str) -> AnalysisTemplate | None: ...
+
+    def runs(self, workload: Ref) -> Mapping[str, AnalysisRun]:
+        """Those of a workload, by their names."""
+        ...
+
+    def cluster(self, name: str) -> Cluster | None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class AnalysedWorkload:
+    """A workload of any kind, and what it asks for."""
+
+    ref: Ref
+    uid: str
+    intents: Intents
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    subject: Subject
+    stage: str = ""
+
+
+def analysis_writes(
+    workload: AnalysedWorkload, decided: Iterable[Decided], known: KnownAnalyses, now: datetime
+) -> list[Write]:
+    """The runs that begin now, those that are stopped, and those that are not kept any longer."""
+    runs, found = known.runs(workload.ref), list(decided)
+    writes: list[Write] = []
+    for each in found:
+        for wanted in _begun_by(workload, each):
+            there = runs.get(run_name(wanted.subject))
+            if there is None:
+                writes += _begin(workload, wanted, known)
+            elif there.result.stopped:
+                writes.append(
+                    Delete(there.ref, there.uid)
+                )  # it is wanted again: from the beginning
+    by_placement = {each.placement: each for each in found}
+    current = {each.ledger.rollout.revision for each in found}
+    spare = _spare_revisions(runs.values(), current, workload.intents.history_limit)
+    for run in runs.values():
+        subject, here = run.subject, by_placement.get(run.subject.placement)
+        if subject.revision in spare:
+            writes.append(Delete(run.ref, run.uid))
+        elif run.result.finished_at is None and (
+            why := _overtaken(workload.intents, subject, here)
+        ):
+            status = status_of(stop(run.result, why, now))
+            writes.append(PatchStatus(run.ref, status, run.version or None))
+    return writes
+
+
+def _spare_revisions(
+    runs: Iterable[AnalysisRun], current: Collection[str], limit: int
+) -> frozenset[str]:
+    """Earlier revisions whose runs are not kept: all but so many that were measured last."""
+    last: dict[str, str] = {}
+    for run in runs:
+        revision, began = run.subject.revision, run.result.started_at
+        if revision not in current:
+            told = rfc3339_micro(began) if began is not None else ""
+            last[revision] = max(last.get(revision, ""), told)
+    ordered = sorted(last, key=lambda each: (last[each], each))
+    return frozenset(ordered[: max(len(ordered) - limit, 0)])
+
+
+def _begun_by(workload: AnalysedWorkload, decided: Decided) -> Iterator[_Wanted]:
+    """The runs that a rollout asks for where it stands now."""
+    if decided.by_ocm is not None or decided.head.rollback is not None:
+        return
+    yield from _at_gates(workload, decided)
+    intents, step = workload.intents, decided.step
+    if intents.analysis and decided.hold is None and not step.complete:
+        touched = (n for s in step.stages for p, n in s.phases.items() if p not in _UNTOUCHED)
+        if any(touched):
+            yield _Wanted(_subject(decided, intents.analysis))
+    if intents.cluster_analysis:
+        for standing in decided.ledger.open_standings():
+            is_current = standing.revision == decided.ledger.rollout.wanted(standing.cluster)
+            if is_current and standing.health is Health.SUCCEEDED and standing.verdict is None:
+                yield _Wanted(
+                    _subject(
+                        decided,
+                        intents.cluster_analysis,
+                        cluster=standing.cluster,
+                        attempt=attempt_of(standing),
+                    )
+                )
+
+
+def _at_gates(workload: AnalysedWorkload, decided: Decided) -> Iterator[_Wanted]:
+    """The gate that the rollout stands at, where it is one of analyses."""
+    if decided.step.gate is None:
+        return
+    for made in decided.made:
+        rollout = made.rollout if isinstance(made, StepMade) else None
+        for checkpoint in rollout.checkpoints if rollout is not None else ():
+            if checkpoint.closed is not decided.step.gate or rollout is None:
+                continue
+            for stage in rollout.staging.stages:
+                for ref in workload.intents.gates:
+                    if (
+                        ref.kind == ANALYSIS_GATE
+                        and stands_at(ref, stage)
+                        and gate_key(ref, stage) == checkpoint.key
+                    ):
+                        yield _Wanted(_subject(decided, ref.argument, at=checkpoint.key), stage.key)
+
+
+def _subject(
+    decided: Decided, template: str, *, at: str = "", cluster: str = "", attempt: str | None = None
+) -> Subject:
+    return Subject(
+        workload=decided.workload,
+        placement=decided.placement,
+        revision=decided.ledger.rollout.revision,
+        attempt=decided.head.retried if attempt is None else attempt,
+        template=template,
+        at=at,
+        cluster=cluster,
+    )
+
+
+def _overtaken(intents: Intents, subject: Subject, decided: Decided | None) -> str:
+    """Why nobody waits for a run any more; "" where somebody does."""
+    if decided is None:
+        return "the placement is no longer asked for"
+    if subject.revision != decided.ledger.rollout.revision:
+        return "another revision is rolled out"
+    if decided.head.rollback is not None:
+        return "the revision is taken back"
+    if subject.cluster:
+        standing = decided.standing(subject.cluster)
+        if standing is None or attempt_of(standing) != subject.attempt:
+            return "the cluster has another attempt"
+        return "" if standing.verdict is None else "the cluster is done"
+    if subject.attempt != decided.head.retried:
+        return "it is tried again"
+    if subject.at:
+        is_asked = any(ref.argument == subject.template for ref in intents.gates)
+        if subject.at in decided.head.opened:
+            return "the gate is open"
+        return "" if is_asked else "the gate is no longer asked for"
+    if intents.analysis != subject.template:
+        return "it is no longer asked for"
+    return "the rollout is complete" if decided.step.complete else ""
+
+
+def run_name(subject: Subject) -> str:
+    """The name of the run that is about this."""
+    told = (
+        str(subject.workload),
+        subject.placement,
+        subject.revision,
+        subject.attempt,
+        subject.template,
+        subject.at,
+        subject.cluster,
+    )
+    digest = hashlib.sha256("\n".join(told).encode()).hexdigest()[:16]
+    return f"{subject.workload.name[:200]}-{digest}"
+
+
+def _begin(workload: AnalysedWorkload, wanted: _Wanted, known: KnownAnalyses) -> list[Write]:
+    """The run, with all arguments but Secrets put in; nothing while the template cannot be read."""
+    subject = wanted.subject
+    home = known.home(workload.ref)
+    template = known.template(home, subject.template)
+    if template is None or template.problems:
+        return []
+    cluster = known.cluster(subject.cluster) if subject.cluster else None
+    spec = _spec(workload.intents, wanted, template, cluster)
+    ref = Ref(ROLLOUT_ANALYSIS_RUN, key_of(home, run_name(subject)))
+    obj: Obj = {
+        "apiVersion": ref.kind.api_version,
+        "kind": ref.kind.name,
+        "metadata": {
+            "namespace": ref.namespace,
+            "name": ref.name,
+            "ownerReferences": [owned_by(workload.ref, workload.uid)],
+        },
+        "spec": spec,
+    }
+    return [Create(ref, obj)]
+
+
+def _spec(
+    intents: Intents, wanted: _Wanted, template: AnalysisTemplate, cluster: Cluster | None
+) -> Obj:
+    subject = wanted.subject
+    given = {
+        each.name: _value(each, wanted, intents, cluster)
+        for each in template.arguments
+        if each.secret is None
+    }
+    secrets = [
+        {"name": a.name, "secretKeyRef": {"name": a.secret.name, "key": a.secret.key}}
+        for a in template.arguments
+        if a.secret is not None
+    ]
+    return {
+        "workload": {"kind": subject.workload.kind.name, "name": subject.workload.name},
+        "placement": subject.placement,
+        "revision": subject.revision,
+        "attempt": subject.attempt,
+        "template": subject.template,
+        **({"at": subject.at} if subject.at else {}),
+        **({"cluster": subject.cluster} if subject.cluster else {}),
+        **({"secrets": secrets} if secrets else {}),
+        **filled_in(template, given),
+    }
+
+
+def _value(
+    argument: AnalysisArgument, wanted: _Wanted, intents: Intents, cluster: Cluster | None
+) -> str:
+    """What is put in for an argument; "" where nobody says, or knows, what."""
+    subject = wanted.subject
+    given = intents.analysis_args.get(argument.name, argument.value)
+    if given is not None:
+        return given
+    fact, _, key = argument.fact.rstrip("]").partition("[")
+    labels = cluster.labels if cluster is not None else {}
+    claims = cluster.claims if cluster is not None else {}
+    return {
+        "workload.name": subject.workload.name,
+        "workload.namespace": subject.workload.namespace,
+        "placement": subject.placement.rpartition("/")[2],
+        "stage": wanted.stage,
+        "revision": subject.revision,
+        "cluster.name": subject.cluster,
+        "cluster.labels": labels.get(key, ""),
+        "cluster.claims": claims.get(key, ""),
+    }.get(fact, "")
+
+
+def unmeasurable(namespace: str, intents: Intents, known: KnownAnalyses) -> str:
+    """Why an analysis that a workload asks for cannot be made; "" where all can."""
+    asked = [
+        (ref.argument, f"gate {ref}", True) for ref in intents.gates if ref.kind == ANALYSIS_GATE
+    ]
+    asked.append((intents.analysis, "the background", False))
+    asked.append((intents.cluster_analysis, "each cluster", True))
+    for name, where, must_end in asked:
+        if not name and not where.startswith("gate"):
+            continue
+        template = known.template(namespace, name)
+        what = f"analysis {name!r} of {where}"
+        if template is None:
+            return f"{what}: there is no RolloutAnalysis or AnalysisTemplate of that name in {namespace}"
+        if template.problems:
+            return f"{what}: {template.ref} cannot be served: {template.problems[0]}"
+        if must_end and not template.ends:
+            return f"{what}: {template.ref} has a metric without count, which never ends"
+        for each in template.arguments:
+            is_given = each.value is not None or each.secret is not None or each.fact
+            if not is_given and each.name not in intents.analysis_args:
+                return f"{what}: {template.ref} asks for argument {each.name}: annotation analysis-args"
+    return ""

@@ -1,0 +1,57 @@
+"""How is a run measured? The way of a `Measure` from a plan to the run's status.
+
+Whoever measures answers when it is done, on any thread. What came of it is put into the status by the rules
+of `rollout.measuring.verdicts` and written as every other status is; the plan is told of that write.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from rollout.clock import Clock
+from rollout.measuring.results import status_of
+from rollout.measuring.values import Sample
+from rollout.measuring.verdicts import take
+from rollout.planning.plan import Measure, PatchStatus, Write
+from rollout.runtime.io import Done, Io, WriteOutcome
+
+
+class Measurer(Protocol):
+    """Asks providers."""
+
+    def measure(self, write: Measure, done: Callable[[Mapping[str, Sample]], None]) -> None:
+        """Measure, and call ``done`` once, with a sample of each metric, at once or on another thread.
+
+        What cannot be measured is a sample with an error; it raises nothing.
+        """
+        ...
+
+
+class AnalysisIo:
+    """An `Io` before another one, which measures what is to be measured."""
+
+    def __init__(self, inner: Io, measurer: Measurer, clock: Clock) -> None:
+        self._inner, self._measurer, self._clock = inner, measurer, clock
+
+    def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
+        plain = [write for write in writes if not isinstance(write, Measure)]
+        if plain:
+            self._inner.send(plain, done, turn)
+        for write in writes:
+            if isinstance(write, Measure):
+                self._measurer.measure(write, self._landing(write, done, turn))
+
+    def _landing(
+        self, write: Measure, done: Done, turn: str
+    ) -> Callable[[Mapping[str, Sample]], None]:
+        """What writes the samples into the status."""
+
+        def told(_: Write, outcome: WriteOutcome) -> None:
+            done(write, outcome)
+
+        def land(samples: Mapping[str, Sample]) -> None:
+            run = write.run
+            result = take(run.metrics, run.result, samples, self._clock.now())
+            status = PatchStatus(run.ref, status_of(result), run.version or None)
+            self._inner.send([status], told, turn)
+
+        return land

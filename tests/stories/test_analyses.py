@@ -1,0 +1,355 @@
+"""Analyses through the whole engine: as a gate, in the background, and for each cluster."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from rollout.clock import VirtualClock
+from rollout.hub.memory import MemoryHub
+from rollout.model import names
+from rollout.model.kinds import (
+    ANALYSIS_TEMPLATE,
+    APPROVAL,
+    ROLLOUT_ANALYSIS,
+    ROLLOUT_ANALYSIS_RUN,
+    Obj,
+    ref_of,
+)
+from tests.support import make
+from tests.support.story import MIN, READY, SEC, SETTLED, T0, Story
+
+GATED = make.progressive(mandatoryDecisionGroups=[{"groupName": "canary"}])
+ONE_BY_ONE = {"type": "Progressive", "progressive": {"maxConcurrency": 1}}
+GOOD, BAD, UNCLEAR = 0.99, 0.1, 0.7
+AFTER_CANARY = "after:canary=analysis/slo"
+
+
+def template(kind: Any = ROLLOUT_ANALYSIS, **metric: Any) -> Obj:
+    """Measures three times a minute apart; above 0.9 is good, below 0.5 is bad."""
+    return {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": {"name": "slo", "namespace": "default"},
+        "spec": {
+            "metrics": [
+                {
+                    "name": "rate",
+                    "interval": "1m",
+                    "count": 3,
+                    "successCondition": "result > 0.9",
+                    "failureCondition": "result < 0.5",
+                    "provider": {"prometheus": {"address": "http://p", "query": "rate"}},
+                    **metric,
+                }
+            ]
+        },
+    }
+
+
+def gives(value: object, **said: Any) -> Obj:
+    return {"metric": "rate", "value": value, **said}
+
+
+def fails(**said: Any) -> Obj:
+    return {"metric": "rate", "error": "connection refused", **said}
+
+
+def story(annotations: Obj, *measured: Obj, strategy: Obj = GATED, **metric: Any) -> Story:
+    workload = make.workload(strategy=strategy, annotations=annotations)
+    documents = [*make.fleet(3, canary=1), template(**metric), workload]
+    return Story(documents, {"measurements": list(measured)})
+
+
+def runs(told: Story) -> list[Obj]:
+    return list(told.hub.list(ROLLOUT_ANALYSIS_RUN).items)
+
+
+def phases(told: Story) -> list[str]:
+    return sorted(str(run["status"]["phase"]) for run in runs(told))
+
+
+def approve(told: Story, decision: str = "Approve") -> None:
+    told.add(
+        {
+            "apiVersion": APPROVAL.api_version,
+            "kind": APPROVAL.name,
+            "metadata": {"name": "yes", "namespace": "default"},
+            "spec": {
+                "workload": {"name": "web"},
+                "revision": told.mwrs()["status"]["updateRevision"],
+                "gate": AFTER_CANARY if decision == "Approve" else "*",
+                "decision": decision,
+            },
+        }
+    )
+
+
+# -- as a gate -------------------------------------------------------------------------------------
+
+
+def test_a_gate_opens_when_its_analysis_is_successful() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(GOOD)).end()
+
+    assert told.reason == "Complete"
+    assert [span for span, _ in told.waves()] == [timedelta(0), SETTLED + 2 * MIN]
+    assert phases(told) == ["Successful"]
+
+
+def test_while_it_is_measured_the_gate_says_so() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(GOOD)).to(SETTLED + MIN)
+
+    assert list(told.touched()) == ["c00"]
+    assert told.reason == "AnalysisRunning"
+    assert "analysis slo is on its way" in told.message
+
+
+def test_a_failed_analysis_halts_the_revision() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(BAD)).end()
+
+    assert list(told.touched()) == ["c00"]
+    assert told.reason == "AnalysisFailed"
+    assert told.state().code == 1
+
+
+def test_a_failed_analysis_takes_the_revision_back_where_the_workload_says_so() -> None:
+    told = story(
+        {names.GATES: AFTER_CANARY, names.ROLLBACK: "Automatic"},
+        gives(GOOD),
+        gives(BAD, **{"from": "10m"}),
+    ).to(10 * MIN)
+    told.template(make.template("2"))
+    told.end()
+
+    assert told.reason == "RolledBack"
+    assert list(told.touched("2")) == ["c00"]
+    assert set(told.versions().values()) == {"1"}
+    assert "an analysis of it failed" in told.message
+
+
+def test_an_outage_of_the_provider_neither_passes_nor_takes_back() -> None:
+    told = story(
+        {names.GATES: AFTER_CANARY, names.ROLLBACK: "Automatic"},
+        fails(),
+        gives(GOOD, **{"from": "1h"}),
+    ).to(59 * MIN)
+
+    assert told.reason == "MetricUnreachable"
+    assert list(told.touched()) == ["c00"]
+    told.end()
+    assert told.reason == "Complete"
+
+
+def test_a_person_opens_a_gate_that_cannot_be_measured() -> None:
+    told = story({names.GATES: AFTER_CANARY}, fails()).to(30 * MIN)
+    approve(told)
+    told.end()
+
+    assert told.reason == "Complete"
+    assert phases(told) == ["Error"]
+    assert runs(told)[0]["status"]["finishedAt"]
+
+
+def test_what_is_not_clear_waits_for_a_person() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(UNCLEAR)).to(30 * MIN)
+
+    assert (told.reason, told.state().code) == ("AnalysisInconclusive", 4)
+    approve(told)
+    assert told.end().reason == "Complete"
+
+
+def test_an_approval_does_not_open_a_gate_whose_analysis_has_failed() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(BAD)).to(10 * MIN)
+    approve(told)
+
+    assert told.end().reason == "AnalysisFailed"
+
+
+def test_a_retry_measures_anew() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(BAD), gives(GOOD, **{"from": "30m"})).to(
+        30 * MIN
+    )
+    told.annotate(names.RETRY, "again")
+
+    assert told.end().reason == "Complete"
+    assert phases(told) == ["Failed", "Successful"]
+
+
+def test_after_a_restart_measuring_goes_on_where_it_stood() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(GOOD)).to(SETTLED + MIN + 10 * SEC)
+    before = runs(told)[0]["status"]["metrics"][0]["count"]
+    told.restart().end()
+
+    assert before == 2
+    assert runs(told)[0]["status"]["metrics"][0]["count"] == 3
+    assert told.touched()["c01"] == SETTLED + 2 * MIN
+
+
+def test_nothing_is_measured_while_the_rollout_is_paused() -> None:
+    told = story({names.GATES: AFTER_CANARY, names.PAUSED: "true"}, gives(GOOD)).end()
+
+    assert runs(told) == []
+
+
+def test_another_revision_stops_what_was_measured_of_the_last() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(GOOD)).to(SETTLED + MIN)
+    told.template(make.template("2"))
+    told.end()
+
+    assert phases(told) == ["Inconclusive", "Successful"]
+    assert "another revision" in " ".join(run["status"].get("message", "") for run in runs(told))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), None, []], ids=repr)
+def test_a_value_that_says_nothing_opens_no_gate(value: object) -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(value)).end()
+
+    assert told.reason == "AnalysisInconclusive"
+    assert list(told.touched()) == ["c00"]
+
+
+def test_a_template_that_is_not_there_holds_the_revision_and_is_named() -> None:
+    told = story({names.GATES: "after:canary=analysis/other"}, gives(GOOD)).end()
+
+    assert told.reason == "Misconfigured"
+    assert "'other'" in told.message
+    assert told.touched() == {}
+
+
+def test_a_template_that_comes_later_ends_the_wait() -> None:
+    workload = make.workload(strategy=GATED, annotations={names.GATES: AFTER_CANARY})
+    told = Story([*make.fleet(3, canary=1), workload], {"measurements": [gives(GOOD)]}).end()
+
+    assert told.reason == "Misconfigured"
+    told.add(template())
+    assert told.end().reason == "Complete"
+
+
+def test_a_template_of_another_tool_is_read_as_it_is() -> None:
+    workload = make.workload(strategy=GATED, annotations={names.GATES: AFTER_CANARY})
+    documents = [*make.fleet(3, canary=1), workload]
+    clock = VirtualClock(T0)  # a hub that does not look into what others write
+    hub = MemoryHub(clock)
+    told = Story(documents, {"measurements": [gives(GOOD)]}, hub=hub, clock=clock)
+    other = template(ANALYSIS_TEMPLATE)
+    told.hub.create(ref_of(ANALYSIS_TEMPLATE, other), other)
+
+    assert told.end().reason == "Complete"
+
+
+def test_a_gate_refuses_an_analysis_that_never_ends() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(GOOD), count=None).end()
+
+    assert told.reason == "Misconfigured"
+    assert "never ends" in told.message
+
+
+# -- in the background -----------------------------------------------------------------------------
+
+
+def test_in_the_background_a_failure_halts_what_has_not_been_touched() -> None:
+    told = story(
+        {names.ANALYSIS: "slo"},
+        gives(GOOD),
+        gives(BAD, **{"from": "20s"}),
+        strategy=ONE_BY_ONE,
+        count=None,
+        interval="5s",
+    ).end()
+
+    assert told.reason == "AnalysisFailed"
+    assert 0 < len(told.touched()) < 3
+
+
+def test_in_the_background_it_ends_with_the_rollout() -> None:
+    told = story({names.ANALYSIS: "slo"}, gives(GOOD), strategy=ONE_BY_ONE, count=None).end()
+
+    assert told.reason == "Complete"
+    assert runs(told)[0]["status"]["finishedAt"]
+    assert phases(told) == ["Inconclusive"]
+
+
+def test_in_the_background_an_outage_holds_and_its_end_goes_on() -> None:
+    told = story(
+        {names.ANALYSIS: "slo"},
+        gives(GOOD),
+        fails(**{"from": "15s", "to": "30m"}),
+        strategy=ONE_BY_ONE,
+        count=None,
+        interval="5s",
+    ).to(20 * MIN)
+
+    assert told.reason == "MetricUnreachable"
+    assert told.end().reason == "Complete"
+
+
+# -- for each cluster ------------------------------------------------------------------------------
+
+
+def test_a_cluster_has_soaked_when_its_analysis_is_successful() -> None:
+    told = story({names.CLUSTER_ANALYSIS: "slo"}, gives(GOOD), strategy=ONE_BY_ONE).end()
+
+    assert told.reason == "Complete"
+    assert len(runs(told)) == 3
+    span = READY + 2 * MIN
+    assert list(told.touched().values()) == [timedelta(0), span, 2 * span]
+
+
+def test_a_failed_analysis_is_a_failure_of_that_cluster_and_counts() -> None:
+    told = story(
+        {names.CLUSTER_ANALYSIS: "slo"},
+        gives(GOOD),
+        gives(BAD, clusters={"names": ["c01"]}),
+        strategy=ONE_BY_ONE,
+    ).end()
+
+    assert told.reason == "MaxFailuresExceeded"
+    assert sorted(told.touched()) == ["c00", "c01"]
+    assert phases(told) == ["Failed", "Successful"]
+
+
+def test_a_failed_analysis_of_a_cluster_is_tolerated_within_the_budget() -> None:
+    told = story(
+        {names.CLUSTER_ANALYSIS: "slo"},
+        gives(GOOD),
+        gives(BAD, clusters={"names": ["c01"]}),
+        strategy={**ONE_BY_ONE, "progressive": {"maxConcurrency": 1, "maxFailures": 1}},
+    ).end()
+
+    assert told.reason == "CompleteWithFailures"
+    assert sorted(told.touched()) == ["c00", "c01", "c02"]
+
+
+def test_an_outage_keeps_the_cluster_soaking_and_the_next_one_waiting() -> None:
+    told = story(
+        {names.CLUSTER_ANALYSIS: "slo"},
+        fails(),
+        gives(GOOD, **{"from": "1h"}),
+        strategy=ONE_BY_ONE,
+    ).to(59 * MIN)
+
+    assert list(told.touched()) == ["c00"]
+    assert told.end().reason == "Complete"
+
+
+def test_a_failed_cluster_stays_failed_over_a_restart_and_without_its_run() -> None:
+    told = story(
+        {names.CLUSTER_ANALYSIS: "slo"}, gives(BAD), gives(GOOD, **{"from": "10m"}),
+        strategy=ONE_BY_ONE,
+    ).to(5 * MIN)  # fmt: skip
+    for run in runs(told):
+        told.hub.delete(ref_of(ROLLOUT_ANALYSIS_RUN, run))
+    told.restart().end()
+
+    assert told.reason == "MaxFailuresExceeded"
+    assert list(told.touched()) == ["c00"]
+
+
+def test_facts_of_the_cluster_are_put_into_what_is_asked() -> None:
+    workload = make.workload(strategy=ONE_BY_ONE, annotations={names.CLUSTER_ANALYSIS: "slo"})
+    asked = template(provider={"prometheus": {"address": "http://p", "query": "x{c='{{args.c}}'}"}})
+    asked["spec"]["args"] = [{"name": "c", "valueFrom": {"rollout": "cluster.name"}}]
+    told = Story([*make.fleet(1), asked, workload], {"measurements": [gives(GOOD)]}).end()
+
+    (run,) = runs(told)
+    assert run["spec"]["metrics"][0]["provider"]["prometheus"]["query"] == "x{c='c00'}"
