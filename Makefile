@@ -10,7 +10,7 @@ ARGS ?=
 RIGHTS := $(CURDIR)/build/kube-rights
 N ?= 300
 
-.PHONY: ui-assets ui-test help setup demo test lint format conformance bench safety kube-assets crds map reference docs package-test kube-test kube-bench clean
+.PHONY: ui-assets ui-test help setup demo test lint format conformance bench safety kube-assets crds map reference docs package-test prometheus-test kube-test kube-bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -30,7 +30,7 @@ demo: $(READY) ## run examples/canary from YAML to finished fleet, in virtual ti
 	@$(BIN)/rollout demo
 
 test: $(READY) ## run the tests that need nothing but this machine
-	$(BIN)/pytest -q -n 2 --dist loadfile -m "not kube and not package and not ui" $(ARGS)
+	$(BIN)/pytest -q -n 2 --dist loadfile -m "not kube and not package and not ui and not prometheus" $(ARGS)
 	@$(BIN)/python -m tests.differential 3000
 
 lint: $(READY) ## check style, types and layers
@@ -76,6 +76,9 @@ crds: $(READY) ## write manifests/crds from the models
 
 package-test: $(READY) ## build the package, install it into an environment of its own, and use it there
 	$(BIN)/pytest -q -m package tests/package $(ARGS)
+
+prometheus-test: $(READY) ## run the tests that need a real Prometheus (PROMETHEUS; else Debian's package is unpacked)
+	PROMETHEUS=$$(scripts/prometheus.sh) $(BIN)/pytest -q -m prometheus tests/unit/providers $(ARGS)
 
 kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS); then fail for a right that nobody used, and for a use without a right
 	@rm -rf $(RIGHTS)

@@ -15,6 +15,7 @@ The packages, in reading order:
 * ``fleet``       what we know, kept current event by event
 * ``account``     how does a rollout stand? the tree that every view renders
 * ``hub``         where objects live: memory, a file, a Kubernetes API server
+* ``providers``   what do metrics say? Prometheus, web requests, Jobs
 * ``operate``     what a person does to a rollout while it runs: pause, approve, undo
 * ``runtime``     who drives: work queue, timers, one engine thread
 * ``sim``         simulated agents and virtual time

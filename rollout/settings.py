@@ -49,6 +49,11 @@ class Settings(BaseModel):
     filters: str = Field(
         "", description="Filter plugins to run besides the built-in ones, by name, with commas."
     )
+    measure_hosts: str = Field(
+        "",
+        description="Hosts that may be asked for metrics, as patterns with commas; all where empty."
+        " Loopback addresses have to be named, link-local addresses are never asked.",
+    )
     failure_grace_seconds: Seconds = Field(
         60,
         description="A failure that stands for this long counts: shorter ones are start-up noise.",

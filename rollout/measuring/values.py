@@ -75,12 +75,16 @@ class AnalysisResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What a provider answered: a value as JSON has it, or (``error``) why there is none."""
+    """What a provider answered: a value as JSON has it, or (``error``) why there is none.
+
+    ``is_pending``: what measures (a Job) has not come to its end.
+    """
 
     started_at: datetime
     finished_at: datetime
     value: object = None
     error: str = ""
+    is_pending: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

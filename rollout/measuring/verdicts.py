@@ -22,6 +22,8 @@ from rollout.model.wording import shortened
 
 AGAIN_AFTER_ERROR = timedelta(seconds=10)
 """After an error a metric without an interval is measured again so much later."""
+LOOK_AFTER = timedelta(seconds=5)
+"""At what has not come to its end yet one looks again so much later."""
 LONGEST_VALUE = 256
 """Characters of a value that a status shows."""
 
@@ -62,6 +64,8 @@ def _next_at(metric: AnalysisMetric, known: MetricResult, started_at: datetime) 
     if not known.measurements:
         return started_at + metric.initial_delay
     last = known.measurements[-1]
+    if last.phase is AnalysisPhase.RUNNING:
+        return last.finished_at + LOOK_AFTER
     return last.finished_at + (metric.interval or AGAIN_AFTER_ERROR)
 
 
@@ -98,7 +102,18 @@ def stop(result: AnalysisResult, why: str, now: datetime) -> AnalysisResult:
 
 
 def _with(metric: AnalysisMetric, known: MetricResult, sample: Sample) -> MetricResult:
-    """The metric with one more measurement."""
+    """The metric with one more measurement; one that has not come to its end makes room for the next."""
+    before = known.measurements
+    if before and before[-1].phase is AnalysisPhase.RUNNING:
+        began, before = before[-1].started_at, before[:-1]
+        sample = replace(sample, started_at=began)
+    if sample.is_pending:
+        waiting = Measurement(
+            phase=AnalysisPhase.RUNNING,
+            started_at=sample.started_at,
+            finished_at=sample.finished_at,
+        )
+        return replace(known, measurements=(*before, waiting)[-metric.kept :])
     if sample.error:
         phase, message = AnalysisPhase.ERROR, sample.error
     else:
@@ -120,7 +135,7 @@ def _with(metric: AnalysisMetric, known: MetricResult, sample: Sample) -> Metric
         error=known.error + is_error,
         consecutive_error=known.consecutive_error + 1 if is_error else 0,
         consecutive_success=known.consecutive_success + 1 if is_success else 0,
-        measurements=(*known.measurements, measured)[-metric.kept :],
+        measurements=(*before, measured)[-metric.kept :],
     )
     phase, message = judged(metric, counted)
     return replace(counted, phase=phase, message=message)

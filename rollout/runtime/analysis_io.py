@@ -26,6 +26,19 @@ class Measurer(Protocol):
         ...
 
 
+class _NoProviders:
+    """Measures nothing: every metric is an error."""
+
+    def measure(self, write: Measure, done: Callable[[Mapping[str, Sample]], None]) -> None:
+        at = write.run.result.started_at
+        assert at is not None, "only a run that has begun is measured"
+        unread = Sample(started_at=at, finished_at=at, error="this process asks no providers")
+        done(dict.fromkeys(write.metrics, unread))
+
+
+NO_PROVIDERS: Measurer = _NoProviders()
+
+
 class AnalysisIo:
     """An `Io` before another one, which measures what is to be measured."""
 

@@ -29,6 +29,7 @@ from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
 from rollout.planning.policy import Policy
 from rollout.plugins import gates
+from rollout.runtime.analysis_io import NO_PROVIDERS, AnalysisIo, Measurer
 from rollout.runtime.debug import Debug
 from rollout.runtime.decisions import DecisionLog
 from rollout.runtime.engine import Engine, Pace
@@ -68,7 +69,7 @@ class Connections:
     ``hub`` is the engine's. ``side`` is for the lease, events and reviews, so that these never wait
     behind a fleet's writes. ``io`` makes the way of the writes, given who is asked right before each;
     ``side_io`` is the way of the events. ``begin`` is called once, when this process has the lead and
-    before it reads anything; ``settled`` once, when everything is read.
+    before it reads anything; ``settled`` once, when everything is read. ``measurer`` asks providers of metrics.
     """
 
     hub: Hub
@@ -82,6 +83,7 @@ class Connections:
     sweep: Callable[[], None] = lambda: None
     settled: Callable[[], None] = lambda: None
     begin: Callable[[], None] = lambda: None
+    measurer: Measurer = NO_PROVIDERS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +136,8 @@ def assemble(settings: Settings, around: Connections, me: str, namespace: str) -
     fleet = _fleet(settings, namespace, news, made)
     candidate = _candidate(settings, around, me, namespace)
     io = MeasuredIo(around.io(candidate.may_write), metrics, clock)
-    fenced = FencedIo(io, candidate.check, fleet.version)
+    measuring = AnalysisIo(io, around.measurer, clock)
+    fenced = FencedIo(measuring, candidate.check, fleet.version)
     events = _events(around, fleet, metrics, me)
     engine = Engine(
         around.hub,

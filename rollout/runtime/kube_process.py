@@ -20,6 +20,9 @@ from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_session import Times
 from rollout.model.kinds import LEASE
+from rollout.providers.hosts import policy_of
+from rollout.providers.kinds import installed
+from rollout.providers.measurer import ProviderMeasurer
 from rollout.runtime.assembly import Assembly, Connections, assemble
 from rollout.runtime.debug import PREFIX
 from rollout.runtime.health import Address, health_routes, metrics_routes
@@ -132,6 +135,7 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Connections]:
     side_times = Times(min(5.0, seconds), seconds, seconds)
     side = KubeHub(access, times=side_times, patience=0.0, heard=clock.heard)
     alarms = _Alarms(clock)
+    measurer = ProviderMeasurer(side, clock, installed(), policy_of(settings.measure_hosts))
     try:
         yield Connections(
             hub=hub,
@@ -145,9 +149,11 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Connections]:
             sweep=alarms.sweep,
             settled=quiet_collector,
             begin=lambda: go_by(clock),
+            measurer=measurer,
         )
     finally:
         alarms.close()
+        measurer.close()
         side.close()
         hub.close()
 

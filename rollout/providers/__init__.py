@@ -1,0 +1,1 @@
+"""What do metrics say? Prometheus, web requests, Jobs, and what installed packages add."""

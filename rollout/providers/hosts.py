@@ -1,0 +1,118 @@
+"""Which hosts may be asked for metrics?
+
+A template is written by whoever may write in a namespace, and asked from inside the hub's network. So
+link-local addresses, among them those at which clouds hand out credentials, are never asked; loopback
+addresses only where the allow-list names them.
+"""
+
+import fnmatch
+import ipaddress
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+_NEVER = tuple(
+    map(
+        ipaddress.ip_network,
+        (
+            "169.254.0.0/16",  # link-local; 169.254.169.254 is the metadata of most clouds
+            "fe80::/10",
+            "fd00:ec2::/32",  # metadata of AWS by IPv6
+            "100.100.100.200/32",  # metadata of Alibaba
+            "192.0.0.192/32",  # metadata of Oracle
+            "0.0.0.0/8",
+            "::/128",
+            "224.0.0.0/4",
+            "255.255.255.255/32",
+            "ff00::/8",
+        ),
+    )
+)
+_NAT64 = ipaddress.ip_network("64:ff9b::/96")
+
+
+class RefusedHostError(Exception):
+    """The host may not be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostPolicy:
+    """``allowed`` are patterns of hosts (``*.example.com``); empty: all but loopback addresses."""
+
+    allowed: tuple[str, ...] = ()
+
+    def check_name(self, host: str) -> None:
+        """Raises: RefusedHostError for a host that is not on the list."""
+        if self.allowed and not self._is_listed(host):
+            raise RefusedHostError(f"host {host} is not among those that may be asked")
+        address = address_of(host)
+        if address is not None:
+            self.check_address(host, address)
+
+    def check_address(self, host: str, address: Address) -> None:
+        """Raises: RefusedHostError for an address of ``host`` that is not asked."""
+        inner = _inside(address)
+        if any(inner.version == net.version and inner in net for net in _NEVER):
+            raise RefusedHostError(f"host {host} has a link-local or reserved address")
+        if inner.is_loopback and not self._is_listed(host):
+            raise RefusedHostError(f"host {host} has a loopback address")
+
+    def _is_listed(self, host: str) -> bool:
+        return any(fnmatch.fnmatchcase(host.lower(), each.lower()) for each in self.allowed)
+
+
+def address_of(host: str) -> Address | None:
+    """The address that a host is written as, also as one number; None for a name."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0])
+    except ValueError:
+        pass
+    try:  # 2852039166 and 0xa9.254 are addresses to whoever connects
+        return ipaddress.IPv4Address(socket.inet_aton(host))
+    except OSError:
+        return None
+
+
+def _inside(address: Address) -> Address:
+    """The address of version 4 that one of version 6 stands for."""
+    if isinstance(address, ipaddress.IPv6Address):
+        if address.ipv4_mapped is not None:
+            return address.ipv4_mapped
+        if address in _NAT64:
+            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address
+
+
+class GuardedResolver(AbstractResolver):
+    """Resolves names, and gives no address that may not be asked. It is what is connected to, so that a
+    name cannot have another address a moment later.
+    """
+
+    def __init__(self, policy: HostPolicy) -> None:
+        self._policy, self._inner = policy, ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: Any = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found: Sequence[ResolveResult] = await self._inner.resolve(host, port, family)
+        for each in found:
+            address = address_of(each["host"])
+            if address is None:
+                raise RefusedHostError(f"host {host} has no address that can be checked")
+            self._policy.check_address(host, address)
+        return list(found)
+
+    async def close(self) -> None:
+        await self._inner.close()
+
+
+def policy_of(listed: str) -> HostPolicy:
+    """The policy of a setting: patterns separated by commas."""
+    parts: Iterable[str] = (part.strip() for part in listed.split(","))
+    return HostPolicy(tuple(part for part in parts if part))

@@ -1,0 +1,166 @@
+"""Who measures? One thread with an event loop, on which many providers are asked side by side.
+
+Nothing of it can hold up the engine: so many are asked at once, each for so long, and each ends with a
+sample. Secrets are read when they are needed, from the namespace of the run, and stand in no message.
+"""
+
+import asyncio
+import base64
+import json
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
+
+from rollout.clock import Clock
+from rollout.errors import Gone, HubError
+from rollout.hub.base import Hub
+from rollout.measuring.templates import with_arguments
+from rollout.measuring.values import AnalysisRun, Sample
+from rollout.model.kinds import Kind, Ref, key_of
+from rollout.model.wording import shortened
+from rollout.planning.plan import Measure
+from rollout.providers.hosts import HostPolicy
+from rollout.providers.http import LONGEST_SECONDS, HttpClient, UnmeasuredError
+from rollout.providers.jobs import JobProvider
+from rollout.providers.kinds import MetricProvider
+
+log = logging.getLogger(__name__)
+
+AT_ONCE = 32
+LONGEST_MESSAGE = 512
+SECRET = Kind("Secret", "secrets", "", "v1", True, has_status=False)
+
+Told = Callable[[Mapping[str, Sample]], None]
+
+
+class ProviderMeasurer:
+    """Implements `rollout.runtime.analysis_io.Measurer`.
+
+    Args:
+        hub: where Secrets and Jobs are; it is asked on threads of its own.
+        providers: by the word that a metric names them with, or by the name below ``plugin``.
+    """
+
+    def __init__(
+        self,
+        hub: Hub,
+        clock: Clock,
+        providers: Mapping[str, MetricProvider],
+        policy: HostPolicy,
+    ) -> None:
+        self._hub, self._clock = hub, clock
+        self._providers = providers
+        self._jobs = JobProvider(hub)
+        self._http = HttpClient(policy)
+        self._loop = asyncio.new_event_loop()
+        self._places = asyncio.Semaphore(AT_ONCE)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._thread = threading.Thread(target=self._run, name="measuring", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        self._loop.run_forever()
+
+    def close(self) -> None:
+        """End: what is being measured is given up, and told of no more."""
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+    async def _end(self) -> None:
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self._http.close()
+
+    def measure(self, write: Measure, done: Told) -> None:
+        def begin() -> None:
+            task = self._loop.create_task(self._all(write, done))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        self._loop.call_soon_threadsafe(begin)
+
+    async def _all(self, write: Measure, done: Told) -> None:
+        samples = await asyncio.gather(*(self._one(write.run, name) for name in write.metrics))
+        done(dict(zip(write.metrics, samples, strict=True)))
+
+    async def _one(self, run: AnalysisRun, name: str) -> Sample:
+        async with self._places:
+            began = self._clock.now()
+            secrets: dict[str, str] = {}
+            value: object = None
+            error, is_pending = "", False
+            try:
+                async with asyncio.timeout(LONGEST_SECONDS):
+                    secrets.update(await self._secrets(run))
+                    value, is_pending = await self._asked(run, name, secrets, began)
+            except TimeoutError:
+                error = f"no result within {LONGEST_SECONDS:g} s"
+            except UnmeasuredError as fault:
+                error = str(fault)
+            except Exception as fault:  # noqa: BLE001  (a plugin may raise anything)
+                error = f"the provider failed: {type(fault).__name__}: {fault}"
+            return self._sample(began, value, error, secrets, is_pending=is_pending)
+
+    def _sample(
+        self,
+        began: datetime,
+        value: object,
+        error: str,
+        secrets: Mapping[str, str],
+        *,
+        is_pending: bool,
+    ) -> Sample:
+        """A sample in which no Secret stands."""
+        now = self._clock.now()
+        if is_pending and not error:
+            return Sample(started_at=began, finished_at=now, is_pending=True)
+        try:
+            shown = json.dumps(value, ensure_ascii=False)
+        except (TypeError, ValueError, RecursionError):
+            shown, error = "", error or "the result is no JSON"
+        for secret in filter(None, secrets.values()):
+            error = error.replace(secret, "***")
+            if not error and secret in shown:
+                error = "the result repeats a Secret"
+        if error:
+            text = shortened(error, LONGEST_MESSAGE)
+            return Sample(started_at=began, finished_at=now, error=text)
+        return Sample(started_at=began, finished_at=now, value=value)
+
+    async def _asked(
+        self, run: AnalysisRun, name: str, secrets: Mapping[str, str], now: datetime
+    ) -> tuple[object, bool]:
+        """The result of a provider, and whether it is yet to come."""
+        metric = next(each for each in run.metrics if each.name == name)
+        ((kind, told),) = with_arguments(metric.provider, secrets).items()
+        if kind == "job":
+            return await asyncio.to_thread(self._jobs.look, run, name, told)
+        if kind == "plugin":
+            ((kind, told),) = told.items()
+        provider = self._providers.get(kind)
+        if provider is None:
+            raise UnmeasuredError(f"no provider is called {kind}")
+        return await provider.measure(told, self._http, now), False
+
+    async def _secrets(self, run: AnalysisRun) -> dict[str, str]:
+        """The arguments that stand in Secrets. Raises: UnmeasuredError."""
+        found: dict[str, str] = {}
+        for name, ref in run.secrets.items():
+            where = Ref(SECRET, key_of(run.ref.namespace, ref.name))
+            try:
+                secret: dict[str, Any] = await asyncio.to_thread(self._hub.get, where)
+                found[name] = base64.b64decode(secret["data"][ref.key]).decode().strip()
+            except Gone as error:
+                raise UnmeasuredError(f"there is no {where}") from error
+            except HubError as error:
+                raise UnmeasuredError(f"{where} cannot be read: {error}") from error
+            except (KeyError, TypeError, ValueError) as error:
+                raise UnmeasuredError(f"{where} has no {ref.key} that is text") from error
+        return found
