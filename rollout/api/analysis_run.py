@@ -94,7 +94,6 @@ class RunStatus(Shape):
     started_at: InstantText | None = None
     finished_at: InstantText | None = None
     stopped: bool | None = None
-    """Whether it ended before its verdict was clear, since nobody waited for it any more."""
     metrics: Annotated[
         list[MetricResultShape] | None, Field(json_schema_extra=list_map("name"))
     ] = None
