@@ -195,8 +195,13 @@ def _open_closed() -> None:
             setattr(sys, name, stream)
 
 
-def main() -> NoReturn:
-    """The console script."""
+def prepare() -> None:
+    """What a process does before it reads its command line."""
     _open_closed()
     fit_output()
+
+
+def main() -> NoReturn:
+    """The console script."""
+    prepare()
     cli.main(prog_name="rollout")

@@ -41,11 +41,13 @@ class Options:
     context: str = ""
     no_color: bool = False
     verbose: int = 0
+    current: bool = False
+    """Where nothing is named, the current context of the kubeconfig is meant (`kubectl rollouts`)."""
 
     @property
     def on_server(self) -> bool:
         """Whether an API server is meant, not a state file."""
-        return bool(self.kubeconfig or self.context)
+        return bool(self.kubeconfig or self.context) or (self.current and not self.state)
 
     @property
     def color(self) -> bool:

@@ -1,0 +1,142 @@
+"""Does the Helm chart make the objects of the kustomizations? Rendered by Helm's own code."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from helm_python.chart import Chart, lint
+from helm_python.errors import HelmError
+
+from rollout import __version__
+from rollout.model.kinds import Obj
+from tests.package.conftest import ROOT
+from tests.unit.project.test_manifests import build
+
+pytestmark = pytest.mark.package
+
+CHART = ROOT / "charts" / "rollout"
+NAMESPACE = "rollout-system"
+ON_OCM = {"components": {"placements": False, "sets": False, "addons": False}}
+
+
+def rendered(values: dict[str, Any], namespace: str = NAMESPACE) -> dict[str, Obj]:
+    """What Helm makes of the chart, by kind and name."""
+    with Chart.load(CHART) as chart:
+        files = chart.render(values, name="rollout", namespace=namespace)
+    found = [
+        obj
+        for name, text in files.items()
+        if name.endswith(".yaml")
+        for obj in yaml.safe_load_all(text)
+        if obj
+    ]
+    return {f"{obj['kind']}/{obj['metadata']['name']}": obj for obj in found}
+
+
+def kustomized(folder: str) -> dict[str, Obj]:
+    """What kustomize makes of a folder, without what Helm brings by itself: the namespace and the CRDs."""
+    return {
+        f"{obj['kind']}/{obj['metadata']['name']}": obj
+        for obj in build(ROOT / "manifests" / folder)
+        if obj["kind"] not in ("Namespace", "CustomResourceDefinition")
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "folder"),
+    [
+        pytest.param({}, "standalone", id="a hub of its own"),
+        pytest.param(ON_OCM, "on-ocm", id="on OCM"),
+    ],
+)
+def test_the_chart_makes_the_objects_of_the_kustomization(
+    values: dict[str, Any], folder: str
+) -> None:
+    assert rendered(values) == kustomized(folder)
+
+
+def test_helm_finds_nothing_wrong_with_the_chart() -> None:
+    found = lint(CHART, strict=True)
+
+    assert [each for each in found["messages"] if each["severity"] > 1] == []
+    assert found["errors"] == []
+
+
+def test_the_chart_brings_every_definition_and_is_of_this_version() -> None:
+    with Chart.load(CHART) as chart:
+        brought = {Path(each["name"]).name for each in chart.crds}
+        assert (chart.metadata["version"], chart.metadata["appVersion"]) == (
+            __version__,
+            __version__,
+        )
+
+    assert brought == {path.name for path in (ROOT / "manifests" / "crds").rglob("*.yaml")}
+
+
+def test_another_namespace_reaches_every_object() -> None:
+    found = rendered({}, namespace="elsewhere")
+
+    assert NAMESPACE not in str(found)
+    assert found["ServiceAccount/rollout-controller"]["metadata"]["namespace"] == "elsewhere"
+
+
+def test_every_value_has_its_effect() -> None:
+    found = rendered(
+        {
+            "image": {
+                "digest": f"sha256:{'0' * 64}",
+                "pullPolicy": "Always",
+                "pullSecrets": [{"name": "s"}],
+            },
+            "replicas": 3,
+            "components": {"health": True, "execute-as": True},
+            "settings": {"ROLLOUT_SETTLE_SECONDS": 19},
+            "resources": {"limits": {"memory": "1Gi"}},
+            "nodeSelector": {"a": "b"},
+            "podLabels": {"c": "d"},
+            "podAnnotations": {"e": "f"},
+            "tolerations": [{"operator": "Exists"}],
+            "priorityClassName": "high",
+            "networkPolicy": {"monitoringNamespace": "prom"},
+            "podDisruptionBudget": {"enabled": False},
+            "prometheus": {"enabled": True},
+        }
+    )
+    spec = found["Deployment/rollout-controller"]["spec"]
+    pod, meta = spec["template"]["spec"], spec["template"]["metadata"]
+    container = pod["containers"][0]
+
+    assert spec["replicas"] == 3
+    assert (container["image"], container["imagePullPolicy"]) == (
+        f"rollout@sha256:{'0' * 64}",
+        "Always",
+    )
+    assert container["resources"] == {"limits": {"memory": "1Gi"}}
+    assert (pod["nodeSelector"], pod["priorityClassName"]) == ({"a": "b"}, "high")
+    assert (pod["tolerations"], pod["imagePullSecrets"]) == (
+        [{"operator": "Exists"}],
+        [{"name": "s"}],
+    )
+    assert (meta["labels"]["c"], meta["annotations"]) == ("d", {"e": "f"})
+    settings = found["ConfigMap/rollout-controller"]["data"]
+    assert (settings["ROLLOUT_SETTLE_SECONDS"], settings["ROLLOUT_WATCH_HEALTH"]) == ("19", "true")
+    assert "metadata.name': 'prom'" in str(found["NetworkPolicy/rollout-controller"])
+    assert "PodDisruptionBudget/rollout-controller" not in found
+    assert {"PodMonitor", "PrometheusRule"} <= {key.split("/")[0] for key in found}
+    assert "ClusterRole/rollout-controller-execute-as" in found
+
+
+@pytest.mark.parametrize(
+    ("values", "named"),
+    [
+        ({"replicas": 0}, "/replicas"),
+        ({"imge": {}}, "imge"),
+        ({"settings": {"settle": 1}}, "settle"),
+        ({"components": {"heath": True}}, "heath"),
+        ({"image": {"digest": "latest"}}, "/image/digest"),
+    ],
+)
+def test_a_value_that_nobody_knows_is_refused(values: dict[str, Any], named: str) -> None:
+    with Chart.load(CHART) as chart, pytest.raises(HelmError, match=named):
+        chart.validate_schema(values)
