@@ -21,20 +21,14 @@ from rollout.calendars.zones import find_zone
 from rollout.cli.documents import read_documents
 from rollout.cli.naming import DEFAULT_NAMESPACE
 from rollout.cli.options import (
-    F,
     Stop,
-    decorated,
-    files_option,
-    namespace_option,
     options,
-    output_option,
-    shared,
 )
 from rollout.cli.store import open_hub
 from rollout.cli.tables import Table, lines, widths
 from rollout.cli.text import put, say
 from rollout.clock import SystemClock
-from rollout.model.instants import parse_instant, rfc3339
+from rollout.model.instants import rfc3339
 from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, MANAGED_CLUSTER, Kind, Obj
 from rollout.model.problems import joined
 
@@ -81,37 +75,6 @@ def _known(paths: tuple[str, ...], namespace: str, at: datetime | None) -> Calen
         )
 
 
-def _instant(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
-    found = parse_instant(value)
-    if value is not None and found is None:
-        raise click.BadParameter(
-            f'{value!r} is no instant such as "2026-11-21T08:00:00Z"', ctx, param
-        )
-    return found
-
-
-def _asking(command: F) -> F:
-    """The options that both commands have."""
-    at = click.option(
-        "--at",
-        metavar="INSTANT",
-        callback=_instant,
-        help="Look at this instant, such as 2026-12-24T18:00:00Z.  [default: now]",
-    )
-    return decorated(command, files_option(required=False), namespace_option, at)
-
-
-@click.group(name="calendar")
-@shared
-def calendar_command() -> None:
-    """Show when calendars let clusters be touched."""
-
-
-@calendar_command.command(name="list")
-@_asking
-@click.option("-A", "--all-namespaces", is_flag=True, help="Calendars of every namespace.")
-@output_option
-@shared
 def list_command(
     paths: tuple[str, ...], namespace: str, at: datetime | None, all_namespaces: bool, output: str
 ) -> None:
@@ -148,19 +111,6 @@ def _blocks(calendar: Calendar) -> str:
     return ",".join(sorted(block.value for block in calendar.blocks))
 
 
-@calendar_command.command(name="show")
-@click.argument("name")
-@_asking
-@click.option("--week", "with_week", is_flag=True, help="Draw the seven days from today on.")
-@click.option("--zone", "zones", multiple=True, metavar="ZONE", help="Show these zones only.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json", "svg"]),
-    default="text",
-    help="How to print the answer; svg draws the week of one zone.  [default: text]",
-)
-@shared
 def show_command(
     name: str,
     paths: tuple[str, ...],

@@ -73,7 +73,7 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
     "unfreeze": ("rollout.cli.operating:unfreeze_command", EFFECTS["unfreeze"]),
     "override": ("rollout.cli.operating:override_command", EFFECTS["override"]),
     "calendar": (
-        "rollout.cli.calendar:calendar_command",
+        "rollout.cli.commands.calendars:calendar_command",
         "Show when calendars let clusters be touched.",
     ),
     "replay": ("rollout.cli.replay:replay_command", "Make the decisions of a log again."),
