@@ -4,7 +4,7 @@ Every reason is the engine's own: phases are those of `judge`, blocks those of a
 a sentence that says what ends it, and the instant at which time alone does, where it does.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -221,9 +221,21 @@ def recovers(live: LiveRollout) -> datetime | None:
     return min(instants, default=None)
 
 
+_UNMEASURED: Mapping[str, str] = {
+    Reason.ANALYSIS_RUNNING: "its analysis is Successful",
+    Reason.METRIC_UNREACHABLE: "the provider of the metric answers again, or somebody skips it "
+    "(`rollout skip`)",
+    Reason.ANALYSIS_INCONCLUSIVE: "somebody skips it (`rollout skip`) or has it measured again "
+    "(its RolloutAnalysisRun is deleted)",
+}
+"""What ends the wait of a cluster that is well and is being measured."""
+
+
 def _touched(standing: Standing, judged: Judgement) -> WaitAccount:
     until, since = judged.until, standing.since or standing.touched
     match judged.phase:
+        case Phase.SOAKING if judged.reason:
+            return WaitAccount(judged.reason, since, _UNMEASURED.get(judged.reason, ""))
         case Phase.SOAKING:
             return WaitAccount("Soaking", since, "it has been well for minSuccessTime", until)
         case Phase.FAILING:
@@ -233,6 +245,12 @@ def _touched(standing: Standing, judged: Judgement) -> WaitAccount:
             return WaitAccount(
                 judged.reason, since, "it is well again, and has been for long enough", until
             )
+        case Phase.FAILED if judged.reason == Reason.ANALYSIS_FAILED:
+            ends = (
+                "a fix is rolled out, or somebody skips it (`rollout skip`) or has it tried again "
+                "(`rollout retry`)"
+            )
+            return WaitAccount(judged.reason, since, ends)
         case Phase.FAILED:
             ends = (
                 "it recovers and soaks, a fix is rolled out, or somebody skips it (`rollout skip`) "

@@ -50,6 +50,18 @@ UNTRIED = {
     Right(CLUSTER, "managedclusters/status", "patch"): "no test here watches cluster health",
     Right(CLUSTER, "managedclustersets", "patch"): "no test here spoils a standard set",
     **{
+        Right(group, resource, verb): "no test here has analyses"
+        for group, resource, verbs in (
+            ("rollout-engine.io", "rolloutanalyses", ("list", "watch")),
+            ("rollout-engine.io", "rolloutanalyses/status", ("patch",)),
+            ("rollout-engine.io", "rolloutanalysisruns", ("list", "watch", "create", "delete")),
+            ("rollout-engine.io", "rolloutanalysisruns/status", ("patch",)),
+            ("argoproj.io", "analysistemplates", ("list", "watch")),
+            ("argoproj.io", "clusteranalysistemplates", ("list", "watch")),
+        )
+        for verb in verbs
+    },
+    **{
         Right("rollout-engine.io", resource, verb): "no test here has calendars"
         for kind in ("calendars", "clustercalendars")
         for resource, verb in ((kind, "list"), (kind, "watch"), (f"{kind}/status", "patch"))
