@@ -288,7 +288,7 @@ class LiveRollout(Standings):
         if terms is not None and terms.as_ocm is not None:
             answer, by_ocm = self._as_ocm(terms, terms.as_ocm, hold, now)
             made.append(answer)
-            step, settled = open_only(answer.step, given.closed.touch), {}
+            step, settled = open_only(answer.step, given.closed.touch, self.refused(now)), {}
         else:
             made.append(own := self._strict(head, hold, given, ledger))
             step = own.step

@@ -141,6 +141,14 @@ class Standings:
             self.ledger.put(refused, now)
             self._write(cluster)
 
+    def refused(self, now: datetime) -> dict[str, datetime]:
+        """Clusters at which the server refused what they are to carry now, and when each is tried again."""
+        return {
+            cluster: each.retry_at
+            for cluster, each in self.rejections.items()
+            if each.retry_at > now and self.supposed(cluster) == self.wanted(cluster)
+        }
+
     def landed(self, cluster: str) -> None:
         """The write was accepted."""
         self.rejections.pop(cluster, None)

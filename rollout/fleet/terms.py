@@ -171,13 +171,15 @@ def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
     return replace(step, recheck_at=min(ends, default=step.recheck_at))
 
 
-def open_only(step: Step, shut: Shut) -> Step:
-    """A step of OCM's rules, which know of no gates, without the clusters that are shut."""
-    touch = tuple(cluster for cluster in step.touch if cluster not in shut.waits)
+def open_only(step: Step, shut: Shut, refused: Mapping[str, datetime]) -> Step:
+    """A step of OCM's rules, which know of no gates and no refusals, without the clusters that are shut,
+    and those where the server refused this very write, until each is to be tried again.
+    """
+    touch = tuple(c for c in step.touch if c not in shut.waits and c not in refused)
     if len(touch) == len(step.touch):
         return step
-    looks = [at for at in (step.recheck_at, shut.until) if at is not None]
-    return replace(step, touch=touch, recheck_at=min(looks, default=None))
+    looks = [step.recheck_at, shut.until, *(refused[c] for c in step.touch if c in refused)]
+    return replace(step, touch=touch, recheck_at=min((at for at in looks if at), default=None))
 
 
 def relevant_outages(

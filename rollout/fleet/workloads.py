@@ -104,6 +104,9 @@ class Workload(Membership[Share]):
             self._works.pop(cluster, None)
         self._choose(cluster, now)
 
+    def is_going(self, cluster: str) -> bool:
+        return cluster in self._works and cluster not in self._chosen
+
     def work(self, cluster: str) -> Work | None:
         """The work that counts there; None also where all are being deleted."""
         return self._chosen.get(cluster)

@@ -235,6 +235,8 @@ class _Pass(Pass):
     def _touches(self, share: Share, placement: str, step: Step) -> list[Write]:
         found: list[Write] = []
         for cluster in step.touch:
+            if self.workload.is_ocm and self.workload.is_going(cluster):
+                continue  # OCM's library chooses it until it is gone
             content = share.live.wanted(cluster)
             spec = self._spec(content)
             if spec is None:
@@ -270,8 +272,8 @@ class _Pass(Pass):
             standing = share.live.ledger.standings[cluster]
             if self.is_refused(share.live, cluster):
                 continue
-            if self.workload.work(cluster) is None and self.workload.works(cluster):
-                continue  # it is being deleted: its going will be seen
+            if self.workload.is_going(cluster):
+                continue
             spec = self._spec(standing.revision)
             if spec is None:
                 continue  # a template that nobody kept

@@ -197,6 +197,10 @@ class Workload(Protocol):
 
     def works(self, cluster: str) -> Mapping[str, Work]: ...
 
+    def is_going(self, cluster: str) -> bool:
+        """Whether it has works, and all of them are being deleted: their going will be seen."""
+        ...
+
     def untold_until(self) -> datetime | None:
         """Until when nothing is said of it: decisions that this engine writes are half written."""
         ...

@@ -4,10 +4,10 @@ import pytest
 
 from rollout.model import names
 from rollout.model.content import content_hash
-from rollout.model.kinds import MANIFEST_WORK, Obj, Ref
+from rollout.model.kinds import MANIFEST_WORK, Obj, Ref, ref_of
 from rollout.planning.plan import Create, Delete, Patch
 from tests.support import make
-from tests.support.desk import CONTENT, SEC, WEB, Desk, decided, desk, redecide, verbs
+from tests.support.desk import CONTENT, MIN, SEC, WEB, Desk, decided, desk, redecide, verbs
 
 
 def creates(d: Desk) -> dict[str, Obj]:
@@ -219,6 +219,40 @@ def test_a_twin_stays_for_as_long_as_the_one_that_counts_is_not_what_it_should_b
 
     assert verbs(d.plan()) == [("Patch", "c1")]
     assert set(d.converge().works()) == {name}
+
+
+@pytest.mark.parametrize("profile", ["strict", "ocm"])
+def test_a_refused_write_is_tried_again_after_a_pause_and_not_at_once(profile: str) -> None:
+    d = Desk([*decided("a"), make.workload(annotations={names.SEMANTICS: profile})])
+    for write in d.plan().writes:
+        if write.ref.kind is MANIFEST_WORK:
+            d.fleet.attempted(write, d.clock.now(), WEB)
+            d.fleet.rejected(write, "denied by policy", d.clock.now(), WEB)
+        else:
+            d.do(write)
+    d.converge()
+
+    plan = d.plan()
+    assert [write for write in plan.writes if write.ref.kind is MANIFEST_WORK] == []
+    assert plan.recheck_at == d.clock.now() + 5 * SEC
+    (work,) = (w for w in d.later(5 * SEC).plan().writes if w.ref.kind is MANIFEST_WORK)
+    assert work.ref.namespace == "a"
+
+
+@pytest.mark.parametrize("profile", ["strict", "ocm"])
+def test_a_work_that_is_being_deleted_is_written_to_once_at_most(profile: str) -> None:
+    d = desk("a", annotations={names.SEMANTICS: profile}).converge()
+    (work,) = d.hub.list(MANIFEST_WORK).items
+    d.hub.patch(ref_of(MANIFEST_WORK, work), {"metadata": {"finalizers": ["agents/cleanup"]}})
+
+    d.hub.delete(ref_of(MANIFEST_WORK, work))
+
+    d.converge()
+    assert not d.later(MIN).plan().writes
+    d.hub.patch(ref_of(MANIFEST_WORK, work), {"metadata": {"finalizers": None}})
+    d.converge()
+    (anew,) = d.hub.list(MANIFEST_WORK).items
+    assert anew["metadata"]["uid"] != work["metadata"]["uid"]
 
 
 def test_a_cluster_named_by_two_refs_with_the_same_placement_counts_once() -> None:
