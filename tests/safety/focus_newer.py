@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 from random import Random
 
-from rollout.model.names import ROLLBACK
+from rollout.model.names import ROLLBACK, SEMANTICS
 from rollout.sim.scenario import Scenario
 from tests.safety.setting import Act, Setting, failing
 from tests.safety.sharpening import Sharpen, acts, mandatory, quietly, strategies, with_acts
@@ -128,7 +128,25 @@ NEWER: Mapping[str, Sharpen] = {
     "meddling": _meddling,
     "windows": _windows,
 }
+
+
+def _ocm(setting: Setting, dice: Random) -> Setting:
+    """Profile ``ocm``: OCM's library chooses, and all that guards carriers guards them as in ``strict``.
+
+    This engine decides the placements: of decisions with a gap in their indexes OCM leaves the last out.
+    Health is verified: without a Progressing rule OCM waits for ever.
+    """
+    verbs = (
+        "new_revision", "new_revision", "regroup", "many_leave", "pause", "freeze", "delete_work",
+        "placement_deleted", "overlap", "cluster_deleted", "crash", "crash_soon", "refuse",
+    )  # fmt: skip
+    more = acts(dice, *dice.choices(verbs, k=dice.randrange(4, 9)))
+    found = with_acts(setting, more, keep=dice.random() < 0.5)
+    return replace(found, notes={SEMANTICS: "ocm"}, foreign=False, rules=True)
+
+
 NEWEST: Mapping[str, Sharpen] = {
     "agents": _agents,
+    "ocm": _ocm,
     "relist": _relist,
 }

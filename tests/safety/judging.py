@@ -47,7 +47,6 @@ class PlanJudge:
         self._owners = OwnersJudge(told, counts, blame)
         self.calm = True
         self.creating: dict[str, str] = {}  # cluster -> revision that its new carrier is made for
-        self._moves = 0
         self.dice = Random(0)
         self.asking = 0.05  # how often a decision is asked for in other ways
         self.restarted_in_flight: set[str] = set()
@@ -61,8 +60,7 @@ class PlanJudge:
         told.look(now)
         if told.workload() is None:
             return
-        self.counts["S9.owner_changes"] += told.moves - self._moves
-        self._moves = told.moves
+        self.counts["S9.owner_changes"] = told.moves
         self.creating, self.retrying, self._touched = {}, {}, {}
         writes = [w for write in plan.writes if (w := self._write(write)) is not None]
         carriers = [w.ref for w in plan.writes if w.ref.kind is self.subject.carrier]
@@ -77,6 +75,12 @@ class PlanJudge:
             else:
                 by_rollout[owner.name].append(write)
                 self._owned(write, self.subject.share_key(owner.name))
+        self._paused(plan, writes)
+        self._closed(plan, writes, now)
+        self._owners.judge(plan)
+        if told.is_ocm:
+            self.counts["S9.plans_as_ocm"] += 1
+            return  # whom OCM's library chooses is not judged
         workload = view.workload(self.subject.ref.key)
         for name, rollout in told.rollouts.items():
             share = workload.shares.get(self.subject.share_key(name)) if workload else None
@@ -84,9 +88,6 @@ class PlanJudge:
             if live is not None and self.dice.random() < self.asking:
                 self._ask(live, now)
             self._rollout(rollout, by_rollout[name], live, now)
-        self._paused(plan, writes)
-        self._closed(plan, writes, now)
-        self._owners.judge(plan)
         for each in plan.writes:
             if isinstance(each, PatchStatus) and each.ref == self.subject.ref:
                 self._statuses.judge(each.status, view, self._touched, now)

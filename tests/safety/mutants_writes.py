@@ -85,6 +85,26 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
     ),
 )
 
+_OF_PROFILES: tuple[Mutant, ...] = (
+    fault(
+        "R4",
+        "in profile ocm a refused write is tried again at once",
+        ("fleet.terms", " and c not in refused)", ")"),
+        focus="ocm",
+    ),
+    fault(
+        "L1",
+        "in profile ocm a work that goes is written to again and again",
+        (
+            "planning.replicasets",
+            "if self.workload.is_ocm and self.workload.is_going(cluster):",
+            "if False:",
+        ),
+        kinds=RS,
+        focus="ocm",
+    ),
+)
+
 _OF_WORKS: tuple[Mutant, ...] = (
     fault(
         "S9",
@@ -157,4 +177,4 @@ _OF_STATUSES: tuple[Mutant, ...] = (
     ),
 )
 
-OF_WRITES = (*_OF_REMOVALS, *_OF_WORKS, *_OF_STATUSES)
+OF_WRITES = (*_OF_PROFILES, *_OF_REMOVALS, *_OF_WORKS, *_OF_STATUSES)

@@ -126,6 +126,8 @@ class Judge:
 
     def _recorded(self, rollout: Rollout) -> None:
         """R1: what a touch depends on has been written down before."""
+        if self.told.is_ocm:
+            return  # it depends on nothing but what agents say
         lines = self.written_down.of(rollout.name)
         for stage in rollout.plan.stages:
             for cluster in stage.members:
@@ -168,6 +170,10 @@ class Judge:
         ``next_at``: when its next timer fires. ``closely``: look at what costs time as well.
         """
         now = self.now()
+        if self.told.is_ocm:
+            if closely:
+                self._ask_again(fleet, now)
+            return
         for rollout in self.told.rollouts.values():
             self._lost(rollout)
             self._forged(rollout)
@@ -207,10 +213,8 @@ class Judge:
         if next_at is None or next_at > at:
             self.blame("L1", f"{what} at {at:%H:%M:%S}, the next look is {next_at}")
 
-    def _rest_closely(self, fleet: Fleet, now: datetime) -> None:
-        """R5: asked again, there is nothing new to write; nor is there for whoever reads it all anew.
-        L3: who is overdue has a verdict.
-        """
+    def _ask_again(self, fleet: Fleet, now: datetime) -> None:
+        """R5: asked again, there is nothing new to write; nor is there for whoever reads it all anew."""
         ref = self.subject.ref
         again = self.subject.planner().plan(ref.key, fleet.view(ref.kind), now)
         self.counts["R5.asked_again"] += 1
@@ -220,7 +224,11 @@ class Judge:
         if not any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts):
             self.counts["R5.replayed_midway"] += 1
             self.replay(fleet, now)
-        waits(self.told, fleet.view(ref.kind), now, self.counts, self.blame)
+
+    def _rest_closely(self, fleet: Fleet, now: datetime) -> None:
+        """L3: who is overdue has a verdict."""
+        self._ask_again(fleet, now)
+        waits(self.told, fleet.view(self.subject.ref.kind), now, self.counts, self.blame)
         for rollout in self.told.rollouts.values():
             lines = self.written_down.of(rollout.name)
             for cluster in rollout.selected - (rollout.terms.skip if rollout.terms else set()):
@@ -335,6 +343,7 @@ class Judge:
             self.blame("S11", f"{count} of {total} clusters were removed within 10 minutes")
         if not is_there:
             self.counts["S11.detached"] += 1
+        if not is_there or self.told.is_ocm:
             return
         count = sum(there for _, there in self._removed)
         left = total - len(self._removed)

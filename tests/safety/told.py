@@ -15,7 +15,7 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from rollout.model.names import PLACEMENT_LABEL
+from rollout.model.names import PLACEMENT_LABEL, SEMANTICS
 from tests.safety import objects
 from tests.safety.asked import asked_in, is_over, said_of
 from tests.safety.model import Rollout
@@ -175,6 +175,13 @@ class Told:
         if ahead and None not in until:
             found.append(("the freeze ends", max(ahead)))
         return found
+
+    @property
+    def is_ocm(self) -> bool:
+        """Whether the workload asks for profile ``ocm``, whose choices are OCM's."""
+        workload = self.workload()
+        notes = workload["metadata"].get("annotations") or {} if workload else {}
+        return notes.get(SEMANTICS) == "ocm"
 
     def held(self) -> frozenset[str]:
         """Clusters that a person asked to leave alone."""
