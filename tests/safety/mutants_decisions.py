@@ -29,12 +29,12 @@ _OF_STEPS: tuple[Mutant, ...] = (
     fault(
         "S3",
         "a breach halts nothing",
-        (STEP, "halt = _breach(rollout, fleet, scopes)", "halt = None"),
+        (STEP, "halt = breach(rollout, fleet, scopes)", "halt = None"),
     ),
     fault(
         "S4",
         "tolerance is not strict",
-        (STEP, "if not strict or self.budget is None:", "if strict is not None:"),
+        ("strategies.budget", "if not strict or self.budget is None:", "if strict is not None:"),
     ),
     fault(
         "S4",
@@ -46,7 +46,7 @@ _OF_STEPS: tuple[Mutant, ...] = (
     fault(
         "S8",
         "the held are overwritten",
-        (STEP, "in census.outdated() if cluster not in held]", "in census.outdated()]"),
+        (STEP, "if c not in held and c not in rollout", "if c not in rollout"),
         focus="operations",
     ),
     fault(
@@ -96,8 +96,8 @@ _OF_STEPS: tuple[Mutant, ...] = (
         "the budget is a share of the last stage",
         (
             STEP,
-            "_fleet_scope(rollout, censuses, sum(sizes))",
-            "_fleet_scope(rollout, censuses, sizes[-1] if sizes else 0)",
+            "fleet_scope(rollout, censuses, sum(sizes))",
+            "fleet_scope(rollout, censuses, sizes[-1] if sizes else 0)",
         ),
         focus="budget",
     ),
@@ -106,7 +106,7 @@ _OF_STEPS: tuple[Mutant, ...] = (
         "old revisions block the fix",
         (
             STEP,
-            "old = [cluster for cluster in census.outdated() if cluster not in held]",
+            "old = [c for c in census.outdated() if c not in held and c not in rollout.unrendered]",
             "old = []",
         ),
     ),
@@ -132,8 +132,8 @@ _OF_STEPS: tuple[Mutant, ...] = (
         "a stage passes over a breach",
         (
             STEP,
-            "done == size and not scope.breached and not fleet.breached",
-            "done == size",
+            "is_through and not scope.breached and not fleet.breached",
+            "is_through",
         ),
         focus="groups",
     ),

@@ -5,7 +5,7 @@ from tests.safety.mutating import Mutant, fault
 LIVE, TERMS, OBSERVED, SELECTED, SHARED = (
     f"fleet.{name}" for name in ("live", "terms", "observations", "selections", "membership")
 )
-RECORD = "planning.record"
+RECORD, STANDINGS = "planning.record", "fleet.standings"
 
 _OF_THE_RECORD: tuple[Mutant, ...] = (
     fault(
@@ -152,12 +152,12 @@ _OF_TERMS: tuple[Mutant, ...] = (
     fault(
         "S17",
         "the lost are not missed",
-        (LIVE, "if at_stake and not available(cluster):", "if False:"),
+        (STANDINGS, "if at_stake and not available(cluster):", "if False:"),
     ),
     fault(
         "S17",
         "who has failed and leaves out of reach is not lost",
-        (LIVE, "and (phase.holds_slot or phase.is_failure)", "and phase.holds_slot"),
+        (STANDINGS, "and (phase.holds_slot or phase.is_failure)", "and phase.holds_slot"),
         focus="lost",
     ),
     fault(
@@ -173,7 +173,7 @@ _OF_TERMS: tuple[Mutant, ...] = (
     fault(
         "L2",
         "the lost that come back are missed for ever",
-        (LIVE, "for cluster in self.losses.all() & members.keys():", "for cluster in ():"),
+        (STANDINGS, "for cluster in self.losses.all() & members.keys():", "for cluster in ():"),
         focus="lost",
     ),
     fault(

@@ -53,8 +53,8 @@ _OF_GATES: tuple[Mutant, ...] = (
     fault(
         "S14",
         "an approval is of any revision",
-        (GATES, "            and each.revision == at.revision\n", ""),
-        (GATES, "each.counts(at.revision, now)", "each.counts(each.revision, now)"),
+        (GATES, "            and each.revision == self.revision\n", ""),
+        (GATES, "each.counts(self.revision, now)", "each.counts(each.revision, now)"),
         focus="gates",
     ),
     fault(
@@ -171,8 +171,8 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
             "all on an older revision were given it back",
             (
                 BACK,
-                "if standing.revision == rollout.revision or standing.touched < began:",
-                "if standing.revision == rollout.revision:",
+                "if rollout.is_on_it(standing) or standing.touched < began:",
+                "if rollout.is_on_it(standing):",
             ),
         ),
         fault(
