@@ -11,7 +11,7 @@ from rollout.analysis.snapshot import Snapshot
 from rollout.fleet.tracker import Standing
 from rollout.hub.base import Hub
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import ROLLOUT_REVISION, Ref
+from rollout.model.kinds import ROLLOUT_REVISION, Obj, Ref
 from rollout.planning.revisions import read_revision
 
 
@@ -30,6 +30,7 @@ class RevisionAccount:
 
     ``created``: when it was recorded, else when it was first brought to a cluster that still stands on
     it; None where neither is known. ``made_of`` are the objects that it consists of, where it does.
+    ``cause`` is why it was made, as the workload's annotation said.
     """
 
     number: int | None
@@ -38,6 +39,7 @@ class RevisionAccount:
     clusters: int
     created: datetime | None
     made_of: tuple[str, ...] = ()
+    cause: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +70,18 @@ def history(hub: Hub | Lookout, snapshot: Snapshot, ref: Ref) -> History | None:
     kept = _kept(hub, ref)
     total = sum(carried.values(), Counter[str]())
     known = {*kept, *workload.revisions, *(r for r in total if workload.made_of(r))}
-    roles = _roles(snapshot, workload, carried, {r: kept[r][0] if r in kept else 0 for r in known})
+    roles = _roles(
+        snapshot, workload, carried, {r: kept[r].number if r in kept else 0 for r in known}
+    )
     accounts = [
         RevisionAccount(
-            kept[revision][0] if revision in kept else None,
+            kept[revision].number if revision in kept else None,
             revision,
             roles.get(revision, Role.PAST),
             total[revision],
-            kept[revision][1] if revision in kept else _first_touch(workload, revision),
+            kept[revision].created if revision in kept else _first_touch(workload, revision),
             workload.made_of(revision),
+            kept[revision].cause if revision in kept else "",
         )
         for revision in known
     ]
@@ -88,14 +93,37 @@ def history(hub: Hub | Lookout, snapshot: Snapshot, ref: Ref) -> History | None:
     return History(ref.kind.name, ref.key, snapshot.now, tuple(accounts), unknown)
 
 
-def _kept(hub: Hub | Lookout, ref: Ref) -> dict[str, tuple[int, datetime | None]]:
-    """Number and age of the revisions that are recorded."""
-    kept = {}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptRevision:
+    """A revision that is recorded, with the template that it is."""
+
+    number: int
+    revision: str
+    created: datetime | None
+    cause: str
+    template: Obj
+
+
+def kept_revision(hub: Hub, ref: Ref, word: str) -> KeptRevision | None:
+    """The recorded revision of a workload with this number, or this name; None where there is none."""
+    kept = _kept(hub, ref)
+    return next((each for each in kept.values() if word in (str(each.number), each.revision)), None)
+
+
+def _kept(hub: Hub | Lookout, ref: Ref) -> dict[str, KeptRevision]:
+    """The revisions that are recorded, by name."""
+    kept: dict[str, KeptRevision] = {}
     for obj in hub.list(ROLLOUT_REVISION, ref.namespace).items if ref.namespace else ():
         found = read_revision(obj)
         if found is not None and found.owner == ref.key:
             made = parse_instant(obj["metadata"].get("creationTimestamp"))
-            kept[found.content] = (found.number, made)
+            kept[found.content] = KeptRevision(
+                number=found.number,
+                revision=found.content,
+                created=made,
+                cause=found.cause,
+                template=found.template,
+            )
     return kept
 
 

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from rollout.account.interventions import Intervention, remembered
 from rollout.account.states import conditions_of
 from rollout.account.tree import WorkloadAccount
+from rollout.account.wire import as_json
 from rollout.account.words import age
-from rollout.analysis.histories import History, history
+from rollout.analysis.histories import History, history, kept_revision
 from rollout.api.fields import mapping, text
 from rollout.cli.explain import rollout_lines
 from rollout.cli.hiding import veil
 from rollout.cli.naming import only_workload
+from rollout.cli.options import Stop
 from rollout.cli.store import missing, show, snapshotted
-from rollout.cli.tables import text_table
-from rollout.cli.text import facts, hanging
+from rollout.cli.tables import formatted, text_table
+from rollout.cli.text import facts, hanging, put
 from rollout.model.conditions import read_condition
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj, key_of
 from rollout.model.names import ASKED
@@ -149,7 +151,9 @@ def _table_of(configurations: list[ConfigAccount]) -> list[str]:
 # -- its revisions -------------------------------------------------------------------------------
 
 
-def history_command(words: tuple[str, ...], namespace: str, output: str) -> None:
+def history_command(
+    words: tuple[str, ...], namespace: str, revision: str, show_secrets: bool, output: str
+) -> None:
     """Show the revisions of a workload (mwrs, cma), newest first.
 
     CLUSTERS counts those that carry a revision now. Of an add-on's configurations no past is kept:
@@ -160,12 +164,20 @@ def history_command(words: tuple[str, ...], namespace: str, output: str) -> None
         found = history(hub, snapshot, ref)
         if found is None:
             raise missing(ref)
-        show(found, output, history_lines(found))
+        if not revision:
+            show(found, output, history_lines(found))
+            return
+        kept = kept_revision(hub, ref, revision)
+    if kept is None:
+        raise Stop(1, f"no revision {revision} of {ref.key} is kept; `rollout history` lists them")
+    told = veil(show_secrets=show_secrets)(as_json(kept))
+    put(formatted("json" if output == "json" else "yaml", told))
 
 
 def history_lines(found: History) -> list[str]:
     """The table of all revisions."""
     header = ("NUMBER", "REVISION", "STATE", "CLUSTERS", "AGE")
+    causes = {each.revision: each.cause for each in found.revisions}
     rows = [
         (
             "-" if each.number is None else str(each.number),
@@ -181,6 +193,8 @@ def history_lines(found: History) -> list[str]:
         told = text_table((*header[1:], "CONFIGURATIONS"), (row[1:] for row in rows))
     else:
         told = text_table(header, (row[:-1] for row in rows))
+        if any(causes.values()):
+            told = text_table((*header, "CAUSE"), ((*row[:-1], causes[row[1]]) for row in rows))
     if found.unknown:
         told.append(f"{found.unknown} clusters carry something that is no revision of {found.key}")
     return told

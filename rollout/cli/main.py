@@ -82,6 +82,10 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
         "rollout.cli.controller:controller",
         "Decide and roll out on a Kubernetes hub, until told to stop.",
     ),
+    "agents": (
+        "rollout.cli.commands.running:agents_command",
+        "Act for the agents of clusters that have none.",
+    ),
     "doctor": (
         "rollout.cli.commands.checking:doctor",
         "Look for what keeps a controller from working on this hub.",

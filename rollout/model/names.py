@@ -68,6 +68,7 @@ ROLLBACK = "rollout-engine.io/rollback"  # None | Manual (default) | Automatic
 ROLLBACK_CONCURRENCY = "rollout-engine.io/rollback-max-concurrency"  # a count or share, 25%
 ROLLBACK_FAILURES = "rollout-engine.io/rollback-max-failures"  # a count or share, 25%
 HISTORY_LIMIT = "rollout-engine.io/revision-history-limit"  # how many revisions are kept, 10
+CHANGE_CAUSE = "kubernetes.io/change-cause"  # why a release is made: kept with its revision
 ASKED = "rollout-engine.io/asked"  # JSON: who asked for which of these, when and why
 
 # Ours, on ManagedClusterAddOns that an install strategy made: only these are ever removed.

@@ -36,6 +36,8 @@ class Revision:
     template: Obj
     base: str = ""
     values: tuple[Assignment, ...] = ()
+    cause: str = ""
+    """Why it was made, as annotation `names.CHANGE_CAUSE` of the workload said then."""
 
 
 def read_revision(obj: Obj) -> Revision | None:
@@ -71,6 +73,7 @@ def read_revision(obj: Obj) -> Revision | None:
         template=template,
         base=base,
         values=values or (),
+        cause=str(annotations.get(names.CHANGE_CAUSE) or ""),
     )
 
 
@@ -145,7 +148,11 @@ def _object(ref: Ref, replicaset: ReplicaSet, content: str) -> tuple[Ref, Obj]:
             "namespace": revision.namespace,
             "name": revision.name,
             "labels": {names.REVISION_LABEL: record_id(ref, "")},
-            "annotations": {names.OWNER: ref.key, names.REVISION: content},
+            "annotations": {
+                **{k: v for k, v in replicaset.annotations.items() if k == names.CHANGE_CAUSE},
+                names.OWNER: ref.key,
+                names.REVISION: content,
+            },
             "ownerReferences": [owned_by(ref, replicaset.uid)],
         },
     }

@@ -218,6 +218,10 @@ def describe(**values: Any) -> None:
 @click.command(name="history")
 @click.argument("words", metavar="[mwrs|cma] NAME", nargs=-1, shell_complete=complete_kind)
 @namespace_option
+@click.option(
+    "--revision", metavar="NUMBER", default="", help="Show the template of one of them, as YAML."
+)
+@show_secrets_option
 @output_option
 @shared
 def history_command(**values: Any) -> None:

@@ -1,4 +1,4 @@
-"""What can one type to run rollouts here? `rollout run`, `rollout demo`.
+"""What can one type to run rollouts here? `rollout run`, `rollout demo`, `rollout agents simulate`.
 
 A body is loaded when its command runs: who asks for help waits for no engine.
 """
@@ -114,3 +114,28 @@ def demo(**values: Any) -> int:
     from rollout.cli.run import demo as body
 
     return body(**values)
+
+
+@click.group(name="agents")
+def agents_command() -> None:
+    """Act for the agents of clusters that have none."""
+
+
+@agents_command.command(name="simulate")
+@click.option(
+    "--agents",
+    metavar="SCENARIO.yaml",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="How they behave; without it all are healthy.",
+)
+@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
+@shared
+def simulate_agents_command(**values: Any) -> None:
+    """Act for the agents of every cluster of a hub, until interrupted, to try the hub with nothing else.
+
+    Clusters get their namespace and what an agent says when it joins. A hub on which a real agent is at
+    work is refused.
+    """
+    from rollout.cli.agents import simulate as body
+
+    body(**values)

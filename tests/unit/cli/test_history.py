@@ -5,11 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rollout.analysis.histories import History, RevisionAccount, Role
 from rollout.cli.describe import history_lines
 from rollout.cli.status import list_lines
 from rollout.model.kinds import REPLICA_SET
+from tests.support import make
 from tests.support.halted import HEALTHY, STRATEGY, ran
 from tests.support.shapes import MIN, ROLLING, T0, account, run, stage, workload, write
 
@@ -128,3 +130,35 @@ def test_what_is_not_bounded_may_fail_anywhere() -> None:
         "KIND   NAME   RESULT                   STAGE          UPDATED   FAILED   BUDGET   AGE",
         "mwrs   web    ◌ not done: RollingOut   all clusters   1/2       0        any      60s",
     ]
+
+
+def test_a_revision_is_shown_with_its_template_and_why_it_was_made(tmp_path: Path) -> None:
+    state = tmp_path / "s.db"
+    why = {"kubernetes.io/change-cause": "a greeting"}
+    first = make.workload(version="1", annotations=why)
+    secret = {
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"a": "hunter2!"},
+    }  # fmt: skip
+    first["spec"]["manifestWorkTemplate"]["workload"]["manifests"].append(secret)
+    path = write(tmp_path / "a.yaml", *make.fleet(2), first)
+    assert run("run", "-f", path, "--clock", "virtual", state=state).exit_code == 0
+    path = write(tmp_path / "b.yaml", make.workload(version="2"))
+    assert run("run", "-f", path, "--clock", "virtual", state=state).exit_code == 0
+
+    table = run("history", "web", state=state).stdout.splitlines()
+    shown = run("history", "web", "--revision", "1", state=state)
+
+    assert table[0].split()[-1] == "CAUSE"
+    assert table[2].endswith("a greeting")
+    kept = yaml.safe_load(shown.stdout)
+    assert (kept["number"], kept["cause"]) == (1, "a greeting")
+    assert kept["template"]["workload"]["manifests"][0]["kind"]
+    assert "hunter2!" not in shown.stdout
+    assert (
+        "hunter2!" in run("history", "web", "--revision", "1", "--show-secrets", state=state).stdout
+    )
+    absent = run("history", "web", "--revision", "7", state=state)
+    assert (absent.exit_code, absent.stderr) == (
+        1,
+        "error: no revision 7 of default/web is kept; `rollout history` lists them\n",
+    )

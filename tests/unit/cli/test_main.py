@@ -48,6 +48,7 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
         "replay",
         "delete",
         "controller",
+        "agents",
         "doctor",
         "migrate",
         "crds",
