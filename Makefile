@@ -10,7 +10,7 @@ ARGS ?=
 RIGHTS := $(CURDIR)/build/kube-rights
 N ?= 300
 
-.PHONY: ui-assets ui-test help setup demo test lint format conformance bench safety kube-assets crds map reference docs package-test prometheus-test kube-test kube-bench clean
+.PHONY: ui-assets ui-test help setup demo test lint format conformance bench safety kube-assets crds map reference docs sbom package-test prometheus-test kube-test kube-bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -66,6 +66,12 @@ map: $(READY) ## draw the table of packages in docs/architecture.md
 
 reference: $(READY) ## write docs/reference from the code
 	@COLUMNS=100 $(BIN)/python -m tests.support.reference
+
+sbom: $(READY) ## list what the installed package is made of, as CycloneDX, in build/sbom.json
+	@rm -rf build/sbom && $(PYTHON) -m venv build/sbom
+	@build/sbom/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom
+	$(BIN)/python -m cyclonedx_py environment --output-reproducible --pyproject pyproject.toml -o build/sbom.json build/sbom/bin/python
 
 docs: $(READY) ## make the documentation's pages in build/docs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'

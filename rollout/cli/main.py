@@ -59,6 +59,10 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
         "rollout.cli.dashboard:dashboard",
         "Show rollouts in a browser, and act on them.",
     ),
+    "events": (
+        "rollout.cli.commands.looking:events_command",
+        "Show what happened, oldest first: to one workload, or to all of them.",
+    ),
     "pause": ("rollout.cli.operating:pause_command", EFFECTS["pause"]),
     "resume": ("rollout.cli.operating:resume_command", EFFECTS["resume"]),
     "abort": ("rollout.cli.operating:abort_command", EFFECTS["abort"]),

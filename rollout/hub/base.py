@@ -147,6 +147,8 @@ class StateKey(StrEnum):
     PROFILE = "profile"
     """Whose rules the engine goes by where an object does not say: ``strict`` or ``ocm``. On an API
     server the leader's Lease says so, by the label `rollout.model.names.PROFILE_LABEL`."""
+    TOLD = "told"
+    """What happened, newest last: JSON lists of instant, kind, key, reason and message."""
     SCENARIO = "scenario"
     """How the agents behave: the text of the scenario and its seed."""
 

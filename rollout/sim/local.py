@@ -5,6 +5,7 @@ or a multiple of it, it waits. The engine is the same. On a hub that keeps state
 saved with each commit, so that a killed run goes on identically.
 """
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -34,6 +35,8 @@ from rollout.sim.scenario import Scenario
 
 LONGEST_RUN = timedelta(days=30)
 NOTES_KEPT = 50
+TOLD_KEPT = 1000
+"""So much of what happened outlives the process, in a state file."""
 HEARTBEAT = timedelta(seconds=5)
 
 
@@ -86,6 +89,8 @@ class LocalRun:
         self._hub, self._clock, self._speed, self._keep = hub, clock, speed, keep
         profile = self._keep_profile(profile)
         self._notes: dict[str, tuple[NoteAccount, ...]] = {}
+        self._told: list[list[str]] = json.loads(hub.get_state(StateKey.TOLD) or b"[]")
+        self._told_more = False
         self._drive = drive or drive_for(clock, speed)
         self.engine = Engine(
             hub,
@@ -196,6 +201,9 @@ class LocalRun:
         else:
             self._hub.put_state(StateKey.CLOCK, now)
         self._hub.put_state(StateKey.AGENTS, self.agents.dump())
+        if self._told_more:
+            self._told_more = False
+            self._hub.put_state(StateKey.TOLD, json.dumps(self._told).encode())
 
     def _is_done(self) -> bool:
         """Every workload says, of its present generation, that it is rolled out."""
@@ -210,6 +218,9 @@ class LocalRun:
         key = note.ref.key
         kept = self._notes.get(key, ())[-NOTES_KEPT + 1 :]
         self._notes[key] = (*kept, NoteAccount(now, note.reason, note.message))
+        line = [rfc3339_micro(now), note.ref.kind.name, key, note.reason, note.message]
+        self._told = [*self._told[-TOLD_KEPT + 1 :], line]
+        self._told_more = True
 
     def _picture(self) -> FleetAccount:
         return fleet_account(self.engine.fleet, self._started, self._clock.now(), self._notes)

@@ -233,3 +233,18 @@ def history_command(**values: Any) -> None:
     from rollout.cli.describe import history_command as body
 
     body(**values)
+
+
+@click.command(name="events")
+@click.argument("words", metavar="[[mwrs|cma] NAME]", nargs=-1, shell_complete=complete_kind)
+@namespace_option
+@output_option
+@shared
+def events_command(**values: Any) -> None:
+    """Show what happened, oldest first: to one workload, or to all of them.
+
+    On a state file that is what runs have kept in it; on a hub, the Events that are still there.
+    """
+    from rollout.cli.events import events as body
+
+    body(**values)

@@ -31,6 +31,7 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
         "describe",
         "history",
         "dashboard",
+        "events",
         "pause",
         "resume",
         "abort",
