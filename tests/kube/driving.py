@@ -11,11 +11,22 @@ from rollout.clock import SteadyClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
-from rollout.model.kinds import PLACEMENT, REPLICA_SET, Kind
+from rollout.model.kinds import (
+    PLACEMENT,
+    REPLICA_SET,
+    ROLLOUT_ANALYSIS,
+    ROLLOUT_ANALYSIS_RUN,
+    Kind,
+)
+from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner, Write
 from rollout.planning.policy import DEFAULT
 from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.providers.hosts import HostPolicy
+from rollout.providers.kinds import installed
+from rollout.providers.measurer import ProviderMeasurer
+from rollout.runtime.analysis_io import AnalysisIo
 from rollout.runtime.engine import Engine, Pace
 from rollout.runtime.io import Done, Io, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
@@ -26,6 +37,8 @@ from rollout.sim.scenario_file import parse_scenario
 PLANNERS: dict[Kind, Planner[Any]] = {
     PLACEMENT: PlacementPlanner(),
     REPLICA_SET: ReplicaSetPlanner(),
+    ROLLOUT_ANALYSIS: AnalysisPlanner(),
+    ROLLOUT_ANALYSIS_RUN: AnalysisRunPlanner(),
 }
 QUICK = """
 apiVersion: rollout-engine.io/v1alpha1
@@ -71,6 +84,8 @@ class Running:
         clock = self._clock = SteadyClock()
         self.hub = KubeHub(Access(str(self.kubeconfig)))
         self._timers: list[ApsTimers] = []
+        loopback = HostPolicy(("127.0.0.1",))
+        self._measurer = ProviderMeasurer(self.hub, clock, installed(()), loopback)
         self.engine = Engine(
             self.hub,
             clock,
@@ -79,7 +94,7 @@ class Running:
             Fleet(
                 replace(DEFAULT, settle=timedelta(0), failure_grace=timedelta(seconds=1))
             ),  # a test cannot wait for 15 s per stage
-            io=_Kept(KubeIo(self.hub), self.refused),
+            io=_Kept(AnalysisIo(KubeIo(self.hub), self._measurer, clock), self.refused),
             pace=Pace(least_interval={REPLICA_SET: self.gather}, strict=True),
             notes=self._note,
         )
@@ -126,6 +141,7 @@ class Running:
         for thread in self._threads:
             thread.join(20)
         self.engine.stop()
+        self._measurer.close()
         self._agents.close()
         for timers in self._timers:
             timers.scheduler.shutdown(wait=False)
