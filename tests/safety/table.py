@@ -31,6 +31,8 @@ class Row:
     def line(self) -> str:
         if self.catch is None:
             return f"{self.head} nothing | |"
+        if not self.catch.histories:
+            return f"{self.head} `{self.catch.promise}` | |"
         about = f" about {self.mutant.focus}" if self.mutant.focus else ""
         return f"{self.head} {self.catch.promise} | {self.catch.histories}{about} |"
 

@@ -114,6 +114,23 @@ def test_what_could_be_brought_nothing_while_nobody_looked_was_not_touched_meanw
     assert hub.live.causes["b"] == NOT_BROUGHT
 
 
+def test_a_cluster_that_lacked_something_for_a_while_stands_as_it_did_before() -> None:
+    """It has finally failed on an older revision, and does not come back into flight over that."""
+    hub = Hub(clusters="ab", spec=spec_of(limit=1, budget=2, deadline=None))
+    hub.turn()
+    hub.report("a", FAILED)
+    hub.later(GRACE)
+    hub.turn()
+    hub.revision = B
+    hub.agree()
+    before = hub.phases()
+
+    hub.live.observe("a", unbrought(B, "ConfigNotFound"), hub.now)
+    hub.live.observe("a", hub.works["a"], hub.now)
+
+    assert hub.phases() == before
+
+
 def test_a_deadline_runs_on_over_a_restart() -> None:
     hub = Hub()
     hub.turn()
