@@ -1,7 +1,7 @@
 """Why does this cluster have what it has? Its share of every workload, with one reason to wait each."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rollout.account.interventions import Intervention, interventions, of_cluster
@@ -14,6 +14,7 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import scrubbed, secret_texts
 from rollout.strategies.base import Phase, Stage, StageReport
 from rollout.strategies.ocm_step import ALL_CLUSTERS
+from rollout.values.rendering import ValueShown
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class ClusterShare:
     ``placement`` is the placementRef that owns it, "" where none selects it: then ``refused`` says
     why, by placement. ``place`` is where it stands among those waiting in its stage, from 1; 0 where
     it is not waiting. ``cause`` is why it was touched, as the record has it. ``asked`` is what somebody
-    asked of this cluster alone.
+    asked of this cluster alone. ``values`` are those that the
+    cluster has of its own.
     """
 
     kind: str
@@ -63,6 +65,7 @@ class ClusterShare:
     wait: WaitAccount | None = None
     cause: str = ""
     work: WorkAccount | None = None
+    values: tuple[ValueShown, ...] = ()
     asked: Intervention | None = None
 
 
@@ -121,8 +124,14 @@ def _share(snapshot: Snapshot, ref: Ref, cluster: str) -> ClusterShare:
         wait=cluster_wait(live, cluster, report) if is_member else None,
         cause=live.causes.get(cluster, ""),
         work=work,
+        values=tuple(_masked(value) for value in workload.values_at(cluster)),
         asked=of_cluster(interventions(snapshot.fleet, workload, snapshot.now), cluster),
     )
+
+
+def _masked(value: ValueShown) -> ValueShown:
+    """A value of a Secret is never shown."""
+    return replace(value, value="(hidden)") if value.is_secret else value
 
 
 def _refused(snapshot: Snapshot, workload: Standing, cluster: str) -> dict[str, str]:

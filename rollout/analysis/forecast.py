@@ -20,6 +20,7 @@ from rollout.analysis.snapshot import Readable, Snapshot
 from rollout.fleet.live import LiveRollout
 from rollout.fleet.tracker import Share, Standing
 from rollout.hub.base import profile_of
+from rollout.model.content import json_hash
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import KEY_BYTES, Masks
 from rollout.model.waits import Wait
@@ -30,6 +31,10 @@ from rollout.strategies.gates import gate_key
 
 Warn = Callable[[Iterable[Obj]], Sequence[Caution]]
 """Further warnings, given all objects as they would be."""
+
+
+MOST_CONTENTS = 10
+"""Distinct contents of which a plan shows the diff."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +86,15 @@ class RemovalPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class ContentPlan:
+    """What the same change comes to on ``count`` clusters, of which ``cluster`` is the first."""
+
+    cluster: str
+    count: int
+    diff: str
+
+
+@dataclass(frozen=True, slots=True)
 class WorkloadPlan:
     """What the change comes to for one workload.
 
@@ -89,7 +103,8 @@ class WorkloadPlan:
     turn. ``aside`` are written to right away, too, and wait for no stage: they do not have what they
     should, have a configuration of their own that changes, are taken back, or no placement rolls out
     to them. ``diff`` is for
-    ``diff_of``, the first cluster that gets something else; "" where that stays as it is.
+    ``diff_of``, the first cluster that gets something else; "" where that stays as it is. ``contents`` are
+    the diffs where clusters have values of their own, the most frequent first.
     """
 
     kind: str
@@ -103,6 +118,7 @@ class WorkloadPlan:
     diff_of: str
     diff: str
     finish: Finish
+    contents: tuple[ContentPlan, ...] = ()
 
     @property
     def touches(self) -> int:
@@ -228,7 +244,8 @@ def _plan(old: _World, new: _World, workload: Standing, masks: Masks | None) -> 
     aside = _caused(snapshot, workload, ASIDE)
     cluster = _first(placements) or next(iter(aside), "")
     diff = ""
-    if cluster and (before != workload.revisions or cluster in aside):
+    changes = before != workload.revisions or bool(workload.values_at(cluster))
+    if cluster and (changes or cluster in aside):
         then = f"{cluster} then, revision {workload.revision_at(cluster)}"
         diff = manifest_diff(
             with_contents(workload.body(cluster), old.objects),
@@ -248,6 +265,33 @@ def _plan(old: _World, new: _World, workload: Standing, masks: Masks | None) -> 
         cluster,
         diff,
         finish_of(workload, snapshot.now),
+        _contents(workload, placements, masks) if workload.values_at(cluster) else (),
+    )
+
+
+def _contents(
+    workload: Standing, placements: Sequence[PlacementPlan], masks: Masks | None
+) -> tuple[ContentPlan, ...]:
+    """One diff for all clusters that go from the same content to the same one."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for stage in (stage for placement in placements for stage in placement.stages):
+        for cluster in sorted((*stage.updated, *stage.added)):
+            body = workload.body(cluster)
+            key = json_hash(body), json_hash(workload.wanted(cluster))
+            found.setdefault(key, []).append(cluster)
+    told = sorted(found.values(), key=lambda clusters: (-len(clusters), clusters[0]))
+    return tuple(
+        ContentPlan(
+            clusters[0],
+            len(clusters),
+            manifest_diff(
+                workload.body(clusters[0]),
+                workload.wanted(clusters[0]),
+                (f"{clusters[0]} now", f"{clusters[0]} then"),
+                masks,
+            ),
+        )
+        for clusters in told[:MOST_CONTENTS]
     )
 
 

@@ -12,18 +12,23 @@ from rollout.api.load import Loaded
 from rollout.api.preflight import Finding, preflight
 from rollout.api.preflight.findings import Item, World
 from rollout.api.validation import template_of, template_path
+from rollout.api.values import decode_values
 from rollout.model import names
 from rollout.model.approvals import GateRef
 from rollout.model.intents import read_intents
-from rollout.model.kinds import PLACEMENT
+from rollout.model.kinds import CLUSTER_VALUES, PLACEMENT
 from rollout.model.placement import Group, Placement
 from rollout.model.replicaset import ReplicaSet, RolloutSpec
 from rollout.model.spelling import nearest
+from rollout.model.waits import Wait
 from rollout.placement.cel import expressions
 from rollout.placement.scheduler import check
 from rollout.strategies.base import select
 from rollout.strategies.gates import misplaced
 from rollout.strategies.stages import BUILT_IN
+from rollout.values.expressions import value_program
+from rollout.values.rendering import Rendering
+from rollout.values.rules import EXPRESSION_ACCEPTED, ClusterValues
 
 _SELECTOR = ".celSelector."
 _UNDECLARED = re.compile(r"^ERROR: .*undeclared reference to '([^']+)'", re.MULTILINE)
@@ -33,7 +38,7 @@ _AGENTS_OWN = frozenset({"hasConditions"})  # besides CEL's, and what Kubernetes
 
 def inspect(loaded: Loaded, namespace: str = "default") -> list[Finding]:
     """Every finding about a set of files. Arguments and order: as `preflight` has them."""
-    return preflight(loaded, namespace, (_selectors, _rules, _gates))
+    return preflight(loaded, namespace, (_selectors, _rules, _gates, _values))
 
 
 def _selectors(world: World) -> Iterator[Finding]:
@@ -46,6 +51,71 @@ def _selectors(world: World) -> Iterator[Finding]:
                     f"{problem.fault}: {_first_line(problem.accepted)}",
                     "write a CEL expression that is true or false of each managedCluster",
                 )
+
+
+def _values(world: World) -> Iterator[Finding]:
+    """Rules that cannot be followed: for no cluster, or for some of those in the files."""
+    found: dict[str, list[tuple[Item, ClusterValues]]] = {}
+    for item in world.of(CLUSTER_VALUES):
+        values = decode_values(item.document.obj)
+        if not values.problems:
+            key = f"{item.namespace}/{values.workload}"
+            found.setdefault(key, []).append((item, values))
+    workloads = {item.key: workload for item, workload in world.replicasets}
+    for key, several in found.items():
+        workload = workloads.get(key)
+        for item, values in several:
+            yield from _compiled(item, values)
+            if workload is None:
+                text = f"ManifestWorkReplicaSet {key} is not in these files: its template is not looked at"
+                yield item.info("spec.workload.name", text, "give its file, too")
+        if workload is not None:
+            yield from _rendered(world, several, workload)
+
+
+def _compiled(item: Item, values: ClusterValues) -> Iterator[Finding]:
+    for i, rule in enumerate(values.rules):
+        for j, setting in enumerate(rule.settings):
+            problem = value_program(setting.expression).problem if setting.expression else None
+            if problem is not None:
+                path = f"spec.rules[{i}].set[{j}].value"
+                yield item.error(path, _first_line(problem), f"write {EXPRESSION_ACCEPTED}")
+
+
+def _rendered(
+    world: World, several: list[tuple[Item, ClusterValues]], workload: ReplicaSet
+) -> Iterator[Finding]:
+    about = {
+        "name": workload.name,
+        "namespace": workload.namespace,
+        "labels": dict(workload.labels),
+    }
+    template, item = workload.template, several[0][0]
+    rendering = Rendering(template.spec, template.content, about, [values for _, values in several])
+    for problem in rendering.problems:
+        if ".value: " not in problem:  # what does not compile is told with its field
+            yield item.error(
+                "spec.rules", problem, "name a manifest and a field that the template has"
+            )
+    if rendering.problems:
+        return
+    held = [
+        found
+        for cluster in world.clusters
+        if isinstance(found := rendering.render(cluster)[0], Wait)
+    ]
+    for wait in held[:_MOST_HELD]:
+        yield item.warning(
+            "spec.rules",
+            f"{wait.reason}: {wait.message}",
+            "the cluster is held until this is mended",
+        )
+    if len(held) > _MOST_HELD:
+        more = len(held) - _MOST_HELD
+        yield item.warning("spec.rules", f"{more} more clusters are held", "mend these first")
+
+
+_MOST_HELD = 10
 
 
 def _first_line(text: str) -> str:

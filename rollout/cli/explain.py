@@ -1,5 +1,6 @@
 """Why does it not go on, and why was this cluster chosen? `rollout explain`."""
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -144,6 +145,9 @@ def cluster_lines(account: ExplainedCluster) -> Iterator[str]:
         yield ""
         yield f"{share.kind} {share.workload}"
         yield from facts(share_facts(share, account.now), "  ")
+        for value in share.values:
+            said = json.dumps(value.value)
+            yield f"    {value.target} {value.path} = {said}  (ClusterValues {value.rule})"
         for condition in share.work.conditions if share.work else ():
             yield f"    {condition_line(condition, account.now)}"
         for fault in share.work.faults if share.work else ():

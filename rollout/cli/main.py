@@ -51,6 +51,10 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
         "rollout.cli.commands.looking:describe",
         "Show all there is to know of a workload (mwrs, cma).",
     ),
+    "render": (
+        "rollout.cli.render:render",
+        "Print the manifests that a cluster is to carry, with its own values put in.",
+    ),
     "history": (
         "rollout.cli.commands.looking:history_command",
         "Show the revisions of a workload (mwrs, cma), newest first.",

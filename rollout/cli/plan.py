@@ -206,7 +206,12 @@ def _workload(plan: WorkloadPlan, now: datetime, whole: bool) -> Iterator[str]:
     if plan.removal.clusters:
         yield from _removal(plan.removal, whole)
     yield f"  {_finish(plan, now)}"
-    if plan.diff:
+    if len(plan.contents) > 1:
+        for content in plan.contents:
+            yield ""
+            yield f"  {many(content.count, 'cluster')} like {content.cluster}:"
+            yield from (f"  {line}" for line in content.diff.splitlines())
+    elif plan.diff:
         yield ""
         for line in plan.diff.splitlines():
             yield f"  {line}"

@@ -26,6 +26,7 @@ from rollout.planning.policy import Policy
 from rollout.planning.record import Basis, page_of
 from rollout.strategies.base import Selection, Strategy
 from rollout.strategies.gates import Gate
+from rollout.values.rendering import ValueShown
 
 REMOVALS_KEPT = 100
 """Instants of removals that are remembered one by one."""
@@ -91,6 +92,12 @@ class Membership(Generic[S]):
             share.reading.quiet_until is not None and share.reading.quiet_until <= now
             for share in self.shares.values()
         )
+
+    def values_at(self, cluster: str) -> tuple[ValueShown, ...]:
+        """The values that the cluster has of its own, and where they come from. Add-ons have none, but
+        variables in their configurations.
+        """
+        return ()
 
     def next_quiet(self) -> datetime | None:
         """When the next quiet period ends."""

@@ -22,6 +22,7 @@ from rollout.model.waits import Wait
 from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
 from rollout.strategies.base import Closed
+from rollout.values.rendering import ValueShown
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,10 @@ class Standing(Protocol):
 
     def revision_at(self, cluster: str) -> str:
         """What it asks for there; "" where nobody does."""
+        ...
+
+    def values_at(self, cluster: str) -> tuple[ValueShown, ...]:
+        """The values that the cluster has of its own, and where they come from."""
         ...
 
     def carried(self, cluster: str) -> Carried | None:

@@ -24,6 +24,7 @@ from rollout.strategies.ocm import work_status
 from rollout.strategies.stages import soak_of
 from rollout.strategies.states import read_report
 from rollout.values.contents import ClusterContents
+from rollout.values.rendering import ValueShown
 from rollout.values.rules import ClusterValues
 
 
@@ -137,6 +138,9 @@ class Workload(Membership[Share]):
         """The content that the cluster is to carry."""
         own = self.contents.contents.get(cluster)
         return self.revision if own is None else own
+
+    def values_at(self, cluster: str) -> tuple[ValueShown, ...]:
+        return self.contents.shown(cluster)
 
     def spec_of(self, content: str) -> Obj | None:
         """The template that has this content now; None where none has."""

@@ -151,7 +151,9 @@ def _kept(hub: Hub, ref: Ref) -> dict[int, str]:
     return {
         found.number: found.content
         for obj in hub.list(ROLLOUT_REVISION, ref.namespace).items
-        if (found := read_revision(obj)) is not None and found.owner == ref.key
+        if (found := read_revision(obj)) is not None
+        and found.owner == ref.key
+        and not found.base  # contents of single clusters are no revisions to go back to
     }
 
 

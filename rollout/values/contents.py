@@ -41,6 +41,7 @@ class ClusterContents:
         self._rendering: Rendering | None = None
         self._template: Obj = {}
         self._known: dict[str, RenderedContent | Wait] = {}
+        self._clusters: dict[str, Cluster] = {}
         self._stale: set[str] = set()
         self._steps = 0
         self._forget()
@@ -120,6 +121,7 @@ class ClusterContents:
         if self._known.keys() != set(clusters):
             kept = set(clusters)
             self._known = {name: found for name, found in self._known.items() if name in kept}
+            self._clusters = {name: c for name, c in self._clusters.items() if name in kept}
         self._settle(rendering, now)
         return True
 
@@ -133,6 +135,7 @@ class ClusterContents:
             text = f"the expressions of all clusters take more than {MOST_STEPS} steps: write simpler ones"
             self._known[name] = Wait(Reason.VALUES_INVALID, text)
             return 1
+        self._clusters[name] = cluster
         self._known[name], steps = rendering.render(cluster)
         self._steps += steps
         return steps
@@ -185,6 +188,12 @@ class ClusterContents:
         found = self._assignments.get(content)
         return None if found is None else assigned(self._template, found)
 
-    def shown(self, cluster: Cluster) -> list[ValueShown] | Wait:
-        """The values of a cluster and where each comes from, for a person to read."""
-        return self._rendering.shown(cluster) if self._rendering is not None else []
+    def shown(self, cluster: str) -> tuple[ValueShown, ...]:
+        """The values of a cluster and where each comes from, for a person to read; nothing where it
+        cannot be rendered.
+        """
+        seen = self._clusters.get(cluster)
+        if self._rendering is None or seen is None or cluster in self.unrendered:
+            return ()
+        found = self._rendering.shown(seen)
+        return () if isinstance(found, Wait) else tuple(found)

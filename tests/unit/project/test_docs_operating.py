@@ -1,4 +1,4 @@
-"""What docs/operating.md, docs/addons.md, docs/calendars.md and docs/analyses.md show is what happens."""
+"""What docs/operating.md, docs/addons.md, docs/calendars.md docs/analyses.md and docs/values.md show is what happens."""
 
 import re
 import shlex
@@ -46,7 +46,9 @@ def matches(shown: list[str], printed: list[str]) -> bool:
     )
 
 
-@pytest.mark.parametrize("page", ["operating.md", "addons.md", "calendars.md", "analyses.md"])
+@pytest.mark.parametrize(
+    "page", ["operating.md", "addons.md", "calendars.md", "analyses.md", "values.md"]
+)
 def test_every_command_prints_what_the_page_shows(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,96 @@
+"""What the commands say of clusters that have values of their own."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.support.shapes import run
+
+EXAMPLE = str(Path(__file__).parents[3] / "examples" / "values")
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The example, rolled out to all but the cluster that lacks a label."""
+    path = str(tmp_path_factory.mktemp("values") / "state.db")
+    found = run("--state", path, "run", "-f", EXAMPLE, "--clock", "virtual")
+    assert found.exit_code == 4, found.output
+    return path
+
+
+def test_validate_names_the_cluster_that_would_be_held_and_why() -> None:
+    found = run("validate", "-f", EXAMPLE)
+
+    assert found.exit_code == 0
+    assert "ValuesMissing: quito" in found.output
+    assert "no such key: registry" in found.output
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("cluster.labels[", "spec.rules[0].set[0].value"),
+        ("region", "undeclared reference to 'region'"),
+    ],
+)
+def test_validate_compiles_every_expression(tmp_path: Path, wrong: str, said: str) -> None:
+    text = (Path(EXAMPLE) / "values.yaml").read_text()
+    known = "cluster.claims['size.zone'] == 'large' ? 9 : 3"
+    (tmp_path / "values.yaml").write_text(text.replace(known, wrong))
+
+    found = run("validate", "-f", str(tmp_path))
+
+    assert found.exit_code == 1
+    assert said in found.output
+
+
+def test_plan_shows_one_diff_for_all_clusters_that_get_the_same() -> None:
+    found = run("plan", "-f", EXAMPLE, "-o", "json")
+
+    (workload,) = json.loads(found.stdout)["workloads"]
+    told = [(each["cluster"], each["count"]) for each in workload["contents"]]
+    assert told == [("berlin", 3), ("osaka", 2), ("ohio", 1)]
+    assert "image: us.registry.example/shop/storefront:1.4.0" in workload["contents"][2]["diff"]
+
+
+def test_explain_shows_each_value_and_the_rule_that_gives_it(state: str) -> None:
+    found = run("--state", state, "explain", "cluster", "berlin").stdout
+
+    assert (
+        "Deployment storefront /spec/replicas = 3  (ClusterValues storefront rules[0].set[0])"
+        in found
+    )
+    assert 'ConfigMap storefront /data/greeting = "Willkommen"' in found
+
+
+def test_explain_says_what_a_held_cluster_lacks(state: str) -> None:
+    found = run("--state", state, "explain", "cluster", "quito").stdout
+
+    assert "Unrendered" in found
+    assert "ValuesMissing" in found
+    assert "no such key: registry" in found
+
+
+def test_render_prints_the_manifests_of_one_cluster(state: str) -> None:
+    found = run("--state", state, "render", "storefront", "--cluster", "tokyo", "-o", "json")
+
+    deployment, config = json.loads(found.stdout)
+    assert deployment["spec"]["replicas"] == 9
+    assert config["data"] == {"greeting": "Welcome"}
+
+
+def test_render_says_why_there_is_nothing_to_render(state: str) -> None:
+    found = run("--state", state, "render", "storefront", "--cluster", "quito")
+    assert found.exit_code == 4
+    assert "ValuesMissing" in found.output
+
+    found = run("--state", state, "render", "storefront", "--cluster", "atlantis")
+    assert found.exit_code == 1
+    assert "no placement of" in found.output
+
+
+def test_history_lists_revisions_and_not_the_contents_of_single_clusters(state: str) -> None:
+    found = run("--state", state, "history", "storefront", "-o", "json")
+
+    assert [each["number"] for each in json.loads(found.stdout)["revisions"]] == [1]

@@ -1,0 +1,97 @@
+"""How a field of a manifest is named, and where that leads."""
+
+from typing import Any
+
+import pytest
+
+from rollout.model.kinds import Obj
+from rollout.values.paths import PathError, Place, parse_path, refused, resolve, with_value
+
+MANIFEST: Obj = {
+    "kind": "Deployment",
+    "metadata": {"name": "web", "labels": {"a/b": "1"}},
+    "spec": {"replicas": 1, "containers": [{"name": "app", "args": ["x", "y"]}, {"name": "side"}]},
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "current"),
+    [
+        ("/spec/replicas", ("spec", "replicas"), 1),
+        ("/metadata/labels/a~1b", ("metadata", "labels", "a/b"), "1"),
+        ("/spec/containers[name=side]/image", ("spec", "containers", 1, "image"), None),
+        ("/spec/containers[name=app]/args[1]", ("spec", "containers", 0, "args", 1), "y"),
+        ("/spec/containers[1]/name", ("spec", "containers", 1, "name"), "side"),
+        ("/spec/new/deep/field", ("spec", "new", "deep", "field"), None),
+        ("/data~0x", ("data~x",), None),
+    ],
+)
+def test_a_path_leads_to_one_field(path: str, place: Place, current: Any) -> None:
+    parsed = parse_path(path)
+
+    assert parsed is not None
+    assert resolve(MANIFEST, parsed) == (place, current)
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "", "spec", "/", "//", "/spec//x", "/spec/[name=app]", "/spec/containers[name", "/a[]",
+        "/spec/containers[x]", "/apiVersion", "/kind", "/status", "/status/x", "/metadata",
+        "/metadata/name", "/metadata/namespace", "/metadata/labels", "/metadata/annotations",
+        "/metadata/annotations/rollout-engine.io~1revision", "/kind/x", "/" + "x" * 1024,
+    ],
+)  # fmt: skip
+def test_what_is_no_path_or_may_not_be_set_is_refused(path: str) -> None:
+    assert parse_path(path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "said"),
+    [
+        ("/spec/replicas/deep", "no map that could hold 'deep'"),
+        ("/spec/containers[name=none]/image", "no item of the list is [name=none]"),
+        ("/spec/containers[7]/image", "has 2 items"),
+        ("/spec/replicas[0]", "no list for [0]"),
+        ("/spec/none[name=app]/image", "no list for [name=app]"),
+    ],
+)
+def test_a_path_that_leads_nowhere_says_where_it_ends(path: str, said: str) -> None:
+    parsed = parse_path(path)
+    assert parsed is not None
+
+    with pytest.raises(PathError) as failure:
+        resolve(MANIFEST, parsed)
+    assert said in str(failure.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "current", "value", "is_taken"),
+    [
+        ("Deployment", ("spec", "replicas"), 1, 3, True),
+        ("Deployment", ("spec", "replicas"), 1, 2.5, True),
+        ("Deployment", ("spec", "replicas"), 1, "3", False),
+        ("Deployment", ("spec", "replicas"), 1, True, False),
+        ("Deployment", ("spec", "replicas"), 1, None, False),
+        ("Deployment", ("spec", "paused"), None, True, True),
+        ("ConfigMap", ("data", "a"), None, 3, False),
+        ("ConfigMap", ("data", "a"), None, "3", True),
+        ("Secret", ("stringData", "a"), None, 3, False),
+        ("CustomThing", ("data", "a"), None, 3, True),
+        ("CustomThing", ("metadata", "labels", "a"), None, 3, False),
+    ],
+)
+def test_a_value_has_the_type_that_its_field_takes(
+    kind: str, place: Place, current: Any, value: Any, is_taken: bool
+) -> None:
+    assert (refused({"kind": kind}, place, current, value) is None) is is_taken
+
+
+def test_setting_a_value_shares_what_does_not_change_and_alters_nothing() -> None:
+    changed = with_value(MANIFEST, ("spec", "containers", 1, "image"), "i:2")
+
+    assert changed["spec"]["containers"][1] == {"name": "side", "image": "i:2"}
+    assert changed["spec"]["containers"][0] is MANIFEST["spec"]["containers"][0]
+    assert changed["metadata"] is MANIFEST["metadata"]
+    assert "image" not in MANIFEST["spec"]["containers"][1]
+    assert with_value({}, ("a", "b"), 1) == {"a": {"b": 1}}

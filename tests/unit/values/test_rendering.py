@@ -1,0 +1,225 @@
+"""What a cluster is to carry, or why nobody can tell."""
+
+from typing import Any
+
+import pytest
+
+from rollout.api.values import decode_values
+from rollout.model.cluster import Cluster, Taint
+from rollout.model.content import content_hash
+from rollout.model.kinds import Obj
+from rollout.model.waits import Reason, Wait
+from rollout.values.rendering import MOST_CHARACTERS, Rendering, assigned, seen_of
+from rollout.values.rules import MOST_EXPRESSIONS
+
+TEMPLATE: Obj = {
+    "workload": {
+        "manifests": [
+            {"kind": "ConfigMap", "metadata": {"name": "app"}, "data": {"a": "1", "b": "2"}},
+            {"kind": "ConfigMap", "metadata": {"name": "other"}, "data": {"a": "3"}},
+            {"kind": "Secret", "metadata": {"name": "key"}, "stringData": {"token": "s3cret"}},
+        ]
+    }
+}
+RAW = {"metadata": {"annotations": {"rollout-engine.io/x": "mine", "other.io/y": "theirs"}}}
+CLUSTER = Cluster("c1", {"tier": "gold"}, {"size": "large"}, (Taint("k", "v"),), raw=RAW)
+
+
+def setting(path: str, value: Any = None, **more: Any) -> Obj:
+    made = {"target": {"kind": "ConfigMap", "name": "app"}, "path": path, **more}
+    return made | ({"value": value} if value is not None else {})
+
+
+def rendering(*rules: Obj, **others: list[Obj]) -> Rendering:
+    several = {"v": list(rules), **others}
+    return Rendering(
+        TEMPLATE,
+        content_hash(TEMPLATE),
+        {"name": "web", "namespace": "shop", "labels": {"team": "a"}},
+        [
+            decode_values(
+                {
+                    "metadata": {"name": name, "namespace": "shop"},
+                    "spec": {"workload": {"name": "web"}, "rules": written},
+                }
+            )
+            for name, written in several.items()
+        ],
+    )
+
+
+def rendered(found: Rendering, cluster: Cluster = CLUSTER) -> list[Obj]:
+    assert found.problems == ()
+    made, _ = found.render(cluster)
+    assert not isinstance(made, Wait), made
+    spec = assigned(TEMPLATE, made.assignments)
+    assert content_hash(spec) == made.content
+    manifests: list[Obj] = spec["workload"]["manifests"]
+    return manifests
+
+
+def held(found: Rendering, cluster: Cluster = CLUSTER) -> Wait:
+    assert found.problems == ()
+    made, _ = found.render(cluster)
+    assert isinstance(made, Wait)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("expression", "value"),
+    [
+        ("cluster.name + '.example'", "c1.example"),
+        ("cluster.labels['tier']", "gold"),
+        ("cluster.claims.size == 'large' ? 'nine' : 'three'", "nine"),
+        ("cluster.annotations['rollout-engine.io/x']", "mine"),
+        ("string(size(cluster.annotations))", "1"),
+        ("cluster.taints[0].key", "k"),
+        ("workload.namespace + '/' + workload.name + workload.labels.team", "shop/weba"),
+        ("current + '!'", "1!"),
+    ],
+)
+def test_an_expression_sees_the_cluster_the_workload_and_what_stands_there(
+    expression: str, value: str
+) -> None:
+    found = rendering({"set": [setting("/data/a", expression)]})
+
+    assert rendered(found)[0]["data"]["a"] == value
+
+
+def test_a_literal_is_put_in_as_it_is_and_targets_choose_manifests() -> None:
+    found = rendering(
+        {"set": [{"target": {"kind": "ConfigMap"}, "path": "/data/z", "literal": "x"}]}
+    )
+
+    first, second, secret = rendered(found)
+    assert first["data"]["z"] == second["data"]["z"] == "x"
+    assert secret == TEMPLATE["workload"]["manifests"][2]
+
+
+def test_a_rule_concerns_the_clusters_that_it_names() -> None:
+    selector = {"labelSelector": {"matchLabels": {"tier": "gold"}}}
+    found = rendering({"clusters": selector, "set": [setting("/data/a", "'x'")]})
+
+    assert rendered(found)[0]["data"]["a"] == "x"
+    assert rendered(found, Cluster("c2"))[0]["data"]["a"] == "1"
+
+
+def test_clusters_of_the_same_values_have_the_same_content() -> None:
+    found = rendering({"set": [setting("/data/a", "cluster.labels['tier']")]})
+
+    one, _ = found.render(CLUSTER)
+    other, _ = found.render(Cluster("c2", {"tier": "gold", "more": "x"}))
+    assert one is other
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason", "said"),
+    [
+        ("cluster.labels['none']", Reason.VALUES_MISSING, "no such key: none"),
+        ("cluster.claims.none", Reason.VALUES_MISSING, "no such key: none"),
+        ("1 / (size(cluster.name) - 2) == 1 ? 'a' : 'b'", Reason.VALUES_INVALID, "zero"),
+        ("3", Reason.VALUES_INVALID, "takes a string, not number"),
+        ("b'x'", Reason.VALUES_INVALID, "bytes"),
+        ("null", Reason.VALUES_INVALID, "takes a string, not null"),
+    ],
+)
+def test_what_has_no_value_holds_the_cluster_and_says_which_rule(
+    expression: str, reason: Reason, said: str
+) -> None:
+    wait = held(rendering({"set": [setting("/data/a", expression)]}))
+
+    assert wait.reason is reason
+    assert wait.message.startswith("c1: ClusterValues v rules[0].set[0]: ")
+    assert said in wait.message
+
+
+def test_two_values_of_one_field_are_a_conflict_that_names_both() -> None:
+    found = rendering(
+        {"set": [setting("/data/a", "'x'")]}, w=[{"set": [setting("/data/a", "'y'")]}]
+    )
+
+    wait = held(found)
+    assert wait.reason is Reason.VALUES_CONFLICT
+    assert "v rules[0].set[0]" in wait.message
+    assert "w rules[0].set[0]" in wait.message
+
+
+def test_the_same_value_twice_is_no_conflict() -> None:
+    found = rendering(
+        {"set": [setting("/data/a", "'x'")]}, w=[{"set": [setting("/data/a", "'x'")]}]
+    )
+
+    assert rendered(found)[0]["data"]["a"] == "x"
+
+
+def test_a_field_inside_of_another_one_that_is_set_is_a_conflict() -> None:
+    found = rendering(
+        {"set": [setting("/data", literal={"a": "x"}), setting("/data/a", "'y'")]},
+    )
+
+    assert held(found).reason is Reason.VALUES_CONFLICT
+
+
+def test_no_rule_reads_a_secret_and_its_values_are_marked() -> None:
+    target = {"target": {"kind": "Secret"}}
+    read = rendering({"set": [setting("/stringData/token", "current", **target)]})
+    assert "s3cret" not in str(held(read))
+
+    found = rendering({"set": [setting("/stringData/token", "'new'", **target)]})
+    assert rendered(found)[2]["stringData"]["token"] == "new"
+    shown = found.shown(CLUSTER)
+    assert not isinstance(shown, Wait)
+    assert [value.is_secret for value in shown] == [True]
+
+
+def test_a_template_that_grows_beyond_what_a_server_takes_holds_the_cluster() -> None:
+    found = rendering({"set": [setting("/data/a", literal="x" * MOST_CHARACTERS)]})
+
+    assert held(found).reason is Reason.VALUES_INVALID
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        (
+            {"set": [setting("/data/a/b", "'x'")]},
+            "spec.rules[0].set[0].path: ConfigMap app: /data/a/b",
+        ),
+        (
+            {"set": [setting("/data/a", "'x'", target={"kind": "Pod"})]},
+            "no manifest of the template is Pod",
+        ),
+        ({"set": [setting("/data/a", "'")]}, "spec.rules[0].set[0].value: "),
+        ({"set": [setting("/data/a")]}, "either value, a CEL expression, or literal"),
+        ({"set": []}, "spec.rules[0].set"),
+    ],
+)
+def test_what_fits_no_cluster_at_all_is_a_problem_of_the_object(rule: Obj, said: str) -> None:
+    (problem,) = rendering(rule).problems
+
+    assert problem.startswith("ClusterValues shop/v: ")
+    assert said in problem
+
+
+def test_so_many_expressions_are_accepted_together() -> None:
+    def several(count: int) -> Rendering:
+        numbers = [f"'{n}'" for n in range(count)]
+        rules = [{"set": [setting(f"/data/k{n}", text)]} for n, text in enumerate(numbers)]
+        return rendering(*rules[:32], w=rules[32:64], x=rules[64:] or rules[:1])
+
+    assert several(MOST_EXPRESSIONS).problems == ()
+    (problem,) = several(MOST_EXPRESSIONS + 1).problems
+    assert "65 expressions" in problem
+
+
+def test_the_revision_is_that_of_the_template_unless_there_are_rules() -> None:
+    content = content_hash(TEMPLATE)
+    one = rendering({"set": [setting("/data/a", "'x'")]})
+    other = rendering({"set": [setting("/data/a", "'y'")]})
+
+    assert Rendering(TEMPLATE, content, {}, []).revision == content
+    assert len({content, one.revision, other.revision}) == 3
+
+
+def test_expressions_see_nothing_of_the_cluster_but_what_is_documented() -> None:
+    assert set(seen_of(CLUSTER)) == {"name", "labels", "claims", "annotations", "taints"}
