@@ -345,6 +345,18 @@ def test_a_failed_cluster_stays_failed_over_a_restart_and_without_its_run() -> N
     assert list(told.touched()) == ["c00"]
 
 
+def test_a_cluster_that_is_tried_again_is_measured_anew() -> None:
+    told = story(
+        {names.CLUSTER_ANALYSIS: "slo"}, gives(BAD), gives(GOOD, **{"from": "10m"}),
+        strategy=ONE_BY_ONE,
+    ).to(10 * MIN)  # fmt: skip
+    assert told.reason == "MaxFailuresExceeded"
+    told.annotate(names.RETRY, "again")
+
+    assert told.end().reason == "Complete"
+    assert phases(told) == ["Failed", "Successful", "Successful", "Successful"]
+
+
 def test_facts_of_the_cluster_are_put_into_what_is_asked() -> None:
     workload = make.workload(strategy=ONE_BY_ONE, annotations={names.CLUSTER_ANALYSIS: "slo"})
     asked = template(provider={"prometheus": {"address": "http://p", "query": "x{c='{{args.c}}'}"}})
