@@ -11,7 +11,15 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub, StateKey, profile_of
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import KINDS, WORKLOADS, Kind, Obj, Ref, ref_of
+from rollout.model.kinds import (
+    KINDS,
+    ROLLOUT_ANALYSIS_RUN,
+    WORKLOADS,
+    Kind,
+    Obj,
+    Ref,
+    ref_of,
+)
 from rollout.placement.grouping import Profile
 from rollout.planning.documents import difference
 from rollout.planning.plan import Planner
@@ -108,7 +116,7 @@ def placed(hub: EmbeddedHub, clock: VirtualClock) -> Fleet:
     others: dict[Kind, Planner[Any]] = {
         kind: planner
         for kind, planner in planners(profile=profile).items()
-        if kind not in WORKLOADS
+        if kind not in (*WORKLOADS, ROLLOUT_ANALYSIS_RUN)  # and nothing is measured
     }
     engine = Engine(
         hub,
