@@ -6,7 +6,7 @@ is takes the whole simulation; `Setting.why_whole` says what it was.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from rollout.analysis.copies import placed
@@ -139,7 +139,9 @@ def _parts(workload: Workload, replicaset: ReplicaSet, roster: Members) -> Itera
                 rollout.revision,
                 rollout.staging,
                 dict(rollout.standings),
-                rollout.timing,
+                replace(
+                    rollout.timing, measured=None
+                ),  # taken to be Successful, as gates to be open
                 rollout.passed - frozenset(share.live.last.passed),  # they pass in the rehearsal
                 rollout.skipped,
                 dict(rollout.lost),

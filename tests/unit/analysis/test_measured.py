@@ -6,6 +6,7 @@ from rollout.analysis.copies import placed
 from rollout.clock import VirtualClock
 from rollout.model import names
 from tests.stories.test_analyses import AFTER_CANARY, GOOD, gives, runs, story
+from tests.support.shapes import run
 from tests.support.story import MIN, SETTLED
 
 
@@ -20,3 +21,10 @@ def test_a_look_ahead_measures_nothing() -> None:
 
     assert before[0]["status"]["phase"] == "Running"
     assert runs(told) == before
+
+
+def test_a_rehearsal_takes_analyses_to_be_successful() -> None:
+    told = run("simulate", "-f", "examples/analysis", state=None)
+
+    assert told.exit_code == 0, told.output
+    assert "4 of 4" in told.stdout or "4/4" in told.stdout
