@@ -8,7 +8,7 @@ from rollout.api.load import Document, Loaded, load
 from rollout.api.preflight import Finding, Severity
 from rollout.cli.documents import SCENARIO
 from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import complain
+from rollout.cli.options import Stop, complain, was_typed
 from rollout.cli.reports import as_github, as_json, as_sarif
 from rollout.cli.text import put, say
 
@@ -21,6 +21,11 @@ def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) 
     Every error and warning is told at once; exit code 1 where there is an error. Only the files are looked at: what may exist on the hub is
     a warning, never an error.
     """
+    for name in ("state", "context", "kubeconfig"):
+        if was_typed(name):
+            raise Stop(
+                2, f"files alone are checked: leave out --{name}; `rollout plan` looks at a hub"
+            )
     loaded = load(paths)
     scenarios = [d for d in loaded.documents if d.obj.get("kind") == SCENARIO]
     objects = tuple(d for d in loaded.documents if d not in scenarios)
@@ -33,7 +38,7 @@ def validate(paths: tuple[str, ...], namespace: str, strict: bool, output: str) 
         for finding in findings:
             say(str(finding))
     if not loaded.documents and not findings:
-        complain("no objects were found in the files")
+        complain(f"no objects were found in {', '.join(paths)}")
         return 1
     counted = Counter(finding.severity for finding in findings)
     if output == "text":

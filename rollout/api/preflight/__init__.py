@@ -6,6 +6,7 @@ Only what stands in the files is known: what may exist elsewhere is a warning, n
 from collections.abc import Callable, Iterable
 
 from rollout.api.load import Loaded
+from rollout.api.preflight.addons import addon_findings
 from rollout.api.preflight.findings import Finding, Severity, World
 from rollout.api.preflight.manifests import manifest_findings
 from rollout.api.preflight.objects import object_findings
@@ -20,6 +21,7 @@ _CHECKS: tuple[Check, ...] = (
     progress_findings,
     rollout_findings,
     placement_findings,
+    addon_findings,
 )
 
 

@@ -173,6 +173,7 @@ FIXED: Obj = {
 }
 PLAN_OF_FIXED = """\
 ~ AddOnDeploymentConfig default/deploy-config configured
+    ~ spec.customizedVariables[0].value: quay.io/example/helloworld:1.2 -> quay.io/example/helloworld:1.3
 
 ClusterManagementAddOn helloworld: revision 8d821d50aa44538d -> 794673d7c0522c90
   placement default/placement-aws, Progressive: 40 clusters selected

@@ -147,11 +147,12 @@ def test_a_scenario_among_the_files_is_checked_as_one(tmp_path: Path) -> None:
 
 
 def test_validating_nothing_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text("")
+    path = tmp_path / "a.yaml"
+    path.write_text("# nothing\n")
 
-    result = run("validate", "-f", str(tmp_path / "a.yaml"))
+    result = run("validate", "-f", str(path))
 
-    assert (result.exit_code, result.stderr) == (1, "error: no objects were found in the files\n")
+    assert (result.exit_code, result.stderr) == (1, f"error: no objects were found in {path}\n")
 
 
 def test_validate_needs_no_state_file_and_makes_none(tmp_path: Path) -> None:
