@@ -65,7 +65,8 @@ def test_warnings_of_the_engine_are_not_printed_by_programs_that_set_up_no_loggi
 
 
 def test_they_are_printed_by_programs_that_do(caplog: pytest.LogCaptureFixture) -> None:
-    logging.getLogger("rollout.runtime.engine").warning("held")
+    with caplog.at_level(logging.WARNING):
+        logging.getLogger("rollout.runtime.engine").warning("held")
 
     assert caplog.messages == ["held"]
 
