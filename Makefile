@@ -9,8 +9,9 @@ VECTORS ?= tests/vectors
 ARGS ?=
 RIGHTS := $(CURDIR)/build/kube-rights
 N ?= 300
+SCREENSHOTS ?= build/screenshots
 
-.PHONY: ui-assets ui-test help setup demo test lint format conformance bench safety kube-assets crds map reference docs sbom package-test prometheus-test kube-test kube-bench clean
+.PHONY: ui-assets ui-test screenshots help setup demo test lint format conformance bench safety kube-assets crds map reference docs sbom package-test prometheus-test kube-test kube-bench clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -57,6 +58,9 @@ ui-assets: ## put Chromium and axe-core where ui-test looks for them (a minute, 
 
 ui-test: $(READY) ## run the tests of the dashboard in a real browser
 	$(BIN)/pytest -q -m ui tests/ui $(ARGS)
+
+screenshots: $(READY) ## write every page of the dashboard as a picture, to be looked at (SCREENSHOTS=DIR)
+	@$(BIN)/python -m tests.ui.screenshots $(SCREENSHOTS)
 
 kube-assets: ## put kube-apiserver and etcd where kube-test looks for them (4-5 minutes, once)
 	@scripts/kube-assets.sh

@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks import (
     addons,
     calendars,
+    dashboard,
     decide,
     decode,
     forgetting,
@@ -28,6 +29,7 @@ SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
     "forgetting": forgetting.run,
     "calendars": calendars.run,
     "terms": terms.run,
+    "dashboard": dashboard.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -96,6 +96,7 @@ ALLOWED: dict[str, set[str]] = {
         "fleet",
         "hub",
         "operate",
+        "runtime",
         "sim",
         "analysis",
     },

@@ -38,6 +38,7 @@ class Lookout:
         self._state: dict[str, bytes | None] = {}
         self._kept: dict[Kind, _Kept] = {}
         self._events: deque[tuple[_Kept, Event]] = deque()
+        self._fresh: list[Event] | None = []  # None: something was listed anew
         self._news = threading.Event()
         self._pause = pause or (lambda news: news.wait(LOOK_SECONDS))
 
@@ -72,6 +73,14 @@ class Lookout:
                 changed = True
         return changed
 
+    def taken(self) -> tuple[Event, ...] | None:
+        """The events that `changed` has taken in since this was last asked.
+
+        Returns: None where that is not known, since a kind was listed anew or is watched only now.
+        """
+        found, self._fresh = self._fresh, []
+        return tuple(found) if found is not None else None
+
     def wait(self, seconds: float) -> bool:
         """Wait for a change, for about so long. Returns: as `changed`."""
         for _ in range(max(1, round(seconds / LOOK_SECONDS))):
@@ -104,6 +113,7 @@ class Lookout:
 
     def _list(self, kept: _Kept) -> None:
         kept.expired = False
+        self._fresh = None
         kept.objects = {event.ref: event.obj for event in kept.watch.again()}
 
     def _take(self, kept: _Kept, event: Event) -> bool:
@@ -111,8 +121,12 @@ class Lookout:
         if known is not None and version_of(known) > event.version:
             return False  # listed anew since
         if event.change is Change.DELETED:
-            return kept.objects.pop(event.ref, None) is not None
-        kept.objects[event.ref] = event.obj
+            if kept.objects.pop(event.ref, None) is None:
+                return False
+        else:
+            kept.objects[event.ref] = event.obj
+        if self._fresh is not None:
+            self._fresh.append(event)
         return True
 
 

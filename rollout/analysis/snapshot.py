@@ -131,6 +131,35 @@ class Snapshot:
         assert isinstance(found, PlacementPlanner)
         return found
 
+    def advance(self, events: Iterable[Event], now: datetime) -> set[Ref]:
+        """Take in what has happened since, instead of reading everything again.
+
+        Between two reads it goes by what a running engine keeps in mind: what only the record tells is
+        told with the next one.
+
+        Returns: the workloads that may stand otherwise now; they are planned again when asked for.
+        """
+        self.now = now
+        concerned = {ref for event in events for ref in self.fleet.apply(event, now)}
+        self.fleet.assume_still()
+        self.expire(concerned)
+        return concerned.intersection(self.workloads())
+
+    def goes_back(self, refs: Iterable[Ref]) -> bool:
+        """Whether a revision of one of these is taken back: then only a new read tells who is where."""
+        found = (self.workload(ref) for ref in refs)
+        return any(
+            share.live.head.rollback is not None
+            for workload in found
+            if workload is not None
+            for share in workload.shares.values()
+        )
+
+    def expire(self, refs: Iterable[Ref]) -> None:
+        """Plan these again when they are asked for."""
+        for ref in refs:
+            self._plans.pop(ref, None)
+
     def workload(self, ref: Ref) -> Standing | None:
         """A workload, planned; None where it does not exist."""
         self.plan(ref)

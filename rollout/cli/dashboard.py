@@ -3,7 +3,10 @@
 import getpass
 import os
 import shlex
+import socket
 import webbrowser
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from functools import partial
 
 import click
@@ -11,15 +14,21 @@ import click
 from rollout.cli.options import Options, Stop, options, shared
 from rollout.cli.store import open_hub
 from rollout.cli.text import say
+from rollout.clock import SystemClock
 from rollout.errors import ConfigError
+from rollout.hub.base import EmbeddedHub
 
 TOKEN_VARIABLE = "ROLLOUT_DASHBOARD_TOKEN"  # noqa: S105  (the name of a variable)
 _MISSING = "the dashboard needs packages that are not installed: pip install 'rollout[ui]'"
+_HIGHEST_PORT = 65535
 
 
 @click.command(name="dashboard", short_help="Show rollouts in a browser, and act on them.")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=0, help="The port.  [default: a free one]"
+    "--port",
+    type=click.IntRange(0, _HIGHEST_PORT),
+    default=0,
+    help="The port.  [default: a free one]",
 )
 @click.option("--open", "opened", is_flag=True, help="Open it in the browser of this machine.")
 @click.option(
@@ -28,43 +37,111 @@ _MISSING = "the dashboard needs packages that are not installed: pip install 'ro
     default="",
     help="Who asks for what is pressed.  [default: the user of this machine]",
 )
+@click.option(
+    "--listen",
+    metavar="HOST:PORT",
+    default="",
+    help="Serve everybody whom the API server knows, each by their own token and rights.",
+)
+@click.option(
+    "--host",
+    "hosts",
+    metavar="HOST[:PORT]",
+    multiple=True,
+    help="With --listen: answer to this name alone.  [default: to any]",
+)
 @shared
-def dashboard(port: int, opened: bool, by: str) -> None:
+def dashboard(port: int, opened: bool, by: str, listen: str, hosts: tuple[str, ...]) -> None:
     """Serve a page that shows every rollout as it goes, and has a button for each verb.
 
     It answers on this machine only (127.0.0.1), to whoever has the address that is printed: that
     carries a random token. What is pressed is done with the rights of whoever started it.
+
+    With --listen it serves a hub to many: each logs in with a bearer token of their own, sees what they
+    may list, and acts with that token.
     """
     try:
-        from rollout.dashboard.serve import LOCAL, listening, own_token, serve_own  # noqa: PLC0415
+        import rollout.dashboard.serve  # noqa: F401, PLC0415  (an extra)
     except ModuleNotFoundError as fault:
         raise Stop(1, f"{_MISSING} ({fault.name} is missing)") from fault
-    chosen = options()
-    with open_hub(chosen):
-        pass  # says what is wrong with the options before anything is served
-    try:
-        listen = listening(LOCAL, port)
-    except OSError as fault:
-        raise ConfigError(f"port {port} cannot be had: {fault.strerror}") from fault
+    if listen:
+        if port or opened or by:
+            raise click.UsageError("--listen goes without --port, --open and --by")
+        _serve_everybody(options(), listen, hosts)
+        return
+    if hosts:
+        raise click.UsageError("--host goes with --listen")
+    _serve_one(options(), port, by, opened=opened)
+
+
+def _serve_one(chosen: Options, port: int, by: str, *, opened: bool) -> None:
+    from rollout.dashboard.serve import LOCAL, own_token, serve_own  # noqa: PLC0415  (an extra)
 
     def ready(address: str) -> None:
         say(f"the dashboard is at {address}")
         if opened:
             webbrowser.open(address)
 
-    serve_own(
-        partial(open_hub, chosen),
-        chosen.context or chosen.kubeconfig or chosen.state,
-        by or getpass.getuser(),
-        options=_naming(chosen),
-        token=os.environ.get(TOKEN_VARIABLE) or own_token(),
-        listen=listen,
-        ready=ready,
-    )
+    with open_hub(chosen) as (hub, _):  # says at once what is wrong with the options
+        serve_own(
+            partial(open_hub, chosen),
+            chosen.context or chosen.kubeconfig or chosen.state,
+            by or getpass.getuser(),
+            options=_naming(chosen),
+            token=os.environ.get(TOKEN_VARIABLE) or own_token(),
+            access=hub if chosen.on_server else None,
+            listen=_bound(f"{LOCAL}:{port}"),
+            ready=ready,
+        )
+
+
+def _serve_everybody(chosen: Options, address: str, hosts: tuple[str, ...]) -> None:
+    from rollout.cli.remote import RemoteHub  # noqa: PLC0415  (0.3 s that no other command needs)
+    from rollout.dashboard.serve import serve_many  # noqa: PLC0415  (an extra)
+    from rollout.hub.kube_access import Access  # noqa: PLC0415  (as above)
+
+    if chosen.state:
+        raise Stop(2, "--listen serves an API server: leave out --state")
+    kubeconfig, context = chosen.kubeconfig or None, chosen.context or None
+
+    @contextmanager
+    def opened() -> Iterator[tuple[EmbeddedHub, SystemClock]]:
+        with closing(RemoteHub(Access(kubeconfig, context))) as hub:
+            yield hub, SystemClock()
+
+    @contextmanager
+    def opened_as(token: str) -> Iterator[EmbeddedHub]:
+        with closing(RemoteHub(Access(kubeconfig, context, token))) as hub:
+            yield hub
+
+    with opened() as (hub, _):
+        serve_many(
+            opened,
+            hub,
+            opened_as,
+            context or "this cluster",
+            options=_naming(chosen),
+            hosts=hosts,
+            listen=_bound(address),
+            ready=lambda: say(f"the dashboard answers on {address}"),
+        )
+
+
+def _bound(address: str) -> socket.socket:
+    """A socket that listens there. Raises: ConfigError."""
+    from rollout.dashboard.serve import listening  # noqa: PLC0415  (an extra)
+
+    host, _, port = address.rpartition(":")
+    if not port.isdecimal() or int(port) > _HIGHEST_PORT:
+        raise ConfigError(f"{address!r} is no address such as 0.0.0.0:8080")
+    try:
+        return listening(host.strip("[]"), int(port))
+    except OSError as fault:
+        raise ConfigError(f"{address} cannot be had: {fault.strerror or fault}") from fault
 
 
 def _naming(chosen: Options) -> str:
     """The options that name the same hub, as one types them."""
     pairs = (("--kubeconfig", chosen.kubeconfig), ("--context", chosen.context))
     words = [word for option, value in pairs if value for word in (option, value)]
-    return shlex.join(words or ["--state", chosen.state])
+    return shlex.join(words or (["--state", chosen.state] if chosen.state else []))

@@ -111,7 +111,11 @@ class Office:
         return answer
 
     def _answer(self, request: Request, page: Page) -> Response:
-        person = self.person(request)
+        try:
+            person = self.person(request)
+        except HubError as fault:
+            text = f"the API server cannot say who you are: {fault}"
+            return HTMLResponse(self.render("login.html", fault=text, back="/"), 503)
         if person is None:
             return self._login_first(request)
         asked = PageRequest(request, person, self.observer.view, self)

@@ -20,10 +20,11 @@ from starlette.responses import (
 from starlette.routing import Route
 
 from rollout.dashboard import actions, fleet_pages, pages
-from rollout.dashboard.answers import Office
+from rollout.dashboard.answers import NotAllowed, Office, PageRequest
 from rollout.dashboard.pictures import pictures
-from rollout.dashboard.security import COOKIE, Guard, form_of
+from rollout.dashboard.security import COOKIE, FORGERY_FIELD, Guard, form_of, is_ours
 from rollout.dashboard.stream import Streams
+from rollout.errors import HubError
 
 STATIC = Path(__file__).parent / "static"
 _FILES = {
@@ -68,6 +69,7 @@ def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
     inside = office.behind_login
     return [
         Route("/login", login.answer, methods=["GET", "POST"]),
+        Route("/logout", office.posted(login.leave), methods=["POST"]),
         Route("/healthz", _healthy),
         Route("/events", streams.answer),
         Route("/static/{name:path}", _static),
@@ -101,12 +103,24 @@ class Login:
         return await run_in_threadpool(self._let_in, token, back)
 
     def _let_in(self, token: str, back: str) -> Response:
-        session = self._office.authority.login(token)
+        fault, status = "this token is not accepted", 403
+        try:
+            session = self._office.authority.login(token)
+        except HubError as problem:
+            session, fault, status = None, str(problem), 503
         if session is None:
-            page = self._office.render("login.html", fault="this token is not accepted", back=back)
-            return HTMLResponse(page, 403)
+            return HTMLResponse(self._office.render("login.html", fault=fault, back=back), status)
         answer = RedirectResponse(back, 303)
         answer.set_cookie(COOKIE, session, httponly=True, samesite="strict", secure=self._secure)
+        return answer
+
+    def leave(self, asked: PageRequest, body: bytes) -> Response:
+        """End the session. Raises: NotAllowed for a form that is not ours."""
+        if not is_ours(asked.person, form_of(body).get(FORGERY_FIELD, "")):
+            raise NotAllowed("this form does not come from your session")
+        self._office.authority.logout(asked.request.cookies.get(COOKIE, ""))
+        answer = RedirectResponse("/login", 303)
+        answer.delete_cookie(COOKIE)
         return answer
 
 

@@ -7,7 +7,7 @@ the published `View`, which takes no question.
 import logging
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Container, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, replace
@@ -38,6 +38,10 @@ PAUSE_SECONDS = 0.1
 """Between two looks at a state file; questions wait no longer than that for their turn."""
 LONGEST = timedelta(seconds=5)
 """After so long without a change it is looked again: time alone moves deadlines and ages on."""
+QUICK = timedelta(seconds=0.3)
+"""A hub that is read in less is read anew for every view."""
+REST = 20
+"""Where reading takes longer, for so many times as long views follow events alone."""
 RETRY_SECONDS = 2.0
 ANSWER_SECONDS = 30.0
 _MOST_KEPT = 64
@@ -129,19 +133,38 @@ class Observer:
 
     def _observe(self, hub: EmbeddedHub, clock: Clock, lookout: Lookout) -> None:
         """Look, publish and answer until it is closed. Raises: HubError."""
+        snapshot, again = None, self._wall.now()
         while not self._closing.is_set():
-            now = clock.now()
+            began, now = self._wall.now(), clock.now()
             gone = away_since(hub, now)
-            snapshot = snapshot_of(lookout, now, away_since=gone)
-            view = self._view_of(snapshot, gone, hub)
+            events = lookout.taken()
+            if snapshot is None or events is None or began >= again or gone is not None:
+                snapshot = snapshot_of(lookout, now, away_since=gone)
+                lookout.taken()
+                view = self._view_of(snapshot, gone, hub, {})
+                took = self._wall.now() - began
+                again = began if took < QUICK else self._wall.now() + took * REST
+            else:
+                concerned = snapshot.advance(events, now)
+                if snapshot.goes_back(concerned):
+                    snapshot = None
+                    continue
+                view = self._view_of(snapshot, gone, hub, self._unchanged(snapshot, concerned))
             self._publish(view)
             reading = HubReading(
                 hub=hub, clock=clock, objects=lookout, snapshot=snapshot, view=view
             )
             self._answer(reading, lookout)
 
-    def _view_of(self, snapshot: Snapshot, gone: datetime | None, hub: EmbeddedHub) -> View:
-        found = (_listed(snapshot, ref, gone) for ref in snapshot.workloads())
+    def _view_of(
+        self,
+        snapshot: Snapshot,
+        gone: datetime | None,
+        hub: EmbeddedHub,
+        known: Mapping[Ref, WorkloadRow],
+    ) -> View:
+        """What there is now; ``known`` are rows that need not be worked out again."""
+        found = (known.get(ref) or _listed(snapshot, ref, gone) for ref in snapshot.workloads())
         rows = tuple(row for row in found if row is not None)
         freeze = snapshot.fleet.freeze(snapshot.now)
         return View(
@@ -154,6 +177,17 @@ class Observer:
             away_since=gone,
             by_ref={row.account.ref: row for row in rows},
         )
+
+    def _unchanged(self, snapshot: Snapshot, concerned: Container[Ref]) -> dict[Ref, WorkloadRow]:
+        """The rows that neither an event concerns nor time alone changes."""
+        kept: dict[Ref, WorkloadRow] = {}
+        for ref, row in self.view.by_ref.items():
+            due = (row.account.wait.until, row.account.next.at if row.account.next else None)
+            if any(at is not None and self.view.now < at <= snapshot.now for at in due):
+                snapshot.expire((ref,))
+            elif ref not in concerned:
+                kept[ref] = row
+        return kept
 
     def _answer(self, reading: HubReading, lookout: Lookout) -> None:
         """Answer questions until something on the hub has changed."""

@@ -5,12 +5,15 @@ import socket
 from collections.abc import Callable, Collection
 
 import uvicorn
+from starlette.applications import Starlette
 
 from rollout.clock import SystemClock
 from rollout.dashboard.answers import Office
 from rollout.dashboard.app import application
 from rollout.dashboard.observer import Observer, Open
-from rollout.dashboard.people import Authority, May, OwnAuthority
+from rollout.dashboard.people import OwnAuthority
+from rollout.dashboard.reviewed import OpenAs, OwnAccess, ReviewedAuthority
+from rollout.hub.base import Hub
 
 LOCAL = "127.0.0.1"
 CONNECTIONS = 1_000
@@ -35,7 +38,7 @@ def serve_own(
     *,
     options: str,
     token: str,
-    may: May | None = None,
+    access: Hub | None,
     listen: socket.socket,
     ready: Callable[[str], object],
 ) -> None:
@@ -43,41 +46,50 @@ def serve_own(
 
     Args:
         place: what the hub is called at the head of the page.
-        options: what names the hub on the command line.
         name: who is said to have asked for what is pressed.
-        may: what the rights allow with which the hub is opened; None: everything.
+        options: what names the hub on the command line.
+        access: where rights are asked for; None: everything is allowed, as it is on a state file.
         ready: is told the address with the token, once it answers.
     """
     port = listen.getsockname()[1]
-    hosts = {f"{host}:{port}" for host in (LOCAL, "localhost")}
     observer = Observer(open_hub).start()
-    serve(
-        observer,
-        OwnAuthority(token, name, observer, may),
-        place,
-        options=options,
-        hosts=hosts,
-        listen=listen,
-        ready=lambda: ready(f"http://{LOCAL}:{port}/login?token={token}"),
-    )
+    may = OwnAccess(access, SystemClock()).may if access is not None else None
+    authority = OwnAuthority(token, name, observer, may)
+    address = f"http://{LOCAL}:{port}/login?token={token}"
+    office = Office(observer, authority, place, SystemClock(), options)
+    hosts = {f"{host}:{port}" for host in (LOCAL, "localhost")}
+    _serve(office, application(office, hosts, lambda: ready(address)), listen)
 
 
-def serve(
-    observer: Observer,
-    authority: Authority,
+def serve_many(
+    open_hub: Open,
+    hub: Hub,
+    open_as: OpenAs,
     place: str,
     *,
     options: str,
     hosts: Collection[str],
     listen: socket.socket,
     ready: Callable[[], object],
-    secure: bool = False,
 ) -> None:
-    """Serve whoever the authority lets in, until the process is told to stop. Closes the observer."""
+    """Serve whoever the API server knows, until the process is told to stop.
+
+    Args:
+        hub: where tokens and rights are reviewed, with the account of the dashboard.
+        open_as: opens the hub with the token of a person.
+        hosts: what the Host header may say; empty: anything.
+    Other arguments: as of `serve_own`.
+    """
+    observer = Observer(open_hub).start()
+    authority = ReviewedAuthority(hub, open_as, SystemClock())
     office = Office(observer, authority, place, SystemClock(), options)
+    _serve(office, application(office, hosts, ready, secure=True), listen)
+
+
+def _serve(office: Office, app: Starlette, listen: socket.socket) -> None:
     server = uvicorn.Server(
         uvicorn.Config(
-            application(office, hosts, ready, secure=secure),
+            app,
             log_level="warning",
             access_log=False,
             limit_concurrency=CONNECTIONS,
@@ -90,4 +102,4 @@ def serve(
     try:
         server.run(sockets=[listen])
     finally:
-        observer.close()
+        office.observer.close()

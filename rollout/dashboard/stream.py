@@ -6,11 +6,13 @@ The page then asks for itself again; what somebody may see is decided there.
 import asyncio
 from collections.abc import AsyncIterator
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from rollout.dashboard.answers import Office
 from rollout.dashboard.view import View
+from rollout.errors import HubError
 
 ALIVE_SECONDS = 15.0
 """So often a stream says that it is there: proxies cut what is silent, and lost browsers are found."""
@@ -27,7 +29,10 @@ class Streams:
         self._closing = asyncio.Event()
 
     async def answer(self, request: Request) -> Response:
-        person = self._office.person(request)
+        try:
+            person = await run_in_threadpool(self._office.person, request)
+        except HubError as fault:
+            return PlainTextResponse(str(fault), 503)
         if person is None:
             return PlainTextResponse("log in first", 401)
         mine = self._open.get(person.name, 0)

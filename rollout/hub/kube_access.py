@@ -6,7 +6,7 @@ The one place that touches what the client keeps private (`connector`): a contra
 import inspect
 import logging
 import urllib.request
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -32,11 +32,13 @@ _LEAST_SECONDS = 1.0
 class Access:
     """What a person said about the server: nothing means $KUBECONFIG, ~/.kube/config or the pod's own.
 
-    ``kubeconfig``: a file, or several joined by ``:`` as kubectl takes them.
+    ``kubeconfig``: a file, or several joined by ``:`` as kubectl takes them. ``token``: a bearer token
+    that takes the place of whatever credentials these name; only where the server is follows from them.
     """
 
     kubeconfig: str | None = None
     context: str | None = None
+    token: str | None = field(default=None, repr=False)
 
     def is_in_cluster(self) -> bool:
         """Whether the pod's service account is meant: nothing else is named, and there is one."""
@@ -151,12 +153,24 @@ async def credentials(access: Access) -> Credentials:
             loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
                 access.kubeconfig, access.context, configuration, persist_config=False
             )
+        if access.token is not None:
+            loader, token_file = None, None
+            _sign_with(configuration, access.token)
         found = Credentials(configuration, loader, token_file)
     except (config.ConfigException, OSError, ValueError, TypeError) as error:
         raise ConfigError(_unusable(access, error)) from error
     if not configuration.proxy:
         configuration.proxy = _proxy_of(configuration.host)
     return found
+
+
+def _sign_with(configuration: Any, token: str) -> None:
+    """Let the server know whoever has this token, and nobody else."""
+    configuration.api_key = {"BearerToken": f"Bearer {token}"}
+    configuration.api_key_prefix = {}
+    configuration.cert_file = configuration.key_file = None
+    configuration.username = configuration.password = None
+    configuration.refresh_api_key_hook = None
 
 
 def _unusable(access: Access, error: Exception) -> str:

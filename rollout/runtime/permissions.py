@@ -134,6 +134,48 @@ HEALTH = (
     Permission(CLUSTER, "managedclusters/status", ("patch",), "conditions of silent clusters"),
 )
 
+DASHBOARD = (
+    *(
+        Permission(CLUSTER, resource, FOLLOW, "what is selected, and why")
+        for resource in (
+            "managedclusters",
+            "managedclustersets",
+            "managedclustersetbindings",
+            "placements",
+            "placementdecisions",
+            "addonplacementscores",
+        )
+    ),
+    Permission(WORK, "manifestworkreplicasets", FOLLOW, "workloads"),
+    Permission(WORK, "manifestworks", FOLLOW, "what clusters run"),
+    *(
+        Permission(ADDON, resource, FOLLOW, "add-ons and what configures them")
+        for resource in (
+            "clustermanagementaddons",
+            "managedclusteraddons",
+            "addondeploymentconfigs",
+            "addontemplates",
+        )
+    ),
+    Permission(OURS, "rolloutrecords", FOLLOW, "what rollouts remember"),
+    Permission(OURS, "rolloutrevisions", FOLLOW, "earlier templates"),
+    Permission(OURS, "approvals", FOLLOW, "who approved or rejected what"),
+    Permission(OURS, "freezes", FOLLOW, "whether the hub is frozen"),
+    Permission(OURS, "calendars", FOLLOW, "when clusters may be touched"),
+    Permission(OURS, "clustercalendars", FOLLOW, "when clusters may be touched"),
+    Permission(OURS, "clustervalues", FOLLOW, "what differs from cluster to cluster"),
+    Permission(OURS, "rolloutanalyses", FOLLOW, "what is measured"),
+    Permission(OURS, "rolloutanalysisruns", FOLLOW, "what was measured"),
+    Permission("argoproj.io", "analysistemplates", FOLLOW, "what analyses measure"),
+    Permission("argoproj.io", "clusteranalysistemplates", FOLLOW, "what analyses measure"),
+    Permission("coordination.k8s.io", "leases", ("list",), "whose rules the controller goes by"),
+    Permission("authentication.k8s.io", "tokenreviews", ("create",), "who looks"),
+    Permission(
+        "authorization.k8s.io", "subjectaccessreviews", ("create",), "what they may see and do"
+    ),
+)
+"""Of the component dashboard, a Deployment of its own with an account of its own."""
+
 EXECUTORS = (
     Permission(WORK, "manifestworks", ("execute-as",), "works that name an executor, on OCM hubs"),
 )

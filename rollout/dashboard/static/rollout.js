@@ -79,7 +79,7 @@
     for (const each of shown) { each.counts.forEach((count, i) => { below[i] += count; }); sums.push([...below]); }
     const series = [{ label: "time" }], data = [course.at];
     for (let i = shown.length - 1; i >= 0; i--) {
-      series.push({ label: shown[i].phase, stroke: colour(shown[i].phase), fill: colour(shown[i].phase), width: 1, points: { show: false }, value: (_, __, ___, at) => at === null ? "" : String(shown[i].counts[at]) });
+      series.push({ label: shown[i].phase, stroke: colour(shown[i].phase), fill: colour(shown[i].phase), width: 1, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, value: (_, __, ___, at) => at === null ? "" : String(shown[i].counts[at]) });
       data.push(sums[i]);
     }
     const soft = getComputedStyle(document.documentElement).getPropertyValue("--soft").trim();

@@ -19,6 +19,7 @@ from rollout.runtime.metrics import ControllerFigures, Metrics, WorkloadFigures
 from rollout.runtime.permissions import (
     ADDONS,
     ALWAYS,
+    DASHBOARD,
     EXECUTORS,
     HEALTH,
     PLACING,
@@ -122,6 +123,7 @@ def test_the_components_grant_what_their_settings_need() -> None:
         ("addons", ADDONS),
         ("health", HEALTH),
         ("execute-as", EXECUTORS),
+        ("dashboard", DASHBOARD),
     ):
         roles = of_kind(documents(MANIFESTS / "components" / name / "rbac.yaml"), "ClusterRole")
         assert granted(roles) == grants(permissions), name
@@ -132,6 +134,7 @@ def test_whatever_is_watched_may_be_read() -> None:
         (Fleet(), ALWAYS),
         (Fleet(watches_health=True), (*ALWAYS, *HEALTH)),
         (Fleet(trackers=trackers(rolls_addons=True)), (*ALWAYS, *ADDONS)),
+        (Fleet(trackers=trackers(rolls_addons=True)), DASHBOARD),
     ):
         allowed = grants(p for p in permissions if not p.here)
         for kind in {*fleet.watched, *fleet.wanted_kinds()}:
@@ -165,6 +168,15 @@ def test_nothing_is_granted_that_gives_away_the_hub() -> None:
             assert "*" not in (group, resource, verb)
             assert resource not in ("secrets", "pods", "roles", "clusterroles", "nodes")
             assert verb not in ("escalate", "bind", "impersonate", "deletecollection")
+
+
+def test_the_dashboard_writes_nothing_and_reads_no_secret_with_its_own_account() -> None:
+    (role,) = of_kind(
+        documents(MANIFESTS / "components" / "dashboard" / "rbac.yaml"), "ClusterRole"
+    )
+    for _, resource, verb in granted([role]):
+        assert verb in ("list", "watch") or resource in ("tokenreviews", "subjectaccessreviews")
+        assert resource not in ("secrets", "configmaps", "pods")
 
 
 def test_every_role_is_bound_to_the_controller_and_to_nobody_else(standalone: list[Obj]) -> None:
