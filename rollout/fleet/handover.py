@@ -36,6 +36,21 @@ def carried_over(
     return ended(known, rollout.timing, now) if before.as_ocm is None else {}
 
 
+def of_another_time(
+    terms: Terms, standings: Mapping[str, Standing], head: Head
+) -> dict[str, Standing]:
+    """Where clusters have contents of their own, and the revision is one that was left before: those that
+    were touched for it then were not touched for it now, and are not to be taken back with it.
+    """
+    if not terms.contents or not head.revision or head.revision == terms.revision:
+        return {}
+    return {
+        cluster: replace(standing, made_for=head.revision)
+        for cluster, standing in standings.items()
+        if standing.of_revision == terms.revision
+    }
+
+
 def ended(standings: Iterable[Standing], timing: Timing, now: datetime) -> dict[str, Standing]:
     """What has come to its end on the terms so far stays so on others (row 11), also on an older
     revision, of which no step tells: else a longer deadline would put it in flight again.

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from rollout.fleet.handover import carried_over, ended
+from rollout.fleet.handover import carried_over, ended, of_another_time
 from rollout.fleet.observations import reported_of
 from rollout.fleet.standings import Standings
 from rollout.fleet.terms import (
@@ -113,6 +113,7 @@ class LiveRollout(Standings):
             return
         was = not_heard_in(self.ledger.rollout, outages, terms.blind_since)
         settled = carried_over(before, terms, was, self.observations, head, self.soaked, now)
+        settled |= of_another_time(terms, {**self.ledger.standings, **settled}, head)
         if terms.revision != self.head.revision:
             self._supersede(terms.revision)
         seen = self.head.seen | had_members(terms.spec, terms.selection)

@@ -312,3 +312,17 @@ def test_values_of_another_workload_concern_nobody_here() -> None:
     told = story(other, make.workload()).end()
 
     assert set(told.versions().values()) == {"1"}
+
+
+def test_a_revision_that_comes_back_takes_back_only_whom_it_touched_this_time() -> None:
+    told = story(values(setting("current")), make.workload()).end()
+    rules(told, setting("cluster.labels['tier'] == 'a' ? 'x' : current"))
+    told.end()
+    rules(told, setting("current"))  # as in the beginning: c02 has had it all the time
+    told.end()
+    before = len(told.lines)
+    told.annotate(names.UNDO, now_revision(told))
+    told.end()
+
+    assert told.versions() == {"c00": "x", "c01": "x", "c02": "1"}
+    assert {line.cluster for line in told.lines[before:]} == {"c00", "c01"}

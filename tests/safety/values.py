@@ -1,0 +1,349 @@
+"""Random histories of clusters with values of their own, held against S22 to S24 by an oracle in plain Python.
+
+Rules change, labels flap and go missing, two objects conflict, works drift, the process dies. The oracle
+renders without CEL and knows nothing of how the engine does it.
+"""
+
+import sys
+from collections import Counter
+from datetime import timedelta
+from random import Random
+
+from tests.safety.mutating import Mutant, apply, fault
+
+CLUSTERS = 6
+TIERS = ("a", "b", None)
+RULES = {
+    "label": "current + '-' + cluster.labels['tier']",
+    "other": "'x' + current + cluster.labels['tier']",
+    "same for b": "cluster.labels['tier'] == 'b' ? current + '-b' : current + '+a'",
+    "all": "current + '!'",
+    "current": "current",
+}
+CONFLICT = "'other'"
+STEADY = ("c00", "c02", "c04")
+QUIET = timedelta(seconds=60)
+
+VALUE_FAULTS: tuple[Mutant, ...] = (
+    fault(
+        "S22",
+        "of two values of one field the last counts",
+        ("values.rendering", "before is not None and before[2] != value", "False"),
+    ),
+    fault(
+        "S22",
+        "what cannot be rendered is left as the template has it",
+        (
+            "values.rendering",
+            "        if isinstance(value, Failed):\n",
+            "        if isinstance(value, Failed):\n            return spot.current, steps\n        if isinstance(value, Failed):\n",
+        ),
+    ),
+    fault(
+        "S22",
+        "all get what the first one gets",
+        (
+            "values.rendering",
+            "known = self._known.get(key)",
+            "known = next(iter(self._known.values()), None)",
+        ),
+    ),
+    fault(
+        "S22",
+        "drift is put right with the template",
+        (
+            "planning.replicasets",
+            "return self.workload.spec_of(content) or",
+            "return self.replicaset.template.spec or",
+        ),
+    ),
+    fault(
+        "S22",
+        "a label that flaps is followed at once",
+        ("planning.replicasets", "if settling.waits:", "if False:"),
+    ),
+    fault(
+        "S23",
+        "a cluster that lacks a label holds its stage",
+        ("strategies.step", "done + unrendered == size", "done == size"),
+    ),
+    fault(
+        "S23",
+        "who cannot be rendered takes the place of others",
+        (
+            "strategies.ledger",
+            "elif judged.phase is Phase.WAITING and cluster in self._rollout.unrendered:",
+            "elif False:",
+        ),
+    ),
+    fault(
+        "S23",
+        "a cluster whose label comes back is not rendered again",
+        ("values.contents", "            self._stale.add(cluster)", "            pass"),
+    ),
+    fault(
+        "S24",
+        "every change of a rule touches all",
+        (
+            "strategies.base",
+            "return self.contents.get(cluster, self.revision) if self.contents else self.revision",
+            "return self.revision",
+        ),
+    ),
+    fault(
+        "S24",
+        "an undo goes back to what everybody had",
+        (
+            "strategies.base",
+            "return standing.of_revision == self.revision",
+            "return standing.revision == self.wanted(standing.cluster)",
+        ),
+    ),
+)
+
+
+class Broken(AssertionError):
+    """A promise did not hold."""
+
+
+class Day:
+    """One history."""
+
+    def __init__(self, seed: int, counts: Counter[str]) -> None:
+        # Loaded here, since a fault is put into the engine's modules before they are.
+        from tests.support import make  # noqa: PLC0415
+        from tests.support.story import Story  # noqa: PLC0415
+
+        self.dice, self.counts = Random(seed), counts
+        self.tiers = {f"c{n:02}": self.dice.choice(TIERS) for n in range(CLUSTERS)}
+        self.tiers |= dict.fromkeys(STEADY, "a")  # so that in each group somebody can be rendered
+        self.rule, self.version, self.conflicts = "label", 1, False
+        self.carried: dict[str, str] = {}
+        self.drifted: set[str] = set()
+        self.since: dict[str, timedelta] = {}
+        fleet = make.fleet(CLUSTERS, one=2, two=2)
+        for obj in fleet:
+            if obj["kind"] == "ManagedCluster" and self.tiers[obj["metadata"]["name"]]:
+                obj["metadata"]["labels"]["tier"] = self.tiers[obj["metadata"]["name"]]
+        limit = self.dice.choice([1, 2, "50%"])
+        by_group = self.dice.random() < 0.5
+        strategy = make.per_group() if by_group else make.progressive(maxConcurrency=limit)
+        self.story = Story([*fleet, self._object("tiers"), make.workload(strategy=strategy)])
+        self.seen = 0
+
+    # -- the oracle ------------------------------------------------------------------------------
+
+    def due(self, cluster: str) -> str | None:
+        """What the cluster is to carry; None where nobody can tell."""
+        tier, current = self.tiers[cluster], str(self.version)
+        match self.rule:
+            case "label":
+                found = None if tier is None else f"{current}-{tier}"
+            case "other":
+                found = None if tier is None else f"x{current}{tier}"
+            case "same for b":
+                found = None if tier is None else current + ("-b" if tier == "b" else "+a")
+            case "all":
+                found = current + "!"
+            case _:
+                found = current
+        if self.conflicts and tier == "b":
+            return None
+        return found
+
+    def look(self) -> None:
+        """Hold all writes since the last look against the promises."""
+        for line in self.story.lines[self.seen :]:
+            due, before = self.due(line.cluster), self.carried.get(line.cluster)
+            if line.cluster in self.drifted:
+                self.drifted.discard(line.cluster)
+                if line.version == before:
+                    continue  # put right
+            if line.version != due:
+                raise Broken(f"S22: {line.cluster} gets {line.version!r}, not {due!r}")
+            waited = line.after - self.since.get(line.cluster, line.after - QUIET)
+            if before is not None and waited < QUIET:
+                raise Broken(f"S22: {line.cluster} gets {due!r} {waited} after its label changed")
+            self.counts["touched"] += 1
+            self.carried[line.cluster] = line.version
+        self.seen = len(self.story.lines)
+
+    def rest(self) -> None:
+        """Nothing happens any more: everybody has what is due, and nobody waits for others."""
+        self.story.end()
+        self.look()
+        for cluster in self.tiers:
+            due = self.due(cluster)
+            has = self.story.versions().get(cluster)
+            self.counts["held"] += due is None
+            if has != (self.carried.get(cluster) if due is None else due):
+                raise Broken(f"S23: {cluster} has {has!r} in the end, and {due!r} is due")
+        whole = all(self.due(c) is not None for c in self.tiers)
+        if (self.story.reason == "Complete") is not whole:
+            raise Broken(f"S23: {self.story.reason}: {self.story.message}")
+
+    # -- what happens ----------------------------------------------------------------------------
+
+    def happen(self) -> None:
+        act = self.dice.choice(
+            [
+                self.relabel,
+                self.relabel,
+                self.change_rule,
+                self.change_template,
+                self.undo,
+                self.undo,
+                self.quarrel,
+                self.restart,
+                self.drift,
+            ]
+        )
+        act()
+        self.counts[act.__name__] += 1
+        self.story.settle()
+        self.look()
+        for _ in range(self.dice.randrange(4)):
+            self.story.on(timedelta(seconds=self.dice.choice([1, 10, 30, 61])))
+            self.look()
+
+    def relabel(self) -> None:
+        from rollout.model.kinds import MANAGED_CLUSTER, Ref  # noqa: PLC0415
+
+        cluster = self.dice.choice(sorted(self.tiers.keys() - set(STEADY)))
+        tier = self.dice.choice(TIERS)
+        before = self.due(cluster)
+        self.tiers[cluster] = tier
+        if self.due(cluster) != before:
+            self.since[cluster] = self.story.now
+        self.story.hub.patch(
+            Ref(MANAGED_CLUSTER, cluster), {"metadata": {"labels": {"tier": tier}}}
+        )
+
+    def change_rule(self) -> None:
+        self._rule(self.dice.choice(sorted(RULES)))
+
+    def _rule(self, name: str) -> None:
+        from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
+
+        if name != self.rule:
+            self.since.clear()  # a new revision waits for no label
+        self.rule = name
+        spec = self._object("tiers")["spec"]
+        self.story.hub.patch(Ref(CLUSTER_VALUES, "default/tiers"), {"spec": spec})
+
+    def change_template(self) -> None:
+        from tests.support import make  # noqa: PLC0415
+
+        self.version += 1
+        self.since.clear()
+        self.story.template(make.template(str(self.version)))
+
+    def undo(self) -> None:
+        """A rule changes and is taken back: who was not touched for it is not touched by that either."""
+        from rollout.model import names  # noqa: PLC0415
+        from rollout.model.kinds import REPLICA_SET, Ref  # noqa: PLC0415
+
+        self.rest()
+        if self.conflicts or any(self.due(c) is None for c in self.tiers):
+            return
+        before = dict(self.carried)
+        self._rule(self.dice.choice(sorted(RULES.keys() - {self.rule})))
+        self.story.end()
+        self.look()
+        touched = {c for c in before if self.carried[c] != before[c]}
+        workload = self.story.engine.fleet.rollout(Ref(REPLICA_SET, "default/web"))
+        assert workload is not None
+        self.story.annotate(names.UNDO, workload.revisions[0])
+        start = len(self.story.lines)
+        self.story.end()
+        back = {line.cluster for line in self.story.lines[start:]}
+        if back - touched:
+            raise Broken(f"S24: {sorted(back - touched)} are taken back, and were never touched")
+        if {c: v for c, v in self.story.versions().items() if c in touched} != {
+            c: before[c] for c in touched
+        }:
+            raise Broken("S24: they do not have again what soaked there")
+        self.counts["taken back"] += len(touched)
+        self.carried, self.seen = before, len(self.story.lines)
+        self.change_template()
+
+    def quarrel(self) -> None:
+        """A second object sets the same field of the clusters of one tier, or does so no more."""
+        from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
+
+        self.since.clear()
+        self.conflicts = not self.conflicts
+        if self.conflicts:
+            self.story.add(self._object("zulu"))
+        else:
+            self.story.hub.delete(Ref(CLUSTER_VALUES, "default/zulu"))
+
+    def restart(self) -> None:
+        self.story.restart()
+        self.since.clear()  # how long a label has stood, a new process does not know
+
+    def drift(self) -> None:
+        from rollout.model.kinds import MANIFEST_WORK, Ref  # noqa: PLC0415
+
+        works = self.story.works()
+        if not works:
+            return
+        cluster = self.dice.choice(sorted(works))
+        manifest = {
+            **works[cluster]["spec"]["workload"]["manifests"][0],
+            "data": {"version": "drift"},
+        }
+        ref = Ref(MANIFEST_WORK, f"{cluster}/{works[cluster]['metadata']['name']}")
+        self.story.hub.patch(ref, {"spec": {"workload": {"manifests": [manifest]}}})
+        self.seen += 1
+        self.drifted.add(cluster)
+
+    def _object(self, name: str) -> dict[str, object]:
+        rule: dict[str, object] = {
+            "set": [
+                {
+                    "target": {"kind": "ConfigMap"},
+                    "path": "/data/version",
+                    "value": RULES[self.rule] if name == "tiers" else CONFLICT,
+                }
+            ]
+        }
+        if name != "tiers":
+            rule["clusters"] = {"labelSelector": {"matchLabels": {"tier": "b"}}}
+        return {
+            "apiVersion": "rollout-engine.io/v1alpha1",
+            "kind": "ClusterValues",
+            "metadata": {"name": name, "namespace": "default"},
+            "spec": {"workload": {"name": "web"}, "rules": [rule]},
+        }
+
+
+def check(seeds: range, steps: int = 8) -> Counter[str]:
+    """Run a history for each seed. Raises: Broken, with the seed."""
+    counts: Counter[str] = Counter()
+    for seed in seeds:
+        day = Day(seed, counts)
+        try:
+            day.story.settle()
+            day.look()
+            for _ in range(steps):
+                day.happen()
+            day.rest()
+        except AssertionError as error:
+            raise Broken(f"seed {seed}: {error}") from error
+    return counts
+
+
+def main() -> int:
+    """``python -m tests.safety.values NUMBER``: exit with 1 where the histories show that fault."""
+    apply(VALUE_FAULTS[int(sys.argv[1])])
+    try:
+        check(range(60))
+    except Exception as error:  # noqa: BLE001  (a fault may break the engine in any way)
+        print(error)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
