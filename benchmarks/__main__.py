@@ -15,6 +15,7 @@ from benchmarks import (
     placement,
     simulate,
     terms,
+    values,
     virtual,
 )
 from benchmarks.figures import Figure, calibrate
@@ -30,6 +31,7 @@ SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
     "calendars": calendars.run,
     "terms": terms.run,
     "dashboard": dashboard.run,
+    "values": values.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 

@@ -296,12 +296,13 @@ class Workload(Membership[Share]):
         """Render what is not rendered yet, one slice of it. Whether nothing is left; then, of clusters
         that are to carry something else, each share is told.
         """
-        keys = (f"{replicaset.namespace}/{ref.name}" for ref in replicaset.refs)
-        selected = {c for key in keys for each in around.decisions(key) for c in each.clusters}
+        selected: list[str] | None = None  # as before, unless shares are dealt anew
+        if self.is_due(now):
+            keys = (f"{replicaset.namespace}/{ref.name}" for ref in replicaset.refs)
+            pages = (page for key in keys for page in around.decisions(key))
+            selected = sorted({cluster for page in pages for cluster in page.clusters})
         before = self.contents.contents
-        self.is_unrendered = not self.contents.render(
-            sorted(selected), around.clusters.cluster, now
-        )
+        self.is_unrendered = not self.contents.render(selected, around.clusters.cluster, now)
         if self.is_unrendered:
             return False
         if self.contents.contents is not before and not self.stale:

@@ -99,9 +99,11 @@ class ClusterContents:
             Rendering(template.spec, template.content, about, several) if several else None
         )
 
-    def render(self, clusters: Collection[str], find: Find, now: datetime) -> bool:
+    def render(self, clusters: Collection[str] | None, find: Find, now: datetime) -> bool:
         """Render those of these clusters that are not rendered yet, one slice of them.
 
+        Args:
+            clusters: None: the same as before.
         Returns: whether all are; then `contents` and `unrendered` are those of these clusters.
         """
         rendering = self._rendering
@@ -112,13 +114,13 @@ class ClusterContents:
         if rendering.problems:
             return True
         spent = 0
-        for name in clusters:
+        for name in sorted(self._stale) if clusters is None else clusters:
             if name in self._known and name not in self._stale:
                 continue
             if spent > SLICE_STEPS:
                 return False
             spent += self._render(rendering, name, find)
-        if self._known.keys() != set(clusters):
+        if clusters is not None and self._known.keys() != set(clusters):
             kept = set(clusters)
             self._known = {name: found for name, found in self._known.items() if name in kept}
             self._clusters = {name: c for name, c in self._clusters.items() if name in kept}
