@@ -8,6 +8,7 @@ from rollout.model.kinds import (
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     REPLICA_SET,
+    ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     Obj,
     Ref,
@@ -326,3 +327,15 @@ def test_a_revision_that_comes_back_takes_back_only_whom_it_touched_this_time() 
 
     assert told.versions() == {"c00": "x", "c01": "x", "c02": "1"}
     assert {line.cluster for line in told.lines[before:]} == {"c00", "c01"}
+
+
+def test_works_that_are_right_already_are_taken_over_and_none_is_written() -> None:
+    told = story(values(), make.workload()).end()
+    for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
+        for obj in told.hub.list(kind).items:
+            told.hub.delete(Ref(kind, f"default/{obj['metadata']['name']}"))
+    before = len(told.lines)
+    told.restart().end()
+
+    assert told.lines[before:] == []
+    assert told.reason == "Complete"
