@@ -88,10 +88,10 @@ def _commands() -> Iterator[str]:
 
 
 def _command(group: click.Group, name: str, before: str) -> Iterator[str]:
-    context = click.Context(group, info_name=before)
+    context = click.Context(group, info_name=before, terminal_width=78)
     command = group.get_command(context, name)
     assert command is not None
-    own = click.Context(command, info_name=name, parent=context)
+    own = click.Context(command, info_name=name, parent=context, terminal_width=78)
     yield f"## {before} {name}\n"
     yield "```text"
     yield from (line.rstrip() for line in command.get_help(own).splitlines())

@@ -137,7 +137,7 @@ def test_gates_of_packages_stand_beside_the_built_in_one() -> None:
 
     found = gates([entry("second-look", target, GATE_KINDS)])
 
-    assert sorted(found) == ["approval", "second-look"]
+    assert sorted(found) == ["analysis", "approval", "second-look"]
     check_gate(found["second-look"], [sample_crossing("before:rest=second-look")])
     with pytest.raises(PluginError, match="has the name of a built-in"):
         gates([entry("approval", target, GATE_KINDS)])

@@ -29,6 +29,7 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
         "list",
         "explain",
         "describe",
+        "render",
         "history",
         "dashboard",
         "events",
