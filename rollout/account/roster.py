@@ -94,6 +94,7 @@ LOOKED_FOR = (
     Phase.OUTDATED,
     Phase.SOAKING,
     Phase.HELD,
+    Phase.UNRENDERED,
     Phase.WAITING,
     Phase.SKIPPED,
     Phase.SOAKED,

@@ -1,5 +1,6 @@
 """How are clusters, placements and calendars told of in sentences? The same ones in every view."""
 
+import json
 from datetime import datetime
 
 from rollout.account.figures import SIGNS
@@ -12,6 +13,7 @@ from rollout.calendars.calendar import change_text, closing_text
 from rollout.calendars.zones import find_zone
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON
 from rollout.strategies.base import Phase
+from rollout.values.rendering import ValueShown
 
 
 def placement_facts(account: ExplainedPlacement) -> list[tuple[str, str]]:
@@ -61,6 +63,11 @@ def _carries(revision: str, wanted: str) -> str:
         return "carries this revision"
     instead = f", not {wanted}" if wanted else ""
     return f"carries {revision}{instead}" if revision else "is not configured yet"
+
+
+def value_line(value: ValueShown) -> str:
+    """A value of one cluster, and the rule that gives it."""
+    return f"{value.target} {value.path} = {json.dumps(value.value)}  (ClusterValues {value.rule})"
 
 
 def condition_line(condition: ConditionAccount, now: datetime) -> str:

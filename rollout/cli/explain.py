@@ -1,6 +1,5 @@
 """Why does it not go on, and why was this cluster chosen? `rollout explain`."""
 
-import json
 from collections.abc import Iterator
 from datetime import datetime
 
@@ -16,7 +15,7 @@ from rollout.analysis.clusters import (
     explain_cluster,
 )
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
-from rollout.analysis.sentences import condition_line, placement_facts, share_facts
+from rollout.analysis.sentences import condition_line, placement_facts, share_facts, value_line
 from rollout.cli.naming import only_workload, ref_named
 from rollout.cli.store import missing, show, snapshotted
 from rollout.cli.tables import text_table
@@ -146,8 +145,7 @@ def cluster_lines(account: ExplainedCluster) -> Iterator[str]:
         yield f"{share.kind} {share.workload}"
         yield from facts(share_facts(share, account.now), "  ")
         for value in share.values:
-            said = json.dumps(value.value)
-            yield f"    {value.target} {value.path} = {said}  (ClusterValues {value.rule})"
+            yield f"    {value_line(value)}"
         for condition in share.work.conditions if share.work else ():
             yield f"    {condition_line(condition, account.now)}"
         for fault in share.work.faults if share.work else ():

@@ -9,7 +9,13 @@ from rollout.account.states import Code
 from rollout.analysis.calendars import Day, ZoneStanding, concerns, week, zone_standings
 from rollout.analysis.clusters import ClusterShare, ExplainedCluster, explain_cluster
 from rollout.analysis.placements import ExplainedPlacement, explain_placement
-from rollout.analysis.sentences import condition_line, placement_facts, share_facts, standing_line
+from rollout.analysis.sentences import (
+    condition_line,
+    placement_facts,
+    share_facts,
+    standing_line,
+    value_line,
+)
 from rollout.analysis.snapshot import stored
 from rollout.api.calendar import decode_calendar
 from rollout.api.cluster import decode_cluster
@@ -114,6 +120,7 @@ def cluster(asked: PageRequest) -> Response:
         share_facts=share_facts,
         share_path=_share_path,
         condition_line=condition_line,
+        value_line=value_line,
         standing_line=standing_line,
     )
 

@@ -41,7 +41,7 @@
         paths[stage.phases[i]].rect(x, y, size, size);
         if (word === "failed" || word === "lost") { marks.moveTo(x + 1.5, y + 1.5); marks.lineTo(x + size - 1.5, y + size - 1.5); marks.moveTo(x + size - 1.5, y + 1.5); marks.lineTo(x + 1.5, y + size - 1.5); }
         if (word === "failing") { marks.moveTo(x + 1.5, y + size - 1.5); marks.lineTo(x + size - 1.5, y + 1.5); }
-        if (word === "held") { marks.moveTo(x + size / 2, y + 1); marks.lineTo(x + size / 2, y + size - 1); }
+        if (word === "held" || word === "unrendered") { marks.moveTo(x + size / 2, y + 1); marks.lineTo(x + size / 2, y + size - 1); }
       }
       paths.forEach((path, i) => { pen.fillStyle = colours[i]; pen.fill(path); });
       pen.strokeStyle = "#fff"; pen.lineWidth = 1; pen.stroke(marks);

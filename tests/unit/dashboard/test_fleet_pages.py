@@ -1,15 +1,25 @@
 """What do the pages of clusters, placements and consents show, and to whom?"""
 
+from contextlib import closing
 from pathlib import Path
+from typing import cast
 
 import pytest
 from starlette.testclient import TestClient
 
+from rollout import dashboard
+from rollout.account.roster import LOOKED_FOR
+from rollout.clock import VirtualClock
+from rollout.hub.admission import admit
+from rollout.hub.memory import MemoryHub
+from rollout.hub.sqlite import SqliteHub
 from rollout.model import names
 from rollout.model.kinds import MANAGED_CLUSTER, Kind
+from rollout.strategies.base import Phase
 from tests.stories.operating import freeze
 from tests.support import make
 from tests.support.dashboards import browsing, story_on
+from tests.support.story import T0, Story
 
 CALENDAR = {
     "apiVersion": "rollout-engine.io/v1alpha1",
@@ -143,3 +153,47 @@ def test_the_object_is_shown_without_the_data_of_secrets(tmp_path: Path) -> None
 
     assert "kind: Secret" in page
     assert "correct horse" not in page
+
+
+def test_a_cluster_that_cannot_be_rendered_is_found_and_says_why(tmp_path: Path) -> None:
+    path, clock = tmp_path / "state.db", VirtualClock(T0)
+    values = {
+        "apiVersion": "rollout-engine.io/v1alpha1",
+        "kind": "ClusterValues",
+        "metadata": {"name": "tiers", "namespace": "default"},
+        "spec": {
+            "workload": {"name": "web"},
+            "rules": [
+                {
+                    "set": [
+                        {
+                            "target": {"kind": "ConfigMap"},
+                            "path": "/data/tier",
+                            "value": "cluster.labels['tier']",
+                        }
+                    ]
+                }
+            ],
+        },
+    }
+    fleet = make.fleet(2)
+    fleet[0]["metadata"]["labels"]["tier"] = "gold"
+    with closing(SqliteHub(path, clock, admit=admit)) as file:
+        hub = cast("MemoryHub", file)
+        Story([*fleet, values, make.workload()], hub=hub, clock=clock).end().engine.stop()
+
+    with browsing(path, clock) as client:
+        one = client.get("/rollouts/mwrs/default/web")
+        held, given = client.get("/clusters/c01").text, client.get("/clusters/c00").text
+
+    assert one.status_code == 200
+    assert "ValuesMissing" in one.text
+    assert "no such key: tier" in held
+    assert "ConfigMap app /data/tier = &#34;gold&#34;" in given
+
+
+def test_every_phase_is_looked_for_and_has_a_colour() -> None:
+    sheet = (Path(dashboard.__file__).parent / "static" / "app.css").read_text()
+
+    assert set(LOOKED_FOR) == set(Phase)
+    assert all(sheet.count(f"--p-{phase.value.lower()}:") == 2 for phase in Phase)
