@@ -10,6 +10,7 @@ import yaml
 from rollout.account.states import Code
 from rollout.api.own import decode_approval
 from rollout.clock import SystemClock
+from rollout.fleet.watched import WATCHED
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.model.intents import read_intents
@@ -71,6 +72,20 @@ def test_the_page_shows_every_verb_that_only_asks_and_a_day_of_those_that_act() 
 def _yaml(page: str) -> list[Obj]:
     blocks = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / page).read_text(), re.DOTALL)
     return [obj for block in blocks for obj in yaml.safe_load_all(block)]
+
+
+def test_the_viewer_of_the_examples_may_read_every_kind_that_is_watched() -> None:
+    path = ROOT / "examples" / "operate" / "roles.yaml"
+    roles = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(path.read_text())}
+    read = {
+        (group, resource)
+        for rule in roles["rollout-viewer"]["rules"]
+        if {"get", "list", "watch"} <= set(rule["verbs"])
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+    }
+
+    assert {(kind.group, kind.plural) for kind in WATCHED} <= read
 
 
 def test_the_role_that_the_page_shows_is_the_one_of_the_examples() -> None:
