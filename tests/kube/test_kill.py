@@ -181,9 +181,20 @@ def finish(hub: KubeHub, line: Line) -> None:
     def done() -> bool:
         while line.alive() < 2:
             line.enlist()
-        return is_done(hub)
+        if is_done(hub):
+            return True
+        raise AssertionError(standing(hub))
 
     eventually("the rollout is done", done, 180)
+
+
+def standing(hub: KubeHub) -> str:
+    """What the workload says, and whose agents have said nothing: for whoever reads a failure."""
+    works = hub.list(MANIFEST_WORK).items
+    silent = [w["metadata"]["namespace"] for w in works if not (w.get("status") or {})]
+    status = hub.get(WEB).get("status") or {}
+    said = [f"{c['type']} {c['reason']}: {c['message']}" for c in status.get("conditions") or []]
+    return f"{len(works)} works, of which nothing is heard: {silent}; {said}"
 
 
 @pytest.fixture
