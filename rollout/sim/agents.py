@@ -63,6 +63,7 @@ class Agents:
             for kind in (MANAGED_CLUSTER, MANIFEST_WORK)
         ]
         self._expired = False
+        self._list_at: datetime | None = None  # when what could not be listed is tried again
         self._dumped: bytes | None = None  # as long as nothing has changed
         self._set_up(clock.now())
 
@@ -95,7 +96,8 @@ class Agents:
     def next_at(self) -> datetime | None:
         """The next instant at which an agent acts; None where only an event can make one act."""
         self._drain()
-        return self._due.next_at()
+        instants = (self._due.next_at(), self._list_at)
+        return min((at for at in instants if at is not None), default=None)
 
     def awaits_events(self) -> bool:
         """Whether fleet events of the scenario are still to come."""
@@ -165,9 +167,20 @@ class Agents:
     def _broke(self) -> None:
         self._expired = True
 
+    def _list_anew(self, now: datetime) -> None:
+        """List again after a watch broke; where the server cannot answer, once more after a while."""
+        if self._list_at is not None and now < self._list_at:
+            return
+        try:
+            self._list(now)
+            self._list_at = None
+        except HubError as fault:
+            self._expired, self._list_at = True, now + PATIENCE
+            self._note(str(fault))
+
     def _drain(self) -> None:
         if self._expired:
-            self._list(self._clock.now())
+            self._list_anew(self._clock.now())
         inbox, works = self._inbox, self._works
         if inbox:
             self._dumped = None

@@ -8,6 +8,7 @@ import pytest
 
 from rollout.clock import VirtualClock
 from rollout.errors import Conflict, Denied, HubError, Throttled, Unavailable
+from rollout.hub.base import Listing
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Obj, Ref
 from rollout.sim.agents import Agents
@@ -21,6 +22,13 @@ class Faulty(MemoryHub):
         super().__init__(clock)
         self.faults: list[HubError] = []
         self.meanwhile: Callable[[], None] | None = None
+        self.unlisted = 0  # so many lists fail
+
+    def list(self, *about: Any, **more: Any) -> Listing:
+        if self.unlisted:
+            self.unlisted -= 1
+            raise Unavailable("the server is starting")
+        return super().list(*about, **more)
 
     def patch_status(self, ref: Ref, changes: Any, version: int | None = None) -> Obj:
         if self.meanwhile is not None:
@@ -111,6 +119,19 @@ def test_closed_agents_see_nothing_more() -> None:
     stage.create()
 
     assert stage.agents.next_at() is None
+
+
+@pytest.mark.parametrize("fails", [1, 2, 3])
+def test_a_list_that_fails_after_a_broken_watch_is_tried_again(fails: int) -> None:
+    stage, hub = faulty()
+    stage.agents._broke()
+    hub.unlisted = fails
+
+    told = stage.play()
+
+    assert [report for _, report in told] == [APPLIED, READY]
+    assert hub.unlisted == 0
+    assert any("the server is starting" in note for note in stage.agents.notes)
 
 
 def test_a_work_made_anew_behind_a_broken_watch_is_another_work() -> None:
