@@ -255,7 +255,7 @@ class Engine:
             log.exception("planning %s failed; it is tried again later", ref)
             self._queue.done(ref)
             self._let_in(ref)
-            wait = self._queue.backoff(ref)
+            wait = self._queue.backoff(ref, now)
             self.timers.arm(("retry", ref), self._queue.retry_at(ref, wait, now))
             return
         if plan.unfinished:
@@ -358,7 +358,7 @@ class Engine:
         self._places.leave(ref)
         self._let_in(ref)
         rechecks = [flight.plan.recheck_at, flight.retry_at]
-        wait = self._pause(flight)
+        wait = self._pause(flight, now)
         if wait:
             rechecks.append(self._queue.retry_at(ref, wait, now))
         soonest = now + self._interval(ref)
@@ -378,7 +378,7 @@ class Engine:
         if ref is not None:
             self._queue.back(ref)
 
-    def _pause(self, flight: Flight) -> timedelta:
+    def _pause(self, flight: Flight, now: datetime) -> timedelta:
         """How long to rest for the sake of what did not land; longer each time nothing else did, either.
 
         A plan of a thousand works in front of a server that fails now and then nearly always meets a
@@ -386,7 +386,7 @@ class Engine:
         """
         if flight.moved or not (flight.failed or flight.wait):
             self._queue.forget(flight.ref)
-        pause = self._queue.backoff(flight.ref) if flight.failed else timedelta(0)
+        pause = self._queue.backoff(flight.ref, now) if flight.failed else timedelta(0)
         return max(pause, flight.wait)
 
     def _let_go(self, flight: Flight, now: datetime) -> None:

@@ -154,7 +154,7 @@ class Watches:
             self._want(ref, now)
 
     def _later(self, kind: Kind, now: datetime) -> None:
-        self._timers.arm(("list", kind), now + self._waits.backoff(kind))
+        self._timers.arm(("list", kind), now + self._waits.backoff(kind, now))
 
     # -- kinds that come and go ----------------------------------------------------------------
 

@@ -41,7 +41,7 @@ class WorkQueue(Generic[K]):
         self._ready: Turns[K] = Turns()
         self._wanted: set[K] = set()
         self._out: set[K] = set()
-        self._failures: dict[K, int] = {}
+        self._failures: dict[K, tuple[int, datetime]] = {}  # in a row, and when that pause is over
         self._paced: dict[str, datetime] = {}  # namespace -> when its next retry may be
 
     def add(self, key: K, turn: str | None = None) -> None:
@@ -81,10 +81,17 @@ class WorkQueue(Generic[K]):
         self._wanted.add(key)
         self.done(key)
 
-    def backoff(self, key: K) -> timedelta:
-        """Count a failure. Returns: how long to wait: 0.5 s, 1 s, 2 s ... 5 min, less up to a fifth."""
-        failures = self._failures[key] = self._failures.get(key, 0) + 1
-        return RETRY.wait(failures, self._random.random())
+    def backoff(self, key: K, now: datetime) -> timedelta:
+        """Count a failure. Returns: how long to wait: 0.5 s, 1 s, 2 s ... 5 min, less up to a fifth.
+
+        What fails again before its pause is over, since news woke it, counts no second time: a server
+        that comes back brings much news before it takes the first write.
+        """
+        count, until = self._failures.get(key, (0, now))
+        failures = count + 1 if now >= until else count
+        wait = RETRY.wait(failures, self._random.random())
+        self._failures[key] = failures, now + wait
+        return wait
 
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)

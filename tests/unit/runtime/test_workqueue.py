@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from rollout.runtime.workqueue import GAP, RETRY, WorkQueue
 
+T0 = datetime(2026, 1, 1, tzinfo=UTC)
+
 
 def drained(queue: WorkQueue[str]) -> list[str]:
     found = []
@@ -56,27 +58,41 @@ def test_a_key_wanted_again_queues_behind_those_that_waited() -> None:
     assert drained(queue) == ["b", "a"]
 
 
+def in_a_row(queue: WorkQueue[str], key: str, count: int) -> list[timedelta]:
+    """The pauses after so many failures, each at the end of the pause before."""
+    waits: list[timedelta] = []
+    for _ in range(count):
+        waits.append(queue.backoff(key, T0 + sum(waits, timedelta(0))))
+    return waits
+
+
 def test_waits_double_up_to_five_minutes_less_up_to_a_fifth() -> None:
     queue = WorkQueue[str](seed=1)
-    for n in range(40):
+    for n, wait in enumerate(in_a_row(queue, "a", 40)):
         full = min(timedelta(milliseconds=500) * 2**n, timedelta(minutes=5))
-        assert 0.8 * full <= queue.backoff("a") <= full
+        assert 0.8 * full <= wait <= full
 
 
 def test_each_key_backs_off_by_itself_and_a_success_forgets() -> None:
     queue = WorkQueue[str](seed=1)
-    for _ in range(5):
-        queue.backoff("a")
+    later = T0 + sum(in_a_row(queue, "a", 5), timedelta(0))
 
-    assert queue.backoff("b") <= RETRY.first
-    assert queue.backoff("a") > RETRY.first
+    assert queue.backoff("b", later) <= RETRY.first
+    assert queue.backoff("a", later) > RETRY.first
     queue.forget("a")
-    assert queue.backoff("a") <= RETRY.first
+    assert queue.backoff("a", later) <= RETRY.first
+
+
+def test_what_fails_again_before_its_pause_is_over_counts_no_second_time() -> None:
+    queue = WorkQueue[str](seed=1)
+
+    waits = [queue.backoff("a", T0 + n * timedelta(milliseconds=10)) for n in range(30)]
+
+    assert max(waits) <= RETRY.first
 
 
 def test_the_same_seed_waits_the_same() -> None:
-    one, two, other = (WorkQueue[str](seed=n) for n in (7, 7, 8))
-    waits = [[queue.backoff("a") for _ in range(5)] for queue in (one, two, other)]
+    waits = [in_a_row(WorkQueue[str](seed=n), "a", 5) for n in (7, 7, 8)]
 
     assert waits[0] == waits[1] != waits[2]
 
@@ -106,9 +122,6 @@ def test_a_key_never_waits_for_more_than_one_of_each_other_namespace() -> None:
     queue.add("quiet/web")
 
     assert "quiet/web" in [queue.get() for _ in range(2)]
-
-
-T0 = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def test_retries_of_one_namespace_share_a_rate_and_those_of_others_do_not_wait_for_it() -> None:
