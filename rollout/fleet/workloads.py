@@ -229,10 +229,10 @@ class Workload(Membership[Share]):
     def rules(self, work: Work) -> frozenset[str]:
         """The condition types that the rules in this very work can set."""
         template = self.replicaset.template if self.replicaset else None
-        if template is not None and work.content in (
-            template.content,
-            self.content_at(work.cluster),
-        ):
+        of_now = {template.content} if template is not None else set()
+        if not self.contents.problems:  # else what is agreed is of another template
+            of_now.add(self.content_at(work.cluster))
+        if template is not None and work.content in of_now:
             return template.rules  # values change manifests, never the rules beside them
         known = self._rules.get(work.content)
         if known is None:

@@ -16,7 +16,7 @@ from rollout.model.wording import shortened
 from rollout.placement.cel import bounds
 from rollout.placement.cel.bounds import Evaluation, Run
 from rollout.placement.cel.evaluator import build, price_of
-from rollout.placement.cel.expressions import DECLARED, failure_text
+from rollout.placement.cel.expressions import DECLARED, failure_text, too_long
 from rollout.placement.cel.parsing import Call, Environment, Node, children
 from rollout.placement.cel.standard import ANY, STANDARD, Function, table
 from rollout.placement.cel.text import MATCHES
@@ -119,9 +119,8 @@ def _no_scores(*_: Any) -> list[Any]:
 @lru_cache(maxsize=256)
 def condition(text: str) -> MetricCondition:
     """Compile a condition, once."""
-    if len(text) > bounds.LONGEST_EXPRESSION:
-        longest = bounds.LONGEST_EXPRESSION
-        return MetricCondition(f"a condition has at most {longest} characters")
+    if (problem := too_long(text)) is not None:
+        return MetricCondition(problem)
     try:
         root, boolean = Environment.of(_DECLARED, (("result", "dyn"),)).parse(text)
         if not boolean:

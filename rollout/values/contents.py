@@ -1,6 +1,6 @@
 """What is each cluster of a workload to carry, by the values that concern it?
 
-RenderedContent once for each cluster, in slices, and again only for the clusters that have changed.
+Rendered once for each cluster, in slices, and again only for the clusters that have changed.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -24,6 +24,8 @@ from rollout.values.rules import ClusterValues, written_rules
 
 SLICE_STEPS = 20_000
 """Steps of CEL in one turn of the engine: some tens of milliseconds."""
+CHARACTERS_PER_STEP = 50
+"""To make a content of so many characters takes as long as a step."""
 
 Find = Callable[[str], Cluster | None]
 
@@ -31,8 +33,7 @@ Find = Callable[[str], Cluster | None]
 class ClusterContents:
     """What each cluster of one workload is to carry. Empty where no values concern the workload.
 
-    ``contents`` and ``unrendered`` are never changed in place. ``changed`` says when what a cluster is to
-    carry last became something else without a new revision.
+    ``contents`` and ``unrendered`` are never changed in place.
     """
 
     def __init__(self) -> None:
@@ -51,7 +52,8 @@ class ClusterContents:
         self.contents: Mapping[str, str] = {}
         self.unrendered: Mapping[str, Wait] = {}
         self._assignments: dict[str, tuple[Assignment, ...]] = {}
-        self._changed: dict[str, datetime] = {}
+        self._source: Obj = {}  # the template that these are put into
+        self._changed: dict[str, datetime] = {}  # when content changed without a new revision
         self._agreed = ""  # the revision that `contents` belong to
 
     @property
@@ -138,15 +140,17 @@ class ClusterContents:
             self._known[name] = Wait(Reason.VALUES_INVALID, text)
             return 1
         self._clusters[name] = cluster
-        self._known[name], steps = rendering.render(cluster)
+        found, steps = rendering.render(cluster)
+        self._known[name] = found
         self._steps += steps
-        return steps
+        made = found.characters if isinstance(found, RenderedContent) else 0
+        return steps + made // CHARACTERS_PER_STEP
 
     def _settle(self, rendering: Rendering, now: datetime) -> None:
         """Make what is rendered what counts."""
         contents: dict[str, str] = {}
         unrendered: dict[str, Wait] = {}
-        self._assignments = {}
+        self._assignments, self._source = {}, self._template
         for name, found in self._known.items():
             if isinstance(found, Wait):
                 contents[name], unrendered[name] = "", found
@@ -160,6 +164,7 @@ class ClusterContents:
             before = self.contents
             changed = (c for c, content in contents.items() if before.get(c, content) != content)
             self._changed.update(dict.fromkeys(changed, now))
+            self._changed = {c: at for c, at in self._changed.items() if c in contents}
         if contents != self.contents:
             self.contents = contents
         if unrendered != self.unrendered:
@@ -188,7 +193,7 @@ class ClusterContents:
     def spec(self, content: str) -> Obj | None:
         """The rendered template; None where no cluster is to carry that now."""
         found = self._assignments.get(content)
-        return None if found is None else assigned(self._template, found)
+        return None if found is None else assigned(self._source, found)
 
     def shown(self, cluster: str) -> tuple[ValueShown, ...]:
         """The values of a cluster and where each comes from, for a person to read; nothing where it

@@ -15,7 +15,7 @@ from rollout.model.wording import shortened
 from rollout.placement.cel import bounds
 from rollout.placement.cel.bounds import Evaluation, Run
 from rollout.placement.cel.evaluator import build, price_of
-from rollout.placement.cel.expressions import DECLARED, TABLE, failure_text
+from rollout.placement.cel.expressions import DECLARED, TABLE, failure_text, too_long
 from rollout.placement.cel.parsing import Environment
 from rollout.placement.cel.values import CelError, Optional, key_of, type_name
 
@@ -44,6 +44,8 @@ class Failed:
 @lru_cache(maxsize=512)
 def value_program(text: str) -> ValueProgram:
     """Compile the expression, once."""
+    if (problem := too_long(text)) is not None:
+        return ValueProgram(problem)
     try:
         root, _ = Environment.of(DECLARED, _VARIABLES).parse(text)
         return ValueProgram(None, build(root, TABLE), price_of(root))

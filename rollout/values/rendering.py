@@ -11,12 +11,14 @@ from rollout.model.kinds import Obj
 from rollout.model.names import PREFIX
 from rollout.model.placement import Predicate
 from rollout.model.waits import Reason, Wait
+from rollout.placement.cel.bounds import LONGEST_TOGETHER
 from rollout.placement.cel.expressions import Judge
 from rollout.placement.framework import no_scores
 from rollout.values.expressions import Failed, ValueProgram, evaluate, value_program
 from rollout.values.paths import PathError, Place, refused, resolve, with_value
 from rollout.values.rules import (
     MOST_EXPRESSIONS,
+    MOST_FIELDS,
     ClusterValues,
     ValueSetting,
     revision_of,
@@ -42,6 +44,8 @@ class RenderedContent:
 
     content: str
     assignments: tuple[Assignment, ...]
+    characters: int
+    """Of the rendered template as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,20 +91,17 @@ class Rendering:
         self._known: dict[str, RenderedContent | Wait] = {}
         self.problems: tuple[str, ...] = ()
         self._bounds: list[_Bound] = []
-        problems: list[str] = []
-        for values in sorted(several, key=lambda v: v.name):
-            problems += [f"ClusterValues {values.key}: {each}" for each in values.problems]
-            self._bounds += self._bind(values, problems)
-        expressions = {b.setting.expression for b in self._bounds if b.program is not None}
-        if len(expressions) > MOST_EXPRESSIONS:
-            problems.append(
-                f"ClusterValues of this workload have {len(expressions)} expressions together: at most "
-                f"{MOST_EXPRESSIONS} are accepted"
-            )
+        problems = [
+            f"ClusterValues {values.key}: {each}" for values in several for each in values.problems
+        ]
+        problems += _too_many(several)
+        if not problems:  # what is too much is not even compiled
+            for values in sorted(several, key=lambda v: v.name):
+                self._bounds += self._bind(values, problems)
         self.problems = tuple(problems)
 
     def render(self, cluster: Cluster) -> tuple[RenderedContent | Wait, int]:
-        """What the cluster is to carry, or why nobody can tell; and the steps that it took."""
+        """What the cluster is to carry, or why nobody can tell; and the steps of CEL that it took."""
         found, steps = self._values(cluster)
         if isinstance(found, Wait):
             return found, steps
@@ -193,7 +194,7 @@ class Rendering:
                 if isinstance(value, Wait):
                     return value, steps
                 before = found.get((spot.manifest, spot.place))
-                if before is not None and before[2] != value:
+                if before is not None and json.dumps(before[2]) != json.dumps(value):
                     return self._conflict(before[0], bound, spot, cluster), steps
                 found[spot.manifest, spot.place] = (bound, spot, value)
         return self._apart(list(found.values()), cluster), steps
@@ -239,7 +240,24 @@ class Rendering:
         if size > MOST_CHARACTERS:
             text = f"the rendered template has {size} characters: at most {MOST_CHARACTERS} are accepted"
             return Wait(Reason.VALUES_INVALID, text)
-        return RenderedContent(content_hash(spec), assignments)
+        return RenderedContent(content_hash(spec), assignments, size)
+
+
+def _too_many(several: Sequence[ClusterValues]) -> list[str]:
+    """What is wrong with the number of all expressions and settings together."""
+    settings = [s for values in several for rule in values.rules for s in rule.settings]
+    expressions = {setting.expression for setting in settings} - {""}
+    found: list[str] = []
+    for what, count, most in (
+        ("expressions", len(expressions), MOST_EXPRESSIONS),
+        ("characters in all expressions", sum(map(len, expressions)), LONGEST_TOGETHER),
+        ("fields to set", len(settings), MOST_FIELDS),
+    ):
+        if count > most:
+            found.append(
+                f"ClusterValues of this workload have {count} {what} together: at most {most} are accepted"
+            )
+    return found
 
 
 def manifests_of(template: Obj) -> list[Obj]:

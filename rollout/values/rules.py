@@ -15,6 +15,8 @@ MOST_SETTINGS = 32
 """Fields that one rule sets."""
 MOST_EXPRESSIONS = 64
 """Expressions of all ClusterValues of one workload together."""
+MOST_FIELDS = 256
+"""Fields that all ClusterValues of one workload set together."""
 LONGEST_VALUE_EXPRESSION = 1_024
 EXPRESSION_ACCEPTED = "a CEL expression over cluster, workload and current"
 

@@ -339,3 +339,20 @@ def test_works_that_are_right_already_are_taken_over_and_none_is_written() -> No
 
     assert told.lines[before:] == []
     assert told.reason == "Complete"
+
+
+def test_drift_is_put_right_with_what_was_agreed_while_a_new_template_fits_no_rule() -> None:
+    told = story(values(), make.workload()).end()
+    before = told.works()["c02"]["spec"]
+    other = make.template("9")
+    other["workload"]["manifests"][0] = {**make.manifest("9"), "kind": "Secret"}
+    told.template(other)
+    told.settle()
+    assert told.reason == "Misconfigured"
+
+    name = told.works()["c02"]["metadata"]["name"]
+    plain = {"workload": {"manifests": [make.manifest("drift")]}}
+    told.hub.patch(Ref(MANIFEST_WORK, f"c02/{name}"), {"spec": plain})
+    told.end()
+
+    assert told.works()["c02"]["spec"] == before

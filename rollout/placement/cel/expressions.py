@@ -56,14 +56,21 @@ class Program:
     price: int = 1
 
 
+def too_long(text: str) -> str | None:
+    """Why a text is not even given to the compiler: it would take too long, or too much memory."""
+    if len(text) > bounds.LONGEST_EXPRESSION:
+        return f"an expression has at most {bounds.LONGEST_EXPRESSION} characters"
+    doublings = len(_DOUBLING.findall(text))
+    if len(text) << min(doublings, bounds.LONGEST_EXPRESSION) > bounds.LONGEST_DOUBLED:
+        return f"it has optMap and optFlatMap {doublings} times, too often for its length"
+    return None
+
+
 @lru_cache(maxsize=256)
 def program(text: str) -> Program:
     """Compile the expression, once."""
-    if len(text) > bounds.LONGEST_EXPRESSION:
-        return Program(f"an expression has at most {bounds.LONGEST_EXPRESSION} characters")
-    doublings = len(_DOUBLING.findall(text))
-    if len(text) << min(doublings, bounds.LONGEST_EXPRESSION) > bounds.LONGEST_DOUBLED:
-        return Program(f"it has optMap and optFlatMap {doublings} times, too often for its length")
+    if (problem := too_long(text)) is not None:
+        return Program(problem)
     try:
         root, boolean = Environment.of((*DECLARED, _SCORES), _VARIABLES).parse(text)
         return Program(None, build(root, TABLE), boolean, price_of(root))

@@ -223,3 +223,33 @@ def test_the_revision_is_that_of_the_template_unless_there_are_rules() -> None:
 
 def test_expressions_see_nothing_of_the_cluster_but_what_is_documented() -> None:
     assert set(seen_of(CLUSTER)) == {"name", "labels", "claims", "annotations", "taints"}
+
+
+def test_what_would_take_the_compiler_too_long_is_not_given_to_it() -> None:
+    doubled = "optional.of(1)" + ".optMap(x, x)" * 30 + ".orValue(1)"
+
+    (problem,) = rendering({"set": [setting("/data/a", doubled)]}).problems
+
+    assert "optMap and optFlatMap 30 times" in problem
+
+
+def test_too_many_expressions_are_counted_before_any_is_compiled() -> None:
+    many = [{"set": [setting(f"/data/k{n}", f"no such CEL {n}")]} for n in range(32)]
+    others = {
+        f"w{i}": [{"set": [setting("/data/a", f"nor {i} {n}")]} for n in range(32)]
+        for i in range(3)
+    }
+
+    (problem,) = rendering(*many, **others).problems
+
+    assert "128 expressions" in problem
+
+
+def test_so_many_fields_are_accepted_together() -> None:
+    rules = [
+        {"set": [setting(f"/data/k{r}x{n}", literal="x") for n in range(32)]} for r in range(9)
+    ]
+
+    (problem,) = rendering(*rules).problems
+
+    assert "288 fields to set" in problem
