@@ -11,7 +11,7 @@ RIGHTS := $(CURDIR)/build/kube-rights
 N ?= 300
 SCREENSHOTS ?= build/screenshots
 
-.PHONY: ui-assets ui-test screenshots help setup demo test lint format conformance bench safety kube-assets crds map reference docs sbom package-test prometheus-test kube-test kube-bench clean
+.PHONY: ui-assets ui-test screenshots help setup demo test lint format conformance bench safety kube-assets crds map reference docs sbom lock package-test prometheus-test kube-test kube-bench plots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk 'BEGIN {FS = ":.*## "} {printf "  %-12s %s\n", $$1, $$2}'
@@ -77,6 +77,13 @@ sbom: $(READY) ## list what the installed package is made of, as CycloneDX, in b
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check cyclonedx-bom
 	$(BIN)/python -m cyclonedx_py environment --output-reproducible --pyproject pyproject.toml -o build/sbom.json build/sbom/bin/python
 
+lock: $(READY) ## list what an installation is made of, with hashes for this platform, in build/requirements.lock
+	@mkdir -p build
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --dry-run --ignore-installed \
+	  --report build/pip-report.json -c constraints.txt '.[ui]'
+	@$(BIN)/python scripts/lock.py < build/pip-report.json > build/requirements.lock
+	@wc -l < build/requirements.lock | xargs printf '%s packages in build/requirements.lock\n'
+
 docs: $(READY) ## make the documentation's pages in build/docs
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[docs]'
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs build/docs
@@ -88,15 +95,18 @@ package-test: $(READY) ## build the package, install it into an environment of i
 	$(BIN)/pytest -q -m package tests/package $(ARGS)
 
 prometheus-test: $(READY) ## run the tests that need a real Prometheus (PROMETHEUS; else Debian's package is unpacked)
-	PROMETHEUS=$$(scripts/prometheus.sh) $(BIN)/pytest -q -m prometheus tests/unit/providers $(ARGS)
+	PROMETHEUS=$$(scripts/prometheus.sh) $(BIN)/pytest -q -m prometheus tests/unit/providers tests/stories/test_slow_release_day.py $(ARGS)
 
-kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS); then fail for a right that nobody used, and for a use without a right
+kube-test: $(READY) ## run the tests that need a real kube-apiserver (KUBEBUILDER_ASSETS), one also with a real Prometheus; then fail for a right that nobody used, and for a use without a right
 	@rm -rf $(RIGHTS)
 	ROLLOUT_KUBE_RIGHTS=$(RIGHTS) $(BIN)/pytest -q -n 2 --dist loadfile -m kube tests/kube $(ARGS)
 	$(if $(ARGS),,@$(BIN)/python -m tests.kube.rights $(RIGHTS))
 
-kube-bench: $(READY) ## measure against a real kube-apiserver (CONTROLLER='cmd': another controller)
+kube-bench: $(READY) ## measure on a real kube-apiserver (CONTROLLER='cmd': another controller; AGAINST='cmd': both by turns, as ratios)
 	@$(BIN)/python -m benchmarks.kube $(ARGS)
+
+plots: $(READY) ## draw the tables and plots of docs/scale.md from benchmarks/receipts
+	@$(BIN)/python -m benchmarks.drawn
 
 clean: ## remove the environment and what tools left behind
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

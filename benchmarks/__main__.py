@@ -1,5 +1,6 @@
-"""``python -m benchmarks [NAME ...]``: print a table, write benchmarks/results.json."""
+"""``python -m benchmarks [NAME ...]``: print a table, write a receipt."""
 
+import argparse
 import json
 import sys
 from collections.abc import Callable, Iterator
@@ -7,18 +8,22 @@ from pathlib import Path
 
 from benchmarks import (
     addons,
+    analyses,
     calendars,
     dashboard,
     decide,
     decode,
     forgetting,
+    kept,
     placement,
+    restart,
     simulate,
     terms,
     values,
     virtual,
 )
 from benchmarks.figures import Figure, calibrate
+from benchmarks.machine import Others, hardware, versions
 
 SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
     "decide": decide.run,
@@ -28,7 +33,10 @@ SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
     "placement": placement.run,
     "simulate": simulate.run,
     "forgetting": forgetting.run,
+    "kept": kept.run,
+    "restart": restart.run,
     "calendars": calendars.run,
+    "analyses": analyses.run,
     "terms": terms.run,
     "dashboard": dashboard.run,
     "values": values.run,
@@ -36,20 +44,32 @@ SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
 RESULTS = Path(__file__).with_name("results.json")
 
 
-def main(wanted: list[str]) -> int:
-    unknown = [name for name in wanted if name not in SUITES]
+def main(words: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"of {', '.join(SUITES)}; all where none is named")
+    parser.add_argument(
+        "--results", type=Path, default=RESULTS, help="where the receipt is written"
+    )
+    said = parser.parse_args(words)
+    unknown = [name for name in said.names if name not in SUITES]
     if unknown:
-        print(f"no benchmark is called {unknown[0]!r}; there are: {', '.join(SUITES)}")
-        return 2
+        parser.error(f"no benchmark is called {unknown[0]!r}; there are: {', '.join(SUITES)}")
     figures: list[Figure] = []
+    others = Others()
     print(f"{'name':<28}{'value':>12}  {'unit':<5}{'target':>10}  met")
-    for figure in _all(wanted or list(SUITES)):
+    for figure in _all(said.names or list(SUITES)):
         figures.append(figure)
         target = "" if figure.target is None else f"{figure.target:,.0f}"
         met = {None: "", True: "yes", False: "NO"}[figure.met]
         value = f"{figure.value:,.2f}"
         print(f"{figure.name:<28}{value:>12}  {figure.unit:<5}{target:>10}  {met}", flush=True)
-    RESULTS.write_text(json.dumps([f.as_json() for f in figures], indent=1) + "\n")
+    receipt = {
+        "hardware": hardware(),
+        "versions": versions(),
+        "coresOfOthers": others.cores(),
+        "figures": [f.as_json() for f in figures],
+    }
+    said.results.write_text(json.dumps(receipt, indent=1) + "\n")
     return 0
 
 

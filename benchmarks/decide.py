@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from benchmarks.figures import Figure, fastest
-from rollout.strategies import (
+from rollout import (
     Amount,
     Group,
     Health,
@@ -31,9 +31,15 @@ def midway(size: int) -> Rollout:
     names = [f"cluster-{i:06d}" for i in range(size)]
     half, tenth = size // 2, size // 10
     soaked = [
-        Standing(name, "r", NOON, Health.SUCCEEDED, NOON, Verdict.SOAKED) for name in names[:half]
+        Standing(
+            name, "r", touched=NOON, health=Health.SUCCEEDED, since=NOON, verdict=Verdict.SOAKED
+        )
+        for name in names[:half]
     ]
-    moving = [Standing(name, "r", NOON, Health.PROGRESSING, NOON) for name in names[half:][:tenth]]
+    moving = [
+        Standing(name, "r", touched=NOON, health=Health.PROGRESSING, since=NOON)
+        for name in names[half:][:tenth]
+    ]
     spec = RolloutSpec(
         "Progressive",
         min_success_time=timedelta(minutes=5),
@@ -66,7 +72,7 @@ def _ledger(rollout: Rollout) -> float:
         def change(soaked: Standing = soaked) -> None:
             ledger.put(soaked, NOW)
             for cluster in ledger.step(NOW).touch:
-                ledger.put(Standing(cluster, "r", NOW), NOW)
+                ledger.put(Standing(cluster, "r", touched=NOW), NOW)
 
         seconds.append(fastest(change, 1))
     return sorted(seconds)[len(seconds) // 2]

@@ -26,12 +26,13 @@ from rollout.model.kinds import (
 )
 from rollout.model.placement import Coordinate, NamedGroup, Placement, Predicate
 from rollout.model.selectors import EVERYTHING, Requirement, Selector
-from rollout.placement.framework import Cycle, Selection
+from rollout.model.writes import Create, Patch, PatchStatus
+from rollout.placement.framework import Cycle, PlacementSelection
 from rollout.placement.grouping import group
 from rollout.placement.index import ClusterIndex
 from rollout.placement.scheduler import select
 from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import Create, Patch, PatchStatus, Plan
+from rollout.planning.plan import Plan
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SIZES = {"1k": 1_000, "10k": 10_000}
@@ -99,7 +100,7 @@ class Choosing:
         self.previous = frozenset(names[::3])
         self.counts = {name: 1 + i % 4 for i, name in enumerate(names[::2])}
 
-    def choose(self, wanted: Placement) -> Selection:
+    def choose(self, wanted: Placement) -> PlacementSelection:
         # A copy of the inputs, and no screening: nothing is known from the time before.
         inputs = Cycle(wanted, NOW, previous=frozenset([*self.previous]), counts={**self.counts})
         return select(inputs, self.index.pool())
@@ -108,7 +109,7 @@ class Choosing:
         inputs = Cycle(wanted, NOW, previous=self.previous, counts=self.counts)
         values = cycle(("other", "main"))
 
-        def run() -> Selection:
+        def run() -> PlacementSelection:
             self.index.put(cluster(7, stage=next(values)))
             return select(inputs, self.index.pool())
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 from benchmarks.figures import Figure
 from benchmarks.virtual import SCENARIO, documents
-from rollout.analysis.copies import storing
 from rollout.analysis.outcomes import End
 from rollout.analysis.pictures import svg
 from rollout.analysis.simulating import Question, question, simulate, simulate_many
 from rollout.api.load import load
 from rollout.sim.scenario_file import is_scenario, parse_scenario, read_scenario
+from tests.support.changes import storing
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "canary"
 RUNS = 1_000

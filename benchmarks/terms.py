@@ -24,8 +24,9 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.documents import new_work, work_labels
-from rollout.planning.policy import Policy
+from rollout.model.policy import Policy
+from rollout.model.work import work_labels
+from rollout.planning.documents import new_work
 
 SIZE, IN_FLIGHT, ON_PAGE = 100_000, 100, 100
 TARGET = 10.0  # ms
@@ -40,6 +41,7 @@ class Hub:
     def __init__(self, size: int) -> None:
         self.fleet = Fleet(Policy(schedules_here=False))
         self.version = 0
+        self.works: list[dict[str, Any]] = []
         clusters = [f"cluster-{n:06d}" for n in range(size)]
         self.is_paused = False
         *_, placement, self.workload = documents(0)
@@ -60,8 +62,9 @@ class Hub:
                 known.replicaset, labels, cluster, template.spec, template.content, BEGAN
             )
             done = place >= IN_FLIGHT
-            work["status"] = {"conditions": _conditions(done)}
+            work["status"] = {"conditions": conditions(done)}
             self.tell(MANIFEST_WORK, work, BEGAN)
+            self.works.append(work)
         self.fleet.refresh(WEB, BEGAN)
         self.fleet.refresh(WEB, NOW)
         known.shares["all"].live.step(None, NOW)  # whoever has soaked is settled
@@ -88,7 +91,7 @@ def _page(number: int, clusters: list[str]) -> dict[str, Any]:
     }
 
 
-def _conditions(done: bool) -> list[dict[str, Any]]:
+def conditions(done: bool) -> list[dict[str, Any]]:
     said = {"Applied": "True", "Progressing": "False" if done else "True", "Degraded": "False"}
     return [
         {"type": kind, "status": status, "reason": "", "observedGeneration": 1}

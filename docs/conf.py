@@ -15,6 +15,5 @@ myst_heading_anchors = 4
 suppress_warnings = [
     "myst.xref_missing",
     "myst.header",
-    "toc.not_included",
     "misc.highlighting_failure",
 ]

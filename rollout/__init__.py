@@ -10,6 +10,7 @@ The packages, in reading order:
 * ``calendars``   when may a cluster be touched?
 * ``measuring``   does it do well?
 * ``values``      what differs from cluster to cluster?
+* ``rollouts``    what is known of one rollout, cluster by cluster?
 * ``planning``    what writes follow?
 * ``api``         the wire shapes: decode, validate, encode
 * ``fleet``       what we know, kept current event by event
@@ -72,8 +73,8 @@ if TYPE_CHECKING:
     from rollout.strategies.base import Step as Step
     from rollout.strategies.base import Timing as Timing
     from rollout.strategies.base import Verdict as Verdict
-    from rollout.strategies.build import rollout_of as rollout_of
     from rollout.strategies.ledger import Ledger as Ledger
+    from rollout.strategies.stages import rollout_of as rollout_of
     from rollout.strategies.step import decide as decide
 
 __version__ = "0.1.0"
@@ -111,7 +112,7 @@ _PUBLIC = {
         "Timing",
         "Verdict",
     ),
-    "rollout.strategies.build": ("rollout_of",),
+    "rollout.strategies.stages": ("rollout_of",),
     "rollout.strategies.ledger": ("Ledger",),
     "rollout.strategies.step": ("decide",),
 }

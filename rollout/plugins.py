@@ -5,7 +5,7 @@ or ``rollout.gates``; the target is a factory without required arguments. A name
 twice is an error that names both offers. Nothing is loaded before it is asked for.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
@@ -37,8 +37,22 @@ class Offer:
             raise PluginError(f"load plugin {self.name} of {self.origin}: {fault}") from fault
 
 
-def offers(group: str, entries: Iterable[EntryPoint] | None = None) -> dict[str, Offer]:
-    """What installed packages offer in a group, by name. Raises: PluginError for a name twice."""
+def offers(
+    group: str,
+    entries: Iterable[EntryPoint] | None = None,
+    *,
+    what: str = "plugin",
+    built_in: Container[str] = (),
+) -> dict[str, Offer]:
+    """What installed packages offer in a group, by name.
+
+    Args:
+        entries: instead of what is installed.
+        what: what such a plugin is called in messages.
+        built_in: names that no package may offer.
+
+    Raises: PluginError for a name offered twice, or one of a built-in.
+    """
     found: dict[str, Offer] = {}
     for entry in entry_points(group=group) if entries is None else entries:
         origin = entry.dist.name if entry.dist is not None else entry.value
@@ -48,6 +62,8 @@ def offers(group: str, entries: Iterable[EntryPoint] | None = None) -> dict[str,
                 f"plugin {entry.name} in {group} is offered by {known.origin} and by {origin};"
                 " remove one of them"
             )
+        if entry.name in built_in:
+            raise PluginError(f"{what} {entry.name} of {origin} has the name of a built-in")
         found[entry.name] = Offer(entry.name, origin, entry)
     return found
 
@@ -86,21 +102,13 @@ def gates(entries: Iterable[EntryPoint] | None = None) -> Mapping[str, Gate]:
 
     Raises: PluginError for a name offered twice, one of a built-in, or one that cannot be loaded.
     """
-    found: dict[str, Gate] = dict(GATES)
-    for name, offer in offers(GATE_KINDS, entries).items():
-        if name in GATES:
-            raise PluginError(f"gate {name} of {offer.origin} has the name of a built-in")
-        found[name] = offer.load()
-    return found
+    offered = offers(GATE_KINDS, entries, what="gate", built_in=GATES)
+    return {**GATES, **{name: offer.load() for name, offer in offered.items()}}
 
 
 def _prioritizers(entries: Iterable[EntryPoint] | None) -> Mapping[str, Factory]:
-    found: dict[str, Factory] = dict(BUILTINS)
-    for name, offer in offers(PRIORITIZERS, entries).items():
-        if name in BUILTINS:
-            raise PluginError(f"prioritizer {name} of {offer.origin} has the name of a built-in")
-        found[name] = _Once(offer)
-    return found
+    offered = offers(PRIORITIZERS, entries, what="prioritizer", built_in=BUILTINS)
+    return {**BUILTINS, **{name: _Once(offer) for name, offer in offered.items()}}
 
 
 class _Once:

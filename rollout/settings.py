@@ -12,6 +12,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from rollout.api.words import problems_of
 from rollout.errors import ConfigError
+from rollout.model.kinds import CLUSTER_PROFILE, SHARED_DECISION, Kind
+from rollout.model.sharding import ALONE, MOST_SHARDS, Sharding
 
 Seconds = Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 _ADDRESS = re.compile(r"\A(?:\[([0-9a-fA-F:]+)\]|([^\[\]:]*)):([0-9]{1,5})\Z")
@@ -41,6 +43,16 @@ class Settings(BaseModel):
         description="Install add-ons and roll their configurations out, where the hub has their"
         " definitions. Off where OCM's add-on manager does: it has the definitions too.",
     )
+    publish_decisions: bool = Field(
+        False,
+        description="Publish each PlacementDecision as one of SIG Multicluster too"
+        " (multicluster.x-k8s.io), for tools that read those.",
+    )
+    publish_clusters: bool = Field(
+        False,
+        description="Publish a ClusterProfile for each cluster that a decision of the namespace names."
+        " Off where OCM's registration controller does.",
+    )
     watch_health: bool = Field(
         False,
         description="Turn silent clusters into conditions and taints. Off where OCM's registration"
@@ -53,6 +65,10 @@ class Settings(BaseModel):
         "",
         description="Hosts that may be asked for metrics, as patterns with commas; all where empty."
         " Loopback addresses have to be named, link-local addresses are never asked.",
+    )
+    notify_hosts: str = Field(
+        "",
+        description="Hosts to which notifications may be sent, in the same way.",
     )
     failure_grace_seconds: Seconds = Field(
         60,
@@ -83,18 +99,24 @@ class Settings(BaseModel):
         " counts as deselected: pages are written one by one.",
     )
     brake_share_percent: int = Field(
-        20, ge=0, le=100, description="More than this share of a workload's clusters ..."
+        20,
+        ge=0,
+        le=100,
+        description="Removals are held where more than this share of a workload's clusters would go at once, and more than --brake-least-clusters.",
     )
-    brake_least_clusters: int = Field(10, ge=0, description="... and more than this many going ...")
+    brake_least_clusters: int = Field(
+        10, ge=0, description="So many clusters may always go: see --brake-share-percent."
+    )
     brake_window_seconds: Seconds = Field(
-        600, description="... within this time, with no change of spec, holds the removals."
+        600,
+        description="What goes within this time, with no change of spec, counts as at once: see --brake-share-percent.",
     )
     gather_seconds: float = Field(
         1,
         ge=0,
         le=60,
         description="The status of an object is written at most once in this time, and news of it"
-        " are gathered for as long, unless clusters wait for nothing but other clusters.",
+        " is gathered for as long, unless clusters wait for nothing but other clusters.",
     )
 
     # Who leads.
@@ -111,6 +133,18 @@ class Settings(BaseModel):
         10, description="A leader that could not renew for this long stops writing and ends."
     )
     retry_seconds: Seconds = Field(2, description="Time between two looks at the lease.")
+    shards: int = Field(
+        1,
+        ge=1,
+        le=MOST_SHARDS,
+        description="To so many processes the workloads of this hub are dealt, by their namespaces."
+        " Each has a lease of its own and watches only its own works.",
+    )
+    shard: int = Field(
+        0,
+        ge=0,
+        description="Which of them this process is, from 0 on. Shard 0 rolls add-ons out too.",
+    )
     write_timeout_seconds: Seconds = Field(
         4.5,
         description="Time-out of a write. Renew deadline and this together end before the lease"
@@ -154,6 +188,26 @@ class Settings(BaseModel):
         50_000, ge=1_000, description="So many lines long; then the file is renamed to FILE.1."
     )
     events: bool = Field(True, description="Write Kubernetes Events.")
+    traces: bool = Field(
+        False,
+        description="Send a trace of each rollout to OpenTelemetry, by the OTEL_* variables; needs"
+        " `pip install 'rollout[otel]'`.",
+    )
+
+    def sharding(self, namespace: str) -> Sharding:
+        """The share of this process, which runs in this namespace."""
+        if self.shards == 1:
+            return ALONE
+        return Sharding(shards=self.shards, shard=self.shard, home=namespace)
+
+    @property
+    def published(self) -> tuple[Kind, ...]:
+        """The kinds of SIG Multicluster that are written."""
+        asked = (
+            (SHARED_DECISION, self.publish_decisions),
+            (CLUSTER_PROFILE, self.publish_clusters),
+        )
+        return tuple(kind for kind, is_asked in asked if is_asked)
 
     @model_validator(mode="after")
     def _fits_together(self) -> "Settings":
@@ -168,6 +222,11 @@ class Settings(BaseModel):
                 "renew_deadline_seconds and write_timeout_seconds together must be less than"
                 f" lease_duration_seconds ({self.lease_duration_seconds}): a write must have ended"
                 " before a successor may begin"
+            )
+        if self.shard >= self.shards:
+            raise ValueError(
+                f"shard {self.shard} of {self.shards} shards: they are counted from 0 on, so the last"
+                f" one is {self.shards - 1}"
             )
         if bool(self.tls_certificate) != bool(self.tls_key):
             raise ValueError("tls_certificate and tls_key go together: give both or neither")

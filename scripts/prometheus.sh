@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts Debian's Prometheus where `make prometheus-test` looks for it, and prints the program's path.
+# Puts Debian's Prometheus where `make prometheus-test` and `make kube-test` look for it, and prints the program's path.
 #
 # usage: scripts/prometheus.sh [DIR]     default DIR: ${XDG_CACHE_HOME:-~/.cache}/rollout-prometheus
 #

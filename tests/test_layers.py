@@ -23,10 +23,20 @@ ALLOWED: dict[str, set[str]] = {
     "measuring": {*CORE, "placement"},
     "values": {*CORE, "placement", "strategies"},
     "plugins": {*CORE, "placement", "strategies"},
-    "planning": {*CORE, "placement", "strategies", "calendars", "measuring", "values"},
+    "rollouts": {*CORE, "strategies", "measuring", "values"},
+    "planning": {
+        *CORE,
+        "placement",
+        "strategies",
+        "rollouts",
+        "calendars",
+        "measuring",
+        "values",
+    },
     "api": {*CORE, "calendars", "measuring", "values"},
     "fleet": {
         *CORE,
+        "rollouts",
         "placement",
         "strategies",
         "calendars",
@@ -35,10 +45,11 @@ ALLOWED: dict[str, set[str]] = {
         "planning",
         "api",
     },
-    "account": {*CORE, "strategies", "planning", "api", "fleet"},
+    "account": {*CORE, "strategies", "rollouts", "planning", "api", "fleet"},
     "hub": {*CORE, "clock", "api"},
     "runtime": {
         *CORE,
+        "rollouts",
         "measuring",
         "clock",
         "planning",
@@ -51,10 +62,11 @@ ALLOWED: dict[str, set[str]] = {
         "api",
         "settings",
     },
-    "providers": {*CORE, "clock", "plugins", "measuring", "planning", "api", "hub"},
+    "providers": {*CORE, "clock", "plugins", "measuring", "rollouts", "planning", "api", "hub"},
     "settings": {*CORE, "api"},
     "sim": {
         *CORE,
+        "rollouts",
         "measuring",
         "clock",
         "plugins",
@@ -69,6 +81,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "analysis": {
         *CORE,
+        "rollouts",
         "measuring",
         "clock",
         "plugins",
@@ -84,13 +97,15 @@ ALLOWED: dict[str, set[str]] = {
         "runtime",
         "sim",
     },
-    "operate": {*CORE, "planning", "api", "fleet", "hub", "strategies"},
+    "operate": {*CORE, "rollouts", "planning", "api", "fleet", "hub", "strategies"},
     "dashboard": {
         *CORE,
         "clock",
         "account",
         "strategies",
+        "rollouts",
         "calendars",
+        "measuring",
         "planning",
         "api",
         "fleet",
@@ -112,7 +127,16 @@ BESIDE = {
     "testing",
 }  # modules, not layers
 TOP = {"cli", "__init__", "__main__"}
-PURE = {"model", "placement", "strategies", "calendars", "measuring", "values", "planning"}
+PURE = {
+    "model",
+    "placement",
+    "strategies",
+    "calendars",
+    "measuring",
+    "values",
+    "rollouts",
+    "planning",
+}
 FORBIDDEN_IN_PURE = {
     "time",
     "threading",
@@ -135,6 +159,7 @@ THIRD_PARTY_IN_PURE = {
 }
 ONLY_IN = {
     "apscheduler": {"runtime/timers.py"},
+    "opentelemetry": {"runtime/otel.py"},
     "kubernetes": {"hub/kube_access.py"},
     "asyncio": {
         "hub/kube_session.py",
@@ -144,6 +169,9 @@ ONLY_IN = {
         "hub/kube_reflector.py",
         "dashboard/stream.py",
         "providers/measurer.py",
+        "providers/deliverer.py",
+        "providers/secrets.py",
+        "providers/workers.py",
     },
     "aiohttp": {"hub/kube_access.py", "hub/kube_session.py", "runtime/server.py", "providers"},
     "jsonpath_rfc9535": {"providers/kinds.py"},

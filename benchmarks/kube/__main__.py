@@ -1,6 +1,7 @@
-"""``python -m benchmarks.kube``: measure a controller on a real API server, print a table, write results.json.
+"""``python -m benchmarks.kube``: measure a controller on a real API server; print a table, write a receipt.
 
 ``CONTROLLER='cmd'`` measures any other process, started with KUBECONFIG set, instead of ours.
+``AGAINST='cmd'`` measures a second one too, by turns, and prints each line as a ratio.
 """
 
 import argparse
@@ -8,25 +9,25 @@ import asyncio
 import json
 import os
 import sys
-import tempfile
 import time
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.figures import Figure, calibrate
-from benchmarks.kube.audit import CONTROLLER, Audit
-from benchmarks.kube.client import Client, Refused
-from benchmarks.kube.controller import OURS, Controller, Ended
-from benchmarks.kube.field import Field, TooLong
-from benchmarks.kube.lines import IDLE_SECONDS, LINES, Bench
-from benchmarks.kube.probe import Probe
-from rollout.hub.kube import KubeHub
-from rollout.hub.kube_access import Access
-from tests.kube.cluster import Cluster, Missing
-from tests.kube.setting import install_crds
+from benchmarks.figures import Figure
+from benchmarks.kube.client import Refused
+from benchmarks.kube.controller import OURS, Ended
+from benchmarks.kube.field import TooLong
+from benchmarks.kube.lines import IDLE_SECONDS, LINES
+from benchmarks.kube.receipt import A, B, Run, Taken, ratios, receipt, turns
+from benchmarks.kube.run import Spoken, Wanted, measure
+from benchmarks.machine import hardware, versions
+from tests.kube.cluster import Missing, assets
 
 RESULTS = Path(__file__).with_name("results.json")
 SIZES = "1000,3000"
+BUSY = 0.1
+"""Cores that others may keep busy before the times of a run say nothing."""
 _BEGAN = time.perf_counter()
 
 
@@ -36,10 +37,11 @@ def _arguments(words: list[str]) -> argparse.Namespace:
     add("--clusters", default=SIZES, help=f"numbers of clusters, with commas (default {SIZES})")
     add("--only", default=",".join(LINES), help=f"of {', '.join(LINES)}, with commas")
     add("--repeat", type=int, default=3, help="runs of bare loop and works: the median counts")
+    add("--rounds", type=int, default=1, help="with AGAINST: how often A B B A is run")
     add("--idle-seconds", type=float, default=IDLE_SECONDS, help="how long idle is watched")
     add("--patience", type=float, default=600.0, help="seconds after which a line has failed")
     add("--keep", type=Path, help="keep logs and the audit log in this folder")
-    add("--results", type=Path, default=RESULTS, help="where the figures are written")
+    add("--results", type=Path, default=RESULTS, help="where the receipt is written")
     found = parser.parse_args(words)
     unknown = set(found.only.split(",")) - set(LINES)
     if unknown:
@@ -54,11 +56,14 @@ def say(words: str) -> None:
 
 def main(words: list[str]) -> int:
     said = _arguments(words)
-    figures: list[Figure] = []
-    requests: dict[str, dict[str, int]] = {}
-    print(f"{'name':<26}{'value':>10}  {'unit':<4}{'OCM':>8}{'target':>10}  met", flush=True)
+    sides = {A: os.environ.get("CONTROLLER") or OURS}
+    against = os.environ.get("AGAINST")
+    if against:
+        sides[B] = against
+    runs: list[Run] = []
     try:
-        asyncio.run(_all(said, figures, requests))
+        programs = versions(assets())
+        asyncio.run(_all(said, sides, runs))
     except Missing as missing:
         print(missing, file=sys.stderr)
         return 2
@@ -68,88 +73,35 @@ def main(words: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     finally:
-        found = {"figures": [f.as_json() for f in figures], "requests": requests}
-        said.results.write_text(json.dumps(found, indent=1) + "\n")
+        if runs:
+            told = {side: "ours" if cmd == OURS else cmd for side, cmd in sides.items()}
+            found = receipt(runs, told, hardware(), programs)
+            said.results.write_text(json.dumps(found, indent=1) + "\n")
     return 0
 
 
-async def _all(
-    said: argparse.Namespace, figures: list[Figure], requests: dict[str, dict[str, int]]
-) -> None:
-    figures.append(calibrate())
-    _show(figures[0])
-    for size in (int(word) for word in said.clusters.split(",")):
-        counts = requests[str(size)] = {}
-        async for figure in _size(said, size, counts):
-            figures.append(figure)
-            _show(figure)
-        print(f"\nrequests with {size} clusters")
-        for what, number in counts.items():
-            print(f"  {number:>8}  {what}")
-        print(flush=True)
-
-
-async def _size(
-    said: argparse.Namespace, size: int, counts: dict[str, int]
-) -> AsyncIterator[Figure]:
-    """One size, on a server of its own."""
-    with tempfile.TemporaryDirectory(prefix="rollout-bench-") as made:
-        folder = Path(made)
-        if said.keep:
-            said.keep.mkdir(parents=True, exist_ok=True)
-            folder = Path(tempfile.mkdtemp(prefix=f"{size}-", dir=said.keep))
-        audit = Audit(folder)
-        server = Cluster(folder, flags=audit.flags())
-        kubeconfig = server.user(CONTROLLER, "system:masters")
-        controller = Controller(os.environ.get("CONTROLLER") or OURS, kubeconfig, folder)
-        try:
-            say(f"an API server starts for {size} clusters")
-            server.start()
-            await asyncio.to_thread(_install, server.kubeconfig)
-            client = await Client.open(server.kubeconfig)
-            field = Field(client, controller.check)
-            await field.start()
-            probe = Probe(controller, audit, server.pids)
-            bench = _bench(said, size, client, field, controller, probe, kubeconfig)
-            async for figure in bench.run():
-                yield figure
-            for (verb, what), number in sorted(probe.requests.items()):
-                counts[f"{verb} {what}"] = number
-            await field.stop()
-            await client.close()
-        finally:
-            controller.stop()
-            server.stop()
-
-
-def _bench(
-    said: argparse.Namespace,
-    size: int,
-    client: Client,
-    field: Field,
-    controller: Controller,
-    probe: Probe,
-    kubeconfig: Path,
-) -> Bench:
-    return Bench(
-        size,
-        frozenset(said.only.split(",")),
-        client,
-        field,
-        controller,
-        probe,
-        kubeconfig,
-        said.repeat,
-        said.patience,
-        said.idle_seconds,
-        say,
+async def _all(said: argparse.Namespace, sides: Mapping[str, str], runs: list[Run]) -> None:
+    wanted = Wanted(
+        lines=frozenset(said.only.split(",")),
+        repeat=said.repeat,
+        patience=said.patience,
+        idle_seconds=said.idle_seconds,
+        keep=said.keep,
     )
-
-
-def _install(kubeconfig: Path) -> None:
-    hub = KubeHub(Access(str(kubeconfig)))
-    install_crds(hub)
-    hub.close()
+    for size in (int(word) for word in said.clusters.split(",")):
+        of_size: list[Run] = []
+        for side in turns(said.rounds) if B in sides else A:
+            print(
+                f"{'name':<26}{'value':>10}  {'unit':<4}{'OCM':>8}{'target':>10}  met", flush=True
+            )
+            run = Run(side=side, clusters=size)
+            runs.append(run)
+            of_size.append(run)
+            await measure(run, sides[side], wanted, Spoken(say, _show))
+            if run.others is not None and run.others > BUSY:
+                say(f"others kept {run.others:.2f} cores busy: these times say little")
+            _show_requests(run)
+        _show_ratios(of_size)
 
 
 def _show(figure: Figure) -> None:
@@ -159,6 +111,33 @@ def _show(figure: Figure) -> None:
     met = {None: "", True: "ok", False: "MISSED"}[figure.met]
     row = f"{figure.name:<26}{figure.value:>10,.2f}  {figure.unit:<4}{ocm:>8}{target:>10}  {met}"
     print(row.rstrip(), flush=True)
+
+
+def _show_requests(run: Run) -> None:
+    """What was asked for, a column for each line."""
+    print(f"\nrequests with {run.clusters} clusters")
+    lines = list(run.requests)
+    print(" " * 38 + "".join(f"{line[:11]:>12}" for line in lines))
+    total = sum(run.requests.values(), Counter())
+    for verb, what in sorted(total):
+        counts = "".join(f"{run.requests[line][verb, what] or '':>12}" for line in lines)
+        print(f"  {verb + ' ' + what:<36}{counts}".rstrip())
+    print(flush=True)
+
+
+def _show_ratios(runs: Sequence[Run]) -> None:
+    found = ratios(runs)
+    if not found:
+        return
+    print(f"{'name':<26}{'A':>10}{'spread':>8}{'B':>12}{'spread':>8}  {'unit':<4}{'A/B':>7}")
+    for each in found:
+        ratio = "" if each.value is None else f"{each.value:.2f}"
+        print(f"{each.name:<26}{_side(each.a)}  {_side(each.b)}  {each.unit:<4}{ratio:>7}")
+    print(flush=True)
+
+
+def _side(taken: Taken) -> str:
+    return f"{taken.mean:>10,.2f}{taken.spread:>8.0%}"
 
 
 if __name__ == "__main__":

@@ -47,7 +47,7 @@ IDLE_SECONDS = 30.0
 _WORK_CREATES = ("create", MANIFEST_WORK.plural)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Bench:
     """One size on one server. `run` yields figures as they are taken."""
 
@@ -82,12 +82,20 @@ class Bench:
         for line, take in takers.items():
             if line in self.wanted or _PART_OF.get(line) in self.wanted:
                 await self._run_controller()
+                if line == "tenants" and self.wanted != {"tenants"}:  # what follows is another load
+                    for peak in self._peaks():
+                        yield peak
                 async for figure in take():
                     yield figure
         self.controller.stop()
+        for peak in self._peaks("tenants." if "tenants" in self.wanted else ""):
+            yield peak
+
+    def _peaks(self, prefix: str = "") -> Iterator[Figure]:
+        """The most memory, and the most status writes of one name in one second, up to now."""
         self.probe.count()
-        yield self._figure("memory", self.controller.peak_mb, "MB")
-        yield self._figure("status-writes", self.probe.most_status_writes, "/s")
+        yield self._figure(f"{prefix}memory", self.controller.peak_mb, "MB")
+        yield self._figure(f"{prefix}status-writes", self.probe.most_status_writes, "/s")
 
     def _figure(self, line: str, value: float, unit: str) -> Figure:
         known = reference(line, self.clusters)
@@ -211,18 +219,22 @@ class Bench:
             await self._run_controller()
             self.seen.let_agents(False)
             works = await self.probe.take(
+                "works",
                 lambda: self._apply(fleet.EVERYWHERE, "1"),
                 lambda: self.seen.until("all works", self._has_all_works, self.patience),
             )
             reached = rate(works.requests, *_WORK_CREATES)
             self.say(f"works: {works.seconds:.2f} s, {reached:.0f}/s, {works.cpu:.2f} s CPU")
-            status = await self.probe.take(self._let_agents, lambda: self._rolled_out("1"))
+            status = await self.probe.take(
+                "status", self._let_agents, lambda: self._rolled_out("1")
+            )
             self.say(f"status: {status.seconds:.2f} s, {status.cpu:.2f} s CPU")
             await self._remove_workload()
             values = (
                 *(bare, bare_cpu, bare_all, watching / bare, bare_all / watching_all),
                 *(reached, reached / bare, bare_all / works.all_cpu, reached / watching),
-                *(works.seconds, works.cpu, status.seconds, status.cpu),
+                *(works.seconds, works.cpu, len(works.requests)),
+                *(status.seconds, status.cpu, len(status.requests)),
             )
             for line, value in zip(_WORKS, values, strict=True):
                 taken[line].append(value)
@@ -276,17 +288,21 @@ class Bench:
     # -- rollouts ------------------------------------------------------------------------------
 
     async def _rolled(self) -> AsyncIterator[Figure]:
-        async for figure in self._timed("rolled", lambda: self._apply(fleet.EVERYWHERE, "1"), "1"):
+        self.seen.let_agents(True)
+        apply = lambda: self._apply(fleet.EVERYWHERE, "1")  # noqa: E731  named for what it does
+        async for figure in self._measured("rolled", apply, lambda: self._rolled_out("1")):
             yield figure
         await self._remove_workload()
 
     async def _progressive(self) -> AsyncIterator[Figure]:
         """A tenth at a time; then another template, the same way. The workload stays."""
-        apply = lambda: self._apply(fleet.TENTHS, "1")  # noqa: E731  named for what it does
-        async for figure in self._timed("progressive", apply, "1"):
+        self.seen.let_agents(True)
+        apply = lambda: self._apply(fleet.TENTHS, "1")  # noqa: E731  as above
+        async for figure in self._measured("progressive", apply, lambda: self._rolled_out("1")):
             yield figure
         if "change" in self.wanted:
-            async for figure in self._timed("change", self._change, "2"):
+            done = lambda: self._rolled_out("2")  # noqa: E731  as above
+            async for figure in self._measured("change", self._change, done):
                 yield figure
 
     async def _change(self) -> None:
@@ -294,17 +310,10 @@ class Bench:
         patch = {"spec": {"manifestWorkTemplate": fleet.template("2")}}
         await self.client.send("PATCH", path, patch, MERGE_PATCH)
 
-    async def _timed(
-        self, line: str, act: Callable[[], Awaitable[None]], version: str
-    ) -> AsyncIterator[Figure]:
-        self.seen.let_agents(True)
-        async for figure in self._measured(line, act, lambda: self._rolled_out(version)):
-            yield figure
-
     async def _measured(
         self, line: str, act: Callable[[], Awaitable[None]], done: Callable[[], Awaitable[float]]
     ) -> AsyncIterator[Figure]:
-        taken = await self.probe.take(act, done)
+        taken = await self.probe.take(line, act, done)
         most = status_writes(taken.requests)
         self.say(
             f"{line}: {taken.seconds:.2f} s, {taken.cpu:.2f} s CPU, at most {most} status writes/s"
@@ -312,6 +321,7 @@ class Bench:
         yield self._figure(f"{line}.seconds", taken.seconds, "s")
         yield self._figure(f"{line}.cpu", taken.cpu, "s")
         yield self._figure(f"{line}.all-cpu", taken.all_cpu, "s")
+        yield self._figure(f"{line}.requests", len(taken.requests), "")
 
     # -- placements ----------------------------------------------------------------------------
 
@@ -355,6 +365,7 @@ class Bench:
         before = self.controller.look()
         await asyncio.sleep(self.idle_seconds)
         used = self.controller.look() - before
+        self.probe.count("idle")
         yield self._figure("idle.cpu", used / self.idle_seconds * 100, "%")
 
     async def _restart(self) -> AsyncIterator[Figure]:
@@ -371,7 +382,7 @@ class Bench:
         )
         await self.probe.quiet()
         cpu = self.controller.look()
-        yield self._figure("restart.caches", caches(self.probe.count()) - wall, "s")
+        yield self._figure("restart.caches", caches(self.probe.count("restart")) - wall, "s")
         yield self._figure("restart.decided", decided - began, "s")
         yield self._figure("restart.cpu", cpu, "s")
 
@@ -385,7 +396,8 @@ _WORKS = {
     "bare.creates": "/s", "bare.cpu": "s", "bare.all-cpu": "s",
     "watching.of-bare": "", "watching.of-bare-cpu": "",
     "works.creates": "/s", "works.of-bare": "", "works.of-bare-cpu": "", "works.of-watching": "",
-    "works.seconds": "s", "works.cpu": "s", "status.seconds": "s", "status.cpu": "s",
+    "works.seconds": "s", "works.cpu": "s", "works.requests": "",
+    "status.seconds": "s", "status.cpu": "s", "status.requests": "",
 }  # fmt: skip
 """Line -> unit, as they are taken together."""
 _PART_OF = {"works": "status", "progressive": "change", "placements": "relabel"}

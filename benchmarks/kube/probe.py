@@ -17,6 +17,8 @@ from benchmarks.kube.controller import Controller, cpu_of
 REST_SECONDS = 45.0
 """Longer than scores of decisions are held back (30 s, as OCM has it), and the time that it takes to
 write them."""
+BETWEEN = "between"
+"""The line of requests that belong to no line: starts, what lines leave behind, and upkeep."""
 _QUIET_CPU = 0.03  # seconds of a second
 
 
@@ -37,7 +39,7 @@ class Probe:
     controller: Controller
     audit: Audit
     around: Sequence[int]  # process ids: the API server and etcd
-    requests: Counter[tuple[str, str]] = field(default_factory=Counter)
+    requests: dict[str, Counter[tuple[str, str]]] = field(default_factory=dict)  # by line
     most_status_writes: int = 0  # of one object in one second
 
     def all_cpu(self) -> float:
@@ -45,24 +47,30 @@ class Probe:
         mine = time.process_time() + (self.controller.look() if self.controller.runs else 0.0)
         return mine + sum(cpu_of(Path("/proc") / str(pid)) for pid in self.around)
 
-    def count(self) -> list[Request]:
-        """What the controller asked for since the last time."""
+    def count(self, line: str = BETWEEN) -> list[Request]:
+        """What the controller asked for since the last time; it is counted for this line."""
         found = self.audit.read()
-        self.requests.update(counted(found))
+        if found:
+            self.requests.setdefault(line, Counter()).update(counted(found))
         self.most_status_writes = max(self.most_status_writes, status_writes(found))
         return found
 
     async def take(
-        self, act: Callable[[], Awaitable[None]], done: Callable[[], Awaitable[float]]
+        self,
+        line: str,
+        act: Callable[[], Awaitable[None]],
+        done: Callable[[], Awaitable[float]],
     ) -> Taken:
-        """What it costs from ``act`` on. ``done`` returns the instant at which all was as wanted."""
+        """What a line costs from ``act`` on. ``done`` returns the instant at which all was as wanted."""
         await self.quiet()
         self.count()
         cpu, all_cpu, began = self.controller.look(), self.all_cpu(), time.perf_counter()
         await act()
         seconds = await done() - began
         await self.quiet()
-        return Taken(seconds, self.controller.look() - cpu, self.all_cpu() - all_cpu, self.count())
+        return Taken(
+            seconds, self.controller.look() - cpu, self.all_cpu() - all_cpu, self.count(line)
+        )
 
     async def quiet(self, seconds: float = 30.0) -> None:
         """Wait until the controller does next to nothing, at most for so long."""

@@ -27,6 +27,8 @@ QUIET, BUSY, HOSTILE = "quiet-tenant", "busy-tenant", "hostile-tenant"
 SAMPLES = 40
 REST_SECONDS = 2.0
 """Between samples: longer than news of one workload are gathered, so that each is planned at once."""
+REST_AFTER = 30.0
+"""What many edits or creations began comes to rest: summaries are written after the last report."""
 WORKLOADS, EDITS_A_SECOND, DELETED = 500, 25, 200
 PLACEMENTS, EXPRESSIONS = 10, 64
 _TEN = "[0,1,2,3,4,5,6,7,8,9]"
@@ -66,7 +68,12 @@ class Tenants:
             async with load():
                 await self._sample()
             taken = sorted(self._taken)
-            self.say(f"{line}: {len(taken)} reactions, the longest {taken[-1]:.2f} s")
+            longest = self._taken.index(taken[-1])
+            self.say(
+                f"{line}: {len(taken)} reactions, the longest {taken[-1]:.2f} s "
+                f"({'a decision' if longest % 2 else 'an edit'}, sample {longest // 2 + 1}), "
+                f"the next {taken[-2]:.2f} s"
+            )
             yield f"{line}.p50", taken[len(taken) // 2]
             yield f"{line}.p99", taken[ceil(len(taken) * 0.99) - 1]
 
@@ -77,6 +84,7 @@ class Tenants:
             await self._decided("three")
             await self._create(space, names)
             self.seen.decided.pop("three", None)
+        await asyncio.sleep(REST_AFTER)
 
     async def _create(self, space: str, names: list[str]) -> None:
         """Workloads on three clusters each; until their works are reported."""
@@ -158,7 +166,7 @@ class Tenants:
         async with _beside(self._edit_on()):
             await asyncio.sleep(5)
             yield
-        await asyncio.sleep(30)  # what it began comes to rest
+        await asyncio.sleep(REST_AFTER)
 
     async def _edit_on(self) -> None:
         names = self._names()

@@ -3,11 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from rollout.account.finish import finish_of
+from rollout.account.channels import channels
+from rollout.account.finish import Finish, finish_of
 from rollout.account.groups import MOST_CLUSTERS, groups
 from rollout.account.interventions import gates, interventions, refusals, rollback
-from rollout.account.states import WorkloadState, conditions_of, state_of
+from rollout.account.states import Code, WorkloadState, conditions_of, state_of
 from rollout.account.tree import (
     USUAL_WAITS,
     FleetAccount,
@@ -25,15 +27,17 @@ from rollout.account.waits import (
     next_change,
     recovers,
     unless_deleted,
+    unmeasured_wait,
 )
 from rollout.fleet.fleet import Fleet
-from rollout.fleet.live import LiveRollout
 from rollout.fleet.records import uid_of
-from rollout.fleet.standings import UNKNOWN_STAGE
-from rollout.fleet.tracker import Share, Standing
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj, key_of
 from rollout.model.waits import Reason
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.standings import UNKNOWN_STAGE
+from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Phase, Stage, StageReport
 
 
@@ -64,7 +68,7 @@ def fleet_account(
 
 def workload_account(
     fleet: Fleet,
-    workload: Standing,
+    workload: Workload[PlacementShare],
     obj: Obj,
     now: datetime,
     *,
@@ -72,6 +76,7 @@ def workload_account(
     most: int | None = MOST_CLUSTERS,
     notes: tuple[NoteAccount, ...] = (),
     away_since: datetime | None = None,
+    finish: Finish | None = None,
 ) -> WorkloadAccount:
     """One planned workload.
 
@@ -79,17 +84,20 @@ def workload_account(
         obj: the object, with the status that it has or is about to get.
         detail: also look at each cluster: groups, gates, interventions, the earliest finish.
         most: of each group, name so many clusters of interest; None: name every cluster.
+        finish: the earliest one, where it has been worked out for this instant.
 
     Cost: O(clusters of the workload), O(stages) without ``detail``.
     """
     place = _Place(fleet=fleet, workload=workload, now=now, detail=detail, most=most)
     placements = tuple(place.placement(share) for share in workload.shares.values())
+    whole = _whole(place, obj, placements)
     return replace(
-        _whole(place, obj, placements),
-        finish=finish_of(workload, now) if detail else None,
+        whole,
+        finish=_finish(place, whole) if detail and finish is None else finish,
         interventions=interventions(fleet, workload, now) if detail else (),
         notes=notes,
         away_since=away_since,
+        channels=channels(fleet, workload) if detail else (),
     )
 
 
@@ -133,11 +141,18 @@ def _whole(place: "_Place", obj: Obj, placements: tuple[PlacementAccount, ...]) 
     )
 
 
+def _finish(place: "_Place", whole: WorkloadAccount) -> Finish:
+    """The earliest finish. What waits for a person, or has failed, does not finish by itself."""
+    if whole.code in (Code.PERSON, Code.FAILED):
+        return Finish(None, None, f"{whole.reason}: not until {whole.wait.ends}")
+    return finish_of(place.workload, place.now, place.fleet.closed)
+
+
 def _stages(placements: Iterable[PlacementAccount]) -> list[StageAccount]:
     return [stage for each in placements for stage in each.stages]
 
 
-def _budget(workload: Standing, current: StageAccount | None) -> int | None:
+def _budget(workload: Workload[PlacementShare], current: StageAccount | None) -> int | None:
     """How many may fail in the present stage, else over all placements together; None: any number."""
     if current is not None:
         return current.budget
@@ -197,7 +212,8 @@ def _rolling(
     if any(live.last.touch for live in lives):
         return WaitAccount(reason, since, "the engine, to write to the clusters whose turn it is")
     if soonest is None:
-        return WaitAccount(reason, since, "the report of an agent")
+        unmeasured = (unmeasured_wait(live) for live in lives)
+        return WaitAccount(reason, since, next(filter(None, unmeasured), "the report of an agent"))
     return WaitAccount(reason, since, "the report of an agent, or the next timer", soonest.at)
 
 
@@ -214,11 +230,16 @@ def strategy_line(obj: Obj) -> str:
         strategy = reference.get("rolloutStrategy") or {}
         kind = strategy.get("type") or "All"
         member = strategy.get(kind[:1].lower() + kind[1:]) or {}
-        said = [f"{each} {member[each]}" for each in _OPTIONS if member.get(each) is not None]
+        said = [f"{each} {member[each]}" for each in _OPTIONS if _says_something(member.get(each))]
         name = key_of(reference.get("namespace") or "", str(reference.get("name")))
         prefix = f"{name}: " if len(references) > 1 else ""
         parts.append(prefix + ", ".join([kind, *said]))
     return "; ".join(parts)
+
+
+def _says_something(written: Any) -> bool:
+    """Whether an option is set: OCM writes ``None`` for no deadline, and ``0`` (text) for no soak."""
+    return written is not None and written not in ("", "None", "0")
 
 
 # -- its parts ---------------------------------------------------------------------------------
@@ -229,12 +250,12 @@ class _Place:
     """What all parts of an account have in common."""
 
     fleet: Fleet
-    workload: Standing
+    workload: Workload[PlacementShare]
     now: datetime
     detail: bool
     most: int | None
 
-    def placement(self, share: Share) -> PlacementAccount:
+    def placement(self, share: PlacementShare) -> PlacementAccount:
         live = share.live
         stages = {stage.key: stage for stage in live.ledger.rollout.staging.stages}
         return PlacementAccount(
@@ -254,31 +275,40 @@ class _Place:
     def _stage(
         self, live: LiveRollout, report: StageReport, stage: Stage | None, *, is_first: bool
     ) -> StageAccount:
-        staging = live.ledger.rollout.staging
-        own = stage.budget if stage else None
-        whole = staging.budget if own is None and stage is not None else None
-        asked = own or whole
-        counted = live.last.stages if whole is not None else (report,)
-        detailed = stage if self.detail else None
+        found = stage_account(live, report, stage)
+        if not self.detail or stage is None:
+            return found
         keys = {report.key, UNKNOWN_STAGE} if is_first else {report.key}
-        wait = _stage_wait(live, report)
-        reason, halted = wait.reason if wait else "", live.last.halt is not None
-        return StageAccount(
-            title=report.title,
-            members=report.members,
-            phases=report.phases,
-            state=stage_state(report, reason, halted=halted),
-            limit=report.limit,
-            asked_limit=str(stage.limit) if stage and stage.limit else "",
-            budget=whole.of(staging.total) if whole is not None else report.budget,
-            asked_budget=str(asked) if asked is not None else "",
-            failures=sum(each.failures for each in counted),
-            passed=report.passed,
-            began=_began(live, detailed) if detailed else None,
-            wait=wait,
-            gates=gates(self.fleet, self.workload, live, detailed, self.now) if detailed else (),
-            groups=tuple(groups(live, detailed, report, keys, self.most)) if detailed else (),
+        return replace(
+            found,
+            began=_began(live, stage),
+            gates=gates(self.fleet, self.workload, live, stage, now=self.now),
+            groups=tuple(groups(live, stage, report, keys, most=self.most)),
         )
+
+
+def stage_account(live: LiveRollout, report: StageReport, stage: Stage | None) -> StageAccount:
+    """A stage as the last step has it, without gates and clusters."""
+    staging = live.ledger.rollout.staging
+    own = stage.budget if stage else None
+    whole = staging.budget if own is None and stage is not None else None
+    asked = own or whole
+    counted = live.last.stages if whole is not None else (report,)
+    wait = _stage_wait(live, report)
+    reason, halted = wait.reason if wait else "", live.last.halt is not None
+    return StageAccount(
+        title=report.title,
+        members=report.members,
+        phases=report.phases,
+        state=stage_state(report, reason, halted=halted),
+        limit=report.limit,
+        asked_limit=str(stage.limit) if stage and stage.limit else "",
+        budget=whole.of(staging.total) if whole is not None else report.budget,
+        asked_budget=str(asked) if asked is not None else "",
+        failures=sum(each.failures for each in counted),
+        passed=report.passed,
+        wait=wait,
+    )
 
 
 def _began(live: LiveRollout, stage: Stage) -> datetime | None:

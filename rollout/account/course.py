@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rollout.fleet.tracker import Standing as Workload
+from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Health, Phase, Standing, Timing
 from rollout.strategies.judge import judge
 
@@ -25,15 +25,14 @@ class CoursePoint:
     phases: Mapping[Phase, int]
 
 
-def course(workload: Workload, now: datetime) -> tuple[CoursePoint, ...]:
+def course(lives: Iterable[LiveRollout], now: datetime) -> tuple[CoursePoint, ...]:
     """From the first touch of the present revision until now; empty where nothing was touched.
 
     Cost: O(clusters + points).
     """
     changes: list[tuple[datetime, Phase, Phase]] = []
     start: Counter[Phase] = Counter()
-    for share in workload.shares.values():
-        live = share.live
+    for live in lives:
         standings = live.ledger.standings
         for stage in live.ledger.rollout.staging.stages:
             for group in stage.groups:

@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator
 
 from rollout.account.tree import ClusterAccount, GroupAccount
 from rollout.account.waits import WaitAccount, cluster_wait
-from rollout.fleet.live import LiveRollout
 from rollout.model.placement import Group
 from rollout.model.waits import Reason
+from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Phase, Stage, StageReport
 
 MOST_CLUSTERS = 10
@@ -18,7 +18,7 @@ MOST_CLUSTERS = 10
 _NEXT = 2
 """Of those that wait, so many are named."""
 
-_INTEREST = (
+INTEREST = (
     Phase.FAILED,
     Phase.LOST,
     Phase.FAILING,
@@ -44,7 +44,7 @@ def groups(
     skipped = live.ledger.rollout.skipped
     lost = [c for c, key in sorted(live.lost.items()) if key in keys and c not in skipped]
     for group in stage.groups:
-        yield _group(live, group, lost, report, most)
+        yield _group(live, group, lost, report, most=most)
         lost = []  # they are told of once
 
 
@@ -86,6 +86,6 @@ LOST_WAIT = WaitAccount(
 def _named(by_phase: Iterable[Phase], report: StageReport, most: int | None) -> list[Phase]:
     """The phases whose clusters are named; who waits for an earlier stage is not next."""
     if most is None:
-        return [phase for phase in (*_INTEREST, Phase.SOAKED, Phase.SKIPPED) if phase in by_phase]
+        return [phase for phase in (*INTEREST, Phase.SOAKED, Phase.SKIPPED) if phase in by_phase]
     is_open = not report.passed and report.blocked in (None, Reason.SLOTS_FULL)
-    return [p for p in _INTEREST if p in by_phase and (is_open or p is not Phase.WAITING)]
+    return [p for p in INTEREST if p in by_phase and (is_open or p is not Phase.WAITING)]

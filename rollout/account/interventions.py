@@ -8,12 +8,22 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.fleet.fleet import Fleet
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.tracker import Standing
-from rollout.model.approvals import EVERY_STAGE, Approval, Decision, GateRef, Side
-from rollout.model.intents import Asked, Intents, read_intents
+from rollout.model.approvals import (
+    APPROVAL_GATE,
+    EVERY_STAGE,
+    Approval,
+    ApprovalDecision,
+    GateRef,
+    Side,
+)
+from rollout.model.instants import rfc3339
+from rollout.model.intents import AskedBy, Intents
 from rollout.model.kinds import Ref
-from rollout.planning.holds import CAUSES
+from rollout.model.waits import Reason, Wait
+from rollout.rollouts.holds import CAUSES
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Stage
 from rollout.strategies.gates import gate_key, stands_at
 
@@ -32,26 +42,31 @@ class Intervention:
     reason: str = ""
 
     @property
-    def asked(self) -> Asked:
-        return Asked(self.by, self.at, self.reason)
+    def asked(self) -> AskedBy:
+        return AskedBy(self.by, self.at, self.reason)
 
     def __str__(self) -> str:
         about = f" {', '.join(self.about)}" if self.about else ""
         return f"{self.what}{about}{self.asked}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GateAccount:
     """A gate as it is asked for, at its stage. ``state`` is ``open``, ``approved``, ``shut``, or
     ``passed`` (the rollout was beyond it when it was asked for).
 
     ``by`` and ``approval`` are who approved it for this revision, in which Approval; "" is nobody.
+    ``why`` is what keeps a gate shut that is no approval; ``until`` when an approval expires that has
+    not opened it yet, or when it is asked again; ``asks_person``: an approval would open it now.
     """
 
     gate: str
     state: str
     by: str = ""
     approval: str = ""
+    why: str = ""
+    until: datetime | None = None
+    asks_person: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,15 +89,11 @@ class RollbackAccount:
     stuck: tuple[str, ...] = ()
 
 
-def intents_of(workload: Standing) -> Intents:
-    """What its annotations ask for."""
-    raw = workload.raw or {"metadata": {}}
-    return read_intents(raw["metadata"].get("annotations") or {})
-
-
-def interventions(fleet: Fleet, workload: Standing, now: datetime) -> tuple[Intervention, ...]:
+def interventions(
+    fleet: Fleet, workload: Workload[PlacementShare], now: datetime
+) -> tuple[Intervention, ...]:
     """Everything that people ask of a workload now."""
-    intents = intents_of(workload)
+    intents = workload.intents
     shares = workload.shares.values()
     counting = {c for share in shares for c in share.live.ledger.rollout.skipped}
     over = intents.waivers.keys() - counting if shares else set()
@@ -101,12 +112,12 @@ def interventions(fleet: Fleet, workload: Standing, now: datetime) -> tuple[Inte
     return tuple(found)
 
 
-def refusals(fleet: Fleet, workload: Standing, now: datetime) -> list[Approval]:
+def refusals(fleet: Fleet, workload: Workload[PlacementShare], now: datetime) -> list[Approval]:
     """The Approvals that reject a revision which is being rolled out."""
     return [
         each
         for each in _approvals(fleet, workload, now)
-        if each.decision is Decision.REJECT and each.revision in workload.revisions
+        if each.decision is ApprovalDecision.REJECT and each.revision in workload.revisions
     ]
 
 
@@ -114,6 +125,11 @@ def _of_all(fleet: Fleet, intents: Intents, now: datetime) -> Iterator[Intervent
     freeze = fleet.freeze(now)
     if freeze is not None:
         yield Intervention(what="the hub frozen", by=freeze.actor, reason=freeze.reason)
+    until = intents.overridden_until(now)
+    if until is not None:
+        yield _intervention(
+            "past all calendars", (f"until {rfc3339(until)}",), intents.who("override")
+        )
     if intents.paused:
         yield _intervention("paused", (), intents.who("pause"))
 
@@ -126,28 +142,28 @@ def _of_revisions(revisions: Collection[str], intents: Intents) -> Iterator[Inte
         yield _intervention("undone", (intents.undo,), intents.who("undo"))
 
 
-def _asked_by(intents: Intents, verb: str) -> Callable[[str], Asked]:
+def _asked_by(intents: Intents, verb: str) -> Callable[[str], AskedBy]:
     return lambda cluster: intents.who(f"{verb}/{cluster}")
 
 
 def _of_clusters(
-    what: str, clusters: Collection[str], who: Callable[[str], Asked]
+    what: str, clusters: Collection[str], who: Callable[[str], AskedBy]
 ) -> Iterator[Intervention]:
     """One intervention for all clusters that were asked for together."""
-    together: dict[Asked, list[str]] = {}
+    together: dict[AskedBy, list[str]] = {}
     for cluster in sorted(clusters):
         together.setdefault(who(cluster), []).append(cluster)
     for asked, names in together.items():
         yield _intervention(what, tuple(names), asked)
 
 
-def _intervention(what: str, about: tuple[str, ...], asked: Asked) -> Intervention:
+def _intervention(what: str, about: tuple[str, ...], asked: AskedBy) -> Intervention:
     return Intervention(what=what, about=about, by=asked.by, at=asked.at, reason=asked.reason)
 
 
-def remembered(workload: Standing) -> tuple[Intervention, ...]:
+def remembered(workload: Workload[PlacementShare]) -> tuple[Intervention, ...]:
     """What was asked and is over: pauses resumed, clusters released, failures tried again."""
-    intents = intents_of(workload)
+    intents = workload.intents
     return tuple(
         _intervention(words, (), intents.asked[verb])
         for verb, words in _OVER.items()
@@ -176,14 +192,14 @@ def of_cluster(asked: Collection[Intervention], cluster: str) -> Intervention | 
 
 
 def gates(
-    fleet: Fleet, workload: Standing, live: LiveRollout, stage: Stage, now: datetime
+    fleet: Fleet, workload: Workload[PlacementShare], live: LiveRollout, stage: Stage, now: datetime
 ) -> tuple[GateAccount, ...]:
     """Every gate that the workload asks for at this stage."""
-    asked = gates_at(intents_of(workload).gates, live.placement, stage)
+    asked = gates_at(workload.intents.gates, live.placement, stage)
     if not asked:
         return ()
     approvals = fleet.approvals(workload.ref, _namespace(workload.ref, live))
-    return tuple(_gate(live, gate, stage, approvals, now) for gate in asked)
+    return tuple(_gate(live, gate, stage, approvals, now=now) for gate in asked)
 
 
 def _gate(
@@ -195,8 +211,34 @@ def _gate(
 ) -> GateAccount:
     given = _given(approvals, gate, live.revision, now)
     by = given.actor or "somebody" if given else ""
-    state = _state(live, gate, stage, approved=given is not None)
-    return GateAccount(str(gate), state, by, given.name if given else "")
+    key, is_approval = gate_key(gate, stage), gate.kind == APPROVAL_GATE
+    known = {each.key: each.closed for each in live.ledger.rollout.checkpoints}
+    closed = known.get(key)
+    is_free = given is not None if is_approval else key in known and closed is None
+    state = _state(live, gate, stage, approved=is_free)
+    if state == "shut":
+        until = closed.until if closed is not None else None
+    else:
+        until = given.expires if given is not None and state == "approved" else None
+    return GateAccount(
+        gate=str(gate),
+        state=state,
+        by=by,
+        approval=given.name if given else "",
+        why=_why(gate, closed) if state == "shut" and not is_approval else "",
+        until=until,
+        asks_person=state == "shut"
+        and (is_approval or (closed is not None and closed.reason in _APPROVABLE)),
+    )
+
+
+_APPROVABLE = (Reason.ANALYSIS_INCONCLUSIVE, Reason.METRIC_UNREACHABLE)
+"""Where an approval opens a gate of an analysis, too."""
+
+
+def _why(gate: GateRef, closed: Wait | None) -> str:
+    said = closed.message if closed is not None else "the rollout has not got there"
+    return said.removeprefix(f"gate {gate}: ")
 
 
 def gates_at(asked: Collection[GateRef], placement: str, stage: Stage) -> list[GateRef]:
@@ -221,14 +263,14 @@ def _given(
     mine = [
         each
         for each in approvals
-        if each.decision is Decision.APPROVE
+        if each.decision is ApprovalDecision.APPROVE
         and each.gate in (EVERY_STAGE, str(gate))
         and each.counts(revision, now)
     ]
     return mine[-1] if mine else None
 
 
-def _approvals(fleet: Fleet, workload: Standing, now: datetime) -> list[Approval]:
+def _approvals(fleet: Fleet, workload: Workload[PlacementShare], now: datetime) -> list[Approval]:
     spaces = {_namespace(workload.ref, share.live) for share in workload.shares.values()}
     return [
         each

@@ -1,14 +1,13 @@
 """Which cluster of a rollout is in which phase? All of them as bytes, or some of them with their waits."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from rollout.account.groups import LOST_WAIT
+from rollout.account.groups import INTEREST, LOST_WAIT
 from rollout.account.tree import ClusterAccount
 from rollout.account.waits import cluster_wait
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.standings import UNKNOWN_STAGE
-from rollout.fleet.tracker import Standing
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.standings import UNKNOWN_STAGE
 from rollout.strategies.base import Phase, StageReport
 
 PHASES = tuple(Phase)
@@ -41,37 +40,39 @@ class RosterPage:
     entries: tuple[RosterEntry, ...]
 
 
-def roster(workload: Standing) -> tuple[StageRoster, ...]:
-    """All clusters of a workload by stage, the lost ones at the end of the stage that they left.
+def roster(lives: Sequence[LiveRollout]) -> tuple[StageRoster, ...]:
+    """All clusters of a workload (the rollouts of its placements) by stage, the lost ones at the end of the stage that they left.
 
     Cost: O(clusters).
     """
-    several = len(workload.shares) > 1
+    several = len(lives) > 1
     return tuple(
         StageRoster(
-            f"{share.live.placement} {report.title}" if several else report.title,
+            f"{live.placement} {report.title}" if several else report.title,
             tuple(cluster for cluster, _ in members),
             bytes(_BYTES[phase] for _, phase in members),
         )
-        for share in workload.shares.values()
-        for report, members in _stages(share.live)
+        for live in lives
+        for report, members in _stages(live)
     )
 
 
 def roster_page(
-    workload: Standing, *, phase: Phase | None, text: str, start: int, most: int
+    lives: Sequence[LiveRollout], *, phase: Phase | None, text: str, start: int, most: int
 ) -> RosterPage:
-    """Clusters whose name contains a text, or that are in a phase, from ``start`` on; troubled first.
+    """Clusters whose name, or reason to wait, contains a text, or that are in a phase, from ``start`` on.
 
-    Cost: O(clusters) for the phases; waits are worked out for those that are returned.
+    Troubled ones first. Cost: O(clusters) for the phases; waits are worked out for those that are
+    returned, and where there is a text for those whose name does not contain it.
     """
-    several = len(workload.shares) > 1
+    several = len(lives) > 1
     found = [
-        (LOOKED_FOR.index(is_in), cluster, is_in, share.live, report)
-        for share in workload.shares.values()
-        for report, members in _stages(share.live)
+        (LOOKED_FOR.index(is_in), cluster, is_in, live, report)
+        for live in lives
+        for report, members in _stages(live)
         for cluster, is_in in members
-        if phase in (None, is_in) and text in cluster
+        if phase in (None, is_in)
+        and (text in cluster or text.lower() in _reason(live, cluster, is_in, report))
     ]
     found.sort(key=lambda each: each[:2])
     return RosterPage(
@@ -86,25 +87,18 @@ def roster_page(
     )
 
 
-LOOKED_FOR = (
-    Phase.FAILED,
-    Phase.LOST,
-    Phase.FAILING,
-    Phase.PROGRESSING,
-    Phase.OUTDATED,
-    Phase.SOAKING,
-    Phase.HELD,
-    Phase.UNRENDERED,
-    Phase.WAITING,
-    Phase.SKIPPED,
-    Phase.SOAKED,
-)
+LOOKED_FOR = (*INTEREST, Phase.SKIPPED, Phase.SOAKED)
 """In this order one looks for clusters."""
 
 
 def _account(live: LiveRollout, cluster: str, phase: Phase, report: StageReport) -> ClusterAccount:
     wait = LOST_WAIT if phase is Phase.LOST else cluster_wait(live, cluster, report)
     return ClusterAccount(cluster, phase, wait)
+
+
+def _reason(live: LiveRollout, cluster: str, phase: Phase, report: StageReport) -> str:
+    wait = _account(live, cluster, phase, report).wait
+    return wait.reason.lower() if wait is not None else ""
 
 
 def _stages(live: LiveRollout) -> Iterator[tuple[StageReport, list[tuple[str, Phase]]]]:

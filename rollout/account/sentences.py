@@ -9,6 +9,7 @@ from rollout.account.interventions import GateAccount, RollbackAccount
 from rollout.account.tree import WorkloadAccount
 from rollout.account.waits import WaitAccount
 from rollout.account.words import age, at_and_in, many, stopwatch
+from rollout.model.instants import rfc3339
 
 
 def rollout_facts(account: WorkloadAccount) -> list[tuple[str, str]]:
@@ -29,6 +30,7 @@ def rollout_facts(account: WorkloadAccount) -> list[tuple[str, str]]:
             for text in map(str, account.interventions)
             if text not in account.message
         ),
+        *(("Channel", str(channel)) for channel in account.channels if channel.fails),
         *(("Gate", line) for line in gate_lines(account)),
         *(
             ("Rollback", (f"{each.placement}: " if several else "") + rollback_line(back, now))
@@ -74,6 +76,10 @@ def budget_line(account: WorkloadAccount) -> str:
     title, stage = next((each for each in stages if not each[1].passed), stages[-1])
     if stage.budget is None:
         return f"{many(stage.failures, 'failure')}, any number may fail" if stage.failures else ""
+    if stage.failures > stage.budget:
+        return f"{stage.failures} failed, {stage.budget} allowed ({title})"
+    if not stage.budget:
+        return f"no failure is allowed ({title})"
     return f"{stage.failures} of {many(stage.budget, 'failure')} used ({title})"
 
 
@@ -95,11 +101,14 @@ def gate_lines(account: WorkloadAccount) -> Iterator[str]:
 
 def gate_state(gate: GateAccount) -> str:
     by = f" by {gate.by} (unverified)" if gate.by else ""
+    until = rfc3339(gate.until) if gate.until is not None else ""
     return {
         "open": f"open, approved{by}" if by else "open",
-        "approved": f"approved{by}; it opens when the rollout gets there",
+        "approved": (f"approved{by}{f' until {until}' if until else ''}; " if by else "")
+        + "it opens when the rollout gets there",
         "passed": "the rollout had passed it before it was asked for",
-        "shut": "shut, nobody has approved it",
+        "shut": f"shut, {gate.why or 'nobody has approved it'}"
+        + (f"; asked again at {until}" if until else ""),
     }[gate.state]
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
+from rollout.account.channels import ChannelAccount
 from rollout.account.finish import Finish
 from rollout.account.interventions import GateAccount, Intervention, RollbackAccount
 from rollout.account.states import Code, WorkloadState, worst
@@ -125,6 +126,7 @@ class WorkloadAccount:
     not done; ``finish`` the earliest end, as if every agent succeeded at once (None: not asked for).
     ``failed`` counts clusters that failed, are failing, or were lost. ``stage`` and ``budget`` are the
     title and the budget of the first stage that has not passed. ``away_since`` is since when no engine has been at work; None: one is, or it cannot be told.
+    ``channels`` are those on which people are told.
     """
 
     kind: str
@@ -156,6 +158,7 @@ class WorkloadAccount:
     finish: Finish | None = None
     notes: tuple[NoteAccount, ...] = ()
     away_since: datetime | None = None
+    channels: tuple[ChannelAccount, ...] = ()
 
     @property
     def ref(self) -> Ref:

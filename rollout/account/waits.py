@@ -5,12 +5,12 @@ a sentence that says what ends it, and the instant at which time alone does, whe
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rollout.fleet.live import LiveRollout
 from rollout.model.approvals import Approval
 from rollout.model.waits import Reason, Scope, reason_of
+from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Health, Phase, StageReport, Standing
 from rollout.strategies.judge import Judgement
 
@@ -76,13 +76,13 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
         case Phase.SOAKED:
             return None
         case Phase.WAITING | Phase.OUTDATED:
-            return _in_line(live, cluster, standing, judged, stage)
+            return _in_line(live, cluster, standing, judged, stage=stage)
     assert standing is not None, "only touched clusters are in these phases"
     rejection = live.rejections.get(cluster)
     if rejection is not None:
         ends = f"the server accepts the write; it is tried again then. It said: {rejection.message}"
         return WaitAccount("WriteRejected", standing.since, ends, rejection.retry_at)
-    return _touched(standing, judged)
+    return _measured(live, cluster, _touched(standing, judged))
 
 
 def _taken_back(
@@ -147,7 +147,10 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
             before = _unpassed(live, stage)
             return WaitAccount(stage.blocked, since, f"{before} passes")
         case "SlotsFull":
-            ends = f"one of the {stage.in_flight} clusters in flight there is done"
+            ends = {
+                0: "the clusters that are written to now are done",
+                1: "the cluster in flight there is done",
+            }.get(stage.in_flight, f"one of the {stage.in_flight} clusters in flight there is done")
             if stage.limit < stage.members:
                 ends += f" (at most {stage.limit} at a time)"
             return WaitAccount(stage.blocked, since, ends, _soonest(live))
@@ -229,6 +232,25 @@ _UNMEASURED: Mapping[str, str] = {
     "(its RolloutAnalysisRun is deleted)",
 }
 """What ends the wait of a cluster that is well and is being measured."""
+
+
+def unmeasured_wait(live: LiveRollout) -> str:
+    """What the first cluster waits for that is well but not measured yet, as ``Reason of NAME: ...``; "" for none."""
+    if live.ledger.rollout.timing.measured is None:
+        return ""
+    for cluster in sorted(live.ledger.standings):
+        reason = live.judgement(cluster).reason if cluster in live.ledger else ""
+        if reason in _UNMEASURED:
+            return f"{reason} of {cluster}: {_UNMEASURED[reason]}"
+    return ""
+
+
+def _measured(live: LiveRollout, cluster: str, wait: WaitAccount) -> WaitAccount:
+    """The wait of a cluster, with what was measured of it where that is its cause."""
+    found = (live.ledger.rollout.timing.measured or {}).get(cluster)
+    if found is None or wait.reason not in (*_UNMEASURED, Reason.ANALYSIS_FAILED):
+        return wait
+    return replace(wait, ends=f"{wait.ends}. Measured: {found}")
 
 
 def _touched(standing: Standing, judged: Judgement) -> WaitAccount:

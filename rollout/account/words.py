@@ -30,6 +30,14 @@ def harmless(text: str) -> str:
 _MINUTE, _HOUR, _DAY, _YEAR = 60, 3600, 86_400, 365 * 86_400
 
 
+def away_words(since: datetime, now: datetime) -> str:
+    """Since when no engine has been at work, and what would end that."""
+    start = "`rollout run --state FILE`, or the controller"
+    return (
+        f"since {rfc3339(since)} ({age(now - since)} ago): nothing moves until one starts ({start})"
+    )
+
+
 def age(span: timedelta) -> str:
     """Two units at most, fewer the longer it is: ``95s``, ``4m30s``, ``3h5m``, ``2d4h``, ``3y12d``.
 
@@ -71,9 +79,9 @@ def stopwatch(span: timedelta) -> str:
 
 
 def brief(span: timedelta) -> str:
-    """Finer below a minute than an age: ``0.412s``, ``7.1s``; from a minute on, an age."""
+    """Finer below a minute than an age: ``0.412s``, ``7.1s``; from a minute on, an age; ``0s``."""
     seconds = max(span.total_seconds(), 0.0)
-    if seconds >= _MINUTE:
+    if seconds >= _MINUTE or not seconds:
         return age(span)
     return f"{seconds:.1f}s" if seconds >= 1 else f"{seconds:.3f}s"
 

@@ -1,16 +1,17 @@
 """What should a person know before this goes out? Warnings that only the effective numbers tell."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from rollout.account.interventions import intents_of
 from rollout.account.waits import remedy
 from rollout.analysis.snapshot import Snapshot
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.tracker import Share, Standing
 from rollout.model import names
 from rollout.model.intents import RollbackMode
-from rollout.model.waits import Wait
+from rollout.model.waits import Reason, Wait
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Phase, StageReport, Verdict
 
 
@@ -26,7 +27,9 @@ class Caution:
         return f"{self.subject}: {self.message}; {self.remedy}"
 
 
-def hold_of(snapshot: Snapshot, workload: Standing, share: Share) -> Wait | None:
+def hold_of(
+    snapshot: Snapshot, workload: Workload[PlacementShare], share: PlacementShare
+) -> Wait | None:
     """Why nothing of a share is touched. What keeps a Placement from being decided is said at once:
     where it is not stored yet, nobody could look at its conditions.
     """
@@ -43,13 +46,15 @@ def hold_of(snapshot: Snapshot, workload: Standing, share: Share) -> Wait | None
     return Wait(hold.reason, f"placement {key} cannot be decided: {first}")
 
 
-def cautions(snapshot: Snapshot, workload: Standing) -> list[Caution]:
-    """The warnings of a planned workload."""
+def cautions(
+    snapshot: Snapshot, workload: Workload[PlacementShare], told: Collection[Caution] = ()
+) -> list[Caution]:
+    """The warnings of a planned workload. ``told``: what its files have been warned of already."""
     found: list[Caution] = []
     subject = f"{workload.ref.kind.name} {workload.ref.key}"
     for name, share in workload.shares.items():
         hold = hold_of(snapshot, workload, share)
-        if hold is not None:
+        if hold is not None and not any(_is_told(each, subject, name, hold) for each in told):
             found.append(Caution(subject, f"placement {name}: {hold.message}", _until(hold)))
         found += [
             Caution(subject, f"placement {name}, {stage.title}: {text}", _remedy(share, stage))
@@ -65,6 +70,23 @@ def cautions(snapshot: Snapshot, workload: Standing) -> list[Caution]:
     return found
 
 
+_IN_FILES = (
+    Reason.UNKNOWN_APPROVAL_GROUP,
+    Reason.UNKNOWN_DECISION_GROUP,
+    Reason.MANDATORY_GROUP_EMPTY,
+)
+"""Holds that files alone show, with the field that is to be corrected."""
+
+
+def _is_told(caution: Caution, subject: str, placement: str, hold: Wait) -> bool:
+    return (
+        hold.reason in _IN_FILES
+        and caution.subject.startswith(f"{subject} ")
+        and caution.message.endswith("the rollout is held")
+        and re.search(rf"lacement {re.escape(placement)}(?![-.\w])", caution.message) is not None
+    )
+
+
 def _until(hold: Wait) -> str:
     return f"{hold.reason} holds it until {remedy(hold.reason, hold.message)}"
 
@@ -72,7 +94,7 @@ def _until(hold: Wait) -> str:
 _STRICT = f"set annotation {names.FAILURE_TOLERANCE}: Strict"
 
 
-def _remedy(share: Share, report: StageReport) -> str:
+def _remedy(share: PlacementShare, report: StageReport) -> str:
     """What makes fewer fail at once; a stage that has no limit of its own is as large as its group."""
     stage = next(s for s in share.live.ledger.rollout.staging.stages if s.key == report.key)
     if share.strategy == "ProgressivePerGroup":
@@ -83,7 +105,7 @@ def _remedy(share: Share, report: StageReport) -> str:
 _ASKED = "it proves nothing to the stages that follow"
 
 
-def _left_out(share: Share) -> Iterator[str]:
+def _left_out(share: PlacementShare) -> Iterator[str]:
     """Mandatory groups that are allowed to be empty, and clusters that are skipped."""
     rollout, last = share.live.ledger.rollout, share.live.last
     stages = rollout.staging.stages
@@ -104,9 +126,9 @@ _MOST = 10
 _NOT_KEPT = "if the release is bad, roll out a fix"
 
 
-def _stranded(workload: Standing, share: Share) -> str:
+def _stranded(workload: Workload[PlacementShare], share: PlacementShare) -> str:
     """That automatic rollback would leave clusters with a bad release; "" where it would not."""
-    if intents_of(workload).rollback is not RollbackMode.AUTOMATIC:
+    if workload.intents.rollback is not RollbackMode.AUTOMATIC:
         return ""
     live = share.live
     members = [
@@ -128,10 +150,10 @@ def _stranded(workload: Standing, share: Share) -> str:
 def _has_soaked(live: LiveRollout, cluster: str) -> bool:
     standing = live.ledger.standings.get(cluster)
     soaks = standing is not None and standing.verdict is Verdict.SOAKED
-    return soaks or bool(live.soaked.of(cluster))
+    return soaks or bool(live.line(cluster).soaked)
 
 
-def _overrun(share: Share, report: StageReport) -> str:
+def _overrun(share: PlacementShare, report: StageReport) -> str:
     """That more clusters can fail than tolerated, since more are in flight at once; "" where not."""
     rollout = share.live.ledger.rollout
     stage = next((s for s in rollout.staging.stages if s.key == report.key), None)

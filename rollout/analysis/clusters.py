@@ -1,6 +1,6 @@
 """Why does this cluster have what it has? Its share of every workload, with one reason to wait each."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -8,16 +8,17 @@ from rollout.account.interventions import Intervention, interventions, of_cluste
 from rollout.account.waits import WaitAccount, cluster_wait
 from rollout.analysis.placements import why_not
 from rollout.analysis.snapshot import Snapshot
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.tracker import Carried, Standing
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import scrubbed, secret_texts
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.workload import Carried, Workload
 from rollout.strategies.base import Phase, Stage, StageReport
 from rollout.strategies.ocm_step import ALL_CLUSTERS
 from rollout.values.rendering import ValueShown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConditionAccount:
     """One condition of what a cluster has. ``current``: whether it is about that as it is now."""
 
@@ -81,12 +82,21 @@ class ExplainedCluster:
 
 
 def explain_cluster(
-    snapshot: Snapshot, name: str, only: Ref | None = None
+    snapshot: Snapshot,
+    name: str,
+    only: Ref | None = None,
+    *,
+    refusals: Callable[[Ref], bool] = lambda _: True,
 ) -> ExplainedCluster | None:
-    """A cluster's share of every workload, or (``only``) of one; None where nobody knows the cluster."""
+    """A cluster's share of every workload, or (``only``) of one; None where nobody knows the cluster.
+
+    Args:
+        refusals: of which workloads to say why they do not select it; each costs a decision of their
+            Placements over all candidates.
+    """
     known = snapshot.fleet.clusters.cluster(name)
     refs = [ref for ref in snapshot.workloads() if only in (None, ref)]
-    shares = tuple(_share(snapshot, ref, name) for ref in refs)
+    shares = tuple(_share(snapshot, ref, name, refusals) for ref in refs)
     if known is None and not any(share.placement or share.work for share in shares):
         return None
     available = known.available if known is not None else None
@@ -99,14 +109,16 @@ def explain_cluster(
     )
 
 
-def _share(snapshot: Snapshot, ref: Ref, cluster: str) -> ClusterShare:
+def _share(
+    snapshot: Snapshot, ref: Ref, cluster: str, refusals: Callable[[Ref], bool]
+) -> ClusterShare:
     workload = snapshot.workload(ref)
     assert workload is not None
     wanted = workload.revision_at(cluster)
     work = _work(workload.carried(cluster), workload.body(cluster))
     owner = workload.members.get(cluster, "")
     if not owner:
-        refused = _refused(snapshot, workload, cluster)
+        refused = _refused(snapshot, workload, cluster) if refusals(ref) else None
         return ClusterShare(
             kind=ref.kind.name, workload=ref.key, wanted=wanted, refused=refused, work=work
         )
@@ -122,7 +134,7 @@ def _share(snapshot: Snapshot, ref: Ref, cluster: str) -> ClusterShare:
         phase=live.judgement(cluster).phase if is_member else None,
         place=place,
         wait=cluster_wait(live, cluster, report) if is_member else None,
-        cause=live.causes.get(cluster, ""),
+        cause=live.line(cluster).cause,
         work=work,
         values=tuple(_masked(value) for value in workload.values_at(cluster)),
         asked=of_cluster(interventions(snapshot.fleet, workload, snapshot.now), cluster),
@@ -134,7 +146,9 @@ def _masked(value: ValueShown) -> ValueShown:
     return replace(value, value="(hidden)") if value.is_secret else value
 
 
-def _refused(snapshot: Snapshot, workload: Standing, cluster: str) -> dict[str, str]:
+def _refused(
+    snapshot: Snapshot, workload: Workload[PlacementShare], cluster: str
+) -> dict[str, str]:
     return {
         name: why_not(snapshot, share.placement_key, cluster)
         for name, share in workload.shares.items()
@@ -172,12 +186,12 @@ def _work(work: Carried | None, body: Obj | None) -> WorkAccount | None:
     secrets = secret_texts(body)
     conditions = tuple(
         ConditionAccount(
-            c.type,
-            c.status,
-            c.reason,
-            scrubbed(c.message, secrets),
-            c.since,
-            work.generation in (None, c.observed_generation),
+            type=c.type,
+            status=c.status,
+            reason=c.reason,
+            message=scrubbed(c.message, secrets),
+            since=c.since,
+            current=work.generation in (None, c.observed_generation),
         )
         for c in work.conditions
     )

@@ -10,22 +10,23 @@ from datetime import datetime
 from secrets import token_bytes
 
 from rollout.account.finish import Finish, finish_of
-from rollout.account.interventions import gates_at, intents_of
+from rollout.account.interventions import gates_at
 from rollout.analysis.cautions import Caution, cautions, hold_of
 from rollout.analysis.changes import ObjectChange, object_changes
-from rollout.analysis.contents import with_contents
 from rollout.analysis.copies import Change, changed, holding, placed
-from rollout.analysis.differences import manifest_diff
-from rollout.analysis.snapshot import Readable, Snapshot
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.tracker import Share, Standing
+from rollout.analysis.differences import manifest_diff, with_contents
+from rollout.analysis.snapshot import ReadableHub, Snapshot
 from rollout.hub.base import profile_of
 from rollout.model.content import json_hash
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import KEY_BYTES, Masks
 from rollout.model.waits import Wait
+from rollout.model.writes import Delete, Touch
 from rollout.placement.grouping import Profile
-from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch
+from rollout.planning.plan import touch_of
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Phase, Stage, StageReport
 from rollout.strategies.gates import gate_key
 
@@ -37,7 +38,7 @@ MOST_CONTENTS = 10
 """Distinct contents of which a plan shows the diff."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StagePlan:
     """One stage, clusters in the order in which they are touched.
 
@@ -62,7 +63,7 @@ class StagePlan:
     gates: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementPlan:
     """One placementRef of a workload. ``hold``: why nothing of it would be touched."""
 
@@ -94,7 +95,7 @@ class ContentPlan:
     diff: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadPlan:
     """What the change comes to for one workload.
 
@@ -102,9 +103,10 @@ class WorkloadPlan:
     ask for different ones. ``installed`` clusters get an add-on right away, and wait with it for their
     turn. ``aside`` are written to right away, too, and wait for no stage: they do not have what they
     should, have a configuration of their own that changes, are taken back, or no placement rolls out
-    to them. ``diff`` is for
-    ``diff_of``, the first cluster that gets something else; "" where that stays as it is. ``contents`` are
-    the diffs where clusters have values of their own, the most frequent first.
+    to them. ``diff`` is for ``diff_of``, the first cluster that gets something else; "" where that stays
+    as it is. ``contents`` are the diffs where clusters have values of their own, the most frequent first,
+    and ``unshown`` the number of clusters that get another content. ``measured``: each cluster is
+    measured, which ``finish`` takes no time for.
     """
 
     kind: str
@@ -119,6 +121,8 @@ class WorkloadPlan:
     diff: str
     finish: Finish
     contents: tuple[ContentPlan, ...] = ()
+    unshown: int = 0
+    measured: bool = False
 
     @property
     def touches(self) -> int:
@@ -142,7 +146,7 @@ class Forecast:
 
 
 def forecast(
-    hub: Readable | None,
+    hub: ReadableHub | None,
     change: Change,
     now: datetime,
     *,
@@ -176,7 +180,7 @@ def forecast(
             or _terms(old.snapshot, was) != _terms(new.snapshot, workload)
         ):
             plans.append(_plan(old, new, workload, masks))
-            warnings += cautions(new.snapshot, workload)
+            warnings += cautions(new.snapshot, workload, warnings)
     return Forecast(now, objects, tuple(plans), tuple(dict.fromkeys(warnings)))
 
 
@@ -192,7 +196,7 @@ def _world(objects: Mapping[Ref, Obj], now: datetime, profile: Profile) -> _Worl
     return _World(objects, Snapshot(placed(*holding(objects, now, profile)), now))
 
 
-def _terms(snapshot: Snapshot, workload: Standing) -> object:
+def _terms(snapshot: Snapshot, workload: Workload[PlacementShare]) -> object:
     """What a workload is rolled out on, and to whom, and what is written beside."""
     return (
         [
@@ -220,21 +224,22 @@ ASIDE = frozenset({"Restore", "Configure", "Rollback"})
 """Causes of writes that bring a cluster something else and wait for no stage."""
 
 
-def _touches(snapshot: Snapshot, workload: Standing) -> list[Touch]:
+def _touches(snapshot: Snapshot, workload: Workload[PlacementShare]) -> list[Touch]:
     """What the engine would write to clusters right now."""
-    return [
-        write.touch
-        for write in snapshot.plan(workload.ref).writes
-        if isinstance(write, Create | Patch | PatchStatus) and write.touch is not None
-    ]
+    touches = (touch_of(write) for write in snapshot.plan(workload.ref).writes)
+    return [touch for touch in touches if touch is not None]
 
 
-def _caused(snapshot: Snapshot, workload: Standing, causes: frozenset[str]) -> tuple[str, ...]:
+def _caused(
+    snapshot: Snapshot, workload: Workload[PlacementShare], causes: frozenset[str]
+) -> tuple[str, ...]:
     """Clusters that would be written to for these causes."""
     return tuple(sorted({t.cluster for t in _touches(snapshot, workload) if t.cause in causes}))
 
 
-def _plan(old: _World, new: _World, workload: Standing, masks: Masks | None) -> WorkloadPlan:
+def _plan(
+    old: _World, new: _World, workload: Workload[PlacementShare], masks: Masks | None
+) -> WorkloadPlan:
     snapshot, was = new.snapshot, old.snapshot.workload(workload.ref)
     first = frozenset(t.cluster for t in _touches(snapshot, workload) if t.first)
     placements = tuple(
@@ -253,26 +258,29 @@ def _plan(old: _World, new: _World, workload: Standing, masks: Masks | None) -> 
             (f"{cluster} now", then.removesuffix(", revision ")),
             masks,
         )
+    own = _contents(workload, placements, masks) if workload.values_at(cluster) else ((), 0)
     return WorkloadPlan(
-        workload.ref.kind.name,
-        workload.ref.key,
-        ", ".join(before),
-        ", ".join(workload.revisions),
-        placements,
-        _caused(snapshot, workload, frozenset({"Install"})),
-        aside,
-        _removal(snapshot, workload),
-        cluster,
-        diff,
-        finish_of(workload, snapshot.now),
-        _contents(workload, placements, masks) if workload.values_at(cluster) else (),
+        kind=workload.ref.kind.name,
+        key=workload.ref.key,
+        before=", ".join(before),
+        after=", ".join(workload.revisions),
+        placements=placements,
+        installed=_caused(snapshot, workload, frozenset({"Install"})),
+        aside=aside,
+        removal=_removal(snapshot, workload),
+        diff_of=cluster,
+        diff=diff,
+        finish=finish_of(workload, snapshot.now, snapshot.fleet.closed),
+        contents=own[0],
+        unshown=own[1],
+        measured=bool(workload.intents.cluster_analysis),
     )
 
 
 def _contents(
-    workload: Standing, placements: Sequence[PlacementPlan], masks: Masks | None
-) -> tuple[ContentPlan, ...]:
-    """One diff for all clusters that go from the same content to the same one."""
+    workload: Workload[PlacementShare], placements: Sequence[PlacementPlan], masks: Masks | None
+) -> tuple[tuple[ContentPlan, ...], int]:
+    """One diff for all clusters that go from the same content to the same one; how many have none."""
     found: dict[tuple[str, str], list[str]] = {}
     for stage in (stage for placement in placements for stage in placement.stages):
         for cluster in sorted((*stage.updated, *stage.added)):
@@ -280,7 +288,7 @@ def _contents(
             key = json_hash(body), json_hash(workload.wanted(cluster))
             found.setdefault(key, []).append(cluster)
     told = sorted(found.values(), key=lambda clusters: (-len(clusters), clusters[0]))
-    return tuple(
+    shown = tuple(
         ContentPlan(
             clusters[0],
             len(clusters),
@@ -293,6 +301,7 @@ def _contents(
         )
         for clusters in told[:MOST_CONTENTS]
     )
+    return shown, sum(map(len, told[MOST_CONTENTS:]))
 
 
 def _first(placements: Sequence[PlacementPlan]) -> str:
@@ -304,17 +313,20 @@ def _first(placements: Sequence[PlacementPlan]) -> str:
 
 
 def _placement(
-    snapshot: Snapshot, workload: Standing, share: Share, first: frozenset[str]
+    snapshot: Snapshot,
+    workload: Workload[PlacementShare],
+    share: PlacementShare,
+    first: frozenset[str],
 ) -> PlacementPlan:
     live = share.live
     stages = {stage.key: stage for stage in live.ledger.rollout.staging.stages}
     return PlacementPlan(
-        live.placement,
-        share.strategy,
-        share.selected,
-        hold_of(snapshot, workload, share),
-        tuple(
-            _stage(workload, share, report, stages[report.key], first)
+        placement=live.placement,
+        strategy=share.strategy,
+        selected=share.selected,
+        hold=hold_of(snapshot, workload, share),
+        stages=tuple(
+            _stage(workload, share, report, stages[report.key], first=first)
             for report in live.last.stages
             if report.key in stages
         ),
@@ -322,7 +334,11 @@ def _placement(
 
 
 def _stage(
-    workload: Standing, share: Share, report: StageReport, stage: Stage, first: frozenset[str]
+    workload: Workload[PlacementShare],
+    share: PlacementShare,
+    report: StageReport,
+    stage: Stage,
+    first: frozenset[str],
 ) -> StagePlan:
     live = share.live
     due = [
@@ -337,28 +353,28 @@ def _stage(
     members = frozenset(due)
     fresh = {c for c in due if (has := workload.carried(c)) is None or not has.revision}
     return StagePlan(
-        report.title,
-        report.members,
-        report.limit,
-        str(stage.limit) if stage.limit else "",
-        whole.budget.of(whole.total) if fleet_wide and whole.budget else report.budget,
-        str(asked) if asked is not None else "",
-        tuple(cluster for cluster in due if cluster in fresh),
-        tuple(cluster for cluster in due if cluster not in fresh),
-        report.members - len(due),
-        tuple(cluster for cluster in live.last.touch if cluster in members & first),
-        report.passed,
-        report.blocked or "",
-        _gates(workload, live, stage),
+        title=report.title,
+        members=report.members,
+        limit=report.limit,
+        asked_limit=str(stage.limit) if stage.limit else "",
+        budget=whole.budget.of(whole.total) if fleet_wide and whole.budget else report.budget,
+        asked_budget=str(asked) if asked is not None else "",
+        added=tuple(cluster for cluster in due if cluster in fresh),
+        updated=tuple(cluster for cluster in due if cluster not in fresh),
+        unchanged=report.members - len(due),
+        at_once=tuple(cluster for cluster in live.last.touch if cluster in members & first),
+        passed=report.passed,
+        blocked=report.blocked or "",
+        gates=_gates(workload, live, stage),
     )
 
 
-def _gates(workload: Standing, live: LiveRollout, stage: Stage) -> tuple[str, ...]:
-    asked = gates_at(intents_of(workload).gates, live.placement, stage)
+def _gates(workload: Workload[PlacementShare], live: LiveRollout, stage: Stage) -> tuple[str, ...]:
+    asked = gates_at(workload.intents.gates, live.placement, stage)
     return tuple(str(gate) for gate in asked if gate_key(gate, stage) not in live.head.opened)
 
 
-def _removal(snapshot: Snapshot, workload: Standing) -> RemovalPlan:
+def _removal(snapshot: Snapshot, workload: Workload[PlacementShare]) -> RemovalPlan:
     clusters = tuple(sorted(workload.strays))
     if not clusters:
         return RemovalPlan()
@@ -369,7 +385,7 @@ def _removal(snapshot: Snapshot, workload: Standing) -> RemovalPlan:
     return RemovalPlan(clusters, removed, held)
 
 
-def _held(workload: Standing, brake: Wait | None) -> str:
+def _held(workload: Workload[PlacementShare], brake: Wait | None) -> str:
     """Why clusters that are selected no more keep the workload for now."""
     if brake is not None:
         return f"{brake.reason}: {brake.message}"

@@ -1,18 +1,24 @@
-"""Which revisions has a workload had?"""
+"""Which revisions has a workload had, and what happened, and when?"""
 
+import json
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
+from typing import Any
 
 from rollout.account.interventions import rollback
 from rollout.analysis.lookout import Lookout
 from rollout.analysis.snapshot import Snapshot
-from rollout.fleet.tracker import Standing
-from rollout.hub.base import Hub
+from rollout.api.fields import mapping, text
+from rollout.hub.base import EmbeddedHub, Hub, StateKey
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import ROLLOUT_REVISION, Obj, Ref
+from rollout.model.kinds import ROLLOUT_REVISION, Obj, Ref, key_of
 from rollout.planning.revisions import read_revision
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.workload import Workload
+from rollout.runtime.events import EVENT
 
 
 class Role(Enum):
@@ -24,7 +30,7 @@ class Role(Enum):
     PAST = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RevisionAccount:
     """One revision. ``number`` None: it is not recorded (yet); ``clusters`` carry it now.
 
@@ -42,7 +48,7 @@ class RevisionAccount:
     cause: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class History:
     """All revisions of a workload that are known, newest first. ``unknown`` clusters carry none of them."""
 
@@ -62,49 +68,56 @@ def history(hub: Hub | Lookout, snapshot: Snapshot, ref: Ref) -> History | None:
     workload = snapshot.workload(ref)
     if workload is None:
         return None
-    carried: dict[str, Counter[str]] = {revision: Counter() for revision in workload.revisions}
-    for cluster in workload.clusters:
-        found = workload.carried(cluster)
-        if found is not None and found.revision:
-            carried.setdefault(workload.revision_at(cluster), Counter())[found.revision] += 1
+    carried = _carried(workload)
     kept = _kept(hub, ref)
     total = sum(carried.values(), Counter[str]())
     known = {*kept, *workload.revisions, *(r for r in total if workload.made_of(r))}
-    roles = _roles(
-        snapshot, workload, carried, {r: kept[r].number if r in kept else 0 for r in known}
-    )
+    numbers = {r: kept[r].number if r in kept else 0 for r in known}
+    roles = _roles(snapshot, workload, carried, numbers)
     accounts = [
         RevisionAccount(
-            kept[revision].number if revision in kept else None,
-            revision,
-            roles.get(revision, Role.PAST),
-            total[revision],
-            kept[revision].created if revision in kept else _first_touch(workload, revision),
-            workload.made_of(revision),
-            kept[revision].cause if revision in kept else "",
+            number=record.number if record else None,
+            revision=revision,
+            role=roles.get(revision, Role.PAST),
+            clusters=total[revision],
+            created=record.created if record else _first_touch(workload, revision),
+            made_of=workload.made_of(revision),
+            cause=record.cause if record else "",
         )
         for revision in known
+        for record in [kept.get(revision)]
     ]
     present = (Role.ROLLING, Role.BARRED)
     accounts.sort(key=lambda each: (each.role not in present, each.role is Role.PAST))
     accounts.sort(key=lambda each: each.created or snapshot.now, reverse=True)
     accounts.sort(key=lambda each: (each.number is not None, -(each.number or 0)))
-    unknown = sum(n for revision, n in total.items() if revision not in known)
-    return History(ref.kind.name, ref.key, snapshot.now, tuple(accounts), unknown)
+    return History(
+        kind=ref.kind.name,
+        key=ref.key,
+        now=snapshot.now,
+        revisions=tuple(accounts),
+        unknown=sum(n for revision, n in total.items() if revision not in known),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptRevision:
-    """A revision that is recorded, with the template that it is."""
+    """A revision that is recorded, with the template that it is, and the rules of values over that."""
 
     number: int
     revision: str
     created: datetime | None
     cause: str
     template: Obj
+    rules: Sequence[Any] = ()
+
+    @property
+    def whole(self) -> Obj:
+        """All that it is, to be compared with another one."""
+        return {**self.template, "clusterValues": list(self.rules)} if self.rules else self.template
 
 
-def kept_revision(hub: Hub, ref: Ref, word: str) -> KeptRevision | None:
+def kept_revision(hub: Hub | Lookout, ref: Ref, word: str) -> KeptRevision | None:
     """The recorded revision of a workload with this number, or this name; None where there is none."""
     kept = _kept(hub, ref)
     return next((each for each in kept.values() if word in (str(each.number), each.revision)), None)
@@ -123,11 +136,22 @@ def _kept(hub: Hub | Lookout, ref: Ref) -> dict[str, KeptRevision]:
                 created=made,
                 cause=found.cause,
                 template=found.template,
+                rules=found.rules,
             )
     return kept
 
 
-def _first_touch(workload: Standing, revision: str) -> datetime | None:
+def _carried(workload: Workload[PlacementShare]) -> dict[str, Counter[str]]:
+    """For each revision that is asked for somewhere: how many clusters there carry which revision."""
+    carried: dict[str, Counter[str]] = {revision: Counter() for revision in workload.revisions}
+    for cluster in workload.clusters:
+        found = workload.carried(cluster)
+        if found is not None and found.revision:
+            carried.setdefault(workload.revision_at(cluster), Counter())[found.revision] += 1
+    return carried
+
+
+def _first_touch(workload: Workload[PlacementShare], revision: str) -> datetime | None:
     touched = (
         standing.touched
         for share in workload.shares.values()
@@ -139,7 +163,7 @@ def _first_touch(workload: Standing, revision: str) -> datetime | None:
 
 def _roles(
     snapshot: Snapshot,
-    workload: Standing,
+    workload: Workload[PlacementShare],
     carried: dict[str, Counter[str]],
     numbers: dict[str, int],
 ) -> dict[str, Role]:
@@ -168,8 +192,69 @@ def _roles(
     return roles
 
 
-def _is_done(snapshot: Snapshot, workload: Standing, asked: str) -> bool:
+def _is_done(snapshot: Snapshot, workload: Workload[PlacementShare], asked: str) -> bool:
     if len(workload.revisions) == 1:
         return snapshot.state(workload.ref).is_done
     lives = [share.live for share in workload.shares.values()]
     return all(live.last.complete for live in lives if live.revision == asked)
+
+
+CONTROLLER = "rollout-controller"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimelineEntry:
+    """Something that happened to an object; ``times`` where it happened again and was counted."""
+
+    at: datetime
+    kind: str
+    key: str
+    reason: str
+    message: str
+    times: int = 1
+
+
+def happened(
+    hub: EmbeddedHub, ref: Ref | None, namespace: str, *, on_server: bool
+) -> list[TimelineEntry]:
+    """What happened to one workload, or in a namespace, or at all; oldest first.
+
+    A state file keeps what its last runs told; a server (``on_server``) has Events, and is asked for
+    those of the namespace. Raises: HubError.
+    """
+    told = _of_server(hub, namespace) if on_server else _of_state(hub)
+    return sorted((each for each in told if _is_about(each, ref, namespace)), key=_order)
+
+
+def _of_state(hub: EmbeddedHub) -> Iterator[TimelineEntry]:
+    for at, kind, key, reason, message in json.loads(hub.get_state(StateKey.TOLD) or b"[]"):
+        found = parse_instant(at)
+        if found is not None:
+            yield TimelineEntry(at=found, kind=kind, key=key, reason=reason, message=message)
+
+
+def _of_server(hub: EmbeddedHub, namespace: str) -> Iterator[TimelineEntry]:
+    for event in hub.list(EVENT, namespace or None).items:
+        about, series = mapping(event.get("regarding")), mapping(event.get("series"))
+        at = parse_instant(series.get("lastObservedTime") or event.get("eventTime"))
+        if at is None or event.get("reportingController") != CONTROLLER:
+            continue
+        times = series.get("count")
+        yield TimelineEntry(
+            at=at,
+            kind=text(about.get("kind")),
+            key=key_of(text(about.get("namespace")), text(about.get("name"))),
+            reason=text(event.get("reason")),
+            message=text(event.get("note")),
+            times=times if isinstance(times, int) else 1,
+        )
+
+
+def _is_about(each: TimelineEntry, ref: Ref | None, namespace: str) -> bool:
+    if ref is not None:
+        return (each.kind, each.key) == (ref.kind.name, ref.key)
+    return not namespace or each.key.startswith(f"{namespace}/")
+
+
+def _order(each: TimelineEntry) -> datetime:
+    return each.at

@@ -5,8 +5,10 @@ read them are asked: the CEL compiler, and the strategies, with a cluster imagin
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
+from rollout.api.analysis import decode_analysis
 from rollout.api.fields import listed, mapping
 from rollout.api.load import Loaded
 from rollout.api.preflight import Finding, preflight
@@ -14,14 +16,23 @@ from rollout.api.preflight.findings import Item, World
 from rollout.api.validation import template_of, template_path
 from rollout.api.values import decode_values
 from rollout.model import names
+from rollout.model.analyses import ANALYSIS_GATE
 from rollout.model.approvals import GateRef
+from rollout.model.cluster import Cluster
 from rollout.model.intents import read_intents
-from rollout.model.kinds import CLUSTER_VALUES, PLACEMENT
+from rollout.model.kinds import (
+    CLUSTER_VALUES,
+    PLACEMENT,
+    ROLLOUT_ANALYSIS,
+    TEMPLATES_OF_OTHERS,
+    Ref,
+)
 from rollout.model.placement import Group, Placement
 from rollout.model.replicaset import ReplicaSet, RolloutSpec
-from rollout.model.spelling import nearest
 from rollout.model.waits import Wait
+from rollout.model.wording import nearest
 from rollout.placement.cel import expressions
+from rollout.placement.cel.expressions import Judge
 from rollout.placement.scheduler import check
 from rollout.strategies.base import select
 from rollout.strategies.gates import misplaced
@@ -33,24 +44,55 @@ from rollout.values.rules import EXPRESSION_ACCEPTED, ClusterValues
 _SELECTOR = ".celSelector."
 _UNDECLARED = re.compile(r"^ERROR: .*undeclared reference to '([^']+)'", re.MULTILINE)
 _SYNTAX = re.compile(r"^ERROR: .*Syntax error: ", re.MULTILINE)
+_RULE = re.compile(r"ClusterValues (?:[^ /]+/)?(?P<name>[^ :]+):? (?:spec\.)?(?P<path>rules[^ :]*)")
 _AGENTS_OWN = frozenset({"hasConditions"})  # besides CEL's, and what Kubernetes adds
 
 
 def inspect(loaded: Loaded, namespace: str = "default") -> list[Finding]:
     """Every finding about a set of files. Arguments and order: as `preflight` has them."""
-    return preflight(loaded, namespace, (_selectors, _rules, _gates, _values))
+    return preflight(
+        loaded, namespace, (_selectors, _rules, _gates, _values, _unserved, _addresses)
+    )
 
 
 def _selectors(world: World) -> Iterator[Finding]:
     """Expressions that select no cluster, since they cannot be compiled."""
     for item in world.of(PLACEMENT):
-        for problem in check(world.placements[item.key]):
+        placement = world.placements[item.key]
+        for problem in check(placement):
             if _SELECTOR in problem.path:
                 yield item.error(
-                    problem.path,
-                    f"{problem.fault}: {_first_line(problem.accepted)}",
-                    "write a CEL expression that is true or false of each managedCluster",
+                    problem.path, f"{problem.fault}: {_first_line(problem.accepted)}", _BOOLEAN
                 )
+        for i, predicate in enumerate(placement.predicates):
+            for j, text in enumerate(predicate.cel):
+                fault = _without_verdict(text, world.clusters)
+                if fault:
+                    yield item.warning(
+                        f"spec.predicates[{i}].requiredClusterSelector.celSelector.celExpressions[{j}]",
+                        f"{text!r} is neither true nor false of any cluster in these files: {fault}",
+                        _BOOLEAN,
+                    )
+
+
+_BOOLEAN = "write a CEL expression that is true or false of each managedCluster"
+
+
+def _without_verdict(text: str, clusters: Iterable[Cluster]) -> str:
+    """Why an expression says nothing of every cluster; "" where it does, or where files cannot tell.
+
+    Statuses and scores are written on the hub: expressions about them are not asked.
+    """
+    program = expressions.program(text)
+    if not (program.run and program.boolean) or ".status" in text or expressions.score_names(text):
+        return ""
+    judge, fault = Judge(lambda _: {}, None), ""
+    for cluster in clusters:
+        verdict, _ = judge.verdict(text, cluster)
+        if not isinstance(verdict, str):
+            return ""
+        fault = fault or verdict
+    return fault
 
 
 def _values(world: World) -> Iterator[Finding]:
@@ -94,9 +136,9 @@ def _rendered(
     rendering = Rendering(template.spec, template.content, about, [values for _, values in several])
     for problem in rendering.problems:
         if ".value: " not in problem:  # what does not compile is told with its field
-            yield item.error(
-                "spec.rules", problem, "name a manifest and a field that the template has"
-            )
+            at, path = _rule_in(problem, several)
+            said = problem.rpartition(f"{path}: ")[2]
+            yield at.error(path, said, "name a manifest and a field that the template has")
     if rendering.problems:
         return
     held = [
@@ -105,14 +147,21 @@ def _rendered(
         if isinstance(found := rendering.render(cluster)[0], Wait)
     ]
     for wait in held[:_MOST_HELD]:
-        yield item.warning(
-            "spec.rules",
-            f"{wait.reason}: {wait.message}",
-            "the cluster is held until this is mended",
-        )
+        at, path = _rule_in(wait.message, several)
+        said = f"{wait.reason}: {wait.message}"
+        yield at.warning(path, said, "the cluster is held until this is mended")
     if len(held) > _MOST_HELD:
         more = len(held) - _MOST_HELD
         yield item.warning("spec.rules", f"{more} more clusters are held", "mend these first")
+
+
+def _rule_in(message: str, several: list[tuple[Item, ClusterValues]]) -> tuple[Item, str]:
+    """The ClusterValues, and the field of it, that a message about values begins with."""
+    found = _RULE.search(message)
+    items = {item.name: item for item, _ in several}
+    if found is None or found["name"] not in items:
+        return several[0][0], "spec.rules"
+    return items[found["name"]], f"spec.{found['path']}"
 
 
 _MOST_HELD = 10
@@ -174,23 +223,87 @@ def _gates(world: World) -> Iterator[Finding]:
                 message = f"gate {gate}: no placementRef is called {gate.placement}"
                 yield item.error(path, f"{message}: the workload would be held", listing)
             else:
-                yield from _misplaced(world, item, workload, gate, path)
+                yield from _misplaced(world, item, workload, gate, path=path)
+        yield from _templates(world, item, workload)
+
+
+def _templates(world: World, item: Item, workload: ReplicaSet) -> Iterator[Finding]:
+    """Templates of analyses that are in no file."""
+    intents = read_intents(workload.annotations)
+    gates = [gate.argument for gate in intents.gates if gate.kind == ANALYSIS_GATE]
+    asked = [(names.GATES, name) for name in gates]
+    asked += [
+        (names.ANALYSIS, intents.analysis),
+        (names.CLUSTER_ANALYSIS, intents.cluster_analysis),
+    ]
+    known = {
+        each.name
+        for kind in (ROLLOUT_ANALYSIS, *TEMPLATES_OF_OTHERS)
+        for each in world.of(kind)
+        if each.namespace in ("", item.namespace)
+    }
+    for annotation, name in asked:
+        if name and name not in known:
+            yield item.warning(
+                f"metadata.annotations[{annotation}]",
+                f"RolloutAnalysis {item.namespace}/{name} is not in these files",
+                "add it, or correct the name, unless it is on the hub already: without it the "
+                "rollout waits",
+            )
+
+
+def _unserved(world: World) -> Iterator[Finding]:
+    """Fields of another tool's templates that are not served. That matters where one is named here."""
+    for item in (each for kind in TEMPLATES_OF_OTHERS for each in world.of(kind)):
+        naming = [
+            workload.key
+            for workload, replicaset in world.replicasets
+            if item.namespace in ("", workload.namespace)
+            and item.name in read_intents(replicaset.annotations).templates
+        ]
+        find = item.error if naming else item.info
+        whose = f"{naming[0]} is held" if naming else "a workload that names it would be held"
+        ref = Ref(item.kind, item.key)
+        for problem in decode_analysis(ref, item.document.obj).problems:
+            yield find(problem.path, f"{problem.fault}: {whose}", f"accepted: {problem.accepted}")
+
+
+def _addresses(world: World) -> Iterator[Finding]:
+    """Addresses of metrics that nobody can be asked at. One with an argument is known later."""
+    for item in (
+        each for kind in (ROLLOUT_ANALYSIS, *TEMPLATES_OF_OTHERS) for each in world.of(kind)
+    ):
+        spec = mapping(item.document.obj.get("spec"))
+        for i, metric in enumerate(map(mapping, listed(spec.get("metrics")))):
+            provider = mapping(metric.get("provider"))
+            for kind, field in (("prometheus", "address"), ("web", "url")):
+                address = mapping(provider.get(kind)).get(field)
+                if isinstance(address, str) and not address.startswith(_ASKED_AT):
+                    yield item.warning(
+                        f"spec.metrics[{i}].provider.{kind}.{field}",
+                        f"{address!r} is no address that can be asked",
+                        "begin it with http:// or https://",
+                    )
+
+
+_ASKED_AT = ("http://", "https://", "{{")
 
 
 def _misplaced(
     world: World, item: Item, workload: ReplicaSet, gate: GateRef, path: str
 ) -> Iterator[Finding]:
+    faults = {}
     for ref in workload.refs:
         found = world.placements.get(f"{item.namespace}/{ref.name}")
-        if found is None or ref.rollout is None or gate.placement not in ("", ref.name):
-            continue
-        fault = _nowhere(gate, ref.rollout, found)
+        if found is not None and ref.rollout is not None and gate.placement in ("", ref.name):
+            faults[ref.name] = _nowhere(gate, ref.rollout, found)
+    elsewhere = [replace(gate, placement=name) for name, fault in faults.items() if not fault]
+    remedy = "name a decision group that is a stage of its own, rest, all or *"
+    if elsewhere:
+        remedy = f"write {', '.join(map(str, elsewhere))} where it stands"
+    for name, fault in faults.items():
         if fault:
-            yield item.warning(
-                path,
-                f"placement {ref.name}: {fault}: the rollout is held",
-                "name a decision group that is a stage of its own, rest, all or *",
-            )
+            yield item.warning(path, f"placement {name}: {fault}: the rollout is held", remedy)
 
 
 def _nowhere(gate: GateRef, spec: RolloutSpec, placement: Placement) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from html import escape
 
-from rollout.analysis.tracks import Row, StageTimeline, Timeline
+from rollout.analysis.tracks import ClusterTimeline, StageTimeline, Timeline
 from rollout.strategies.base import Phase
 
 COLORS: dict[Phase, str] = {
@@ -17,10 +17,12 @@ COLORS: dict[Phase, str] = {
     Phase.FAILING: "#f2a33c",
     Phase.FAILED: "#d64545",
 }
+_CLOSED = "#e0e0e0"
 MOST_LINES = 2_000
 """Lines drawn at most; of a larger fleet every second, third ... cluster is drawn."""
 
 _LEFT, _RIGHT, _TOP, _WIDTH, _GAP = 200, 24, 64, 1_000, 18
+_LETTER = 7  # about the width of a letter
 _TALLEST = 640.0
 _TICKS = 8
 _STEPS = tuple(
@@ -36,28 +38,35 @@ def svg(line: Timeline, title: str) -> str:
     rows = sum(len(rows) for _, rows in shown)
     pitch = min(6.0, max(_TALLEST / max(rows, 1), 0.4))
     height = _TOP + rows * pitch + _GAP * len(shown) + 56
-    width = _LEFT + _WIDTH + _RIGHT
-    box = f'viewBox="0 0 {width} {height:.0f}" width="{width}" height="{height:.0f}"'
+    longest = max((len(_label(stage, line)) for stage in line.stages), default=0)
+    extra = max(longest * _LETTER + 16 - _LEFT, 0)  # what long titles take further to the left
+    width = _LEFT + _WIDTH + _RIGHT + extra
+    box = f'viewBox="{-extra} 0 {width} {height:.0f}" width="{width}" height="{height:.0f}"'
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" {box} font-family="sans-serif" font-size="12">',
         f"<title>{escape(title)}</title>",
-        f'<rect width="{width}" height="{height:.0f}" fill="#ffffff"/>',
-        f'<text x="16" y="24" font-size="15">{escape(title)}</text>',
-        *_legend(every),
+        f'<rect x="{-extra}" width="{width}" height="{height:.0f}" fill="#ffffff"/>',
+        f'<text x="{16 - extra}" y="24" font-size="15">{escape(title)}</text>',
+        *_legend(every, any(row.closed for _, rows in shown for row in rows)),
         *_axis(line, height - 40),
     ]
     top = float(_TOP)
     for stage, drawn in shown:
-        parts += _stage(stage, drawn, line, top, pitch)
+        parts += _stage(stage, drawn, line, top, pitch=pitch)
         top += len(drawn) * pitch + _GAP
     return "\n".join([*parts, "</svg>", ""])
 
 
-def _legend(every: int) -> Iterator[str]:
+def _label(stage: StageTimeline, line: Timeline) -> str:
+    return f"{line.title_of(stage)} ({len(stage.rows)})"
+
+
+def _legend(every: int, is_closed: bool) -> Iterator[str]:
     x = _LEFT
-    for phase, color in COLORS.items():
+    named = {phase.value.lower(): color for phase, color in COLORS.items()}
+    for name, color in (named | {"closed": _CLOSED} if is_closed else named).items():
         yield f'<rect x="{x}" y="38" width="10" height="10" fill="{color}"/>'
-        yield f'<text x="{x + 15}" y="47">{phase.value.lower()}</text>'
+        yield f'<text x="{x + 15}" y="47">{name}</text>'
         x += 100
     if every > 1:
         yield f'<text x="{x + 15}" y="47">one line for every {every} clusters</text>'
@@ -74,14 +83,25 @@ def _axis(line: Timeline, bottom: float) -> Iterator[str]:
 
 
 def _stage(
-    stage: StageTimeline, rows: tuple[Row, ...], line: Timeline, top: float, pitch: float
+    stage: StageTimeline,
+    rows: tuple[ClusterTimeline, ...],
+    line: Timeline,
+    top: float,
+    pitch: float,
 ) -> Iterator[str]:
-    label = f"{stage.title} ({len(stage.rows)})"
+    label = _label(stage, line)
     bottom = top + len(rows) * pitch
     middle = (top + bottom) / 2 + 4
     yield f'<text x="{_LEFT - 8}" y="{middle:.1f}" text-anchor="end">{escape(label)}</text>'
+    closed = "".join(
+        f"M{_x(start, line):.1f} {top + (i + 0.5) * pitch:.1f}H{_x(end, line):.1f}"
+        for i, row in enumerate(rows)
+        for start, end in row.closed
+    )
+    if closed:
+        yield f'<path d="{closed}" stroke="{_CLOSED}" stroke-width="{pitch:.2f}"><title>closed</title></path>'
     for phase, color in COLORS.items():
-        path = "".join(_strokes(rows, phase, line, top, pitch))
+        path = "".join(_strokes(rows, phase, line, top, pitch=pitch))
         if path:
             thick = max(pitch * 0.85, 0.3)
             yield f'<path d="{path}" stroke="{color}" stroke-width="{thick:.2f}"/>'
@@ -94,7 +114,7 @@ def _stage(
 
 
 def _strokes(
-    rows: tuple[Row, ...], phase: Phase, line: Timeline, top: float, pitch: float
+    rows: tuple[ClusterTimeline, ...], phase: Phase, line: Timeline, top: float, pitch: float
 ) -> Iterator[str]:
     for i, row in enumerate(rows):
         y = top + (i + 0.5) * pitch

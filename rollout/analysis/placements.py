@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 
 from rollout.analysis.snapshot import Snapshot
 from rollout.model.kinds import Obj
-from rollout.placement.explain import Explained, debug_json
+from rollout.placement.explain import ClusterEvaluation, debug_json
 from rollout.planning.placements import find_candidates
 
 NOT_A_CANDIDATE = "it is in no ManagedClusterSet that is bound to the namespace and asked for"
@@ -22,6 +22,7 @@ class Candidate:
     """
 
     cluster: str
+    _: KW_ONLY
     selected: bool
     refused: str = ""
     until: datetime | None = None
@@ -60,7 +61,9 @@ class ExplainedPlacement:
 
     def of(self, cluster: str) -> "ExplainedPlacement":
         """The account of one cluster alone, candidate or not; the counts stay those of all."""
-        found = self.candidate(cluster) or Candidate(cluster, False, NOT_A_CANDIDATE)
+        found = self.candidate(cluster) or Candidate(
+            cluster, selected=False, refused=NOT_A_CANDIDATE
+        )
         return replace(self, candidates=(found,))
 
 
@@ -106,9 +109,19 @@ def why_not(snapshot: Snapshot, key: str, cluster: str) -> str:
     return f"rank {found.rank} of those that qualify: numberOfClusters is {account.wanted}"
 
 
-def _candidate(found: Explained) -> Candidate:
+def _candidate(found: ClusterEvaluation) -> Candidate:
     if found.rejection is not None:
         refused = f"{found.rejection.plugin}: {found.rejection.reason}"
-        return Candidate(found.cluster, False, refused, found.rejection.until)
+        return Candidate(
+            found.cluster, selected=False, refused=refused, until=found.rejection.until
+        )
     scores = {name: (weight, score or 0) for name, weight, score in found.scores}
-    return Candidate(found.cluster, found.chosen, "", None, found.rank, found.total, scores)
+    return Candidate(
+        found.cluster,
+        selected=found.chosen,
+        refused="",
+        until=None,
+        rank=found.rank,
+        total=found.total,
+        scores=scores,
+    )

@@ -12,11 +12,12 @@ from datetime import datetime
 from rollout.account.finish import ImaginedRollout
 from rollout.analysis.setting import Actor, Part, Setting
 from rollout.analysis.tracks import Track
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.observations import Observation
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import Obj
 from rollout.model.work import Work
+from rollout.rollouts.line import Line
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.observations import Observation
 from rollout.sim.local import LONGEST_RUN
 from rollout.sim.members import FOREVER
 from rollout.sim.reports import AgentReport, conditions
@@ -81,12 +82,12 @@ class _Live(ImaginedRollout):
     def __init__(self, part: Part, now: datetime, track: Track | None) -> None:
         super().__init__(part.workload, part.placement, "", now)
         self.track, self.now, self.changed_at = track, now, now
-        self.begin(part.rollout, now)
+        self.begin(part.rollout, now, part.closing)
 
-    def _write(self, cluster: str) -> None:
+    def _write(self, line: Line) -> None:
         self.changed_at = self.now
-        if self.track is not None:
-            self.track.add(self.now, self.ledger.standings[cluster])
+        if self.track is not None and line.standing is not None:
+            self.track.add(self.now, line.standing)
 
 
 class _Act:
@@ -107,17 +108,17 @@ class _Act:
 
     def next_at(self) -> datetime | None:
         """When an agent acts, or time alone changes something."""
-        judged = self.live.ledger.next_due()
+        changes = self.live.next_change()
         acts = self._due[0][0] if self._due else None
-        if judged is None or (acts is not None and acts < judged[0]):
+        if changes is None or (acts is not None and acts < changes):
             return acts
-        return judged[0]
+        return changes
 
     def go(self, now: datetime) -> None:
         """Do all that happens at an instant: first what time brings, then what agents say."""
         self.live.now = now
-        judged = self.live.ledger.next_due()
-        if judged is not None and judged[0] <= now:
+        changes = self.live.next_change()
+        if changes is not None and changes <= now:
             self.decide(now)
         while self._due and self._due[0][0] <= now:
             matters = False
@@ -191,7 +192,11 @@ class _Act:
         ledger = self.live.ledger
         before = ledger.judgement(cluster).phase
         revision = self.part.rollout.revision
-        self.live.observe(cluster, Observation(revision, read.health, read.reason, revision), now)
+        self.live.observe(
+            cluster,
+            Observation(revision, read.health, reason=read.reason, revision=revision),
+            now,
+        )
         after = ledger.judgement(cluster).phase
         return before is not after and not (before in _FLYING and after in _FLYING)
 

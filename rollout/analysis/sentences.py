@@ -46,7 +46,7 @@ def share_facts(share: ClusterShare, now: datetime) -> list[tuple[str, str]]:
         told.append(("Reason", "Skipped"))
     if share.asked is not None:
         told.append(("Asked", f"{share.asked.what}{share.asked.asked}"))
-    told.append(("Touched for", share.cause))
+    told.append(("Last write", share.cause))
     label = "Add-on" if share.kind == CLUSTER_MANAGEMENT_ADDON.name else "Work"
     if share.work is None:
         return [*told, (label, "none")]

@@ -5,27 +5,33 @@ are. That holds where nothing but agents acts, and every work that exists is don
 is takes the whole simulation; `Setting.why_whole` says what it was.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
+from functools import partial
 
+from rollout.account.finish import Closing, closing
 from rollout.analysis.copies import placed
 from rollout.analysis.snapshot import Snapshot
 from rollout.clock import VirtualClock
-from rollout.fleet.workloads import Share, Workload
+from rollout.fleet.calendars import Span
+from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub
 from rollout.model import names
 from rollout.model.intents import RollbackMode
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
-from rollout.planning.documents import work_name
+from rollout.model.work import work_name
+from rollout.rollouts.replicaset_workload import ReplicaSetShare, ReplicaSetWorkload
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.workload import Workload
 from rollout.sim.members import Member, Members
 from rollout.sim.scenario import Behaviour, Scenario
 from rollout.sim.template import WorkTemplate
 from rollout.strategies.base import Rollout, Verdict
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Actor:
     """One cluster's agent: the work that it will see, and how it behaves then.
 
@@ -47,7 +53,7 @@ class Actor:
         return 1 if back is not None and now <= back else 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """One (workload, placementRef): the rollout as it stands, its template, its agents."""
 
@@ -57,14 +63,22 @@ class Part:
     template: WorkTemplate
     rules: frozenset[str]
     actors: Mapping[str, Actor]
+    closing: Closing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """All that a rehearsal needs. ``why_whole``: why it would not be the truth ("": it would be)."""
+    """All that a rehearsal needs. ``why_whole``: why it would not be the truth ("": it would be).
+
+    ``assumed`` are metrics that the scenario does not (always) give, as ``template/metric``: what they measure
+    is taken to be good. ``closed`` tells by cluster when calendars close it to a workload, from one instant to
+    another.
+    """
 
     start: datetime
     parts: tuple[Part, ...]
+    closed: Callable[[Ref, datetime, datetime], Mapping[str, tuple[Span, ...]]]
+    assumed: tuple[str, ...] = ()
     why_whole: str = ""
 
 
@@ -82,14 +96,23 @@ def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Set
     why = _beyond_agents(scenario)
     if snapshot.fleet.freeze(now) is not None:
         why = why or "the hub is frozen"
+    assumed: set[str] = set()
     for ref in snapshot.workloads():
         workload = snapshot.workload(ref)
-        if not isinstance(workload, Workload) or workload.replicaset is None:
+        assumed.update(_assumed(snapshot, workload, scenario))
+        if not isinstance(workload, ReplicaSetWorkload) or workload.replicaset is None:
             why = why or "there are add-ons to roll out"  # whose managers act, too
             continue
-        why = why or _not_plain(workload, workload.replicaset)
-        parts += _parts(workload, workload.replicaset, roster)
-    return Setting(now, tuple(parts), why)
+        why = why or _not_plain(workload, workload.replicaset, scenario)
+        shut = closing(snapshot.fleet.closed, workload)
+        parts += _parts(workload, workload.replicaset, roster, shut)
+    return Setting(
+        start=now,
+        parts=tuple(parts),
+        closed=partial(_closed, snapshot.fleet),
+        assumed=tuple(sorted(assumed)),
+        why_whole=why,
+    )
 
 
 def _beyond_agents(scenario: Scenario) -> str:
@@ -102,7 +125,32 @@ def _beyond_agents(scenario: Scenario) -> str:
     return ""
 
 
-def _not_plain(workload: Workload, replicaset: ReplicaSet) -> str:
+def _closed(
+    fleet: Fleet, workload: Ref, start: datetime, end: datetime
+) -> Mapping[str, tuple[Span, ...]]:
+    """By cluster, when calendars close it to the workload between two instants."""
+    known = fleet.rollout(workload)
+    if known is None:
+        return {}
+    since = known.intents.overridden_until(start) or start
+    return fleet.calendars.closed_spans(workload, known.raw, since, end)
+
+
+def _assumed(
+    snapshot: Snapshot, workload: Workload[PlacementShare] | None, scenario: Scenario
+) -> Iterator[str]:
+    """The metrics of a workload's analyses that the scenario does not give at all times, for everybody."""
+    measured = snapshot.fleet.measured
+    if workload is None:
+        return
+    for name in sorted(workload.intents.templates):
+        template = measured.template(measured.home(workload.ref), name)
+        for metric in template.raw["spec"]["metrics"] if template and not template.problems else ():
+            if not any(each.is_whole(name, metric["name"]) for each in scenario.spec.measurements):
+                yield f"{name}/{metric['name']}"
+
+
+def _not_plain(workload: ReplicaSetWorkload, replicaset: ReplicaSet, scenario: Scenario) -> str:
     if replicaset.deleting:
         return f"{workload.ref.key} is being deleted"
     if workload.is_ocm:
@@ -110,6 +158,8 @@ def _not_plain(workload: Workload, replicaset: ReplicaSet) -> str:
     intents = replicaset.intents
     if intents.gates or intents.undo or intents.aborted or intents.retry:
         return f"{workload.ref.key} has gates, or has been undone, aborted or retried"
+    if intents.cluster_analysis or (intents.analysis and scenario.spec.measurements):
+        return f"{workload.ref.key} is measured"
     if intents.rollback is RollbackMode.AUTOMATIC:
         return f"{workload.ref.key} rolls back by itself"
     if workload.strays or workload.twins:
@@ -125,40 +175,42 @@ def _not_plain(workload: Workload, replicaset: ReplicaSet) -> str:
     return ""
 
 
-def _parts(workload: Workload, replicaset: ReplicaSet, roster: Members) -> Iterator[Part]:
+def _parts(
+    workload: ReplicaSetWorkload, replicaset: ReplicaSet, roster: Members, shut: Closing
+) -> Iterator[Part]:
     template = WorkTemplate(replicaset.template.spec)
     for name, share in workload.shares.items():
         if not share.selected and share.overlapped:
             continue  # all its clusters belong to earlier placementRefs
         rollout = share.live.ledger.rollout
-        actors = _actors(workload, replicaset, share, template, roster)
+        actors = _actors(workload, replicaset, share, template, roster=roster)
         yield Part(
-            workload.ref,
-            name,
-            Rollout(
+            workload=workload.ref,
+            placement=name,
+            rollout=Rollout(
                 rollout.revision,
-                rollout.staging,
-                dict(rollout.standings),
-                replace(
-                    rollout.timing, measured=None
-                ),  # taken to be Successful, as gates to be open
-                rollout.passed - frozenset(share.live.last.passed),  # they pass in the rehearsal
-                rollout.skipped,
-                dict(rollout.lost),
-                rollout.hold,
-                rollout.strict_tolerance,
-                rollout.held,
+                staging=rollout.staging,
+                standings=dict(rollout.standings),
+                timing=rollout.timing,
+                passed=rollout.passed
+                - frozenset(share.live.last.passed),  # they pass in the rehearsal
+                skipped=rollout.skipped,
+                lost=dict(rollout.lost),
+                hold=rollout.hold,
+                strict_tolerance=rollout.strict_tolerance,
+                held=rollout.held,
             ),
-            template,
-            replicaset.template.rules,
-            actors,
+            template=template,
+            rules=replicaset.template.rules,
+            actors=actors,
+            closing=shut,
         )
 
 
 def _actors(
-    workload: Workload,
+    workload: ReplicaSetWorkload,
     replicaset: ReplicaSet,
-    share: Share,
+    share: ReplicaSetShare,
     template: WorkTemplate,
     roster: Members,
 ) -> dict[str, Actor]:
@@ -169,8 +221,16 @@ def _actors(
             member, work = roster.of(cluster), workload.work(cluster)
             behaviour = roster.behaviour(member, template, share.live.revision)
             if work is None:
-                found[cluster] = Actor(f"{cluster}/{fresh}", 1, member, behaviour)
+                found[cluster] = Actor(
+                    key=f"{cluster}/{fresh}", generation=1, member=member, behaviour=behaviour
+                )
                 continue
             said = tuple(condition.to_wire() for condition in work.conditions.values())
-            found[cluster] = Actor(work.key, work.generation + 1, member, behaviour, said)
+            found[cluster] = Actor(
+                key=work.key,
+                generation=work.generation + 1,
+                member=member,
+                behaviour=behaviour,
+                said=said,
+            )
     return found

@@ -15,11 +15,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from rollout.analysis.copies import Change, changed, holding
+from rollout.analysis.full_run import FullRun
 from rollout.analysis.outcomes import Distribution, End, Outcome, distribution, ending
 from rollout.analysis.rehearsal import Rehearsal
 from rollout.analysis.setting import Setting, setting_of
 from rollout.analysis.tracks import Timeline, Track, timeline
-from rollout.analysis.whole import Whole
 from rollout.clock import VirtualClock
 from rollout.errors import RolloutError
 from rollout.hub.base import EmbeddedHub, profile_of
@@ -42,7 +42,7 @@ def silent(_done: int) -> None:
     """Tells nobody."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What is to be simulated: objects on a hub at an instant, and agents.
 
@@ -71,7 +71,7 @@ def question(
     """Ask how it would go after a change.
 
     Args:
-        change: what is done first; `storing` makes one of objects.
+        change: what is done first.
         scenario: how agents behave; all healthy where there is none.
         seed: instead of the scenario's.
         hub, now: what there is already, and its present instant; nothing by default.
@@ -82,16 +82,22 @@ def question(
     behaviour = scenario or Scenario()
     chosen = behaviour.spec.seed if seed is None else seed
     profile = profile_of(hub) if hub is not None else "strict"
-    return Question(tuple(objects.items()), now, behaviour, chosen, profile)
+    return Question(
+        objects=tuple(objects.items()), start=now, scenario=behaviour, seed=chosen, profile=profile
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """One run. ``whole_because`` says why it took the whole simulation ("": a rehearsal did)."""
+    """One run. ``whole_because`` says why it took the whole simulation ("": a rehearsal did).
+
+    ``assumed``: metrics, as ``template/metric``, that were taken to be good where the scenario says nothing.
+    """
 
     outcome: Outcome
     timeline: Timeline
     whole_because: str = ""
+    assumed: tuple[str, ...] = ()
 
 
 def simulate(asked: Question, *, whole: bool = False) -> Simulated:
@@ -103,23 +109,27 @@ def simulate(asked: Question, *, whole: bool = False) -> Simulated:
     setting = _setting(asked)
     tracks: dict[tuple[str, str], Track] = {}
     why = setting.why_whole or ("it was asked for" if whole else "")
-    run: Whole | Rehearsal
+    run: FullRun | Rehearsal
     if why:
-        run = Whole(*asked.hub(), asked.scenario, asked.seed)
+        run = FullRun(*asked.hub(), asked.scenario, asked.seed)
         tracks = run.tracks
     else:
         run = Rehearsal(setting, asked.seed, tracks)
     run.run()
     end = run.now if run.is_done else run.changed_at
-    line = timeline(sorted(tracks.items(), key=lambda pair: pair[0][0]), run.start, end)
-    return Simulated(_outcome(run, asked.seed), line, why)
+    closed = {
+        live.workload.key: setting.closed(live.workload, run.start, end) for live in run.lives
+    }
+    found = sorted(tracks.items(), key=lambda pair: pair[0][0])
+    line = timeline(found, run.start, end, closed)
+    return Simulated(_outcome(run, asked.seed), line, why, setting.assumed)
 
 
 def _setting(asked: Question) -> Setting:
     return setting_of(*asked.hub(), asked.scenario)
 
 
-def _outcome(run: Whole | Rehearsal, seed: int) -> Outcome:
+def _outcome(run: FullRun | Rehearsal, seed: int) -> Outcome:
     lives = run.lives
     end, reason = ending(lives, run.is_done)
     stopped = run.now if run.is_done else run.changed_at
@@ -140,18 +150,18 @@ def _outcome(run: Whole | Rehearsal, seed: int) -> Outcome:
         for cluster in group.clusters
     }
     return Outcome(
-        seed,
-        end,
-        reason,
-        stopped - run.start,
-        len(members),
-        len(touched),
-        len(soaked),
-        len(failed),
+        seed=seed,
+        end=end,
+        reason=reason,
+        lasted=stopped - run.start,
+        clusters=len(members),
+        touched=len(touched),
+        soaked=len(soaked),
+        failed=len(failed),
     )
 
 
-def _met(run: Whole | Rehearsal, end: datetime) -> tuple[set[str], set[str]]:
+def _met(run: FullRun | Rehearsal, end: datetime) -> tuple[set[str], set[str]]:
     """The clusters that a revision reached in the run, and those on which it failed.
 
     Those that still carry it at the end count as they stand then; those from which it was taken back
@@ -159,7 +169,7 @@ def _met(run: Whole | Rehearsal, end: datetime) -> tuple[set[str], set[str]]:
     """
     touched: set[str] = set()
     failed: set[str] = set()
-    if isinstance(run, Whole):
+    if isinstance(run, FullRun):
         for track in run.tracks.values():
             revision = track.rollout.revision
             touched |= track.reached(revision)
@@ -177,8 +187,8 @@ def _met(run: Whole | Rehearsal, end: datetime) -> tuple[set[str], set[str]]:
 
 
 @dataclass(slots=True)
-class _Runner:
-    """What one process needs for any run of a question."""
+class SimulationRunner:
+    """What one process needs for any run of a question, one after the other."""
 
     asked: Question
     setting: Setting = field(init=False)
@@ -187,21 +197,22 @@ class _Runner:
         self.setting = _setting(self.asked)
 
     def run(self, seed: int) -> Outcome:
-        run: Whole | Rehearsal
+        """The run with this seed."""
+        run: FullRun | Rehearsal
         if self.setting.why_whole:
-            run = Whole(*self.asked.hub(), self.asked.scenario, seed)
+            run = FullRun(*self.asked.hub(), self.asked.scenario, seed)
         else:
             run = Rehearsal(self.setting, seed)
         run.run()
         return _outcome(run, seed)
 
 
-_runner: list[_Runner] = []  # of a worker process
+_runner: list[SimulationRunner] = []  # of a worker process
 
 
 def _begin(path: str) -> None:
     with Path(path).open("rb") as file:
-        _runner[:] = [_Runner(pickle.load(file))]  # noqa: S301  (written by our own parent)
+        _runner[:] = [SimulationRunner(pickle.load(file))]  # noqa: S301  (written by our own parent)
 
 
 def _work(seeds: Sequence[int]) -> list[Outcome]:
@@ -217,7 +228,7 @@ def simulate_many(
         workers: processes at work; the answer does not depend on it.
         tick: called now and then, on this thread.
     """
-    runner = _Runner(asked)
+    runner = SimulationRunner(asked)
     seeds = range(asked.seed, asked.seed + runs)
     found: list[Outcome] = []
     if workers <= 1 or runs <= FEW:
@@ -228,7 +239,8 @@ def simulate_many(
         for outcomes in _shared_out(asked, seeds, workers):
             found += outcomes
             tick(len(found))
-    return distribution(found, runner.setting.why_whole), tuple(found)
+    setting = runner.setting
+    return distribution(found, setting.why_whole, setting.assumed), tuple(found)
 
 
 def _shared_out(asked: Question, seeds: range, workers: int) -> Iterator[list[Outcome]]:

@@ -2,51 +2,57 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from rollout.account.build import workload_account
+from rollout.account.finish import Finish
 from rollout.account.groups import MOST_CLUSTERS
 from rollout.account.states import WorkloadState, state_of
 from rollout.account.tree import WorkloadAccount
+from rollout.api.fields import strings
 from rollout.errors import Gone, NotServed
 from rollout.fleet.fleet import Fleet
-from rollout.fleet.tracker import Standing
 from rollout.fleet.watched import WATCHED
-from rollout.hub.base import EmbeddedHub, Kept, Listing, StateKey, profile_of
+from rollout.hub.base import Kept, Listing, profile_of
 from rollout.model.events import Change, Event
-from rollout.model.instants import parse_instant
+from rollout.model.intents import read_intents
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
+    CONFIG_MAP,
+    CONTROLLER_REVISION,
     KINDS,
+    LEASE,
     MANAGED_CLUSTER_ADDON,
     PLACEMENT,
+    ROLLOUT_ANALYSIS,
+    TEMPLATES_OF_OTHERS,
+    WORKLOADS,
     Kind,
     Obj,
     Ref,
     ref_of,
 )
+from rollout.model.policy import Policy
+from rollout.model.writes import PatchStatus
 from rollout.placement.grouping import Profile
 from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import PatchStatus, Plan, Planner
-from rollout.planning.policy import Policy
+from rollout.planning.plan import Plan, Planner
 from rollout.plugins import gates
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.workload import Workload
 from rollout.runtime.planners import plan_now, planners, trackers
-
-PATIENCE = timedelta(seconds=15)
-"""An engine on wall time leaves word every few seconds; after so long without, none is running."""
-
 
 _AT_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
-class Lists(Protocol):
+class HubLists(Protocol):
     """A hub, as far as it is only read."""
 
     def list(self, kind: Kind) -> Listing: ...
 
 
-def stored(hub: Lists, kind: Kind) -> tuple[Obj, ...]:
+def stored(hub: HubLists, kind: Kind) -> tuple[Obj, ...]:
     """All objects of a kind; none where the hub does not know the kind."""
     try:
         return hub.list(kind).items
@@ -54,7 +60,7 @@ def stored(hub: Lists, kind: Kind) -> tuple[Obj, ...]:
         return ()
 
 
-class Readable(Lists, Kept, Protocol):
+class ReadableHub(HubLists, Kept, Protocol):
     """A hub, as far as readers need it."""
 
 
@@ -63,7 +69,7 @@ def tracking(profile: Profile = "strict") -> Fleet:
     return Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates())
 
 
-def read(hub: Lists, fleet: Fleet, now: datetime) -> None:
+def read(hub: HubLists, fleet: Fleet, now: datetime) -> None:
     """Tell a fleet all that an engine reads when it starts: what is read can refer to further kinds."""
     told: set[Kind] = set()
     while lacking := [kind for kind in _wanted(fleet) if kind not in told]:
@@ -77,22 +83,32 @@ def _wanted(fleet: Fleet) -> list[Kind]:
     return [*WATCHED, *sorted(fleet.wanted_kinds(), key=lambda kind: (kind.group, kind.plural))]
 
 
-def everything(hub: Lists, further: Iterable[Kind] = ()) -> dict[Ref, Obj]:
-    """All objects of our kinds, of the kinds of configurations that add-ons refer to, and further ones."""
-    found = {ref_of(kind, obj): obj for kind in KINDS.values() for obj in stored(hub, kind)}
+ASIDE = frozenset({CONFIG_MAP, CONTROLLER_REVISION, LEASE})
+"""Kinds that no answer rests on, and that few may list: what older versions kept, and who leads."""
+_ALWAYS = [kind for kind in KINDS.values() if kind not in ASIDE | TEMPLATES_OF_OTHERS]
+
+
+def everything(hub: HubLists, further: Iterable[Kind] = ()) -> dict[Ref, Obj]:
+    """All objects of our kinds, of other kinds that these refer to, and of further ones."""
+    found = {ref_of(kind, obj): obj for kind in _ALWAYS for obj in stored(hub, kind)}
     for kind in {*referred(found), *further}:
         found.update((ref_of(kind, obj), obj) for obj in stored(hub, kind))
     return found
 
 
 def referred(objects: Mapping[Ref, Obj]) -> frozenset[Kind]:
-    """The kinds of configurations that add-ons refer to and that are none of ours."""
+    """The kinds, besides ours, of configurations of add-ons, and of templates of analyses."""
     fleet = tracking()
+    asked: set[str] = set()
     for ref, obj in objects.items():
         own = ref.kind is MANAGED_CLUSTER_ADDON and (obj.get("spec") or {}).get("configs")
         if ref.kind is CLUSTER_MANAGEMENT_ADDON or own:
             fleet.apply(_seen(ref, obj), _AT_NO_TIME)
-    return fleet.wanted_kinds() - frozenset(KINDS.values())
+        if ref.kind in WORKLOADS:
+            asked |= read_intents(strings(obj["metadata"].get("annotations"))).templates
+    ours = {ref.name for ref in objects if ref.kind is ROLLOUT_ANALYSIS}
+    of_others = TEMPLATES_OF_OTHERS if asked - ours else frozenset()
+    return of_others | (fleet.wanted_kinds() - frozenset(KINDS.values()))
 
 
 def _seen(ref: Ref, obj: Obj) -> Event:
@@ -160,7 +176,7 @@ class Snapshot:
         for ref in refs:
             self._plans.pop(ref, None)
 
-    def workload(self, ref: Ref) -> Standing | None:
+    def workload(self, ref: Ref) -> Workload[PlacementShare] | None:
         """A workload, planned; None where it does not exist."""
         self.plan(ref)
         found = self.fleet.rollout(ref)
@@ -189,6 +205,7 @@ class Snapshot:
         detail: bool = True,
         most: int | None = MOST_CLUSTERS,
         away_since: datetime | None = None,
+        finish: Finish | None = None,
     ) -> WorkloadAccount | None:
         """The workload's account, as of `workload_account`; None where it does not exist.
 
@@ -206,10 +223,11 @@ class Snapshot:
             detail=detail,
             most=most,
             away_since=away_since,
+            finish=finish,
         )
 
 
-def snapshot_of(hub: Readable, now: datetime, *, away_since: datetime | None = None) -> Snapshot:
+def snapshot_of(hub: ReadableHub, now: datetime, *, away_since: datetime | None = None) -> Snapshot:
     """Read everything that an engine reads when it starts.
 
     Args:
@@ -223,13 +241,3 @@ def snapshot_of(hub: Readable, now: datetime, *, away_since: datetime | None = N
     if away_since is not None and away_since < now:
         fleet.out_of_touch(away_since, now)
     return Snapshot(fleet, now)
-
-
-def away_since(hub: EmbeddedHub, now: datetime) -> datetime | None:
-    """When the engine of a state file was last heard of, where that is too long ago to be running.
-
-    Only an engine on wall time leaves word; virtual time stands still while nobody runs it.
-    """
-    kept = hub.get_state(StateKey.ALIVE)
-    alive = parse_instant(kept.decode()) if kept and not hub.get_state(StateKey.CLOCK) else None
-    return alive if alive is not None and now - alive > PATIENCE else None

@@ -1,11 +1,15 @@
 """What became of each cluster, and when? Standings as they came about, and bars made of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from types import MappingProxyType
 
 from rollout.strategies.base import Phase, Rollout, Standing, Timing
 from rollout.strategies.judge import judge
+
+Spans = tuple[tuple[datetime, datetime], ...]
+"""Each from an instant up to another one."""
 
 
 class Track:
@@ -79,6 +83,11 @@ class Track:
                     bars.append(bar)
         return tuple(bars)
 
+    def row(self, cluster: str, end: datetime, closed: Spans) -> "ClusterTimeline":
+        """What the cluster went through, and when it was closed, up to ``end``."""
+        bars, last = self.bars(cluster, end), self.last(cluster, end)
+        return ClusterTimeline(cluster, bars, last, closed)
+
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -101,15 +110,19 @@ def _judged(standing: Standing, timing: Timing, at: datetime, until: datetime) -
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """One cluster's bars, and the phase that it is in at the end (None: it was never touched)."""
+class ClusterTimeline:
+    """One cluster's bars, and the phase that it is in at the end (None: it was never touched).
+
+    ``closed``: when calendars let nobody touch it.
+    """
 
     cluster: str
     bars: tuple[Bar, ...]
     last: Phase | None = None
+    closed: Spans = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageTimeline:
     """One stage: when its first cluster was touched, when it passed, and each cluster's bars."""
 
@@ -118,7 +131,7 @@ class StageTimeline:
     title: str
     began: datetime | None
     passed: datetime | None
-    rows: tuple[Row, ...]
+    rows: tuple[ClusterTimeline, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +146,32 @@ class Timeline:
     def span(self) -> timedelta:
         return self.end - self.start
 
+    def title_of(self, stage: StageTimeline) -> str:
+        """The stage's title, with its workload and placement where there are several of these."""
+        workloads = {each.workload for each in self.stages}
+        placements = {(each.workload, each.placement) for each in self.stages}
+        parts = [stage.workload] if len(workloads) > 1 else []
+        parts += [stage.placement] if len(placements) > len(workloads) else []
+        return " ".join([*parts, stage.title])
+
 
 def timeline(
-    tracks: Sequence[tuple[tuple[str, str], Track]], start: datetime, end: datetime
+    tracks: Sequence[tuple[tuple[str, str], Track]],
+    start: datetime,
+    end: datetime,
+    closed: Mapping[str, Mapping[str, Spans]] = MappingProxyType({}),
 ) -> Timeline:
-    """The timeline of some rollouts, each under (workload, placement); of stages that have clusters."""
+    """The timeline of some rollouts, each under (workload, placement); of stages that have clusters.
+
+    Args:
+        closed: by workload and cluster, when calendars let nobody touch it.
+    """
     stages: list[StageTimeline] = []
     for (workload, placement), track in tracks:
+        shut = closed.get(workload, {})
         for stage in track.rollout.staging.stages:
             rows = tuple(
-                Row(cluster, track.bars(cluster, end), track.last(cluster, end))
+                track.row(cluster, end, shut.get(cluster, ()))
                 for group in stage.groups
                 for cluster in group.clusters
             )
@@ -150,5 +179,14 @@ def timeline(
                 continue
             began = min((row.bars[0].start for row in rows if row.bars), default=None)
             passed = track.passed.get(stage.key)
-            stages.append(StageTimeline(workload, placement, stage.title, began, passed, rows))
+            stages.append(
+                StageTimeline(
+                    workload=workload,
+                    placement=placement,
+                    title=stage.title,
+                    began=began,
+                    passed=passed,
+                    rows=rows,
+                )
+            )
     return Timeline(start, end, tuple(stages))

@@ -17,10 +17,10 @@ from rollout.model.addon_template import (
     AgentWork,
     DeploymentConfig,
     Feedback,
-    Mirror,
     Proxy,
     Registration,
-    Requirement,
+    RegistryMirror,
+    ResourceRequirement,
 )
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import Obj
@@ -215,14 +215,14 @@ def decode_deployment_config(obj: Obj) -> DeploymentConfig:
         registries=None
         if registries is None
         else tuple(
-            Mirror(text(item.get("source")), text(item.get("mirror")))
+            RegistryMirror(text(item.get("source")), text(item.get("mirror")))
             for item in map(mapping, listed(registries))
         ),
         proxy=Proxy(*(text(proxy.get(name)) for name in fields)),
         requirements=None
         if requirements is None
         else tuple(
-            Requirement(text(item.get("containerID")), mapping(item.get("resources")))
+            ResourceRequirement(text(item.get("containerID")), mapping(item.get("resources")))
             for item in map(mapping, listed(requirements))
         ),
     )

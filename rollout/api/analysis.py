@@ -23,13 +23,9 @@ from rollout.api.wire import (
     passing,
 )
 from rollout.api.words import problems_of
+from rollout.measuring.cluster_jobs import on_cluster
 from rollout.measuring.templates import arguments_in
-from rollout.measuring.values import (
-    AnalysisArgument,
-    AnalysisMetric,
-    AnalysisTemplate,
-    SecretRef,
-)
+from rollout.measuring.values import AnalysisArgument, AnalysisMetric, AnalysisTemplate, SecretRef
 from rollout.model.kinds import Obj, Ref
 from rollout.model.problems import Problem
 
@@ -147,10 +143,26 @@ class AnalysisSpec(RuledShape, use_attribute_docstrings=True):
                 yield Problem(f"metrics[{i}].name", name, "a name that no other metric has")
             seen.add(str(name))
             for used in sorted(arguments_in(metric) - known):
-                yield Problem(f"metrics[{i}]", f"args.{used}", "an argument that args names")
+                path = f"metrics[{i}]{_place_of(metric, used)}"
+                yield Problem(path, f"args.{used}", "an argument that args names")
             outside = {key: value for key, value in metric.items() if key != "provider"}
             for used in sorted(arguments_in(outside) & secret):
                 yield Problem(f"metrics[{i}]", f"args.{used}", "a Secret only in the provider")
+            job = mapping(mapping(metric.get("provider")).get("job"))
+            for used in sorted(arguments_in(job) & secret) if job.get("onCluster") else ():
+                said = "no Secret with onCluster: it would stand in a ManifestWork"
+                yield Problem(f"metrics[{i}].provider.job", f"args.{used}", said)
+
+
+def _place_of(value: Any, argument: str) -> str:
+    """Where in a metric an argument is named: the path of the text, from there."""
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in pairs:
+            if argument in arguments_in(inner):
+                step = f".{key}" if isinstance(value, dict) else f"[{key}]"
+                return f"{step}{_place_of(inner, argument)}"
+    return ""
 
 
 def metrics_of(
@@ -205,6 +217,7 @@ def decode_analysis(ref: Ref, obj: Obj) -> AnalysisTemplate:
         raw=obj,
         version=version,
         arguments=arguments,
+        needs_cluster=any(on_cluster(metric) is not None for metric in metrics),
         ends=all(
             shape.ends or metric.is_dry for shape, metric in zip(spec.metrics, metrics, strict=True)
         ),

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, WithJsonSchema
 
-from rollout.api.wire import Name, RawObject, RuledShape, Shape, accepted, passing
+from rollout.api.wire import DnsName, Name, RawObject, RuledShape, Shape, accepted, passing
 from rollout.measuring.conditions import PLACEHOLDER, condition
 from rollout.measuring.values import AnalysisMetric
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
@@ -118,18 +118,30 @@ class WebShape(Shape, use_attribute_docstrings=True):
     """Certificates, as PEM, of those who may have signed the server's."""
 
 
-class JobMetadataShape(Shape):
+class JobMetadataShape(Shape, use_attribute_docstrings=True):
     """What a Job gets besides its name."""
 
+    namespace: DnsName | None = None
+    """On the cluster, with onCluster; the namespace of the workload where unset."""
     labels: dict[str, str] | None = None
     annotations: dict[str, str] | None = None
 
 
-class JobShape(Shape, use_attribute_docstrings=True):
-    """A Job on the hub, in the namespace of the run. The result is Complete or Failed."""
+class JobShape(RuledShape, use_attribute_docstrings=True):
+    """A Job. The result is Complete or Failed."""
 
+    on_cluster: bool | None = None
+    """On the measured cluster, in a ManifestWork; else on the hub, in the namespace of the run."""
     metadata: JobMetadataShape | None = None
     spec: RawObject
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        metadata = written.get("metadata")
+        namespace = metadata.get("namespace") if isinstance(metadata, dict) else None
+        if namespace and not written.get("onCluster"):
+            said = "none without onCluster: on the hub it is that of the run"
+            yield Problem("metadata.namespace", namespace, said)
 
 
 class ProviderShape(RuledShape, use_attribute_docstrings=True):

@@ -1,10 +1,11 @@
 """How a calendar is written, and what it says. Calendar and ClusterCalendar have one model."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from rollout.api.fields import mapping, text
+from rollout.api.fields import listed, mapping, text
 from rollout.api.placement import RequiredClusterSelectorShape
 from rollout.api.wire import (
     Conditions,
@@ -12,6 +13,7 @@ from rollout.api.wire import (
     InstantText,
     LabelKey,
     LabelSelector,
+    RuledShape,
     Shape,
     WireObject,
     accepted,
@@ -40,6 +42,7 @@ from rollout.calendars.windows import (
 )
 from rollout.calendars.zones import find_zone
 from rollout.model.kinds import Obj
+from rollout.model.problems import Problem
 from rollout.model.selectors import EVERYTHING
 
 ZONE_ACCEPTED = 'the name of an IANA time zone such as "Europe/Berlin"'
@@ -65,7 +68,7 @@ ENDS_ACCEPTED = "either schedule and duration, or from and until"
 LATER_ACCEPTED = "an until that is later than from"
 
 
-class WindowShape(Shape, use_attribute_docstrings=True):
+class WindowShape(RuledShape, use_attribute_docstrings=True):
     """A window: it opens at each start of a schedule, or once."""
 
     name: DnsLabel
@@ -80,18 +83,18 @@ class WindowShape(Shape, use_attribute_docstrings=True):
     until: MomentText | None = None
     reason: Annotated[str, Field(max_length=1024)] | None = None
 
-    @model_validator(mode="after")
-    def _has_one_kind_of_ends(self) -> Self:
-        recurs = self.schedule is not None, self.duration is not None
-        dated = self.from_ is not None, self.until is not None
-        if (recurs, dated) not in (((True, True), (False, False)), ((False, False), (True, True))):
-            raise refusal(ENDS_ACCEPTED)
-        if self.from_ and self.until:
-            start, end = parse_moment(self.from_), parse_moment(self.until)
-            same_kind = start and end and (start.tzinfo is None) == (end.tzinfo is None)
-            if start and end and same_kind and start >= end:
-                raise refusal(LATER_ACCEPTED)
-        return self
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        recurs = [name for name in ("schedule", "duration") if written.get(name) is not None]
+        dated = [name for name in ("from", "until") if written.get(name) is not None]
+        if sorted((len(recurs), len(dated))) != [0, 2]:
+            one = (recurs if len(dated) == 2 else dated)[:1]
+            yield Problem("".join(one), written.get(one[0]) if one else written, ENDS_ACCEPTED)
+            return
+        start, end = (parse_moment(text(written.get(name))) for name in ("from", "until"))
+        same_kind = start and end and (start.tzinfo is None) == (end.tzinfo is None)
+        if start and end and same_kind and start >= end:
+            yield Problem("until", written["until"], LATER_ACCEPTED)
 
     def to_model(self) -> CalendarWindow:
         """The window. Raises: ValueError where the ends are missing, which validation rules out."""
@@ -138,7 +141,7 @@ class ZoneSourceShape(Shape):
         return self
 
 
-class CalendarSpec(Shape, use_attribute_docstrings=True):
+class CalendarSpec(RuledShape, use_attribute_docstrings=True):
     """When clusters may be touched."""
 
     workloads: CalendarWorkloadsShape | None = None
@@ -150,18 +153,24 @@ class CalendarSpec(Shape, use_attribute_docstrings=True):
     time_zone_from: ZoneSourceShape | None = None
     """The zone of each cluster; timeZone is for those that have none. A cluster of which no zone is
     known is closed."""
-    blocks: list[Literal["Touch", "Removal", "Rollback", "Restore"]] | None = None
+    blocks: Annotated[
+        list[Literal["Touch", "Removal", "Rollback", "Restore"]] | None,
+        Field(json_schema_extra={"default": ["Touch", "Removal"]}),  # a column of tables shows it
+    ] = None
     """What is kept from clusters while they are closed: Touch and Removal where unset."""
     windows: Annotated[
         list[WindowShape],
         Field(min_length=1, max_length=64, json_schema_extra=list_map("name")),
     ]
 
-    @model_validator(mode="after")
-    def _has_each_name_once(self) -> Self:
-        if len({window.name for window in self.windows}) < len(self.windows):
-            raise refusal("windows of different names")
-        return self
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        seen: set[str] = set()
+        for i, window in enumerate(map(mapping, listed(written.get("windows")))):
+            name = text(window.get("name"))
+            if name in seen:
+                yield Problem(f"windows[{i}].name", name, "a name that no other window has")
+            seen |= {name} - {""}
 
     def zone_source(self) -> ZoneSource:
         source = self.time_zone_from

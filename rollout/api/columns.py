@@ -7,7 +7,7 @@ the kinds of Kubernetes itself, what an API server prints for them.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import Enum
 from functools import lru_cache
 from typing import Any
@@ -28,6 +28,7 @@ from rollout.model.kinds import (
     PLACEMENT,
     REPLICA_SET,
     ROLLOUT_ANALYSIS_RUN,
+    ROLLOUT_NOTIFICATION,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     Kind,
@@ -55,6 +56,7 @@ class Column:
     name: str
     path: str
     type: Type = Type.STRING
+    _: KW_ONLY
     wide: bool = False
     counted: bool = False
 
@@ -164,6 +166,15 @@ _COLUMNS: dict[str, tuple[Column, ...]] = {
         AGE,
     ),
     ROLLOUT_ANALYSIS_RUN.name: _OF_RUNS,
+    ROLLOUT_NOTIFICATION.name: (
+        Column("Phase", ".status.phase"),
+        Column("Workload", ".spec.workload.name"),
+        Column("Trigger", ".spec.trigger"),
+        Column("Channel", ".spec.channel"),
+        Column("Tries", ".status.tries", Type.INTEGER),
+        Column("Message", ".status.message", wide=True),
+        AGE,
+    ),
     CALENDAR.name: _OF_CALENDARS,
     CLUSTER_CALENDAR.name: _OF_CALENDARS,
     CLUSTER_VALUES.name: (Column("Workload", ".spec.workload.name"), AGE),

@@ -21,6 +21,7 @@ from rollout.api.cluster import (
 )
 from rollout.api.cluster_addon import ClusterAddOnObject, decode_cluster_addon
 from rollout.api.decisions import DecisionObject, ScoreObject, decode_decision, decode_score
+from rollout.api.notification import NotificationObject
 from rollout.api.own import (
     ApprovalObject,
     FreezeObject,
@@ -56,6 +57,7 @@ from rollout.model.kinds import (
     REPLICA_SET,
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
+    ROLLOUT_NOTIFICATION,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     SCORE,
@@ -100,6 +102,7 @@ MODELS: dict[str, type[WireObject]] = {
     CLUSTER_CALENDAR.name: CalendarObject,
     ROLLOUT_ANALYSIS.name: AnalysisObject,
     ROLLOUT_ANALYSIS_RUN.name: AnalysisRunObject,
+    ROLLOUT_NOTIFICATION.name: NotificationObject,
     CLUSTER_VALUES.name: ClusterValuesObject,
     ROLLOUT_RECORD.name: RecordObject,
     ROLLOUT_REVISION.name: RevisionObject,

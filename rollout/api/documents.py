@@ -11,7 +11,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -47,6 +47,7 @@ _TAGGED: dict[str, type | tuple[type, ...]] = {
 }
 _MERGE = object()
 """The key ``<<``: what it holds goes to the object around it."""
+_TEMPLATE = re.compile(r"""^[\s-]*(?:[^\s:"'#]+:\s+)?\{\{""", re.MULTILINE)
 _SEPARATOR = re.compile(r"^---(?=\s|\Z)|^\.\.\.(?=\s|\Z)", re.MULTILINE)
 _NOTHING = re.compile(r"(?:[ \t]*(?:#.*)?\n|%.*\n)*[ \t]*(?:#.*)?\Z")
 
@@ -101,14 +102,27 @@ def _document(text: str, above: int) -> Parsed:
         for event in yaml.parse(text, Loader=_Parser):
             builder.take(event)
     except _Refused as refused:
-        parsed.faults.append(refused.fault)
+        parsed.faults.append(_or_template(refused.fault, text, above))
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = ": ".join(part for part in (error.context, error.problem) if part)
-        parsed.faults.append(Fault(above + 1 + (mark.line if mark else 0), f"not YAML: {message}"))
+        fault = Fault(above + 1 + (mark.line if mark else 0), f"not YAML: {message}")
+        parsed.faults.append(_or_template(fault, text, above))
     except yaml.YAMLError as error:  # a character that YAML forbids
         parsed.faults.append(Fault(parsed.line, f"not YAML: {str(error).splitlines()[0]}"))
     return parsed
+
+
+def _or_template(fault: Fault, text: str, above: int) -> Fault:
+    """The fault, and where a line until there begins as those of templates do, what to do then.
+
+    Braces in quotes say nothing: arguments of analyses are written so.
+    """
+    until = "\n".join(text.split("\n")[: fault.line - above])
+    if not _TEMPLATE.search(until):
+        return fault
+    hint = "a template must be rendered first, as `helm template` does"
+    return replace(fault, message=f"{fault.message} ({hint})")
 
 
 @dataclass(slots=True, kw_only=True)

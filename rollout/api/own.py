@@ -73,8 +73,8 @@ def decode_approval(obj: Obj) -> Approval:
     """An Approval; where it is not clear what it approves it names no revision, and counts for none."""
     meta, written = mapping(obj.get("metadata")), mapping(obj.get("spec"))
     name, namespace = text(meta.get("name")), text(meta.get("namespace"))
-    refuses = written.get("decision") == approvals.Decision.REJECT.value
-    decision = approvals.Decision.REJECT if refuses else approvals.Decision.APPROVE
+    refuses = written.get("decision") == approvals.ApprovalDecision.REJECT.value
+    decision = approvals.ApprovalDecision.REJECT if refuses else approvals.ApprovalDecision.APPROVE
     spec, problems = read(ApprovalSpec, obj.get("spec"), "spec")
     if spec is None or (problems and not refuses):
         return Approval(

@@ -3,7 +3,8 @@
 Source: OCM ManifestWorkReplicaSet spec 2.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -16,6 +17,7 @@ from rollout.api.wire import (
     Conditions,
     IfBad,
     Inside,
+    InstantText,
     Int32,
     Name,
     RuledShape,
@@ -24,23 +26,32 @@ from rollout.api.wire import (
     accepted,
 )
 from rollout.api.work import WorkSpec, hashed
-from rollout.model.intents import read_intents
+from rollout.model import names
+from rollout.model.intents import LONGEST_HISTORY, RollbackMode, read_intents
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem
 from rollout.model.replicaset import PlacementRef, ReplicaSet, Template
+
+
+class FailureStrategyShape(RolloutStrategyShape, use_attribute_docstrings=True):
+    """How a change is brought to the clusters, and back."""
+
+    failure_strategy: Annotated[Literal["AbortAll"] | None, BLANK] = None
+    """Proposed by OCM: AbortAll takes a failed revision back by itself, as annotation
+    rollout-engine.io/rollback: Automatic does, which wins."""
 
 
 class PlacementRefShape(Shape):
     """A Placement in this namespace."""
 
     name: Annotated[Name, accepted("the name of a Placement in this namespace")]
-    rollout_strategy: Annotated[Any, Inside(RolloutStrategyShape | None, object)] = Field(
+    rollout_strategy: Annotated[Any, Inside(FailureStrategyShape | None, object)] = Field(
         default=None,
         json_schema_extra={"default": {"type": "All", "all": {"progressDeadline": "None"}}},
     )
 
 
-class ReplicaSetSpec(RuledShape):
+class ReplicaSetSpec(RuledShape, use_attribute_docstrings=True):
     """What goes where, and how."""
 
     manifest_work_template: Annotated[Obj, Inside(WorkSpec)] | None = None
@@ -52,6 +63,9 @@ class ReplicaSetSpec(RuledShape):
     cascade_deletion_policy: Annotated[Literal["Background", "Foreground"] | None, BLANK] = (
         "Background"
     )
+    revision_history_limit: Annotated[int, Field(ge=0, le=LONGEST_HISTORY)] | None = None
+    """Proposed by OCM: how many earlier templates are kept. Annotation
+    rollout-engine.io/revision-history-limit wins."""
 
     @classmethod
     def broken_rules(cls, written: Obj) -> Iterable[Problem]:
@@ -137,6 +151,11 @@ class ReplicaSetStatus(Shape, use_attribute_docstrings=True):
     """The revision that was last rolled out to its end."""
     update_revision: str | None = None
     """The revision of the present template."""
+    collision_count: Int32 | None = None
+    """Always 0: revisions are named by hashes that do not collide. Written where the spec has fields
+    that OCM proposed."""
+    aborted_time: InstantText | None = None
+    """When the present revision began to be taken back. Written as collisionCount is."""
 
 
 class ReplicaSetObject(WireObject):
@@ -163,7 +182,8 @@ def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSe
     else:
         template, refs, cascade, problems = _parsed(obj.get("spec"))
     annotations = strings(meta.get("annotations"))
-    asked = previous is not None and previous.annotations == annotations
+    asked = bool(same) and previous is not None and previous.annotations == annotations
+    follows = _proposed(obj.get("spec"))
     return ReplicaSet(
         namespace=text(meta.get("namespace")),
         name=text(meta.get("name")),
@@ -179,8 +199,32 @@ def decode_replicaset(obj: Obj, previous: ReplicaSet | None = None) -> ReplicaSe
         annotations=annotations,
         problems=problems,
         raw=obj,
-        intents=previous.intents if previous is not None and asked else read_intents(annotations),
+        intents=previous.intents
+        if previous is not None and asked and previous.generation == generation
+        else replace(read_intents(annotations), **_where_unsaid(follows, annotations)),
+        follows_ocm=bool(follows),
     )
+
+
+def _proposed(raw: object) -> Obj:
+    """What the spec says in fields that OCM has proposed: they are there only where the hub has them."""
+    spec = mapping(raw)
+    found: Obj = {}
+    limit = spec.get("revisionHistoryLimit")
+    if isinstance(limit, int) and 0 <= limit <= LONGEST_HISTORY:
+        found["history_limit"] = limit
+    strategies = [
+        mapping(mapping(ref).get("rolloutStrategy")) for ref in listed(spec.get("placementRefs"))
+    ]
+    if any(strategy.get("failureStrategy") == "AbortAll" for strategy in strategies):
+        found["rollback"] = RollbackMode.AUTOMATIC
+    return found
+
+
+def _where_unsaid(found: Obj, annotations: Mapping[str, str]) -> Obj:
+    """Of those, what no annotation says."""
+    said = {"history_limit": names.HISTORY_LIMIT, "rollback": names.ROLLBACK}
+    return {key: value for key, value in found.items() if said[key] not in annotations}
 
 
 def _parsed(raw: object) -> tuple[Template, tuple[PlacementRef, ...], str, tuple[Problem, ...]]:

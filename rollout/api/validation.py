@@ -15,19 +15,12 @@ from rollout.api.decoding import MODELS
 from rollout.api.fields import mapping, strings
 from rollout.api.reading import parts_of, rebuilt
 from rollout.api.wire import Shape
-from rollout.api.words import instead, problems_of
+from rollout.api.words import NO_SUCH_FIELD, instead, problems_of
 from rollout.model import names
 from rollout.model.intents import placement_problems, read_intents
-from rollout.model.kinds import (
-    CLUSTER_MANAGEMENT_ADDON,
-    KINDS,
-    PLACEMENT,
-    REPLICA_SET,
-    Kind,
-    Obj,
-)
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, KINDS, PLACEMENT, REPLICA_SET, Kind, Obj
 from rollout.model.problems import Problem
-from rollout.model.spelling import nearest
+from rollout.model.wording import nearest
 
 _OUR_ANNOTATIONS = frozenset(
     value
@@ -35,6 +28,11 @@ _OUR_ANNOTATIONS = frozenset(
     if isinstance(value, str) and value.startswith(names.PREFIX)
 )
 _NOT_LOOKED_INTO = frozenset({"metadata", "status"})
+_METADATA = (
+    "name", "generateName", "namespace", "labels", "annotations", "finalizers", "ownerReferences",
+    "uid", "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",
+    "deletionGracePeriodSeconds", "managedFields", "selfLink",
+)  # fmt: skip
 
 
 def validate(obj: object) -> list[Problem]:
@@ -84,7 +82,7 @@ class UnknownField:
 
     @property
     def fault(self) -> str:
-        return "there is no such field"
+        return NO_SUCH_FIELD
 
     @property
     def remedy(self) -> str:
@@ -97,8 +95,8 @@ class UnknownField:
 def unknown_fields(obj: Obj) -> list[UnknownField]:
     """Every field that the kind has not got: an object's own, then those of the objects in it.
 
-    Metadata, statuses and what is free in form (manifests, say) are not looked into, nor an object of
-    a kind without a model here.
+    Statuses and what is free in form (manifests, say) are not looked into, nor an object of a kind
+    without a model here.
     """
     kind, _ = kind_of(obj)
     model = MODELS.get(kind.name) if kind is not None else None
@@ -115,6 +113,11 @@ def unknown_fields(obj: Obj) -> list[UnknownField]:
     if model is not None:
         written = {name: value for name, value in obj.items() if name not in _NOT_LOOKED_INTO}
         rebuilt(model, written, look)
+        found += [
+            UnknownField(f"metadata.{name}", _METADATA)
+            for name in mapping(obj.get("metadata"))
+            if name not in _METADATA
+        ]
     return found
 
 

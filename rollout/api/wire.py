@@ -9,6 +9,7 @@ An object is looked at in one of two ways. What somebody hands in is checked in 
 holds already (context `STORED`) the controller checks only what it will act on.
 """
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final
@@ -75,9 +76,9 @@ class RuledShape(Shape):
     """A part of which some fields depend on others."""
 
     @classmethod
+    @abstractmethod
     def broken_rules(cls, written: Obj) -> Iterable[Problem]:
-        """What is wrong between the fields; paths are relative. Whatever is written, it never raises."""
-        raise NotImplementedError
+        """What is wrong between the fields; paths are relative. It never raises, whatever is written."""
 
     @model_validator(mode="wrap")
     @classmethod
@@ -232,7 +233,7 @@ def list_map(*keys: str) -> dict[str, Any]:
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
-Name = Annotated[str, Field(min_length=1), accepted("a name of at least 1 character")]
+Name = Annotated[str, Field(min_length=1), accepted("text of at least 1 character")]
 Count = Annotated[int, Field(ge=0, le=INT32), accepted("a whole number of 0 or more")]
 Int32 = Annotated[int, Field(ge=-INT32 - 1, le=INT32), accepted("a whole number")]
 Int64 = Annotated[int, Field(ge=-INT64 - 1, le=INT64), accepted("a whole number")]

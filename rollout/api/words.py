@@ -9,9 +9,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from rollout.model.problems import Problem
-from rollout.model.spelling import nearest
+from rollout.model.wording import nearest
 
 REQUIRED = "this field is required"
+NO_SUCH_FIELD = "there is no such field"
 SAID = "said"
 """The attribute in which the validator of a field has the words for what it accepts."""
 
@@ -62,9 +63,7 @@ def problems_of(
         location = each["loc"]
         if each["type"] == "extra_forbidden":
             words = instead(str(location[-1]), sorted(_fields(model, location[:-1])))
-            problem = Problem(
-                path_of(location, at), each["input"], f"there is no such field; {words}"
-            )
+            problem = Problem(path_of(location, at), each["input"], f"{NO_SUCH_FIELD}; {words}")
         elif each["type"] == "missing":
             field = _fields(model, location[:-1]).get(str(location[-1]))
             problem = Problem(path_of(location, at), None, _said(field))
@@ -135,6 +134,8 @@ def _words(error: ErrorDetails, value: object) -> str:
         case "literal_error" | "enum":
             choices = [c for c in re.findall(r"'([^']*)'", str(context["expected"])) if c]
             return f"one of {', '.join(choices)}" if len(choices) > 1 else choices[0]
+        case "greater_than":
+            return f"a number above {context['gt']:g}"
         case "greater_than_equal" | "less_than_equal":
             bound = context.get("ge", context.get("le"))
             return f"at {'least' if kind.startswith('g') else 'most'} {bound}"

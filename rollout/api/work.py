@@ -33,6 +33,7 @@ from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj
 from rollout.model.names import OWNER, REVISION, STARTED_AT, WORK_OWNER_LABEL, WORK_PLACEMENT_LABEL
 from rollout.model.problems import Problem
+from rollout.model.sharing import shared_map, shared_text
 from rollout.model.work import Work
 
 
@@ -281,26 +282,27 @@ def decode_work(obj: Obj, previous: Work | None = None) -> Work:
         content = previous.content
     else:
         content = _HASHES.of(spec)
-    labels, annotations = strings(meta.get("labels")), strings(meta.get("annotations"))
-    started = annotations.get(STARTED_AT)
+    labels = shared_map(strings(meta.get("labels")))
+    annotations = strings(meta.get("annotations"))
+    started, said = annotations.get(STARTED_AT), annotations.get(OWNER)
     status = mapping(obj.get("status"))
     conditions = read_conditions(status.get("conditions"))
     return Work(
-        cluster=text(meta.get("namespace")),
-        name=text(meta.get("name")),
-        owner=owner_of(labels, annotations),
+        cluster=shared_text(text(meta.get("namespace"))),
+        name=shared_text(text(meta.get("name"))),
+        owner=shared_text(owner_of(labels, annotations)),
         placement=labels.get(WORK_PLACEMENT_LABEL, ""),
         content=content,
-        revision=annotations.get(REVISION, ""),
+        revision=shared_text(annotations.get(REVISION, "")),
         started_at=parse_instant(started) if started else None,
         generation=generation,
         version=version_of(meta),
         uid=uid,
-        created=text(meta.get("creationTimestamp")),
+        created=shared_text(text(meta.get("creationTimestamp"))),
         deleting=meta.get("deletionTimestamp") is not None,
         conditions=conditions,
         labels=labels,
-        annotations=annotations,
+        said_owner=None if said is None else shared_text(said),
         faults=faults_of(conditions, status, spec, generation),
         spec=spec,
     )

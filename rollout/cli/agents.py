@@ -5,9 +5,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from rollout.cli.options import Stop, options
+from rollout.cli.patience import pauses
 from rollout.cli.store import open_hub
 from rollout.cli.text import say
-from rollout.cli.watching import pauses
 from rollout.clock import SystemClock
 from rollout.errors import AlreadyExists
 from rollout.hub.base import EmbeddedHub
@@ -18,7 +18,7 @@ from rollout.sim.agents import Agents
 from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import load_scenario
 
-NAMESPACE = Kind("Namespace", "namespaces", "", "v1", False)
+NAMESPACE = Kind("Namespace", "namespaces", "", "v1", namespaced=False)
 AGENT_LEASE = "managed-cluster-lease"
 """What an agent renews, in the namespace of its cluster."""
 LIVELY = timedelta(minutes=10)

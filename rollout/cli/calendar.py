@@ -19,17 +19,20 @@ from rollout.calendars.calendar import Calendar, Timetable, openings
 from rollout.calendars.windows import CalendarWindow, Dated
 from rollout.calendars.zones import find_zone
 from rollout.cli.documents import read_documents
-from rollout.cli.naming import DEFAULT_NAMESPACE
-from rollout.cli.options import (
-    Stop,
-    options,
-)
+from rollout.cli.options import Stop, options
 from rollout.cli.store import open_hub
 from rollout.cli.tables import Table, lines, widths
 from rollout.cli.text import put, say
 from rollout.clock import SystemClock
 from rollout.model.instants import rfc3339
-from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, MANAGED_CLUSTER, Kind, Obj
+from rollout.model.kinds import (
+    CALENDAR,
+    CLUSTER_CALENDAR,
+    DEFAULT_NAMESPACE,
+    MANAGED_CLUSTER,
+    Kind,
+    Obj,
+)
 from rollout.model.problems import joined
 
 _SEEN = (CALENDAR, CLUSTER_CALENDAR, MANAGED_CLUSTER)

@@ -40,9 +40,12 @@ def chosen(output: str, value: Obj, objects: Sequence[Obj]) -> str:
 
 def sorted_by(path: str, objects: Sequence[Obj]) -> list[Obj]:
     """The objects in the order of a field; those that lack it come first. Raises: UsageError."""
+    plain = path.removeprefix("{").removesuffix("}") if path.endswith("}") else path
+    if set(plain) & set("{}"):
+        raise click.UsageError(f"--sort-by {path}: write a path such as .metadata.name")
 
     def order(obj: Obj) -> tuple[bool, bool, Any]:
-        found = _found(obj, path.strip("{}"))
+        found = _found(obj, plain)
         value = found[0] if found else None
         is_number = isinstance(value, int | float)
         return value is not None, not is_number, value if is_number else _text(value or "")

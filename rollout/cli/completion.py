@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from rollout.cli.options import Stop, shared
+from rollout.cli.options import Stop, shared_without_hub
 from rollout.cli.text import put
 
 HELP = """Print the completion script of a shell.
@@ -17,7 +17,7 @@ fish   rollout completion fish > ~/.config/fish/completions/rollout.fish
 
 @click.command(help=HELP)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
-@shared
+@shared_without_hub
 @click.pass_context
 def completion(ctx: click.Context, shell: str) -> None:
     """Print what the shell is to read."""

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from rollout.cli.diagnosis import Finding, Level, Send, ask
+from rollout.cli.diagnosis import CheckResult, Level, Send, ask
+from rollout.cli.leases import leader
 from rollout.errors import Gone
 from rollout.hub.kube_objects import path_of
 from rollout.model import names
@@ -21,7 +22,7 @@ from rollout.model.kinds import (
     Obj,
     key_of,
 )
-from rollout.planning.record import CLUSTERS, HEAD
+from rollout.rollouts.record import CLUSTERS, HEAD
 
 OURS = "rollout"
 """How an API server calls us in managedFields: our User-Agent up to its first slash."""
@@ -35,34 +36,36 @@ OCM_LOCKS = ("placement-lock",)
 # -- who else writes -----------------------------------------------------------------------------
 
 
-def check_leases(send: Send, namespace: str, name: str, now: datetime) -> Iterator[Finding]:
+def check_leases(send: Send, namespace: str, name: str, now: datetime) -> Iterator[CheckResult]:
     """Does one of us lead, and is one of OCM's controllers of the same objects alive?"""
+    found = False
     for lease in ask(send, path_of(LEASE)).get("items") or ():
         meta, spec = lease["metadata"], lease.get("spec") or {}
         where = f"{meta['namespace']}/{meta['name']}"
-        renewed = parse_instant(spec.get("renewTime"))
-        seconds = spec.get("leaseDurationSeconds") or 15
-        alive = renewed is not None and now < renewed + 2 * timedelta(seconds=seconds)
-        if meta["name"] in OCM_LOCKS and alive:
-            yield Finding(
+        holder = leader(lease, now)
+        if meta["name"] in OCM_LOCKS and holder:
+            yield CheckResult(
                 "second controller",
                 Level.PROBLEM,
-                f"OCM's placement controller is alive: {spec.get('holderIdentity')} holds"
-                f" the Lease {where}",
+                f"OCM's placement controller is alive: {holder} holds the Lease {where}",
                 "let only one of the two decide: run ours with --no-schedule-placements, or switch"
                 " OCM's off (docs/kubernetes.md, Takeover)",
             )
         if (meta["namespace"], meta["name"]) == (namespace, name):
-            holder = spec.get("holderIdentity")
-            if alive and holder:
-                yield Finding("leader", Level.OK, f"{holder} leads")
+            if holder:
+                yield CheckResult("leader", Level.OK, f"{holder} leads")
             else:
-                yield Finding(
+                yield CheckResult(
                     "leader",
                     Level.PROBLEM,
                     f"nobody leads: the Lease {where} was last renewed at {spec.get('renewTime')}",
                     "look at the pods of the controller and at their logs",
                 )
+            found = True
+    if not found:
+        what = f"no controller has led here yet: there is no Lease {key_of(namespace, name)}"
+        fix = "start one, or give the -n and --lease-name of the one that runs"
+        yield CheckResult("leader", Level.NOTE, what, fix)
 
 
 CONTESTED: Mapping[Kind, tuple[str, str]] = {
@@ -86,7 +89,7 @@ CONTESTED_OF_ADDONS: Mapping[Kind, tuple[str, str]] = {
 """The same where add-ons are rolled out."""
 
 
-def check_writers(send: Send, now: datetime, *, addons: bool = False) -> Iterator[Finding]:
+def check_writers(send: Send, now: datetime, *, addons: bool = False) -> Iterator[CheckResult]:
     """Who has written, lately, what only we should write? Told by managedFields."""
     contested = {**CONTESTED, **(CONTESTED_OF_ADDONS if addons else {})}
     for kind, (part, switch) in contested.items():
@@ -106,7 +109,7 @@ def check_writers(send: Send, now: datetime, *, addons: bool = False) -> Iterato
                     meta = obj["metadata"]
                     writers[manager] = (at, key_of(meta.get("namespace", ""), meta["name"]))
         fresh = {m: said for m, said in writers.items() if now < said[0] + RECENT}
-        yield from _writer_findings(kind, part, switch, fresh, set(writers) - set(fresh))
+        yield from _writer_findings(kind, part, switch, fresh, old=set(writers) - set(fresh))
 
 
 def writers_of(obj: Obj, part: str) -> Iterator[tuple[str, datetime]]:
@@ -119,24 +122,24 @@ def writers_of(obj: Obj, part: str) -> Iterator[tuple[str, datetime]]:
 
 def _writer_findings(
     kind: Kind, part: str, switch: str, fresh: Mapping[str, tuple[datetime, str]], old: set[str]
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     word = part.removeprefix("f:")
     for manager, (at, key) in sorted(fresh.items()):
-        yield Finding(
+        yield CheckResult(
             "second controller",
             Level.PROBLEM,
             f"{manager} wrote the {word} of a {kind.name} at {at.isoformat()} ({key})",
             f"two controllers of the same objects undo each other's work; switch one off: {switch}",
         )
     if old:
-        yield Finding(
+        yield CheckResult(
             "second controller",
             Level.NOTE,
             f"{', '.join(sorted(old))} once wrote the {word} of {kind.plural}, not lately",
             "nothing is to be done: these were taken over",
         )
     if not fresh:
-        yield Finding(
+        yield CheckResult(
             "second controller", Level.OK, f"nobody else writes the {word} of {kind.plural}"
         )
 
@@ -162,7 +165,7 @@ _ADDONS = _Gate(
 )
 
 
-def check_gates(send: Send, *, addons: bool = False) -> Iterator[Finding]:
+def check_gates(send: Send, *, addons: bool = False) -> Iterator[CheckResult]:
     """Does a ClusterManager switch a controller on that does what ours does?"""
     try:
         managers = ask(send, MANAGER_PATH).get("items") or ()
@@ -173,7 +176,7 @@ def check_gates(send: Send, *, addons: bool = False) -> Iterator[Finding]:
             if not _is_on(gate, manager.get("spec") or {}):
                 continue
             name = manager["metadata"]["name"]
-            yield Finding(
+            yield CheckResult(
                 "second controller",
                 Level.PROBLEM,
                 f"the ClusterManager {name} enables {gate.what}",
@@ -191,7 +194,7 @@ def _is_on(gate: _Gate, spec: Obj) -> bool:
 # -- what we keep --------------------------------------------------------------------------------
 
 
-def check_records(send: Send) -> Iterator[Finding]:
+def check_records(send: Send) -> Iterator[CheckResult]:
     """Can every record be read, and does the workload that it is about still exist?"""
     workloads = set(_keys(send, REPLICA_SET)) | set(_keys(send, CLUSTER_MANAGEMENT_ADDON))
     pages = ask(send, path_of(ROLLOUT_RECORD)).get("items") or ()
@@ -205,21 +208,21 @@ def check_records(send: Send) -> Iterator[Finding]:
         if (meta.get("annotations") or {}).get(names.OWNER) not in workloads:
             left.append(where)
     if bad:
-        yield Finding(
+        yield CheckResult(
             "records",
             Level.PROBLEM,
             f"cannot be read: {_few(bad)}",
             "delete these RolloutRecords: the records are rebuilt from the works, soaks start again",
         )
     if left:
-        yield Finding(
+        yield CheckResult(
             "records",
             Level.NOTE,
             f"of workloads that are gone: {_few(left)}",
             "they can be deleted; a garbage collector does so where there is one",
         )
     if not bad:
-        yield Finding("records", Level.OK, f"{len(pages)} pages, all readable")
+        yield CheckResult("records", Level.OK, f"{len(pages)} pages, all readable")
 
 
 def _keys(send: Send, kind: Kind) -> Iterator[str]:

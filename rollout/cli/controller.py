@@ -16,7 +16,7 @@ LOST = 3
 """The exit code of a process that has lost the lead: it is to be started again."""
 
 
-CONTROLLER_HELP = f"""Decide and roll out on a Kubernetes hub, until told to stop.
+CONTROLLER_HELP = f"""Run the engine on a Kubernetes hub until it is told to stop.
 
 Several may run at once: the one that holds the Lease works, the others stand by.
 

@@ -8,11 +8,12 @@ import webbrowser
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
+from pathlib import Path
 
 import click
 
 from rollout.cli.options import Options, Stop, options, shared
-from rollout.cli.store import open_hub
+from rollout.cli.store import check_state, open_hub
 from rollout.cli.text import say
 from rollout.clock import SystemClock
 from rollout.errors import ConfigError
@@ -50,8 +51,21 @@ _HIGHEST_PORT = 65535
     multiple=True,
     help="With --listen: answer to this name alone.  [default: to any]",
 )
+@click.option(
+    "--decision-log",
+    metavar="FILE",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="What page Replay shows: a log of `rollout run` or `rollout controller --decision-log`.",
+)
 @shared
-def dashboard(port: int, opened: bool, by: str, listen: str, hosts: tuple[str, ...]) -> None:
+def dashboard(
+    port: int,
+    opened: bool,
+    by: str,
+    listen: str,
+    hosts: tuple[str, ...],
+    decision_log: Path | None,
+) -> None:
     """Serve a page that shows every rollout as it goes, and has a button for each verb.
 
     It answers on this machine only (127.0.0.1), to whoever has the address that is printed: that
@@ -67,14 +81,16 @@ def dashboard(port: int, opened: bool, by: str, listen: str, hosts: tuple[str, .
     if listen:
         if port or opened or by:
             raise click.UsageError("--listen goes without --port, --open and --by")
-        _serve_everybody(options(), listen, hosts)
+        _serve_everybody(options(), listen, hosts, decision_log)
         return
     if hosts:
         raise click.UsageError("--host goes with --listen")
-    _serve_one(options(), port, by, opened=opened)
+    _serve_one(options(), port, by, opened=opened, decision_log=decision_log)
 
 
-def _serve_one(chosen: Options, port: int, by: str, *, opened: bool) -> None:
+def _serve_one(
+    chosen: Options, port: int, by: str, *, opened: bool, decision_log: Path | None
+) -> None:
     from rollout.dashboard.serve import LOCAL, own_token, serve_own  # noqa: PLC0415  (an extra)
 
     def ready(address: str) -> None:
@@ -82,20 +98,37 @@ def _serve_one(chosen: Options, port: int, by: str, *, opened: bool) -> None:
         if opened:
             webbrowser.open(address)
 
-    with open_hub(chosen) as (hub, _):  # says at once what is wrong with the options
+    with _asking(chosen) as access:
         serve_own(
             partial(open_hub, chosen),
             chosen.context or chosen.kubeconfig or chosen.state,
             by or getpass.getuser(),
             options=_naming(chosen),
             token=os.environ.get(TOKEN_VARIABLE) or own_token(),
-            access=hub if chosen.on_server else None,
+            access=access,
+            decision_log=decision_log,
             listen=_bound(f"{LOCAL}:{port}"),
             ready=ready,
         )
 
 
-def _serve_everybody(chosen: Options, address: str, hosts: tuple[str, ...]) -> None:
+@contextmanager
+def _asking(chosen: Options) -> Iterator[EmbeddedHub | None]:
+    """The server that is asked for rights; None on a state file, where everything is allowed.
+
+    Raises: Stop, ConfigError where the options name nothing that can be opened.
+    """
+    if chosen.on_server:
+        with open_hub(chosen) as (hub, _):
+            yield hub
+        return
+    check_state(chosen)  # opened, all that it holds would be in memory twice
+    yield None
+
+
+def _serve_everybody(
+    chosen: Options, address: str, hosts: tuple[str, ...], decision_log: Path | None
+) -> None:
     from rollout.cli.remote import RemoteHub  # noqa: PLC0415  (0.3 s that no other command needs)
     from rollout.dashboard.serve import serve_many  # noqa: PLC0415  (an extra)
     from rollout.hub.kube_access import Access  # noqa: PLC0415  (as above)
@@ -122,6 +155,7 @@ def _serve_everybody(chosen: Options, address: str, hosts: tuple[str, ...]) -> N
             context or "this cluster",
             options=_naming(chosen),
             hosts=hosts,
+            decision_log=decision_log,
             listen=_bound(address),
             ready=lambda: say(f"the dashboard answers on {address}"),
         )

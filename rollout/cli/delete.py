@@ -2,16 +2,15 @@
 
 import click
 
-from rollout.cli.apply import in_order
 from rollout.cli.documents import read_documents
 from rollout.cli.naming import Target, complete_kind, not_found, targets
 from rollout.cli.options import complain, files_option, namespace_option, options, shared
 from rollout.cli.store import open_hub
-from rollout.cli.tables import full_name
 from rollout.cli.text import say
 from rollout.errors import Gone, HubError
 from rollout.hub.base import EmbeddedHub
-from rollout.model.kinds import Ref
+from rollout.model.kinds import Ref, full_name
+from rollout.operate.applying import in_order
 
 
 @click.command()

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from rollout.account.channels import CHANNEL_HEAD
 from rollout.account.interventions import Intervention, remembered
 from rollout.account.states import conditions_of
 from rollout.account.tree import WorkloadAccount
@@ -118,6 +119,12 @@ def describe_lines(found: Description) -> Iterator[str]:
         yield ""
         yield "Configurations:"
         for line in _table_of(found.configurations):
+            yield f"  {line}"
+    if found.rollout.channels:
+        yield ""
+        yield "Channels:"
+        rows = (each.cells(found.rollout.now) for each in found.rollout.channels)
+        for line in text_table(tuple(each.upper() for each in CHANNEL_HEAD), rows):
             yield f"  {line}"
     yield ""
     yield "Conditions:"

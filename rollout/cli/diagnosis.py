@@ -11,11 +11,7 @@ from typing import Any
 
 from rollout.api.crds import crd
 from rollout.errors import Gone
-from rollout.model.kinds import (
-    KINDS,
-    Kind,
-    Obj,
-)
+from rollout.model.kinds import CLUSTER_PROFILE, KINDS, SHARED_DECISION, Kind, Obj
 
 Send = Callable[[str, str, Obj | None], bytes]
 """``(method, path, body) -> answer``. Raises: HubError."""
@@ -32,7 +28,7 @@ class Level(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class CheckResult:
     """What a check found, and what to do about it."""
 
     check: str
@@ -85,7 +81,35 @@ WRITTEN_OF_ADDONS: Mapping[str, tuple[str, ...]] = {
 """The same of add-ons, without which everything else goes on."""
 
 
-def check_kinds(send: Send, *, addons: bool = False) -> Iterator[Finding]:
+WRITTEN_FOR_OTHERS: Mapping[Kind, tuple[str, ...]] = {
+    SHARED_DECISION: ("decisions[].clusterProfileRef.namespace", "schedulerName"),
+    CLUSTER_PROFILE: ("spec.clusterManager.name", "status.properties[].value"),
+}
+"""The same of SIG Multicluster's kinds, where they are published."""
+THEIRS = "SIG Multicluster's definitions (kubernetes-sigs/cluster-inventory-api)"
+
+
+def check_published(send: Send, kinds: Iterable[Kind]) -> Iterator[CheckResult]:
+    """Can the kinds that are to be published be written?"""
+    for kind in kinds:
+        name = f"{kind.plural}.{kind.group}"
+        try:
+            found = ask(send, f"{CRD_PATH}{name}")
+        except Gone:
+            yield CheckResult(
+                "kinds",
+                Level.PROBLEM,
+                f"not installed: {name}; nothing is published there, all else goes on",
+                f"install {THEIRS}; the controller notices within five minutes",
+            )
+            continue
+        lacks = tuple(_kind_findings(kind, found, WRITTEN_FOR_OTHERS[kind], whose=THEIRS))
+        yield from lacks
+        if not lacks:
+            yield CheckResult("kinds", Level.OK, f"{name} can be published")
+
+
+def check_kinds(send: Send, *, addons: bool = False) -> Iterator[CheckResult]:
     """Is each CustomResourceDefinition there, and does it keep what we write?
 
     ``addons``: those of add-ons too. A hub may do without them.
@@ -101,10 +125,10 @@ def check_kinds(send: Send, *, addons: bool = False) -> Iterator[Finding]:
             continue
         yield from _kind_findings(kind, found, wanted[name])
     if not missing:
-        yield Finding("kinds", Level.OK, f"all {len(wanted)} kinds are installed")
+        yield CheckResult("kinds", Level.OK, f"all {len(wanted)} kinds are installed")
     needed = _listed(name for name in missing if name in WRITTEN)
     if needed:
-        yield Finding(
+        yield CheckResult(
             "kinds",
             Level.PROBLEM,
             f"not installed: {needed}",
@@ -113,7 +137,7 @@ def check_kinds(send: Send, *, addons: bool = False) -> Iterator[Finding]:
         )
     lacking = _listed(name for name in missing if name not in WRITTEN)
     if lacking:
-        yield Finding(
+        yield CheckResult(
             "kinds",
             Level.NOTE,
             f"not installed: {lacking}; no add-on is installed or configured, all else goes on",
@@ -126,13 +150,18 @@ def _listed(kinds: Iterable[str]) -> str:
     return ", ".join(f"{KINDS[name].plural}.{KINDS[name].group}" for name in kinds)
 
 
-def _kind_findings(kind: Kind, found: Obj, written: Iterable[str]) -> Iterator[Finding]:
+def _kind_findings(
+    kind: Kind,
+    found: Obj,
+    written: Iterable[str],
+    whose: str = "OCM's or our definition (manifests/crds)",
+) -> Iterator[CheckResult]:
     versions = {v["name"]: v for v in found.get("spec", {}).get("versions", ())}
     ours = versions.get(kind.version)
     name = f"{kind.plural}.{kind.group}"
     if ours is None or not ours.get("served"):
         served = ", ".join(sorted(v for v, said in versions.items() if said.get("served")))
-        yield Finding(
+        yield CheckResult(
             "kinds",
             Level.PROBLEM,
             f"{name} does not serve {kind.version} (it serves {served or 'nothing'})",
@@ -140,28 +169,28 @@ def _kind_findings(kind: Kind, found: Obj, written: Iterable[str]) -> Iterator[F
         )
         return
     if kind.has_status and "status" not in (ours.get("subresources") or {}):
-        yield Finding(
-            "kinds",
-            Level.PROBLEM,
-            f"{name} has no status subresource",
-            "install OCM's or our definition (manifests/crds)",
-        )
-    schema = (ours.get("schema") or {}).get("openAPIV3Schema") or {}
+        what = f"{name} has no status subresource"
+        yield CheckResult("kinds", Level.PROBLEM, what, f"install {whose}")
+    schema = _schema(kind, found)
     pruned = [path for path in written if not keeps(schema, path)]
     if pruned:
-        yield Finding(
-            "kinds",
-            Level.PROBLEM,
-            f"{name} is somebody else's: it prunes {', '.join(pruned)}",
-            f"install OCM's or our definition of {name} (manifests/crds)",
-        )
-    elif schema != crd(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]:
-        yield Finding(
+        what = f"{name} is somebody else's: it prunes {', '.join(pruned)}"
+        yield CheckResult("kinds", Level.PROBLEM, what, f"install {whose}")
+    elif whose != THEIRS and schema != _schema(kind, crd(kind)):
+        yield CheckResult(
             "kinds",
             Level.NOTE,
             f"{name} is not ours, and keeps all that we write: OCM's, most likely",
             "nothing is to be done; what our definition refuses, this one may let in",
         )
+
+
+def _schema(kind: Kind, found: Obj) -> Obj:
+    """The schema of the version that we write, in a CustomResourceDefinition."""
+    for each in found["spec"]["versions"]:
+        if each["name"] == kind.version:
+            return (each.get("schema") or {}).get("openAPIV3Schema") or {}
+    return {}
 
 
 def keeps(schema: Obj, path: str) -> bool:

@@ -1,22 +1,25 @@
 """Is this hub fit for a controller? `rollout doctor` looks, and says what to do."""
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
 import click
 
+from rollout.analysis.snapshot import stored
 from rollout.cli.contention import check_gates, check_leases, check_records, check_writers
-from rollout.cli.diagnosis import Finding, Level, Send, check_kinds
-from rollout.cli.leaving import leave
+from rollout.cli.diagnosis import CheckResult, Level, Send, check_kinds, check_published
+from rollout.cli.leases import leader
 from rollout.cli.options import Stop, options, was_typed
 from rollout.cli.rights import check_configurations, check_executors, check_permissions
 from rollout.cli.setting_options import given
 from rollout.cli.text import put, say
 from rollout.clock import CLOCK_TOLERANCE, HubClock, SystemClock
 from rollout.errors import ConfigError, HubError, Invalid, Unavailable
+from rollout.hub.base import Hub
 from rollout.model.kinds import LEASE, Ref, key_of
+from rollout.operate.leaving import KeptObjects, Leftover, remains, stays, take_out
 from rollout.runtime.permissions import needed
 from rollout.settings import Settings, raised, settings
 
@@ -46,7 +49,7 @@ def doctor(
         if leaves:
             lease = Ref(LEASE, key_of(namespace, chosen.lease_name))
             return leave(hub, lease, SystemClock().now(), dry_run=dry_run, output=output)
-        found = list(examine(hub.send, chosen, namespace, account, SystemClock().now()))
+        found = list(examine(hub.send, chosen, namespace, account, now=SystemClock().now()))
         return report([*found, *check_clock(clock.own_error())], output)
     finally:
         hub.close()
@@ -60,7 +63,7 @@ def meant(typed: Mapping[str, Any]) -> Settings:
 
 def examine(
     send: Send, chosen: Settings, namespace: str, account: str, now: datetime
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """All findings. A check that cannot be made is a finding too.
 
     Args:
@@ -69,10 +72,11 @@ def examine(
         account: the service account ``ns/name`` that it runs as; "" for whoever asks.
     """
     for sentence in raised(chosen):
-        yield Finding("settings", Level.NOTE, sentence, "set what is meant, at least as long")
+        yield CheckResult("settings", Level.NOTE, sentence, "set what is meant, at least as long")
     addons = chosen.roll_addons
-    checks: tuple[tuple[str, Callable[[], Iterator[Finding]]], ...] = (
+    checks: tuple[tuple[str, Callable[[], Iterator[CheckResult]]], ...] = (
         ("kinds", lambda: check_kinds(send, addons=addons)),
+        ("kinds", lambda: check_published(send, chosen.published)),
         ("permissions", lambda: check_permissions(send, needed(chosen), namespace, account)),
         (
             "permissions",
@@ -89,23 +93,23 @@ def examine(
             yield from check()
         except Unavailable as error:
             fix = "see that the API server can be reached with this kubeconfig"
-            yield Finding(name, Level.PROBLEM, str(error), fix)
+            yield CheckResult(name, Level.PROBLEM, str(error), fix)
             return
         except (HubError, ConfigError, Invalid) as error:
-            yield Finding(name, Level.NOTE, f"could not be looked at: {error}", "")
+            yield CheckResult(name, Level.NOTE, f"could not be looked at: {error}", "")
 
 
-def check_clock(error: timedelta | None) -> Iterator[Finding]:
+def check_clock(error: timedelta | None) -> Iterator[CheckResult]:
     """Does this machine's clock agree with the API server's? None: the server told no time."""
     if error is None:
         return
     seconds = error.total_seconds()
     if abs(error) <= CLOCK_TOLERANCE:
-        yield Finding(
+        yield CheckResult(
             "clock", Level.OK, f"this machine's clock is {seconds:+.1f} s off the server's"
         )
     else:
-        yield Finding(
+        yield CheckResult(
             "clock",
             Level.PROBLEM,
             f"this machine's clock is {seconds:+.1f} s off the API server's; the controller goes by"
@@ -114,7 +118,7 @@ def check_clock(error: timedelta | None) -> Iterator[Finding]:
         )
 
 
-def report(found: list[Finding], output: str) -> int:
+def report(found: list[CheckResult], output: str) -> int:
     """Print the findings. Returns: the exit code."""
     problems = sum(finding.level is Level.PROBLEM for finding in found)
     if output == "json":
@@ -137,3 +141,68 @@ def report(found: list[Finding], output: str) -> int:
         if finding.fix and finding.level is not Level.OK:
             say(f"    {finding.fix}")
     return int(problems > 0)
+
+
+EVERY = 100
+"""After so many objects it is said how far it is."""
+
+
+def leave(hub: Hub, lease: Ref, now: datetime, *, dry_run: bool, output: str) -> int:
+    """Take our conditions out of all statuses, and say what else of ours there is.
+
+    Raises: Stop where a controller still leads, since it would write them again; HubError.
+    """
+    holder = _leads(hub, lease, now)
+    if holder and not dry_run:
+        raise Stop(
+            1, f"{holder} leads by {lease}: end the controller first, it would write them again"
+        )
+    found = list(remains(hub))
+    kept = list(stays(hub))
+    taken: list[Leftover] = []
+    for number, left in enumerate(found, 1):
+        if dry_run or take_out(hub, left):
+            taken.append(left)
+        if not dry_run and number % EVERY == 0:
+            say(f"{number} of {len(found)}", err=True)
+    if output == "json":
+        put(json.dumps(_wire(taken, kept, dry_run=dry_run), indent=2))
+    else:
+        for line in _lines(taken, kept, dry_run=dry_run):
+            say(line)
+    return 0
+
+
+def _leads(hub: Hub, lease: Ref, now: datetime) -> str:
+    """Who holds the lease, "" where it has run out or was let go."""
+    for obj in stored(hub, LEASE):
+        meta = obj["metadata"]
+        if (meta.get("namespace"), meta["name"]) == (lease.namespace, lease.name):
+            return leader(obj, now)
+    return ""
+
+
+def _lines(
+    taken: Iterable[Leftover], kept: Iterable[KeptObjects], *, dry_run: bool
+) -> Iterable[str]:
+    done = "would be taken out" if dry_run else "taken out"
+    count = 0
+    for count, left in enumerate(taken, 1):  # noqa: B007  (counted)
+        yield f"{left.ref}: {', '.join(left.parts)} {done}"
+    yield f"{count} statuses {'would be' if dry_run else 'were'} changed"
+    for each in kept:
+        yield (
+            f"{each.count} {each.kind.plural} stay: they go with their workloads, or with "
+            f"`kubectl delete {each.kind.plural}.{each.kind.group} -A --all`"
+        )
+
+
+def _wire(taken: Iterable[Leftover], kept: Iterable[KeptObjects], *, dry_run: bool) -> object:
+    return {
+        "dryRun": dry_run,
+        "changed": [
+            {"kind": each.ref.kind.name, "key": each.ref.key, "parts": list(each.parts)}
+            for each in taken
+        ],
+        "stay": [{"kind": each.kind.name, "count": each.count} for each in kept],
+    }

@@ -4,33 +4,21 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from rollout.account.figures import SIGNS, STATE_SIGNS, counted
-from rollout.account.sentences import (
-    ends_line,
-    rollout_facts,
-)
+from rollout.account.sentences import ends_line, rollout_facts
 from rollout.account.tree import WorkloadAccount
 from rollout.account.words import age, at_and_in, effective, many
-from rollout.analysis.clusters import (
-    ExplainedCluster,
-    explain_cluster,
-)
+from rollout.analysis.clusters import ExplainedCluster, explain_cluster
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
 from rollout.analysis.sentences import condition_line, placement_facts, share_facts, value_line
 from rollout.cli.naming import only_workload, ref_named
 from rollout.cli.store import missing, show, snapshotted
 from rollout.cli.tables import text_table
 from rollout.cli.text import facts, hanging
-from rollout.model.kinds import (
-    MANAGED_CLUSTER,
-    PLACEMENT,
-    WORKLOADS,
-    Kind,
-    Ref,
-)
+from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, REPLICA_SET, WORKLOADS, Kind, Ref, find
 
 
 def explain(
-    kind: Kind,
+    kind: Kind | None,
     name: str,
     workload: str,
     cluster: str,
@@ -38,15 +26,19 @@ def explain(
     namespace: str,
     output: str,
 ) -> None:
-    """Explain the present state of a rollout, an add-on, a cluster or a placement."""
-    ref = ref_named(kind, name, namespace)
+    """Explain the present state of a rollout, an add-on, a cluster or a placement.
+
+    Args:
+        kind: None for a workload of any kind.
+    """
+    ref = _meant(kind, name, namespace)
     with snapshotted() as (_, snapshot):
-        if kind in WORKLOADS:
+        if ref.kind in WORKLOADS:
             rollout = snapshot.account(ref)
             if rollout is None:
                 raise missing(ref)
             show(rollout, output, rollout_lines(rollout))
-        elif kind is PLACEMENT:
+        elif ref.kind is PLACEMENT:
             placement = explain_placement(snapshot, ref.key)
             if placement is None:
                 raise missing(ref)
@@ -62,6 +54,14 @@ def explain(
             if member is None:
                 raise missing(ref)
             show(member, output, cluster_lines(member))
+
+
+def _meant(kind: Kind | None, name: str, namespace: str) -> Ref:
+    """The object; a workload that is named by its name alone is looked for in every namespace."""
+    alone = kind is REPLICA_SET and not namespace and "/" not in name and find(name) is None
+    if kind is None or alone:
+        return only_workload((name,), namespace)
+    return ref_named(kind, name, namespace)
 
 
 # -- in words ------------------------------------------------------------------------------------

@@ -9,17 +9,19 @@ import click
 from rollout.account.groups import MOST_CLUSTERS
 from rollout.cli.choosing import COLUMNS, JSONPATH, chosen, sorted_by
 from rollout.cli.hiding import Veil, veil
-from rollout.cli.naming import DEFAULT_NAMESPACE, Target, not_found, targets
+from rollout.cli.naming import Target, not_found, targets
 from rollout.cli.options import complain, options
-from rollout.cli.store import open_hub
+from rollout.cli.patience import pauses
+from rollout.cli.store import open_hub, tell_away
 from rollout.cli.tables import formatted, lines, listed, table, widths
 from rollout.cli.text import put, say
-from rollout.cli.watching import Follow, pauses
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Gone, Invalid
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.selecting import parse_labels
-from rollout.model.kinds import WORKLOADS, Kind, Obj, Ref, find
+from rollout.hub.watching import ListWatch
+from rollout.model.events import Event
+from rollout.model.kinds import DEFAULT_NAMESPACE, WORKLOADS, Kind, Obj, Ref, find
 from rollout.model.selectors import Selector
 
 Pause = Callable[[], bool]
@@ -46,7 +48,7 @@ def get(
         wanted = targets(words)
         tree = output == "tree" or (tree and _is_one_workload(wanted))
     if tree:
-        return _tree(wanted, namespace, output or "tree", watch, timeout, whole)
+        return _tree(wanted, namespace, output or "tree", watch, timeout=timeout, whole=whole)
     output = _form(output, order, watch=watch, of_tree=timeout is not None or whole)
     labels = _labels(wanted, selector, everywhere=all_namespaces, watch=watch)
     place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
@@ -56,8 +58,8 @@ def get(
             clock,
             wanted,
             place,
-            labels,
-            output,
+            labels=labels,
+            output=output,
             order=order,
             headers=not no_headers,
             hide=veil(show_secrets=show_secrets),
@@ -184,6 +186,8 @@ class Viewer:
         is_table = self._output in ("table", "wide", "name")
         if not found and not missing and is_table:
             say(self._nothing(), err=True)
+        if any(kind in WORKLOADS for kind, _ in found):
+            tell_away(self._hub, self._clock.now())
         return int(bool(missing))
 
     def _documents(self, objects: Sequence[Obj]) -> None:
@@ -268,3 +272,29 @@ class Viewer:
             and (self._place in (None, meta.get("namespace")) or "namespace" not in meta)
             and self._labels.matches(meta.get("labels") or {})
         )
+
+
+class Follow:
+    """The objects of one kind that change from the moment this is made."""
+
+    def __init__(self, hub: EmbeddedHub, kind: Kind) -> None:
+        self._hub = hub
+        self._events: list[Event] = []
+        self._expired = False
+        self._watch = ListWatch(hub, kind, self._events.append, self._expire)
+        self._known = {event.ref: event.version for event in self._watch.again()}
+
+    def _expire(self) -> None:
+        self._expired = True
+
+    def changed(self) -> list[Obj]:
+        """Each object that changed since the last call, as it is now; of a removed one, its last state."""
+        self._hub.poll()
+        events = self._events[:]
+        self._events.clear()
+        if self._expired:
+            self._expired = False
+            listed = self._watch.again()
+            events += [e for e in listed if self._known.get(e.ref) != e.version]
+        self._known.update((event.ref, event.version) for event in events)
+        return list({event.ref: event.obj for event in events}.values())

@@ -13,7 +13,7 @@ Veil = Callable[[Any], Any]
 """An object as it may be printed."""
 
 show_secrets_option = click.option(
-    "--show-secrets", is_flag=True, help="Show the data of Secrets, which is masked else."
+    "--show-secrets", is_flag=True, help="Show the data of Secrets, which is masked otherwise."
 )
 
 

@@ -4,6 +4,7 @@ Exit codes: 0 done, 1 the command failed, 2 usage error; docs/cli.md has those o
 """
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -13,16 +14,20 @@ from typing import Any, NoReturn
 import click
 
 from rollout.cli.options import Stop, complain, shared
+from rollout.cli.patience import at_work, printing
 from rollout.cli.text import fit_output, put
 from rollout.errors import RolloutError
 from rollout.model.effects import EFFECTS
-from rollout.model.spelling import nearest
+from rollout.model.wording import nearest
 
 INTERRUPTED = 130  # as a shell reports a process that SIGINT ended
 
 _COMMANDS = {  # where it is, and what it does; what one does first comes first
     "demo": ("rollout.cli.commands.running:demo", "Run the example with 310 clusters, at once."),
-    "run": ("rollout.cli.commands.running:run", "Apply files and run their rollouts, here."),
+    "run": (
+        "rollout.cli.commands.running:run",
+        "Apply files and run their rollouts on this machine.",
+    ),
     "validate": ("rollout.cli.commands.foreseeing:validate", "Check files, without a hub."),
     "diff": (
         "rollout.cli.commands.foreseeing:diff",
@@ -84,19 +89,26 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
         "rollout.cli.commands.calendars:calendar_command",
         "Show when calendars let clusters be touched.",
     ),
-    "replay": ("rollout.cli.replay:replay_command", "Make the decisions of a log again."),
+    "notify": (
+        "rollout.cli.commands.notifying:notify_command",
+        "Try the channels on which people are told of rollouts.",
+    ),
+    "replay": (
+        "rollout.cli.replay:replay_command",
+        "Make the decisions of a log again, and compare.",
+    ),
     "delete": ("rollout.cli.delete:delete", "Delete objects, by name or by file."),
     "controller": (
         "rollout.cli.controller:controller",
-        "Decide and roll out on a Kubernetes hub, until told to stop.",
+        "Run the engine on a Kubernetes hub until it is told to stop.",
     ),
     "agents": (
         "rollout.cli.commands.running:agents_command",
-        "Act for the agents of clusters that have none.",
+        "Simulate the agents of clusters that have none.",
     ),
     "doctor": (
         "rollout.cli.commands.checking:doctor",
-        "Look for what keeps a controller from working on this hub.",
+        "Check a hub for what would keep a controller from working.",
     ),
     "migrate": (
         "rollout.cli.migrate:migrate",
@@ -113,6 +125,42 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
     "completion": ("rollout.cli.completion:completion", "Print the completion script of a shell."),
     "version": ("rollout.cli.version:version", "Print the version."),
 }
+
+
+_PATIENT = frozenset(
+    [
+        "validate",
+        "diff",
+        "plan",
+        "apply",
+        "get",
+        "status",
+        "list",
+        "explain",
+        "describe",
+        "render",
+        "history",
+        "events",
+        "calendar",
+        "replay",
+        "delete",
+    ]
+)
+"""What prints nothing before it knows all of it."""
+
+
+_ELSEWHERE = {
+    "rollback": "undo",
+    "promote": "approve",
+    "stop": "abort",
+    "cancel": "abort",
+    "restart": "retry",
+    "show": "get",
+    "logs": "events",
+    "cordon": "hold",
+    "uncordon": "release",
+}
+"""What other tools call a command."""
 
 
 class Commands(click.Group):
@@ -137,9 +185,11 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does; a word that is nearly a command is answered with that."""
-        meant = nearest(args[0], _COMMANDS)
+        meant = _ELSEWHERE.get(args[0]) or nearest(args[0], _COMMANDS)
         if args[0] not in _COMMANDS and meant and not ctx.resilient_parsing:
             raise click.UsageError(f"no such command {args[0]!r}: did you mean {meant}?", ctx)
+        if args[0] in _PATIENT and not ctx.resilient_parsing:
+            at_work(args[0])
         return super().resolve_command(ctx, args)
 
     def main(
@@ -175,12 +225,15 @@ class Commands(click.Group):
             code = 1
         except (click.Abort, KeyboardInterrupt):
             code = INTERRUPTED
+        finally:
+            printing()
         sys.exit(code or 0)
 
 
 def _lowered(message: str) -> str:
-    """The message without its capital and its full stop, as ours are."""
-    return (message[:1].lower() + message[1:]).rstrip(".")
+    """The message without its capital and its full stop, and with our words for a number, as ours are."""
+    told = re.sub(r"is not a valid integer( range)?", "is not a whole number", message)
+    return (told[:1].lower() + told[1:]).rstrip(".")
 
 
 @click.command(

@@ -1,7 +1,7 @@
 """How does a hub of the first edition come to this one? `rollout migrate`."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -9,8 +9,10 @@ from rollout.cli.options import complain, options, output_option, shared
 from rollout.cli.store import open_hub
 from rollout.cli.text import put, say
 from rollout.errors import HubError
-from rollout.operate.migration import Step, migration, perform
-from rollout.planning.policy import DEFAULT
+from rollout.model.policy import DEFAULT
+
+if TYPE_CHECKING:
+    from rollout.operate.migration import MigrationStep
 
 MIGRATE_HELP = """Take over what the first edition kept in ConfigMaps and ControllerRevisions.
 
@@ -39,6 +41,9 @@ Exit codes:
 @shared
 def migrate(*, dry_run: bool, home: str, output: str) -> int:
     """Take over, step by step."""
+    # Here, since nobody who asks for help should wait for the models of all kinds.
+    from rollout.operate.migration import migration, perform  # noqa: PLC0415
+
     failed = 0
     told: list[dict[str, Any]] = []
     with open_hub(options()) as (hub, _):
@@ -60,7 +65,7 @@ def migrate(*, dry_run: bool, home: str, output: str) -> int:
     return int(failed > 0)
 
 
-def _as_json(step: Step, fault: str) -> dict[str, Any]:
+def _as_json(step: "MigrationStep", fault: str) -> dict[str, Any]:
     return {
         "workload": step.workload,
         "what": step.what,
@@ -71,7 +76,7 @@ def _as_json(step: Step, fault: str) -> dict[str, Any]:
     }
 
 
-def _say(step: Step, fault: str, *, dry_run: bool) -> None:
+def _say(step: "MigrationStep", fault: str, *, dry_run: bool) -> None:
     would = "would be " if dry_run else ""
     counts = f"{len(step.writes)} {would}written, {len(step.old)} {would}deleted"
     if fault:

@@ -14,6 +14,7 @@ from rollout.errors import NotServed, RolloutError
 from rollout.hub.base import EmbeddedHub
 from rollout.model.intents import Intents, read_intents
 from rollout.model.kinds import (
+    DEFAULT_NAMESPACE,
     KINDS,
     MANAGED_CLUSTER,
     WORKLOADS,
@@ -24,9 +25,7 @@ from rollout.model.kinds import (
     key_of,
     ref_of,
 )
-from rollout.model.spelling import nearest
-
-DEFAULT_NAMESPACE = "default"
+from rollout.model.wording import nearest
 
 Completion = list[CompletionItem[Any]]
 
@@ -77,7 +76,8 @@ def kind_named(word: str) -> Kind:
     kind = find(word.partition(".")[0])
     if kind is None:
         names = [name for kind in KINDS.values() for name in (*kind.short, kind.plural)]
-        meant = nearest(word, names)
+        whole = (name for name in names if name.endswith(word.rstrip("s") + "s"))  # clusters
+        meant = next(whole, "") or nearest(word, names)
         more = f"did you mean {meant}?" if meant else known_kinds()
         raise click.UsageError(f"there is no kind {word!r}; {more}")
     return kind

@@ -24,19 +24,18 @@ from rollout.cli.naming import (
 )
 from rollout.cli.options import F, Stop, decorated, namespace_option, options, output_option, shared
 from rollout.cli.store import open_hub
-from rollout.cli.tables import full_name
 from rollout.cli.text import put, say
 from rollout.errors import Gone
 from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.instants import parse_instant
 from rollout.model.intents import Intents
-from rollout.model.kinds import FREEZE, WORKLOADS, Ref
-from rollout.operate import Told, Who
+from rollout.model.kinds import FREEZE, WORKLOADS, Ref, full_name
+from rollout.operate.edits import VerbResult, Who
 
-Doing = Callable[[EmbeddedHub, Who], Iterable[Told]]
-OfWorkload = Callable[[EmbeddedHub, Ref, Who], Told]
-OfClusters = Callable[[EmbeddedHub, Ref, Iterable[str], Who], Told]
+Doing = Callable[[EmbeddedHub, Who], Iterable[VerbResult]]
+OfWorkload = Callable[[EmbeddedHub, Ref, Who], VerbResult]
+OfClusters = Callable[[EmbeddedHub, Ref, Iterable[str], Who], VerbResult]
 
 _OPERATED = (
     click.option("--reason", metavar="TEXT", default="", help="Why, for those who read it later."),
@@ -86,7 +85,7 @@ def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None)
         say(f"{full_name(each.ref.kind, each.ref.name)} {unchanged}{each.message}")
 
 
-def _wire(told: Told) -> dict[str, Any]:
+def _wire(told: VerbResult) -> dict[str, Any]:
     ref = told.ref
     where = {"namespace": ref.namespace} if ref.kind.namespaced else {}
     return {
@@ -116,29 +115,28 @@ def _until(text: str, now: datetime, option: str) -> datetime | None:
 # -- of a workload -----------------------------------------------------------------------------
 
 
-def _plain(name: str, verb: OfWorkload, text: str) -> click.Command:
+def _plain(name: str, text: str) -> click.Command:
     """A verb that takes a workload and nothing else."""
 
     @click.command(name=name, help=text)
     @_of_workload
     def command(words: tuple[str, ...], namespace: str, reason: str, by: str, output: str) -> None:
         ref = only_workload(words, namespace)
-        _do(by, reason, output, lambda hub, who: [verb(hub, ref, who)], ref)
+        verb: OfWorkload = getattr(operate, name)
+        _do(by, reason, output, lambda hub, who: [verb(hub, ref, who)], ref=ref)
 
     return command
 
 
 pause_command = _plain(
     "pause",
-    operate.pause,
-    """Touch and remove nothing of a workload until it is resumed.
+    """Pause a workload: nothing of it is touched or removed until it is resumed.
 
     What is in flight goes on; its deadlines and soaks run on.
     """,
 )
 resume_command = _plain(
     "resume",
-    operate.resume,
     """Let a paused workload go on.
 
     Nothing is skipped or repeated: what soaked meanwhile has soaked.
@@ -146,7 +144,6 @@ resume_command = _plain(
 )
 abort_command = _plain(
     "abort",
-    operate.abort,
     """Stop rolling out the current revision.
 
     What has it keeps it, unless the workload asks for automatic rollback. The rollout goes on with
@@ -155,7 +152,6 @@ abort_command = _plain(
 )
 retry_command = _plain(
     "retry",
-    operate.retry,
     """Retry failed clusters (all limits still apply).
 
     Takes an abort and an undo back, and lifts the bar on a revision that was rolled back.
@@ -182,7 +178,7 @@ def undo_command(
     `rollout retry`. Configurations of add-ons are kept nowhere and cannot be undone.
     """
     ref = only_workload(words, namespace)
-    _do(by, reason, output, lambda hub, who: [operate.undo(hub, ref, who, number)], ref)
+    _do(by, reason, output, lambda hub, who: [operate.undo(hub, ref, who, number)], ref=ref)
 
 
 # -- of a revision -----------------------------------------------------------------------------
@@ -220,11 +216,11 @@ def approve_command(
     """
     ref = only_workload(words, namespace)
 
-    def doing(hub: EmbeddedHub, who: Who) -> Iterable[Told]:
+    def doing(hub: EmbeddedHub, who: Who) -> Iterable[VerbResult]:
         end = _until(expires, who.at, "--expires")
         return operate.approve(hub, ref, who, gate, revision=revision, expires=end)
 
-    _do(by, reason, output, doing, ref)
+    _do(by, reason, output, doing, ref=ref)
 
 
 @click.command(name="reject")
@@ -239,7 +235,13 @@ def reject_command(
     for automatic rollback, its clusters get back what they had.
     """
     ref = only_workload(words, namespace)
-    _do(by, reason, output, lambda hub, who: operate.reject(hub, ref, who, revision=revision), ref)
+    _do(
+        by,
+        reason,
+        output,
+        lambda hub, who: operate.reject(hub, ref, who, revision=revision),
+        ref=ref,
+    )
 
 
 # -- of clusters -------------------------------------------------------------------------------
@@ -297,7 +299,7 @@ def skip_command(
 ) -> None:
     """Exclude clusters from the rollout of the current revision.
 
-    They are members of no stage and no failures any more. What they carry stays. A later revision
+    They belong to no stage any more, and are not counted as failures. What they carry stays. A later revision
     asks for them again.
     """
     verb = operate.unskip if remove else partial(operate.skip, force=force)
@@ -333,7 +335,7 @@ def release_command(
 @click.group(name="override")
 @shared
 def override_command() -> None:
-    """Set aside for a workload, for a while, what keeps it back."""
+    """Let a workload ignore calendars for a limited time."""
 
 
 @override_command.command(name="calendar")
@@ -349,16 +351,16 @@ def override_calendar_command(
     by: str,
     output: str,
 ) -> None:
-    """Let calendars close nothing to a workload until then, in an emergency."""
+    """Let a workload ignore calendars for a limited time, in an emergency."""
     if bool(until) is end:
         raise click.UsageError("give --until WHEN, or --end")
     ref = only_workload(words, namespace)
 
-    def doing(hub: EmbeddedHub, who: Who) -> Iterable[Told]:
+    def doing(hub: EmbeddedHub, who: Who) -> Iterable[VerbResult]:
         instant = _until(until or "", who.at, "--until")
         return [operate.override_calendars(hub, ref, instant, who)]
 
-    _do(by, reason, output, doing, ref)
+    _do(by, reason, output, doing, ref=ref)
 
 
 # -- of the hub --------------------------------------------------------------------------------
@@ -370,13 +372,13 @@ def override_calendar_command(
 @click.option("--shorten", is_flag=True, help="Let a Freeze that stands end earlier than it would.")
 @_operated
 def freeze_command(name: str, until: str, shorten: bool, reason: str, by: str, output: str) -> None:
-    """Stop the line: touch and remove nothing on the whole hub.
+    """Freeze every rollout on the hub: nothing is touched or removed.
 
     Writes a Freeze, called stop-the-line where no NAME is given. It ends with --until, or with
     `rollout unfreeze`. Asked for again, it is made longer, never shorter without --shorten.
     """
 
-    def doing(hub: EmbeddedHub, who: Who) -> Iterable[Told]:
+    def doing(hub: EmbeddedHub, who: Who) -> Iterable[VerbResult]:
         end = _until(until, who.at, "--until")
         return [operate.freeze(hub, who, until=end, name=name, shorten=shorten)]
 
@@ -387,9 +389,9 @@ def freeze_command(name: str, until: str, shorten: bool, reason: str, by: str, o
 @click.argument("name", default="")
 @_operated
 def unfreeze_command(name: str, reason: str, by: str, output: str) -> None:
-    """End a freeze: let the line run again.
+    """End a freeze: rollouts on the hub go on.
 
     NAME says which, where there are several. The Freeze stays, as a record of who ended it and when.
     """
     ref = Ref(FREEZE, name)
-    _do(by, reason, output, lambda hub, who: [operate.unfreeze(hub, who, name)], ref)
+    _do(by, reason, output, lambda hub, who: [operate.unfreeze(hub, who, name)], ref=ref)

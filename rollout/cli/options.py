@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -32,7 +33,7 @@ class Stop(RolloutError):
         self.code = code
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Options:
     """The shared options, filled in as the command line is read."""
 
@@ -86,30 +87,38 @@ def _keep_verbosity(ctx: click.Context, param: click.Parameter, value: int) -> N
         start_logging()
 
 
-_SHARED = (
-    click.option(
-        "--kubeconfig",
-        metavar="FILE",
-        expose_value=False,
-        callback=_keep,
-        help="Work on the API server that this kubeconfig names.",
-    ),
-    click.option(
-        "--context",
-        metavar="NAME",
-        expose_value=False,
-        callback=_keep,
-        help="Work on the API server of this context of the kubeconfig.",
-    ),
-    click.option(
-        "--state",
-        metavar="FILE",
-        envvar=STATE_VARIABLE,
-        show_envvar=True,
-        expose_value=False,
-        callback=_keep,
-        help="The state file (SQLite) to work on.",
-    ),
+def _of_the_hub(*, hidden: bool) -> tuple[Callable[[F], F], ...]:
+    return (
+        click.option(
+            "--kubeconfig",
+            metavar="FILE",
+            expose_value=False,
+            callback=_keep,
+            hidden=hidden,
+            help="Work on the API server that this kubeconfig names.",
+        ),
+        click.option(
+            "--context",
+            metavar="NAME",
+            expose_value=False,
+            callback=_keep,
+            hidden=hidden,
+            help="Work on the API server of this context of the kubeconfig.",
+        ),
+        click.option(
+            "--state",
+            metavar="FILE",
+            envvar=STATE_VARIABLE,
+            show_envvar=True,
+            expose_value=False,
+            callback=_keep,
+            hidden=hidden,
+            help="The state file (SQLite) to work on.",
+        ),
+    )
+
+
+_OF_ALL = (
     click.option(
         "--no-color",
         is_flag=True,
@@ -126,12 +135,16 @@ _SHARED = (
         help="Log what is done; -vv in detail.",
     ),
 )
-"""In the order in which --help shows them."""
 
 
 def shared(command: F) -> F:
-    """Give a command the options that all commands have."""
-    return decorated(command, *_SHARED)
+    """Give a command the options that all commands have, in the order in which --help shows them."""
+    return decorated(command, *_of_the_hub(hidden=False), *_OF_ALL)
+
+
+def shared_without_hub(command: F) -> F:
+    """The same for a command that works on no hub: it takes the options of one, and does not offer them."""
+    return decorated(command, *_of_the_hub(hidden=True), *_OF_ALL)
 
 
 def decorated(command: F, *decorators: Callable[[F], F]) -> F:
@@ -162,6 +175,16 @@ namespace_option = click.option(
     metavar="NS",
     default="",
     help="The namespace; default where none is given.",
+)
+agents_option = click.option(
+    "--agents",
+    metavar="SCENARIO.yaml",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="How the simulated agents behave; without it, as a scenario among the files says, else all"
+    " are healthy.",
+)
+seed_option = click.option(
+    "--seed", type=int, help="Seed of all chance, instead of the scenario's."
 )
 
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple, TypeVar
 
-from rich.console import Group, RenderableType
+from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
 from rollout.account.figures import CODE_SIGNS, COLORS, SIGNS, STATE_SIGNS, counted, stage_info
-from rollout.account.groups import MOST_CLUSTERS
+from rollout.account.groups import INTEREST, MOST_CLUSTERS
 from rollout.account.sentences import (
     budget_line,
     finish_line,
@@ -27,33 +27,39 @@ from rollout.account.tree import (
     StageAccount,
     WorkloadAccount,
 )
-from rollout.account.words import age, harmless, many, stopwatch
+from rollout.account.words import age, away_words, harmless, many, stopwatch
 from rollout.cli.text import in_ascii
-from rollout.model.instants import rfc3339
 from rollout.strategies.base import Phase
 
 T = TypeVar("T")
 
+WIDE = 400
+"""Columns of a picture that goes to no terminal: its lines are neither cut nor wrapped."""
 BAR = 20  # cells of the progress bar
 MOST_STAGES = 12  # of a workload; more would push the rest off the screen
 MOST_NOTES = 5
 
 
 def fleet_picture(
-    account: FleetAccount, now: datetime | None = None, *, plain: bool = False
+    account: FleetAccount,
+    now: datetime | None = None,
+    *,
+    plain: bool = False,
+    width: int = WIDE,
 ) -> RenderableType:
     """All workloads of a run, one below the other.
 
     Args:
         now: where fleet time has gone on since the account; it moves the clock and the countdown.
         plain: in ASCII.
+        width: of the screen.
     """
     at = max(now or account.now, account.now)
     lines: list[Text] = []
     for workload in account.workloads:
         if lines:
             lines.append(Text())
-        lines += workload_picture(workload, at, started=account.started)
+        lines += workload_picture(workload, at, started=account.started, width=width)
     return drawn(lines or [Text("There is no workload to roll out.")], plain=plain)
 
 
@@ -63,27 +69,33 @@ def workload_picture(
     *,
     most: int = MOST_CLUSTERS,
     started: datetime | None = None,
+    width: int = WIDE,
 ) -> list[Text]:
     """The lines of one workload.
 
     Args:
         now: it moves the countdowns.
         most: so many clusters of a group are named.
+        width: a fact that is longer stands on several lines; other lines are cut by the screen.
         started: of a run; then instants are told as time since then, and the notes are shown.
     """
     facts = [
         (Text(f"{key}:", style="bold"), text) for key, text in _facts(account, now, started) if text
     ]
-    lines = [*columns(facts), Text(), *columns([Row.header(), *_rows(account, now, most)])]
+    lines = [
+        *_wrapped(facts, width),
+        Text(),
+        *columns([TreeRow.header(), *_rows(account, now, most)]),
+    ]
     if started is not None and account.notes:
         lines += [Text(), *_notes(account.notes, started)]
     return lines
 
 
-def fitting(account: WorkloadAccount, now: datetime, height: int) -> list[Text]:
-    """The lines of one workload, with as many clusters as a screen of this height has room for."""
+def fitting(account: WorkloadAccount, now: datetime, height: int, width: int = WIDE) -> list[Text]:
+    """The lines of one workload, with as many clusters as a screen of this size has room for."""
     for most in range(MOST_CLUSTERS, -1, -1):
-        lines = workload_picture(account, now, most=most)
+        lines = workload_picture(account, now, most=most, width=width)
         if len(lines) <= height:
             break
     return lines[:height]
@@ -122,8 +134,7 @@ def _facts(
         yield "Next timer", Text(next_timer_line(account, now, started))
         yield "Finish", Text(finish_line(account, now))
     if account.away_since is not None:
-        gone = f"{rfc3339(account.away_since)} ({age(now - account.away_since)} ago)"
-        text = f"not heard of since {gone}; `rollout run --state FILE` goes on"
+        text = f"none runs here {away_words(account.away_since, now)}"
         yield "Engine", Text(text, style="yellow")
 
 
@@ -143,7 +154,7 @@ def progress(account: WorkloadAccount) -> Text:
 # -- stages, groups, clusters ----------------------------------------------------------------------
 
 
-class Row(NamedTuple):
+class TreeRow(NamedTuple):
     """One line of the tree."""
 
     name: str | Text
@@ -152,25 +163,27 @@ class Row(NamedTuple):
     info: str | Text = ""
 
     @staticmethod
-    def header() -> "Row":
-        return Row(*(Text(name, style="bold") for name in ("NAME", "STATUS", "CLUSTERS", "INFO")))
+    def header() -> "TreeRow":
+        return TreeRow(
+            *(Text(name, style="bold") for name in ("NAME", "STATUS", "CLUSTERS", "INFO"))
+        )
 
 
-def _rows(account: WorkloadAccount, now: datetime, most: int) -> Iterator[Row]:
+def _rows(account: WorkloadAccount, now: datetime, most: int) -> Iterator[TreeRow]:
     status = signed(CODE_SIGNS[account.code], account.reason)
-    yield Row(f"⟳ {account.key}", status, _counts(account.phases, account.members))
+    yield TreeRow(f"⟳ {account.key}", status, _counts(account.phases, account.members))
     before, shown, after = window(account.stages, lambda each: each[1].passed)
     if before:
-        yield Row("├──…", Text(f"{before} more passed", style="dim"))
+        yield TreeRow("├──…", Text(f"{before} more passed", style="dim"))
     for i, (title, stage) in enumerate(shown):
         is_last = i == len(shown) - 1 and not after
         branch, below = ("└──", "   ") if is_last else ("├──", "│  ")
         sign, counts = STATE_SIGNS[stage.state], _counts(stage.phases, stage.members)
         info = stage_info(stage)
-        yield Row(f"{branch}□ {title}", signed(sign, stage.state.value), counts, info)
+        yield TreeRow(f"{branch}□ {title}", signed(sign, stage.state.value), counts, info)
         yield from _inside(stage, below, now, most)
     if after:
-        yield Row("└──…", Text(f"{after} more", style="dim"))
+        yield TreeRow("└──…", Text(f"{after} more", style="dim"))
 
 
 def window(items: Sequence[T], is_passed: Callable[[T], bool]) -> tuple[int, Sequence[T], int]:
@@ -187,7 +200,7 @@ def _counts(phases: Mapping[Phase, int], members: int) -> str:
     return f"{phases.get(Phase.SOAKED, 0)}/{members}"
 
 
-def _inside(stage: StageAccount, below: str, now: datetime, most: int) -> Iterator[Row]:
+def _inside(stage: StageAccount, below: str, now: datetime, most: int) -> Iterator[TreeRow]:
     """The groups of a stage, or straight its clusters where it is one group."""
     if len(stage.groups) == 1:
         yield from _clusters(stage.groups[0], below, now, most)
@@ -198,24 +211,13 @@ def _inside(stage: StageAccount, below: str, now: datetime, most: int) -> Iterat
         is_last = i == len(shown) - 1 and not left_out
         branch, deeper = ("└──", "   ") if is_last else ("├──", "│  ")
         counts = _counts(group.phases, group.members)
-        yield Row(f"{below}{branch}▫ {group.title}", _worst(group), counts)
+        yield TreeRow(f"{below}{branch}▫ {group.title}", _worst(group), counts)
         yield from _clusters(group, below + deeper, now, most)
     if left_out and shown:
-        yield Row(f"{below}└──…", Text(f"{many(left_out, 'more group')}", style="dim"))
+        yield TreeRow(f"{below}└──…", Text(f"{many(left_out, 'more group')}", style="dim"))
 
 
-_TROUBLE_FIRST = (
-    Phase.FAILED,
-    Phase.LOST,
-    Phase.FAILING,
-    Phase.PROGRESSING,
-    Phase.OUTDATED,
-    Phase.SOAKING,
-    Phase.UNRENDERED,
-    Phase.WAITING,
-    Phase.SOAKED,
-    Phase.SKIPPED,
-)
+_TROUBLE_FIRST = (*(p for p in INTEREST if p is not Phase.HELD), Phase.SOAKED, Phase.SKIPPED)
 
 
 def _worst(group: GroupAccount) -> Text:
@@ -224,7 +226,7 @@ def _worst(group: GroupAccount) -> Text:
     return signed(SIGNS[phase], phase.value)
 
 
-def _clusters(group: GroupAccount, below: str, now: datetime, most: int) -> Iterator[Row]:
+def _clusters(group: GroupAccount, below: str, now: datetime, most: int) -> Iterator[TreeRow]:
     shown = group.clusters[:most] if most < MOST_CLUSTERS else group.clusters
     left: dict[Phase, int] = dict(group.phases)
     for cluster in shown:
@@ -233,9 +235,9 @@ def _clusters(group: GroupAccount, below: str, now: datetime, most: int) -> Iter
     for i, cluster in enumerate(shown):
         branch = "└──" if i == len(shown) - 1 and not rest else "├──"
         status = signed(SIGNS[cluster.phase], cluster.phase.value)
-        yield Row(f"{below}{branch} {cluster.name}", status, "", _cluster_info(cluster, now))
+        yield TreeRow(f"{below}{branch} {cluster.name}", status, "", _cluster_info(cluster, now))
     if rest and shown:
-        yield Row(f"{below}└──…", Text(), "", Text(rest, style="dim"))
+        yield TreeRow(f"{below}└──…", Text(), "", Text(rest, style="dim"))
 
 
 def _cluster_info(cluster: ClusterAccount, now: datetime) -> str:
@@ -278,6 +280,17 @@ def columns(rows: Iterable[tuple[str | Text, ...]]) -> list[Text]:
         line.rstrip()
         lines.append(line)
     return lines
+
+
+def _wrapped(facts: Sequence[tuple[Text, Text]], width: int) -> list[Text]:
+    """Keys and texts in two columns; a text that is too long for the screen goes on below itself."""
+    console = Console(width=width)
+    lead = max(key.cell_len for key, _ in facts) + 2
+    rows: list[tuple[str | Text, ...]] = []
+    for key, text in facts:
+        first, *rest = _harmless(text).wrap(console, max(width - lead, 1))
+        rows += [(key, first), *((Text(), line) for line in rest)]
+    return columns(rows)
 
 
 def _harmless(cell: str | Text) -> Text:

@@ -10,8 +10,8 @@ from typing import Any
 from rollout.account.wire import as_json
 from rollout.account.words import at_and_in, effective, many, row_of
 from rollout.analysis.cautions import Caution
-from rollout.analysis.changes import Action, FieldChange, ObjectChange
-from rollout.analysis.copies import Change
+from rollout.analysis.changes import Action, FieldChange, ObjectChange, object_changes
+from rollout.analysis.copies import Change, changed
 from rollout.analysis.forecast import (
     Forecast,
     PlacementPlan,
@@ -23,18 +23,19 @@ from rollout.analysis.forecast import (
 )
 from rollout.analysis.inspection import inspect
 from rollout.analysis.seals import fingerprint, seal
+from rollout.api.file_objects import FileObject
 from rollout.api.load import Document as Read
 from rollout.api.load import Loaded
 from rollout.api.preflight import Severity
-from rollout.cli.apply import apply_documents
-from rollout.cli.documents import Document, good_documents
-from rollout.cli.naming import DEFAULT_NAMESPACE
+from rollout.cli.documents import good_documents
+from rollout.cli.hiding import masks
 from rollout.cli.options import Stop, options
 from rollout.cli.store import open_hub, show
 from rollout.cli.tables import Table, lines, widths
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub, Hub
-from rollout.model.kinds import Obj
+from rollout.model.kinds import DEFAULT_NAMESPACE, Obj
+from rollout.operate.applying import apply_documents
 
 CHANGES = 10
 
@@ -58,12 +59,12 @@ def plan(
         if out is not None:
             sealed = seal(fingerprint_of(documents, hub))
             hidden = forecast(hub, applying(documents), now, warn=warn) if show_secrets else found
-            keep(out, hidden, paths, namespace, sealed)
+            keep(out, hidden, paths, namespace, sealed=sealed)
     show(found, output, plan_lines(found, whole=whole))
     return CHANGES if found.changes else 0
 
 
-def applying(documents: Sequence[Document], undone: str = "planned") -> Change:
+def applying(documents: Sequence[FileObject], undone: str = "planned") -> Change:
     """The change that `rollout apply` of these documents makes. Raises: Stop where it is refused."""
 
     def change(hub: EmbeddedHub) -> None:
@@ -74,7 +75,7 @@ def applying(documents: Sequence[Document], undone: str = "planned") -> Change:
     return change
 
 
-def preflight_warnings(documents: Sequence[Document], namespace: str) -> Warn:
+def preflight_warnings(documents: Sequence[FileObject], namespace: str) -> Warn:
     """What `rollout validate` would say of these files, knowing also what there is beside them."""
 
     def warn(objects: Iterable[Obj]) -> list[Caution]:
@@ -104,7 +105,7 @@ def _key(obj: Obj) -> str:
 # -- kept in a file ------------------------------------------------------------------------------
 
 
-def fingerprint_of(documents: Sequence[Document], hub: Hub) -> str:
+def fingerprint_of(documents: Sequence[FileObject], hub: Hub) -> str:
     """The fingerprint of a plan for these documents on this hub."""
     return fingerprint([document.obj for document in documents], hub)
 
@@ -211,6 +212,9 @@ def _workload(plan: WorkloadPlan, now: datetime, whole: bool) -> Iterator[str]:
             yield ""
             yield f"  {many(content.count, 'cluster')} like {content.cluster}:"
             yield from (f"  {line}" for line in content.diff.splitlines())
+        if plan.unshown:
+            yield ""
+            yield f"  {many(plan.unshown, 'cluster')} with other contents: `rollout render` shows each"
     elif plan.diff:
         yield ""
         for line in plan.diff.splitlines():
@@ -270,6 +274,8 @@ def _finish(plan: WorkloadPlan, now: datetime) -> str:
     provided = "if every agent succeeds at once"
     if any(stage.gates for placement in plan.placements for stage in placement.stages):
         provided += " and no gate waits for its approval"
+    if plan.measured:
+        provided += ", measuring them taken for nothing"
     if finish.at == now:
         return f"done right away, {provided}"
     return f"done at the earliest {at_and_in(finish.at, now)}, {provided}"
@@ -285,3 +291,14 @@ def _summed(found: Forecast) -> str:
         f"Plan: {many(len(found.objects), 'object')} to change; "
         f"{many(added, 'cluster')} to add, {updated} to update, {lost} to remove."
     )
+
+
+def diff(paths: tuple[str, ...], namespace: str, show_secrets: bool, output: str) -> int:
+    """Compare files with what is stored."""
+    documents = good_documents(paths, namespace, "compared")
+    with open_hub(options()) as (hub, clock):
+        old, new = changed(hub, applying(documents, "compared"), clock.now())
+    hidden = None if show_secrets else masks()
+    found = object_changes(old, new, hidden, manifests=True)
+    show(found, output, object_lines(found, whole=True))
+    return CHANGES if found else 0

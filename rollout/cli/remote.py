@@ -1,13 +1,16 @@
 """How do commands made for a state file work on an API server? A `KubeHub` with the manners of both.
 
-What a runner keeps for itself there is none of, but whose rules the controller goes by: nobody
-simulates on an API server.
+What a runner keeps for itself there is none of, but whose rules the controller goes by, and when it was
+last alive: its Lease says both. Nobody simulates on an API server.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from datetime import datetime, timedelta
 
-from rollout.errors import ConfigError, Denied, Invalid
+from rollout.cli.leases import leader
+from rollout.clock import SystemClock
+from rollout.errors import ConfigError, Denied, HubError, Invalid
 from rollout.hub.base import Changes, Listing, StateKey
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
@@ -20,6 +23,8 @@ from rollout.operate.migration import OLD
 
 PATIENCE_SECONDS = 1.0
 """A person waits: reads are not repeated for longer."""
+LEASES_REST = timedelta(seconds=10)
+"""The Leases are read again after so long, not for each picture of a watch."""
 
 
 class RemoteHub(KubeHub):
@@ -28,6 +33,9 @@ class RemoteHub(KubeHub):
     def __init__(self, access: Access) -> None:
         """Raises: ConfigError where the kubeconfig cannot be used."""
         super().__init__(access, patience=PATIENCE_SECONDS, only=OLD)
+        self._clock = SystemClock()
+        self._leases: list[tuple[str, Obj]] = []
+        self._leases_until: datetime | None = None
 
     def list(
         self,
@@ -68,21 +76,50 @@ class RemoteHub(KubeHub):
         raise ConfigError("an API server keeps no state of a run: use --state FILE")
 
     def get_state(self, key: str) -> bytes | None:
-        return self._profile().encode() if key == StateKey.PROFILE else None
+        if key == StateKey.PROFILE:
+            return self._profile().encode()
+        return self._last_alive().encode() if key == StateKey.ALIVE else None
 
     def _profile(self) -> str:
         """Whose rules the controller goes by: its Lease says so. Several: the one heard of last.
 
         Returns "" where no Lease says so, or none may be read.
         """
-        found: list[tuple[str, str]] = []
-        for profile in PROFILES:
-            try:
-                leases = self.list(LEASE, None, {PROFILE_LABEL: profile}).items
-            except Denied:
-                return ""
-            found += [(str((each.get("spec") or {}).get("renewTime")), profile) for each in leases]
-        return max(found, default=("", ""))[1]
+        told = [(_renewed(lease), profile) for profile, lease in self._controllers()]
+        return max(told, default=("", ""))[1]
+
+    def _last_alive(self) -> str:
+        """When a controller was last heard of, where none leads now.
+
+        Returns "" where one leads, or where no Lease says so, or none may be read.
+        """
+        try:
+            leases = [lease for _, lease in self._controllers()]
+        except HubError:
+            return ""
+        now = self._clock.now()
+        led = any(leader(lease, now) for lease in leases)
+        return "" if led else max(map(_renewed, leases), default="")
+
+    def _controllers(self) -> Sequence[tuple[str, Obj]]:
+        """The Leases of controllers, each with whose rules these go by; none where they may not be read."""
+        now = self._clock.now()
+        if self._leases_until is not None and now < self._leases_until:
+            return self._leases
+        try:
+            self._leases = [
+                (profile, lease)
+                for profile in PROFILES
+                for lease in self.list(LEASE, None, {PROFILE_LABEL: profile}).items
+            ]
+        except Denied:
+            self._leases = []
+        self._leases_until = now + LEASES_REST
+        return self._leases
+
+
+def _renewed(lease: Obj) -> str:
+    return str((lease.get("spec") or {}).get("renewTime") or "")
 
 
 def _merge(changes: Changes) -> Obj:

@@ -5,26 +5,26 @@ from pathlib import Path
 
 import click
 
-from rollout.cli.options import Stop, output_option, shared
+from rollout.cli.options import Stop, output_option, shared_without_hub
 from rollout.cli.text import put, say
-from rollout.runtime.decisions import Again, read_log, redecide
+from rollout.runtime.decisions import Redecision, read_log, redecide
 
 _SHOWN = 5
 
 
-@click.command(name="replay", short_help="Make the decisions of a log again.")
+@click.command(name="replay", short_help="Make the decisions of a log again, and compare.")
 @click.argument(
     "path", metavar="FILE", type=click.Path(exists=True, dir_okay=False, path_type=Path)
 )
 @output_option
-@shared
+@shared_without_hub
 def replay_command(path: Path, output: str) -> int:
     """Make every decision of a decision log again, and compare.
 
     The log is written by `rollout run --decision-log` and `rollout controller --decision-log`. FILE.1
     is the window before. Exit codes: 0 all are the same, 1 one is not, or there is none.
     """
-    total, different = 0, list[Again]()
+    total, different = 0, list[Redecision]()
     for again in redecide(read_log(path)):
         total += 1
         if not again.is_same:

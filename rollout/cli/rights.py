@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 
 from rollout.api.addon import decode_addon
 from rollout.cli.contention import MANAGER_PATH
-from rollout.cli.diagnosis import Finding, Level, Send, ask
+from rollout.cli.diagnosis import CheckResult, Level, Send, ask
 from rollout.errors import Denied, Gone
 from rollout.hub.kube_objects import path_of
 from rollout.model.addon import Resource
@@ -15,7 +15,7 @@ from rollout.runtime.permissions import EXECUTORS, FOLLOW, Permission
 
 def check_permissions(
     send: Send, permissions: Iterable[Permission], namespace: str, account: str
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     """Is everything allowed that a controller does?
 
     Args:
@@ -27,13 +27,13 @@ def check_permissions(
         permissions,
         namespace,
         account,
-        "do all that a controller does",
-        "apply the ClusterRoles and the Role of manifests/standalone, or of manifests/on-ocm"
+        all_of_it="do all that a controller does",
+        fix="apply the ClusterRoles and the Role of manifests/standalone, or of manifests/on-ocm"
         " with the components that are in use, and bind them to the service account",
     )
 
 
-def check_configurations(send: Send, account: str) -> Iterator[Finding]:
+def check_configurations(send: Send, account: str) -> Iterator[CheckResult]:
     """May the objects that configure add-ons be read? Of whatever kind these are.
 
     Looked at are the kinds that add-ons support and refer to themselves.
@@ -55,13 +55,13 @@ def check_configurations(send: Send, account: str) -> Iterator[Finding]:
             [Permission(kind.group, kind.resource, FOLLOW, why) for kind in sorted(kinds)],
             "",
             account,
-            "read what configures add-ons",
-            "grant list and watch on these with a ClusterRole of your own"
+            all_of_it="read what configures add-ons",
+            fix="grant list and watch on these with a ClusterRole of your own"
             " (docs/kubernetes.md, Rights)",
         )
 
 
-def check_executors(send: Send, account: str) -> Iterator[Finding]:
+def check_executors(send: Send, account: str) -> Iterator[CheckResult]:
     """May works be written that name an executor? OCM's webhook asks, where it is and one is named."""
     try:
         ask(send, MANAGER_PATH)
@@ -76,8 +76,8 @@ def check_executors(send: Send, account: str) -> Iterator[Finding]:
             EXECUTORS,
             "",
             account,
-            f"write works that name an executor, as {meta['namespace']}/{meta['name']} does",
-            "add manifests/components/execute-as; whoever may write a workload then acts as the"
+            all_of_it=f"write works that name an executor, as {meta['namespace']}/{meta['name']} does",
+            fix="add manifests/components/execute-as; whoever may write a workload then acts as the"
             " executor that it names (docs/security.md, Executors)",
         )
 
@@ -94,12 +94,12 @@ def _findings(
     account: str,
     all_of_it: str,
     fix: str,
-) -> Iterator[Finding]:
+) -> Iterator[CheckResult]:
     who = f"service account {account}" if account else "the user of this kubeconfig"
     try:
         refused = list(_refused(send, permissions, namespace, account))
     except Denied as error:
-        yield Finding(
+        yield CheckResult(
             "permissions",
             Level.NOTE,
             f"cannot find out what {who} may do: {error}",
@@ -108,9 +108,9 @@ def _findings(
         return
     if refused:
         what = f"{who} may not {', '.join(refused)}"
-        yield Finding("permissions", Level.PROBLEM, what, fix)
+        yield CheckResult("permissions", Level.PROBLEM, what, fix)
     else:
-        yield Finding("permissions", Level.OK, f"{who} may {all_of_it}")
+        yield CheckResult("permissions", Level.OK, f"{who} may {all_of_it}")
 
 
 def _refused(
@@ -118,7 +118,7 @@ def _refused(
 ) -> Iterator[str]:
     for permission in permissions:
         for verb in permission.verbs:
-            if not _may(send, permission, verb, namespace, account):
+            if not _may(send, permission, verb, namespace, account=account):
                 place = f" in namespace {namespace}" if permission.here else ""
                 target = f"{permission.resource}.{permission.group}".rstrip(".")
                 yield f"{verb} {target}{place}"

@@ -8,25 +8,19 @@ from pathlib import Path
 import click
 
 from rollout.account.states import Code, worst
-from rollout.cli.apply import apply_documents
+from rollout.api.file_objects import FileObject
 from rollout.cli.clocks import ClockMode, clock_for, resume
-from rollout.cli.documents import Document, read_documents
-from rollout.cli.lines import summary
-from rollout.cli.options import (
-    Options,
-    Stop,
-    complain,
-    options,
-    was_typed,
-)
-from rollout.cli.scenarios import Asked, asked, settled
-from rollout.cli.screen import OnChange, shown
+from rollout.cli.documents import read_documents
+from rollout.cli.options import Options, Stop, complain, options, was_typed
+from rollout.cli.scenarios import ScenarioChoice, asked, settled
+from rollout.cli.screen import OnChange, shown, summary
 from rollout.cli.shipped import copy
 from rollout.cli.store import open_hub
 from rollout.cli.text import say
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import WORKLOADS
+from rollout.operate.applying import apply_documents
 from rollout.placement.grouping import Profile
 from rollout.runtime.decisions import DecisionLog
 from rollout.shipped import shipped
@@ -59,7 +53,7 @@ def run(
     decisions = DecisionLog(log) if log is not None else None
     engine = _engine(options(), profile, lasts, decisions)
     try:
-        return execute(options(), read_documents(paths, namespace), mode, wanted, engine)
+        return execute(options(), read_documents(paths, namespace), mode, wanted, engine=engine)
     finally:
         if decisions is not None:
             decisions.close()
@@ -74,12 +68,12 @@ def demo(folder: Path | None) -> int:
     example = shipped("examples/canary")
     if folder is not None:
         copy(example, folder)
-        say(f"rollout run -f {folder} --clock virtual")
+        say(f"wrote {folder}; next: rollout run -f {folder} --clock virtual")
         return 0
     paths = (str(example),)
     chosen = options() if was_typed("state") else replace(options(), state="")
     wanted = asked(None, paths, None)
-    return execute(chosen, read_documents(paths), ClockMode(None), wanted, _engine(chosen))
+    return execute(chosen, read_documents(paths), ClockMode(None), wanted, engine=_engine(chosen))
 
 
 def _engine(
@@ -102,9 +96,9 @@ def _engine(
 
 def execute(
     chosen: Options,
-    documents: list[Document],
+    documents: list[FileObject],
     mode: ClockMode,
-    wanted: Asked,
+    wanted: ScenarioChoice,
     engine: Engine,
 ) -> int:
     """Apply the documents, run to the end, show it. Returns: the exit code.
@@ -126,9 +120,10 @@ def execute(
             kinds = " and no ".join(kind.name for kind in WORKLOADS)
             raise Stop(Code.FAILED, f"there is no {kinds} to roll out")
         scenario = settled(hub, wanted).scenario()
+        start = clock.now()
         result = _watched(chosen, engine(hub, clock, mode.speed, scenario), mode, clock)
     say()
-    for line in summary(result.last, wall.now() - began):
+    for line in summary(result.last, start, wall.now() - began):
         say(line)
     if result.interrupted:
         complain("stopped before the end" + ("; run it again to go on" if chosen.state else ""))

@@ -7,17 +7,15 @@ from pathlib import Path
 
 import click
 
+from rollout.api.file_objects import SCENARIO
 from rollout.api.load import load
-from rollout.cli.documents import SCENARIO
-from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub, StateKey
-from rollout.model.problems import joined
 from rollout.sim.scenario import Scenario
-from rollout.sim.scenario_file import load_scenario, parse_scenario, read_scenario
+from rollout.sim.scenario_file import load_scenario, parse_scenario, scenario_in
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScenarioChoice:
     """The text of an AgentScenario ("": none was given), and the seed to take instead of its own."""
 
     text: str = ""
@@ -32,33 +30,31 @@ class Asked:
         return found.model_copy(update={"spec": spec})
 
 
-def asked(agents: Path | None, paths: Sequence[str], seed: int | None) -> Asked:
+def asked(agents: Path | None, paths: Sequence[str], seed: int | None) -> ScenarioChoice:
     """What the command line asks for: the file named, else the one scenario among the files.
 
     Raises: ConfigError where the scenario is bad, UsageError where there are several.
     """
     if agents is not None:
         load_scenario(agents)  # says which file is bad
-        return Asked(agents.read_text(encoding="utf-8"), seed)
+        return ScenarioChoice(agents.read_text(encoding="utf-8"), seed)
     if "-" in paths:
-        return Asked(seed=seed)  # stdin can be read only once, and the objects are there
+        return ScenarioChoice(seed=seed)  # stdin can be read only once, and the objects are there
     found = [d for d in load(paths).documents if d.obj.get("kind") == SCENARIO]
     if len(found) > 1:
         places = ", ".join(document.source for document in found)
         raise click.UsageError(f"there are several scenarios ({places}): choose with --agents")
     if not found:
-        return Asked(seed=seed)
-    scenario, problems = read_scenario(found[0].obj)
-    if scenario is None:
-        raise ConfigError(f"cannot use the scenario {found[0].source}: {joined(problems)}")
-    return Asked(json.dumps(found[0].obj), seed)
+        return ScenarioChoice(seed=seed)
+    scenario_in(found[0])
+    return ScenarioChoice(json.dumps(found[0].obj), seed)
 
 
-def settled(hub: EmbeddedHub, wanted: Asked) -> Asked:
+def settled(hub: EmbeddedHub, wanted: ScenarioChoice) -> ScenarioChoice:
     """What to run with: what is asked for now, the rest as the run before; kept for the next one."""
     kept = hub.get_state(StateKey.SCENARIO)
-    before = Asked(**json.loads(kept)) if kept else Asked()
-    now = Asked(
+    before = ScenarioChoice(**json.loads(kept)) if kept else ScenarioChoice()
+    now = ScenarioChoice(
         wanted.text or before.text,
         before.seed if wanted.seed is None and not wanted.text else wanted.seed,
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from rollout.cli.options import Stop, shared
+from rollout.cli.options import Stop, shared_without_hub
 from rollout.cli.text import put, say
 from rollout.shipped import shipped
 
@@ -14,7 +14,7 @@ from rollout.shipped import shipped
 @click.option(
     "--own", is_flag=True, help="Only the kinds of this project, for a hub that has OCM's."
 )
-@shared
+@shared_without_hub
 def crds(own: bool) -> None:
     """Print the CustomResourceDefinitions that a controller needs, as YAML.
 
@@ -27,14 +27,14 @@ def crds(own: bool) -> None:
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path))
-@shared
+@shared_without_hub
 def manifests(folder: Path) -> None:
     """Write the kustomizations of the controller into FOLDER, a new one.
 
     kubectl apply -k FOLDER/standalone, or FOLDER/on-ocm where OCM is installed.
     """
     copy(shipped("manifests"), folder)
-    say(f"kubectl apply -k {folder / 'standalone'}")
+    say(f"wrote {folder}; next: kubectl apply -k {folder / 'standalone'}")
 
 
 def copy(source: Path, folder: Path) -> None:

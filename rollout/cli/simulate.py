@@ -4,17 +4,24 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
 from rollout.account.words import stopwatch
-from rollout.analysis.outcomes import Distribution, End, Outcome, Spread
+from rollout.analysis.outcomes import (
+    END_WORDS,
+    RANKS,
+    Distribution,
+    comparison_rows,
+    outcome_line,
+    spread_rows,
+)
 from rollout.analysis.pictures import svg
 from rollout.analysis.simulating import (
     Question,
@@ -26,20 +33,16 @@ from rollout.analysis.simulating import (
     simulate_many,
 )
 from rollout.analysis.tracks import StageTimeline, Timeline
-from rollout.cli.documents import Document, good_documents
-from rollout.cli.options import (
-    Options,
-    Stop,
-    options,
-)
+from rollout.api.file_objects import FileObject
+from rollout.cli.documents import good_documents
+from rollout.cli.options import Options, Stop, options
 from rollout.cli.plan import applying
-from rollout.cli.scenarios import Asked, asked
+from rollout.cli.scenarios import ScenarioChoice, asked
 from rollout.cli.store import open_hub, show
 from rollout.cli.tables import Table, lines, widths
 from rollout.cli.text import say
 from rollout.hub.base import EmbeddedHub, StateKey
 from rollout.model.kinds import WORKLOADS
-from rollout.model.waits import Reason
 from rollout.sim.scenario import Scenario
 from rollout.strategies.base import Phase
 
@@ -65,7 +68,7 @@ def simulate_command(
     questions = [_question(each, namespace, agents, seed) for each in variants]
     if compare:
         names = [variant.name for variant in compare]
-        _compare(names, questions, runs, workers, output)
+        _compare(names, questions, runs, workers, output=output)
         return
     if runs == 1 or picture is not None:
         _once(questions[0], picture, output, shown=runs == 1)
@@ -131,12 +134,12 @@ def _question(
     return found
 
 
-def _newest(documents: Sequence[Document]) -> list[Document]:
+def _newest(documents: Sequence[FileObject]) -> list[FileObject]:
     """Each object as the last file that has it says."""
     return list({document.ref: document for document in documents}.values())
 
 
-def _as_before(hub: EmbeddedHub, wanted: Asked) -> Scenario:
+def _as_before(hub: EmbeddedHub, wanted: ScenarioChoice) -> Scenario:
     """What is asked for; where that says nothing of agents, as the last run on this hub.
 
     What happened to the fleet in that run belongs to it: it does not happen once more.
@@ -144,8 +147,10 @@ def _as_before(hub: EmbeddedHub, wanted: Asked) -> Scenario:
     kept = hub.get_state(StateKey.SCENARIO)
     if wanted.text or not kept:
         return wanted.scenario()
-    before = Asked(**json.loads(kept))
-    found = Asked(before.text, before.seed if wanted.seed is None else wanted.seed).scenario()
+    before = ScenarioChoice(**json.loads(kept))
+    found = ScenarioChoice(
+        before.text, before.seed if wanted.seed is None else wanted.seed
+    ).scenario()
     spec = found.spec.model_copy(update={"fleet_events": ()})
     return found.model_copy(update={"spec": spec})
 
@@ -171,16 +176,10 @@ def ticking(chosen: Options, total: int) -> Iterator[Tick]:
 # -- in words ------------------------------------------------------------------------------------
 
 
-WORDS = {
-    End.DONE: "✔ done",
-    End.TOLERATED: "⚠ done, with failures",
-    End.HALTED: "✖ halted",
-    End.HELD: "‖ held",
-    End.STUCK: "◌ not done, and nothing more would happen",
-}
 _LEVELS = "▁▂▃▄▅▆▇█"
 _TOUCHED = "░"
 _NARROWEST = 20
+_CLOSED = "  closed"
 
 
 def simulated_lines(found: Simulated, width: int) -> Iterator[str]:
@@ -188,27 +187,24 @@ def simulated_lines(found: Simulated, width: int) -> Iterator[str]:
     yield outcome_line(found.outcome)
     if found.whole_because:
         yield f"(full simulation, slower: {found.whole_because})"
+    yield from _assumed(found.assumed)
     yield ""
     yield from gantt(found.timeline, width)
 
 
-def outcome_line(outcome: Outcome) -> str:
-    """``✔ done after 00:40:19: 310 of 310 clusters touched, 310 soaked, 0 failed (seed 1)``."""
-    is_known = outcome.end is End.HALTED and outcome.reason == Reason.MAX_FAILURES_EXCEEDED
-    tells = outcome.end in (End.HELD, End.HALTED) and not is_known
-    reason = outcome.reason if tells else ""
-    word = f"{WORDS[outcome.end]}{f' ({reason})' if reason else ''}"
-    return (
-        f"{word} after {stopwatch(outcome.lasted)}: {outcome.touched} of {outcome.clusters} "
-        f"clusters touched, {outcome.soaked} soaked, {outcome.failed} failed (seed {outcome.seed})"
-    )
+def _assumed(metrics: Sequence[str]) -> Iterator[str]:
+    if metrics:
+        yield f"(assumed: good where the scenario's measurements say nothing: {', '.join(metrics)})"
 
 
 def gantt(line: Timeline, width: int) -> Iterator[str]:
-    """A row for each stage: how much of it has soaked, column by column; ``░`` touched, none soaked yet."""
-    several = len({(stage.workload, stage.placement) for stage in line.stages}) > 1
-    titles = [_title(stage, several) for stage in line.stages]
-    left = max(map(len, titles), default=0) + 2
+    """A row for each stage: how much of it has soaked, column by column; ``░`` touched, none soaked yet.
+
+    Where calendars close clusters of it, a second row says when: ``─`` some of them, ``═`` all.
+    """
+    titles = [line.title_of(stage) for stage in line.stages]
+    is_closed = any(row.closed for stage in line.stages for row in stage.rows)
+    left = max(map(len, [*titles, _CLOSED if is_closed else ""]), default=0) + 2
     columns = max(width - left - 18, _NARROWEST)
     ends = stopwatch(timedelta(0)), stopwatch(line.span)
     yield f"{'':{left}}{ends[0]}{'':{columns - len(ends[0]) - len(ends[1])}}{ends[1]}"
@@ -216,10 +212,8 @@ def gantt(line: Timeline, width: int) -> Iterator[str]:
         row, soaked, failed = _row(stage, line, columns)
         told = f"{soaked}/{len(stage.rows)}" + (f" ✖ {failed}" if failed else "")
         yield f"{title:{left}}{row}  {told}"
-
-
-def _title(stage: StageTimeline, several: bool) -> str:
-    return f"{stage.workload} {stage.placement} {stage.title}" if several else stage.title
+        if any(cluster.closed for cluster in stage.rows):
+            yield f"{_CLOSED:{left}}{_closed(stage, line, columns)}  ─ some, ═ all"
 
 
 def _row(stage: StageTimeline, line: Timeline, columns: int) -> tuple[str, int, int]:
@@ -242,6 +236,17 @@ def _row(stage: StageTimeline, line: Timeline, columns: int) -> tuple[str, int, 
     return "".join(cells), ended[0], ended[1]
 
 
+def _closed(stage: StageTimeline, line: Timeline, columns: int) -> str:
+    """When clusters of the stage may not be touched: in the middle of each column."""
+    counts = Counter(cluster.closed for cluster in stage.rows)
+    cells: list[str] = []
+    for i in range(columns):
+        at = line.start + line.span * (i + 0.5) / columns
+        shut = sum(n for spans, n in counts.items() if any(a <= at < b for a, b in spans))
+        cells.append("═" if shut == len(stage.rows) else "─" if shut else " ")
+    return "".join(cells)
+
+
 def _cell(begun: int, done: int, members: int) -> str:
     if not done:
         return _TOUCHED if begun else " "
@@ -253,54 +258,17 @@ def distribution_lines(found: Distribution, seeds: tuple[int, int]) -> Iterator[
     yield f"{found.runs} runs of {found.clusters} clusters, seeds {seeds[0]} to {seeds[1]}"
     if found.whole_because:
         yield f"(full simulations, slower: {found.whole_because})"
+    yield from _assumed(found.assumed)
     yield ""
     for end in found.ends:
-        yield f"{100 * found.share(end):6.1f} %  {WORDS[end]}"
+        yield f"{100 * found.share(end):6.1f} %  {END_WORDS[end]}"
     yield ""
-    header = ("", "least", "p50", "p90", "p99", "most")
-    shown = Table(header, tuple(row for row in _spreads(found) if row))
+    shown = Table(("", *RANKS), tuple(spread_rows(found)))
     yield from lines(shown, widths(shown))
-
-
-def _spreads(found: Distribution) -> list[tuple[str, ...]]:
-    return [
-        _spread("time to finish", found.finish, stopwatch),
-        _spread("time to the halt", found.stop, stopwatch),
-        _spread("clusters touched before it halts", found.blast, str),
-        _spread("clusters touched", found.touched, str),
-        _spread("clusters failed", found.failed, str),
-    ]
-
-
-def _spread(title: str, found: Spread[Any] | None, said: Callable[[Any], str]) -> tuple[str, ...]:
-    if found is None:
-        return ()
-    values = (found.least, found.p50, found.p90, found.p99, found.most)
-    return (title, *(said(value) for value in values))
 
 
 def comparison_lines(names: Sequence[str], found: Sequence[Distribution]) -> list[str]:
     """Several questions side by side, a column each."""
-    rows: list[tuple[str, ...]] = [("runs", *(str(each.runs) for each in found))]
-    rows += [
-        (WORDS[end], *(f"{100 * each.share(end):.1f} %" for each in found))
-        for end in End
-        if any(each.ends.get(end) for each in found)
-    ]
-    for title, pick, said in _COMPARED:
-        spreads = [pick(each) for each in found]
-        for rank in ("p50", "p90", "p99"):
-            cells = [said(getattr(s, rank)) if s is not None else "-" for s in spreads]
-            if any(s is not None for s in spreads):
-                rows.append((f"{title}, {rank}", *cells))
-    shown = Table(("", *names), tuple(rows))
-    return lines(shown, widths(shown))
-
-
-_COMPARED: tuple[
-    tuple[str, Callable[[Distribution], Spread[Any] | None], Callable[[Any], str]], ...
-] = (
-    ("time to finish", lambda d: d.finish, stopwatch),
-    ("touched before it halts", lambda d: d.blast, str),
-    ("clusters failed", lambda d: d.failed, str),
-)
+    shown = Table(("", *names), tuple(comparison_rows(found)))
+    assumed = sorted({metric for each in found for metric in each.assumed})
+    return [*_assumed(assumed), *lines(shown, widths(shown))]

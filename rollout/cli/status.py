@@ -11,20 +11,16 @@ from rollout.account.states import Code, WorkloadState, state_of
 from rollout.account.tree import WorkloadAccount
 from rollout.account.words import age, harmless, many
 from rollout.analysis.lookout import Lookout
-from rollout.cli.naming import DEFAULT_NAMESPACE, not_found, only_workload
-from rollout.cli.options import (
-    Options,
-    Stop,
-    complain,
-    options,
-)
-from rollout.cli.store import open_hub, show, snapshotted
+from rollout.cli.naming import not_found, only_workload
+from rollout.cli.options import Options, Stop, complain, options
+from rollout.cli.patience import printing
+from rollout.cli.store import open_hub, show, snapshotted, tell_away
 from rollout.cli.tables import text_table
 from rollout.cli.text import put, say
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Denied, Gone
 from rollout.hub.base import EmbeddedHub
-from rollout.model.kinds import KINDS, Ref
+from rollout.model.kinds import DEFAULT_NAMESPACE, KINDS, Ref
 
 Pause = Callable[[timedelta], object]
 Say = Callable[[Ref, WorkloadState], None]
@@ -46,13 +42,22 @@ def status(
     """Show the status of a workload, and whether it is worth waiting."""
     ref = only_workload(words, namespace)
     telling = in_json if output == "json" else partial(in_words, options())
-    with open_hub(options()) as (hub, _), telling() as say:
-        if not wait:
-            found = _look(hub, ref)
-            say(ref, found)
-            return found.code
-        with _news(hub, ref) as pause:
-            return wait_for(hub, ref, timeout, SystemClock(), pause, say, grace)
+    with open_hub(options()) as (hub, clock):
+        with telling() as say:
+            if wait:
+                with _news(hub, ref) as pause:
+                    code = wait_for(
+                        hub, ref, timeout, SystemClock(), pause=pause, say=say, grace=grace
+                    )
+            else:
+                found = _look(hub, ref)
+                say(ref, found)
+                code = found.code
+        if code == Code.WAITING:
+            if wait:
+                complain(f"{ref.key} is not done after {age(timeout)}; wait longer with --timeout")
+            tell_away(hub, clock.now())
+        return code
 
 
 def _look(hub: EmbeddedHub, ref: Ref) -> WorkloadState:
@@ -101,6 +106,7 @@ def in_words(chosen: Options) -> Iterator[Say]:
     from rich.text import Text  # noqa: PLC0415  (as above)
 
     last: list[tuple[Ref, WorkloadState]] = []
+    printing()
     console = Console(no_color=not chosen.color, highlight=False)
     try:
         with Live(console=console, auto_refresh=False, transient=True) as live:
@@ -165,7 +171,6 @@ def wait_for(
         if found.is_final and now >= min(doubted_until, end):
             return found.code
         if now >= end:
-            complain(f"{ref.key} is not done after {age(timeout)}; wait longer with --timeout")
             return Code.WAITING
         pause((min(doubted_until, end) if found.is_final else end) - now)
 

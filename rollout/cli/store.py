@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rollout.account.wire import as_json
+from rollout.account.words import away_words
 from rollout.cli.options import STATE_VARIABLE, Options, Stop, options, was_typed
 from rollout.cli.text import put, say
 from rollout.clock import Clock, SystemClock
-from rollout.hub.base import EmbeddedHub, StateKey
+from rollout.hub.base import EmbeddedHub, StateKey, away_since
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import Ref
 
@@ -64,6 +65,22 @@ def _open_server(options: Options, *, runner: bool) -> Iterator[tuple[EmbeddedHu
         hub.close()
 
 
+def state_file(options: Options) -> Path:
+    """The state file that is named. Raises: Stop where none is, or it is not there."""
+    if not options.state:
+        raise Stop(
+            2,
+            f"no state file is named: give --state FILE, or set {STATE_VARIABLE}; or work on an API"
+            " server with --kubeconfig FILE or --context NAME",
+        )
+    path = Path(options.state)
+    if not path.is_file():
+        raise Stop(
+            1, f"there is no state file {path}: `rollout apply -f PATH --state {path}` makes one"
+        )
+    return path
+
+
 @contextmanager
 def open_hub(
     options: Options, clock: Clock | None = None, *, create: bool = False, runner: bool = False
@@ -81,17 +98,8 @@ def open_hub(
         with _open_server(options, runner=runner) as opened:
             yield opened
         return
-    if not options.state and not create:
-        raise Stop(
-            2,
-            f"no state file is named: give --state FILE, or set {STATE_VARIABLE}; or work on an API"
-            " server with --kubeconfig FILE or --context NAME",
-        )
-    path = Path(options.state)
-    if options.state and not create and not path.is_file():
-        raise Stop(
-            1, f"there is no state file {path}: `rollout apply -f PATH --state {path}` makes one"
-        )
+    if not create:
+        state_file(options)
     kept = FileClock()
     chosen = clock or kept
     hub = _embedded(options, chosen, create=create, runner=runner)
@@ -100,6 +108,16 @@ def open_hub(
         yield hub, chosen
     finally:
         hub.close()
+
+
+def check_state(options: Options) -> None:
+    """Say at once what is wrong with the state file that is named, without reading what it holds.
+
+    Raises: Stop, ConfigError.
+    """
+    from rollout.hub.database import Database  # noqa: PLC0415  (only readers of state files need it)
+
+    Database(state_file(options), seed="", create=False).close()
 
 
 def _embedded(options: Options, clock: Clock, *, create: bool, runner: bool) -> EmbeddedHub:
@@ -121,14 +139,19 @@ def _embedded(options: Options, clock: Clock, *, create: bool, runner: bool) -> 
 @contextmanager
 def snapshotted() -> Iterator[tuple[EmbeddedHub, "Snapshot"]]:
     """The hub that the options name, and what an engine would know that started there now."""
-    from rollout.analysis.snapshot import (  # noqa: PLC0415  (0.3 s that most commands need not)
-        away_since,
-        snapshot_of,
-    )
+    from rollout.analysis.snapshot import snapshot_of  # noqa: PLC0415  (0.3 s that most commands need not)
 
     with open_hub(options()) as (hub, clock):
         now = clock.now()
         yield hub, snapshot_of(hub, now, away_since=away_since(hub, now))
+        tell_away(hub, now)
+
+
+def tell_away(hub: EmbeddedHub, now: datetime) -> None:
+    """Say so where no engine is at work on the hub, as far as that can be told."""
+    gone = away_since(hub, now)
+    if gone is not None:
+        say(f"no engine runs here {away_words(gone, now)}", err=True)
 
 
 def show(value: object, output: str, lines: Iterable[str]) -> None:

@@ -1,15 +1,19 @@
 """How do objects look? As tables with the columns that kubectl prints, as JSON, as YAML, as names."""
 
 import json
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import zip_longest
+from textwrap import wrap
 from typing import Any
 
 from rollout.account.words import age
 from rollout.api.columns import Column, Type, columns_of
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import KINDS, Kind, Obj
+from rollout.model.kinds import KINDS, Kind, Obj, full_name
 
 GAP = "   "
 
@@ -20,12 +24,6 @@ class Table:
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-
-
-def full_name(kind: Kind, name: str) -> str:
-    """``placement.cluster.open-cluster-management.io/web``: how kubectl names an object."""
-    group = f".{kind.group}" if kind.group else ""
-    return f"{kind.name.lower()}{group}/{name}"
 
 
 def table(
@@ -90,10 +88,56 @@ def lines(shown: Table, sizes: Sequence[int], *, header: bool = True) -> list[st
     ]
 
 
-def text_table(header: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> list[str]:
-    """The lines of a table that stands alone."""
+def text_table(
+    header: tuple[str, ...], rows: Iterable[tuple[str, ...]], room: int | None = None
+) -> list[str]:
+    """The lines of a table that stands alone.
+
+    Args:
+        room: so wide it may be: cells are then broken between words. None: as the terminal, if it
+            goes to one.
+    """
     shown = Table(header, tuple(rows))
-    return lines(shown, widths(shown))
+    sizes = widths(shown)
+    if room is None:
+        room = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    if not room or sum(sizes) + len(GAP) * (len(sizes) - 1) <= room:
+        return lines(shown, sizes)
+    narrow = _narrowed(shown, sizes, room - len(_LEAST_GAP) * (len(sizes) - 1))
+    return [
+        _LEAST_GAP.join(cell.ljust(size) for cell, size in zip(row, narrow, strict=True)).rstrip()
+        for cells in (shown.header, *shown.rows)
+        for row in _folded(cells, narrow)
+    ]
+
+
+_LEAST_GAP = "  "
+
+
+def _narrowed(shown: Table, sizes: Sequence[int], room: int) -> list[int]:
+    """Sizes that fit, taken from the widest columns first; no word is broken, so they may be too wide."""
+    least = [
+        max(len(word) for cell in cells for word in cell.split() or ("",))
+        for cells in zip(shown.header, *shown.rows, strict=True)
+    ]
+    found = list(sizes)
+    while sum(found) > room:
+        over = [i for i, size in enumerate(found) if size > least[i]]
+        if not over:
+            break
+        found[max(over, key=lambda i: found[i])] -= 1
+    return found
+
+
+def _folded(cells: Sequence[str], sizes: Sequence[int]) -> Iterable[tuple[str, ...]]:
+    """The lines of one row: each cell on as many as it needs."""
+    parts = [
+        wrap(cell, size, break_on_hyphens=False, break_long_words=False)
+        if len(cell) > size
+        else [cell]
+        for cell, size in zip(cells, sizes, strict=True)
+    ]
+    return zip_longest(*parts, fillvalue="")
 
 
 # -- documents ---------------------------------------------------------------------------------

@@ -17,17 +17,20 @@ from typing import TextIO
 import click
 
 from rollout.account.words import harmless
+from rollout.cli.patience import printing
 
 # -- lines ----------------------------------------------------------------------------------------
 
 
 def say(line: str = "", *, err: bool = False) -> None:
     """Print one line."""
+    printing()
     click.echo(harmless(line), err=err)
 
 
 def put(document: str) -> None:
     """Print a document as it is: JSON, YAML, a help page."""
+    printing()
     click.echo(document)
 
 

@@ -23,22 +23,21 @@ from rollout.account.tree import WorkloadAccount
 from rollout.account.wire import as_json
 from rollout.account.words import age
 from rollout.analysis.lookout import Lookout
-from rollout.analysis.snapshot import away_since, snapshot_of, stored
+from rollout.analysis.snapshot import snapshot_of, stored
 from rollout.cli.options import Options, Stop, complain
-from rollout.cli.picture import drawn, fitting, workload_picture
+from rollout.cli.patience import printing
+from rollout.cli.picture import WIDE, drawn, fitting, workload_picture
 from rollout.cli.status import GRACE
 from rollout.cli.store import missing
 from rollout.cli.text import is_ascii, put
 from rollout.clock import Clock
-from rollout.hub.base import EmbeddedHub
+from rollout.hub.base import EmbeddedHub, away_since
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Ref
 
 TICK_SECONDS = 1.0
 """Countdowns move this often."""
 LONGEST_REST_SECONDS = 5.0
 """A large fleet takes seconds to look at: as long is rested, so that half a core is left."""
-WIDE = 400
-"""Columns of a picture that goes to no terminal: its lines are not cut."""
 _AT_NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 _ENDS = (Code.DONE, Code.TOLERATED, Code.FAILED)
 
@@ -63,7 +62,8 @@ class Redrawn:
     plain: bool
 
     def show(self, account: WorkloadAccount, now: datetime) -> None:
-        lines = fitting(account, now, max(self.live.console.height - 1, 1))
+        screen = self.live.console
+        lines = fitting(account, now, max(screen.height - 1, 1), screen.width)
         self.live.update(drawn(lines, plain=self.plain), refresh=True)
 
     def tick(self, account: WorkloadAccount, now: datetime) -> None:
@@ -79,10 +79,12 @@ class Pages:
     shown: int = 0
 
     def show(self, account: WorkloadAccount, now: datetime) -> None:
+        printing()
         if self.shown:
             self.console.print()
         self.shown += 1
-        self.console.print(drawn(workload_picture(account, now), plain=self.plain))
+        lines = workload_picture(account, now, width=self.console.width)
+        self.console.print(drawn(lines, plain=self.plain))
 
     def tick(self, account: WorkloadAccount, now: datetime) -> None:
         """Nothing is printed where nothing has changed."""
@@ -109,6 +111,7 @@ def screen(options: Options, output: str, *, watch: bool) -> Iterator[Screen]:
     if not (watch and options.live):
         yield Pages(console, is_ascii(sys.stdout))
         return
+    printing()
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)  # the cursor comes back
     try:
         with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:

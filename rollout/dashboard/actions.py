@@ -14,7 +14,7 @@ from rollout.dashboard.verbs import OF_HUB, VERBS, Verb, VerbCall
 from rollout.errors import Gone, RolloutError
 from rollout.model.effects import EFFECTS
 from rollout.model.kinds import Ref
-from rollout.operate import Told, Who
+from rollout.operate import VerbResult, Who
 
 _EXAMPLES = {
     "clusters": "eu-1, eu-2",
@@ -58,7 +58,12 @@ def press(asked: PageRequest, body: bytes) -> Response:
     reason = fields.get("reason", "").strip()
     if not reason:
         return _form(
-            asked, verb, call, fields, "say why: whoever reads it later wants to know", 400
+            asked,
+            verb,
+            call,
+            fields,
+            fault="say why: whoever reads it later wants to know",
+            status=400,
         )
     person = asked.person
     try:
@@ -67,7 +72,7 @@ def press(asked: PageRequest, body: bytes) -> Response:
             lambda hub, clock: list(verb.does(hub, call, Who(person.name, clock.now(), reason))),
         )
     except RolloutError as fault:
-        return _form(asked, verb, call, fields, str(fault), 409)
+        return _form(asked, verb, call, fields, fault=str(fault), status=409)
     return _page(asked, 200, verb=verb, call=call, told=told)
 
 
@@ -108,7 +113,11 @@ def _form(
         try:
             found = asked.office.observer.ask(
                 lambda reading: preview(
-                    reading, verb, call, replace(who, at=reading.snapshot.now), asked.office.options
+                    reading,
+                    verb,
+                    call,
+                    replace(who, at=reading.snapshot.now),
+                    place=asked.office.options,
                 )
             )
         except RolloutError as problem:
@@ -140,7 +149,7 @@ def _page(
     fault: str = "",
     reason: str = "",
     asks_first: bool = False,
-    told: list[Told] | None = None,
+    told: list[VerbResult] | None = None,
 ) -> Response:
     text = asked.office.render(
         "act.html",

@@ -17,7 +17,7 @@ from rollout.dashboard.observer import Observer
 from rollout.dashboard.people import Authority, Person
 from rollout.dashboard.render import environment, etag
 from rollout.dashboard.security import COOKIE
-from rollout.dashboard.view import View, WorkloadRow
+from rollout.dashboard.view import DashboardView, WorkloadRow
 from rollout.errors import Denied, Gone, HubError, RolloutError
 from rollout.model.kinds import MANAGED_CLUSTER, Kind, Ref
 
@@ -35,7 +35,7 @@ class PageRequest:
 
     request: Request
     person: Person
-    view: View
+    view: DashboardView
     office: "Office"
 
     def may(self, verb: str, kind: Kind, namespace: str = "") -> bool:
@@ -53,7 +53,8 @@ class PageRequest:
 
     def workload(self) -> Ref:
         """The workload that the path names. Raises: Gone where there is none, NotAllowed."""
-        return workload_named(self, **self.request.path_params)
+        path = self.request.path_params
+        return workload_named(self, *(str(path[key]) for key in ("kind", "namespace", "name")))
 
     def page(self, template: str, **values: Any) -> Response:
         """A page in its frame, or 304 where the browser has it already."""
@@ -68,7 +69,7 @@ def workload_named(asked: PageRequest, kind: str, namespace: str, name: str) -> 
         if kind in ref.kind.short and row.account.namespace == place and row.account.name == name:
             asked.require("list", ref.kind, ref.namespace)
             return ref
-    raise Gone(f"{kind} {name}")
+    raise Gone(f"there is no {kind} {name}" + (f" in namespace {place}" if place else ""))
 
 
 Page = Callable[[PageRequest], Response]
@@ -179,12 +180,13 @@ class Office:
     def _nav(self, asked: PageRequest) -> list[tuple[str, str]]:
         """The pages that this person may open."""
         found = [("/", "Rollouts"), ("/placements", "Placements"), ("/consents", "Consents")]
+        found += [("/analyses", "Analyses"), ("/what-if", "What if"), ("/replay", "Replay")]
         if asked.may("list", MANAGED_CLUSTER):
             found.insert(1, ("/clusters", "Clusters"))
         return found
 
 
-def hub_time(view: View, wall: datetime) -> datetime:
+def hub_time(view: DashboardView, wall: datetime) -> datetime:
     """The hub's time now: on wall time that of the page, on virtual time that of the view."""
     is_virtual = abs((view.now - view.read).total_seconds()) > 60
     return view.now if is_virtual or view.fault else wall

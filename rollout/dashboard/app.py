@@ -3,6 +3,7 @@
 import mimetypes
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from http import HTTPStatus
 from pathlib import Path
 
 from starlette.applications import Starlette
@@ -19,12 +20,17 @@ from starlette.responses import (
 )
 from starlette.routing import Route
 
-from rollout.dashboard import actions, fleet_pages, pages
+from rollout.dashboard import actions, analysis_pages, fleet_pages, histories, pages
 from rollout.dashboard.answers import NotAllowed, Office, PageRequest
+from rollout.dashboard.histories import Timelines
+from rollout.dashboard.outlooks import Outlooks
 from rollout.dashboard.pictures import pictures
+from rollout.dashboard.replay_pages import ReplayPages
 from rollout.dashboard.security import COOKIE, FORGERY_FIELD, Guard, form_of, is_ours
 from rollout.dashboard.stream import Streams
-from rollout.errors import HubError
+from rollout.dashboard.what_if import WhatIfs
+from rollout.dashboard.what_if_pages import WhatIfPages
+from rollout.errors import Gone, HubError
 
 STATIC = Path(__file__).parent / "static"
 _FILES = {
@@ -41,6 +47,7 @@ def application(
     ready: Callable[[], object] = lambda: None,
     *,
     secure: bool = False,
+    decision_log: Path | None = None,
 ) -> Starlette:
     """All of it.
 
@@ -48,21 +55,32 @@ def application(
         hosts: what the Host header may say; empty: anything.
         ready: is called when it begins to answer.
         secure: send the cookie over TLS alone.
+        decision_log: what page Replay shows.
     """
-    streams = Streams(office)
+    streams, what_ifs = Streams(office), WhatIfs(office.observer)
+    outlooks = Outlooks(office.observer)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         ready()
         yield
         streams.close()
+        what_ifs.close()
+        outlooks.close()
 
-    middleware = [
-        Middleware(Guard, hosts=hosts),
-        Middleware(GZipMiddleware, minimum_size=_LEAST_ZIPPED),
+    guard = Middleware(Guard, hosts=hosts)
+    routes = [
+        *_routes(office, streams, Login(office, secure=secure)),
+        *_rollout_routes(office, outlooks),
+        *_what_if_routes(office, WhatIfPages(what_ifs)),
+        *_replay_routes(office, ReplayPages(decision_log)),
     ]
-    routes = _routes(office, streams, Login(office, secure=secure))
-    return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+    return Starlette(
+        routes=routes,
+        middleware=[guard, Middleware(GZipMiddleware, minimum_size=_LEAST_ZIPPED)],
+        lifespan=lifespan,
+        exception_handlers={404: _lost(office)},
+    )
 
 
 def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
@@ -76,14 +94,40 @@ def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
         Route("/", inside(pages.rollouts), name="rollouts"),
         Route("/act/{verb}", inside(actions.confirm), methods=["GET"]),
         Route("/act/{verb}", office.posted(actions.press), methods=["POST"]),
-        Route("/rollouts/{kind}/{namespace}/{name}", inside(pages.rollout)),
-        Route("/rollouts/{kind}/{namespace}/{name}/yaml", inside(pages.manifest)),
-        Route("/rollouts/{kind}/{namespace}/{name}/pictures", inside(pictures)),
         Route("/clusters", inside(fleet_pages.clusters)),
         Route("/clusters/{name}", inside(fleet_pages.cluster)),
         Route("/placements", inside(fleet_pages.placements)),
         Route("/placements/{namespace}/{name}", inside(fleet_pages.placement)),
         Route("/consents", inside(fleet_pages.consents)),
+        Route("/analyses", inside(analysis_pages.analyses)),
+        Route("/analyses/{namespace}/{name}", inside(analysis_pages.analysis)),
+    ]
+
+
+def _rollout_routes(office: Office, outlooks: Outlooks) -> list[Route]:
+    inside, one = office.behind_login, "/rollouts/{kind}/{namespace}/{name}"
+    return [
+        Route(one, inside(pages.RolloutPages(Timelines()).show)),
+        Route(f"{one}/yaml", inside(pages.manifest)),
+        Route(f"{one}/pictures", inside(pictures)),
+        Route(f"{one}/outlook", inside(outlooks.answer)),
+        Route(f"{one}/revisions/{{number}}", inside(histories.revision)),
+    ]
+
+
+def _what_if_routes(office: Office, found: WhatIfPages) -> list[Route]:
+    return [
+        Route("/what-if", office.behind_login(found.show), methods=["GET"]),
+        Route("/what-if", office.posted(found.ask), methods=["POST"]),
+    ]
+
+
+def _replay_routes(office: Office, found: ReplayPages) -> list[Route]:
+    inside, one = office.behind_login, "/replay/{kind}/{namespace}/{name}"
+    return [
+        Route("/replay", inside(found.listed)),
+        Route(one, inside(found.show)),
+        Route(f"{one}/pictures", inside(found.pictures)),
     ]
 
 
@@ -128,6 +172,22 @@ def _inside(back: str) -> str:
     """An address of this dashboard; anything else is its first page."""
     is_ours = back.startswith("/") and not back.startswith(("//", "/\\"))
     return back if is_ours and "\\" not in back and back.isprintable() else "/"
+
+
+def _lost(office: Office) -> Callable[[Request, Exception], Response]:
+    """What is answered where no page is; strangers are told no more than that."""
+
+    def nowhere(asked: PageRequest) -> Response:
+        raise Gone(f"there is no page {asked.request.url.path}")
+
+    inside = office.behind_login(nowhere)
+
+    def answer(request: Request, _: Exception) -> Response:
+        found = inside(request)
+        is_told = found.status_code == HTTPStatus.NOT_FOUND
+        return found if is_told else PlainTextResponse("there is nothing here", 404)
+
+    return answer
 
 
 def _healthy(_: Request) -> Response:

@@ -45,6 +45,9 @@ from rollout.model.kinds import (
 
 PAGE = 50
 MOST_ZONES_DRAWN = 3
+MOST_DECIDED = 20_000
+"""Where more (workload, cluster) pairs would be decided, it is said of one workload alone why it does not
+select a cluster: everybody else waits meanwhile."""
 
 
 def page_of(asked: PageRequest, total: int) -> tuple[int, int]:
@@ -95,7 +98,10 @@ def cluster(asked: PageRequest) -> Response:
     """One cluster in every workload that this person may see."""
     asked.require("get", MANAGED_CLUSTER)
     name = str(asked.request.path_params["name"])
-    found = asked.office.observer.ask(lambda reading: _cluster(reading, name), ("cluster", name))
+    about = asked.request.query_params.get("why", "")
+    found = asked.office.observer.ask(
+        lambda reading: _cluster(reading, name, about), ("cluster", name, about)
+    )
     visible = {row.account.key for row in asked.view.rows if asked.may_see(row)}
     shares = [share for share in found.explained.shares if share.workload in visible]
     shares.sort(key=lambda share: share.phase is None)
@@ -119,6 +125,8 @@ def cluster(asked: PageRequest) -> Response:
         ],
         share_facts=share_facts,
         share_path=_share_path,
+        share_name=_share_name,
+        most_named=PAGE,
         condition_line=condition_line,
         value_line=value_line,
         standing_line=standing_line,
@@ -129,10 +137,20 @@ def _share_path(share: ClusterShare) -> str:
     return path_of(Ref(KINDS[share.kind], share.workload))
 
 
-def _cluster(reading: HubReading, name: str) -> ClusterPage:
-    explained = explain_cluster(reading.snapshot, name)
+def _share_name(share: ClusterShare) -> str:
+    return f"{KINDS[share.kind].short[0]}/{share.workload}"
+
+
+def _cluster(reading: HubReading, name: str, about: str) -> ClusterPage:
+    snapshot = reading.snapshot
+    decisions = len(snapshot.workloads()) * len(reading.objects.list(MANAGED_CLUSTER).items)
+    explained = explain_cluster(
+        snapshot,
+        name,
+        refusals=lambda ref: decisions <= MOST_DECIDED or about == f"{ref.kind.short[0]}/{ref.key}",
+    )
     if explained is None:
-        raise Gone(f"managedclusters {name}")
+        raise Gone(f"there is no managedcluster {name}")
     view = reading.snapshot.fleet.clusters
     known = view.cluster(name)
     standings = [
@@ -172,7 +190,13 @@ class PlacementRow:
 
 def placements(asked: PageRequest) -> Response:
     """Every Placement in namespaces that this person may look into."""
-    found = asked.office.observer.ask(_placements, "placements")
+    text = asked.request.query_params.get("q", "").strip()
+    found = [
+        each
+        for each in asked.office.observer.ask(_placements, "placements")
+        if text in f"{each[0]}/{each[1]}" and asked.may("list", PLACEMENT, each[0])
+    ]
+    page, pages = page_of(asked, len(found))
     rows = [
         PlacementRow(
             namespace=namespace,
@@ -181,10 +205,11 @@ def placements(asked: PageRequest) -> Response:
             groups=groups,
             used_by=_users(asked, f"{namespace}/{name}"),
         )
-        for namespace, name, groups in found
-        if asked.may("list", PLACEMENT, namespace)
+        for namespace, name, groups in found[(page - 1) * PAGE : page * PAGE]
     ]
-    return asked.page("placements.html", placements=rows)
+    return asked.page(
+        "placements.html", placements=rows, total=len(found), page=page, pages=pages, text=text
+    )
 
 
 def _placements(reading: HubReading) -> list[tuple[str, str, list[tuple[str, int]]]]:
@@ -239,7 +264,7 @@ def placement(asked: PageRequest) -> Response:
 def _placement(reading: HubReading, key: str) -> tuple[ExplainedPlacement, list[tuple[str, int]]]:
     found = explain_placement(reading.snapshot, key)
     if found is None:
-        raise Gone(f"placements {key}")
+        raise Gone(f"there is no placement {key}")
     return found, _groups(reading, key)
 
 
@@ -268,6 +293,8 @@ def consents(asked: PageRequest) -> Response:
     waiting = [
         row for row in asked.view.rows if row.account.code is Code.PERSON and asked.may_see(row)
     ]
+    mine = [each for each in approvals if asked.may("list", APPROVAL, each.namespace)]
+    page, pages = page_of(asked, len(mine))
     verbs = [
         verb
         for name in OF_HUB
@@ -286,8 +313,11 @@ def consents(asked: PageRequest) -> Response:
             )
         ],
         freezes=freezes if asked.may("list", FREEZE) else [],
-        approvals=[each for each in approvals if asked.may("list", APPROVAL, each.namespace)],
-        waiting=waiting,
+        approvals=mine[(page - 1) * PAGE : page * PAGE],
+        page=page,
+        pages=pages,
+        waiting=waiting[:PAGE],
+        all_waiting=len(waiting),
         verbs=verbs,
         address=address,
         standing_line=standing_line,

@@ -1,7 +1,7 @@
 """How do pages learn what is on a hub? One thread owns the hub, looks after each change, answers questions.
 
 A hub is made for one thread, so every question about it is asked here. What most pages need stands in
-the published `View`, which takes no question.
+the published `DashboardView`, which takes no question.
 """
 
 import logging
@@ -14,15 +14,15 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from rollout.account.finish import finish_of
+from rollout.account.finish import Finish, finish_of
 from rollout.account.states import Code, state_of
 from rollout.account.tree import WorkloadAccount
 from rollout.analysis.lookout import Lookout
-from rollout.analysis.snapshot import Snapshot, away_since, snapshot_of
+from rollout.analysis.snapshot import Snapshot, snapshot_of
 from rollout.clock import Clock, SystemClock
-from rollout.dashboard.view import HubReading, View, WorkloadRow
+from rollout.dashboard.view import DashboardView, HubReading, WorkloadRow
 from rollout.errors import RolloutError, Unavailable
-from rollout.hub.base import EmbeddedHub
+from rollout.hub.base import EmbeddedHub, away_since
 from rollout.hub.kube import KubeHub
 from rollout.model.kinds import Ref
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 Open = Callable[[], AbstractContextManager[tuple[EmbeddedHub, Clock]]]
 """Opens the hub, on the thread that will use it."""
-Listener = Callable[[View], object]
+Listener = Callable[[DashboardView], object]
 
 PAUSE_SECONDS = 0.1
 """Between two looks at a state file; questions wait no longer than that for their turn."""
@@ -62,15 +62,15 @@ class Observer:
     """
 
     def __init__(self, open: Open, wall: Clock | None = None) -> None:  # noqa: A002  (what it does)
-        self._open, self._wall = open, wall or SystemClock()
+        self._open, self.wall = open, wall or SystemClock()
         self._questions: queue.SimpleQueue[_Question] = queue.SimpleQueue()
         self._listeners: set[Listener] = set()
         self._closing = threading.Event()
         self._first = threading.Event()
         self._kept: dict[object, Any] = {}
         self._kept_of = -1
-        at = self._wall.now()
-        self.view = View(number=0, now=at, read=at, fault="the hub has not been read yet")
+        at = self.wall.now()
+        self.view = DashboardView(number=0, now=at, read=at, fault="the hub has not been read yet")
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
 
     def start(self, seconds: float = ANSWER_SECONDS) -> "Observer":
@@ -133,17 +133,18 @@ class Observer:
 
     def _observe(self, hub: EmbeddedHub, clock: Clock, lookout: Lookout) -> None:
         """Look, publish and answer until it is closed. Raises: HubError."""
-        snapshot, again = None, self._wall.now()
+        snapshot, again = None, self.wall.now()
         while not self._closing.is_set():
-            began, now = self._wall.now(), clock.now()
+            began, now = self.wall.now(), clock.now()
             gone = away_since(hub, now)
             events = lookout.taken()
             if snapshot is None or events is None or began >= again or gone is not None:
+                snapshot = None  # two of a large hub need not fit into memory
                 snapshot = snapshot_of(lookout, now, away_since=gone)
                 lookout.taken()
                 view = self._view_of(snapshot, gone, hub, {})
-                took = self._wall.now() - began
-                again = began if took < QUICK else self._wall.now() + took * REST
+                took = self.wall.now() - began
+                again = began if took < QUICK else self.wall.now() + took * REST
             else:
                 concerned = snapshot.advance(events, now)
                 if snapshot.goes_back(concerned):
@@ -162,15 +163,15 @@ class Observer:
         gone: datetime | None,
         hub: EmbeddedHub,
         known: Mapping[Ref, WorkloadRow],
-    ) -> View:
+    ) -> DashboardView:
         """What there is now; ``known`` are rows that need not be worked out again."""
         found = (known.get(ref) or _listed(snapshot, ref, gone) for ref in snapshot.workloads())
         rows = tuple(row for row in found if row is not None)
         freeze = snapshot.fleet.freeze(snapshot.now)
-        return View(
+        return DashboardView(
             number=self.view.number + 1,
             now=snapshot.now,
-            read=self._wall.now(),
+            read=self.wall.now(),
             rows=rows,
             fault="" if _in_touch(hub) else "the API server does not answer",
             frozen=_frozen(freeze) if freeze is not None else "",
@@ -191,20 +192,20 @@ class Observer:
 
     def _answer(self, reading: HubReading, lookout: Lookout) -> None:
         """Answer questions until something on the hub has changed."""
-        end = self._wall.now() + LONGEST
+        end = self.wall.now() + LONGEST
         while not self._closing.is_set():
             try:
                 question = self._questions.get(timeout=PAUSE_SECONDS)
             except queue.Empty:
-                if lookout.changed() or self._wall.now() >= end:
+                if lookout.changed() or self.wall.now() >= end:
                     return
                 continue
             _reply(question, reading)
 
     def _refuse(self, seconds: float) -> None:
         """Answer questions with why the hub cannot be read, for so long."""
-        end = self._wall.now() + timedelta(seconds=seconds)
-        while not self._closing.is_set() and self._wall.now() < end:
+        end = self.wall.now() + timedelta(seconds=seconds)
+        while not self._closing.is_set() and self.wall.now() < end:
             try:
                 question = self._questions.get(timeout=PAUSE_SECONDS)
             except queue.Empty:
@@ -216,7 +217,7 @@ class Observer:
             self._publish(replace(self.view, number=self.view.number + 1, fault=fault))
         self._first.set()
 
-    def _publish(self, view: View) -> None:
+    def _publish(self, view: DashboardView) -> None:
         self.view = view
         self._first.set()
         for listener in tuple(self._listeners):
@@ -224,12 +225,17 @@ class Observer:
 
 
 def account_of(
-    snapshot: Snapshot, ref: Ref, gone: datetime | None = None, most: int | None = None
+    snapshot: Snapshot,
+    ref: Ref,
+    gone: datetime | None = None,
+    most: int | None = None,
+    finish: Finish | None = None,
 ) -> WorkloadAccount | None:
     """A workload's account as the pages show it: an end that is stored is believed.
 
     Args:
         most: clusters of a group that are named; None: none is looked at.
+        finish: the earliest one, where it is known.
     """
     workload = snapshot.workload(ref)
     if workload is None or workload.raw is None:
@@ -240,6 +246,7 @@ def account_of(
         detail=most is not None,
         most=most,
         away_since=gone,
+        finish=finish,
     )
 
 
@@ -249,7 +256,7 @@ def _listed(snapshot: Snapshot, ref: Ref, gone: datetime | None) -> WorkloadRow 
     if account is None or workload is None:
         return None
     if account.code is Code.WAITING:
-        account = replace(account, finish=finish_of(workload, snapshot.now))
+        account = replace(account, finish=finish_of(workload, snapshot.now, snapshot.fleet.closed))
     return WorkloadRow(account, dict(snapshot.object_of(ref)["metadata"].get("labels") or {}))
 
 

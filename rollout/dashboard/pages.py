@@ -2,25 +2,29 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from secrets import token_bytes
 
 import yaml
 from starlette.responses import Response
 
+from rollout.account.channels import CHANNEL_HEAD
 from rollout.account.roster import RosterPage, roster_page
-from rollout.account.states import conditions_of
+from rollout.account.states import Code, conditions_of
 from rollout.account.tree import WorkloadAccount
 from rollout.analysis.histories import History, history
 from rollout.dashboard.actions import address, offered
+from rollout.dashboard.analysis_pages import runs_of
 from rollout.dashboard.answers import PageRequest
+from rollout.dashboard.histories import Timelines
 from rollout.dashboard.observer import account_of
+from rollout.dashboard.render import MASKS
 from rollout.dashboard.rollouts import ORDER, STATE_WORDS, STATES, listed, wanted
 from rollout.dashboard.verbs import OF_WORKLOAD
 from rollout.dashboard.view import HubReading
+from rollout.dashboard.what_if_pages import workload_word
 from rollout.errors import Gone
 from rollout.model.conditions import Condition
-from rollout.model.kinds import MANAGED_CLUSTER, Ref
-from rollout.model.secrets import KEY_BYTES, Masks
+from rollout.model.kinds import MANAGED_CLUSTER, ROLLOUT_NOTIFICATION, Ref
+from rollout.rollouts.workload import lives_of
 from rollout.strategies.base import Phase
 
 
@@ -48,38 +52,57 @@ class RolloutPage:
     clusters: RosterPage
 
 
-def rollout(asked: PageRequest) -> Response:
-    """One workload."""
-    ref, query = asked.workload(), asked.request.query_params
-    phase = next((each for each in Phase if each.value.lower() == query.get("phase")), None)
-    text, number = query.get("cluster", "").strip(), query.get("page", "1")
-    page = int(number) if number.isdecimal() and len(number) < 7 else 1
-    found = asked.office.observer.ask(
-        lambda reading: _rollout(reading, ref, phase, text, max(page, 1)),
-        ("rollout", ref, phase, text, page),
-    )
-    verbs = [verb for verb in offered(asked, ref, OF_WORKLOAD) if verb.is_offered(found.account)]
-    return asked.page(
-        "rollout.html", account=found.account, found=found, ref=ref, verbs=verbs, address=address,
-        phase=phase, text=text, page=max(page, 1), pages=max(-(-found.clusters.total // CLUSTERS), 1),
-        may_clusters=asked.may("get", MANAGED_CLUSTER),
-    )  # fmt: skip
+class RolloutPages:
+    """The page of one rollout.
+
+    Args:
+        timelines: what happened to it.
+    """
+
+    def __init__(self, timelines: Timelines) -> None:
+        self._timelines = timelines
+
+    def show(self, asked: PageRequest) -> Response:
+        """One workload."""
+        ref, query = asked.workload(), asked.request.query_params
+        phase = next((each for each in Phase if each.value.lower() == query.get("phase")), None)
+        text, number = query.get("cluster", "").strip(), query.get("page", "1")
+        page = int(number) if number.isdecimal() and len(number) < 7 else 1
+        found = asked.office.observer.ask(
+            lambda reading: _rollout(reading, ref, phase, text, page=max(page, 1)),
+            ("rollout", ref, phase, text, page),
+        )
+        verbs = [
+            verb for verb in offered(asked, ref, OF_WORKLOAD) if verb.is_offered(found.account)
+        ]
+        tells = asked.may("list", ROLLOUT_NOTIFICATION, ref.namespace)
+        return asked.page(
+            "rollout.html", account=found.account, found=found, ref=ref, verbs=verbs, address=address,
+            phase=phase, text=text, page=max(page, 1), pages=max(-(-found.clusters.total // CLUSTERS), 1),
+            may_clusters=asked.may("get", MANAGED_CLUSTER), workload_word=workload_word,
+            timeline=self._timelines.of(asked, ref), analyses=runs_of(asked, ref, MOST_NAMED),
+            channels=found.account.channels if tells else (), channel_head=CHANNEL_HEAD,
+            foreseen=not found.account.done and found.account.code is not Code.FAILED,
+        )  # fmt: skip
 
 
 def _rollout(
     reading: HubReading, ref: Ref, phase: Phase | None, text: str, page: int
 ) -> RolloutPage:
-    snapshot = reading.snapshot
-    account = account_of(snapshot, ref, reading.view.away_since, MOST_NAMED)
+    snapshot, row = reading.snapshot, reading.view.by_ref.get(ref)
+    known = row.account.finish if row is not None else None  # it takes a second for 10,000 clusters
+    account = account_of(snapshot, ref, reading.view.away_since, most=MOST_NAMED, finish=known)
     past, workload = history(reading.objects, snapshot, ref), snapshot.workload(ref)
     if account is None or past is None or workload is None:
-        raise Gone(str(ref))
+        raise Gone(f"there is no {ref}")
     start = (page - 1) * CLUSTERS
     return RolloutPage(
         account=account,
         history=past,
         conditions=list(conditions_of(snapshot.object_of(ref))),
-        clusters=roster_page(workload, phase=phase, text=text, start=start, most=CLUSTERS),
+        clusters=roster_page(
+            lives_of(workload), phase=phase, text=text, start=start, most=CLUSTERS
+        ),
     )
 
 
@@ -93,5 +116,3 @@ def manifest(asked: PageRequest) -> Response:
 
 MOST_NAMED = 10
 CLUSTERS = 25
-MASKS = Masks(token_bytes(KEY_BYTES))
-"""Those of this process: one value keeps one mask for as long as it runs, and no longer."""

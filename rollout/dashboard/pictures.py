@@ -13,6 +13,7 @@ from rollout.dashboard.render import etag
 from rollout.dashboard.view import HubReading
 from rollout.errors import Gone
 from rollout.model.kinds import Ref
+from rollout.rollouts.workload import lives_of
 from rollout.strategies.base import Phase
 
 
@@ -30,15 +31,19 @@ def pictures(asked: PageRequest) -> Response:
     stages, points = asked.office.observer.ask(
         lambda reading: _drawn(reading, ref), ("pictures", ref)
     )
+    return JSONResponse(drawn(stages, points, known), headers=headers)
+
+
+def drawn(
+    stages: tuple[StageRoster, ...], points: tuple[CoursePoint, ...], known: str
+) -> dict[str, Any]:
+    """Both pictures. ``known`` is the layout that the browser has the names of."""
     layout = _layout(stages)
-    return JSONResponse(
-        {
-            "layout": layout,
-            "stages": [_stage(stage, named=layout != known) for stage in stages],
-            "course": _course(points, sum(len(stage.phases) for stage in stages)),
-        },
-        headers=headers,
-    )
+    return {
+        "layout": layout,
+        "stages": [_stage(stage, named=layout != known) for stage in stages],
+        "course": _course(points, sum(len(stage.phases) for stage in stages)),
+    }
 
 
 def _drawn(
@@ -46,8 +51,8 @@ def _drawn(
 ) -> tuple[tuple[StageRoster, ...], tuple[CoursePoint, ...]]:
     workload = reading.snapshot.workload(ref)
     if workload is None:
-        raise Gone(str(ref))
-    return roster(workload), course(workload, reading.snapshot.now)
+        raise Gone(f"there is no {ref}")
+    return roster(lives_of(workload)), course(lives_of(workload), reading.snapshot.now)
 
 
 def _layout(stages: tuple[StageRoster, ...]) -> str:

@@ -17,7 +17,7 @@ from rollout.dashboard.view import HubReading
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import Obj, Ref
-from rollout.operate import Told, Who
+from rollout.operate import VerbResult, Who
 from rollout.planning.documents import difference
 
 
@@ -25,7 +25,7 @@ from rollout.planning.documents import difference
 class Preview:
     """What a verb comes to: what it says, what follows from it, and the commands that do the same."""
 
-    told: tuple[Told, ...]
+    told: tuple[VerbResult, ...]
     forecast: Forecast
     commands: tuple[str, ...]
 
@@ -38,7 +38,7 @@ def preview(reading: HubReading, verb: Verb, call: VerbCall, who: Who, place: st
 
     Raises: what the verb raises.
     """
-    told: list[Told] = []
+    told: list[VerbResult] = []
     written: list[tuple[Ref, Obj | None, Obj]] = []
 
     def change(copy: EmbeddedHub) -> None:

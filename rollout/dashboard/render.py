@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
+from secrets import token_bytes
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -11,14 +12,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
 from rollout.account import figures, sentences
+from rollout.account.finish import NOT_WORKED_OUT
 from rollout.account.roster import PHASES
 from rollout.account.states import Code
 from rollout.account.words import age, at_and_in, effective, harmless, many
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import KINDS, Ref
+from rollout.model.secrets import KEY_BYTES, Masks
 from rollout.strategies.base import Phase
 
 TEMPLATES = Path(__file__).parent / "templates"
+MASKS = Masks(token_bytes(KEY_BYTES))
+"""Those of this process: one value keeps one mask for as long as it runs, and no longer."""
 CODE_CLASSES = {
     Code.DONE: "done",
     Code.FAILED: "failed",
@@ -29,9 +34,14 @@ CODE_CLASSES = {
 
 
 def path_of(ref: Ref) -> str:
-    """Where the page of a workload is; what has no namespace has ``-`` in its place."""
+    """Where the page of a workload is."""
+    return f"/rollouts{hub_path(ref)}"
+
+
+def hub_path(ref: Ref) -> str:
+    """``/mwrs/default/web``; what has no namespace has ``-`` in its place."""
     name = ref.key.rpartition("/")[2]
-    return f"/rollouts/{ref.kind.short[0]}/{quote(ref.namespace or '-')}/{quote(name)}"
+    return f"/{ref.kind.short[0]}/{quote(ref.namespace or '-')}/{quote(name)}"
 
 
 def segments(phases: Mapping[Phase, int], members: int) -> Iterator[tuple[str, float, float, str]]:
@@ -87,6 +97,7 @@ def environment() -> Environment:
         STATE_SIGNS=figures.STATE_SIGNS,
         CODE_SIGNS=figures.CODE_SIGNS,
         CODE_CLASSES=CODE_CLASSES,
+        NOT_WORKED_OUT=NOT_WORKED_OUT,
         counted=figures.counted,
         in_flight=figures.in_flight,
         result=figures.result,

@@ -33,7 +33,7 @@ SELF_REVIEW = Kind(
     "selfsubjectaccessreviews",
     "authorization.k8s.io",
     "v1",
-    False,
+    namespaced=False,
     has_status=False,
 )
 

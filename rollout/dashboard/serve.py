@@ -3,6 +3,7 @@
 import secrets
 import socket
 from collections.abc import Callable, Collection
+from pathlib import Path
 
 import uvicorn
 from starlette.applications import Starlette
@@ -39,6 +40,7 @@ def serve_own(
     options: str,
     token: str,
     access: Hub | None,
+    decision_log: Path | None,
     listen: socket.socket,
     ready: Callable[[str], object],
 ) -> None:
@@ -49,6 +51,7 @@ def serve_own(
         name: who is said to have asked for what is pressed.
         options: what names the hub on the command line.
         access: where rights are asked for; None: everything is allowed, as it is on a state file.
+        decision_log: what page Replay shows; None: nothing.
         ready: is told the address with the token, once it answers.
     """
     port = listen.getsockname()[1]
@@ -56,9 +59,10 @@ def serve_own(
     may = OwnAccess(access, SystemClock()).may if access is not None else None
     authority = OwnAuthority(token, name, observer, may)
     address = f"http://{LOCAL}:{port}/login?token={token}"
-    office = Office(observer, authority, place, SystemClock(), options)
+    office = Office(observer, authority, place, SystemClock(), options=options)
     hosts = {f"{host}:{port}" for host in (LOCAL, "localhost")}
-    _serve(office, application(office, hosts, lambda: ready(address)), listen)
+    app = application(office, hosts, lambda: ready(address), decision_log=decision_log)
+    _serve(office, app, listen)
 
 
 def serve_many(
@@ -69,6 +73,7 @@ def serve_many(
     *,
     options: str,
     hosts: Collection[str],
+    decision_log: Path | None,
     listen: socket.socket,
     ready: Callable[[], object],
 ) -> None:
@@ -82,8 +87,9 @@ def serve_many(
     """
     observer = Observer(open_hub).start()
     authority = ReviewedAuthority(hub, open_as, SystemClock())
-    office = Office(observer, authority, place, SystemClock(), options)
-    _serve(office, application(office, hosts, ready, secure=True), listen)
+    office = Office(observer, authority, place, SystemClock(), options=options)
+    app = application(office, hosts, ready, secure=True, decision_log=decision_log)
+    _serve(office, app, listen)
 
 
 def _serve(office: Office, app: Starlette, listen: socket.socket) -> None:

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response, StreamingResponse
 
 from rollout.dashboard.answers import Office
-from rollout.dashboard.view import View
+from rollout.dashboard.view import DashboardView
 from rollout.errors import HubError
 
 ALIVE_SECONDS = 15.0
@@ -51,7 +51,7 @@ class Streams:
     async def _events(self, request: Request, name: str) -> AsyncIterator[str]:
         loop, news = asyncio.get_running_loop(), asyncio.Event()
 
-        def heard(_: View) -> None:
+        def heard(_: DashboardView) -> None:
             loop.call_soon_threadsafe(news.set)
 
         end = self._office.observer.listen(heard)
@@ -72,5 +72,5 @@ class Streams:
                 self._open[name] = left
 
 
-def _event(view: View) -> str:
+def _event(view: DashboardView) -> str:
     return f"event: view\ndata: {view.number}\n\n"

@@ -12,7 +12,7 @@ from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import APPROVAL, CLUSTER_MANAGEMENT_ADDON, FREEZE, Kind, Ref
-from rollout.operate import Told, Who
+from rollout.operate import VerbResult, Who
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +34,7 @@ class VerbCall:
         return self.ref
 
 
-Does = Callable[[EmbeddedHub, VerbCall, Who], Iterable[Told]]
+Does = Callable[[EmbeddedHub, VerbCall, Who], Iterable[VerbResult]]
 Words = Callable[[VerbCall], Iterable[str]]
 
 
@@ -82,39 +82,39 @@ def until(text: str, now: datetime) -> datetime | None:
     return now + span if span is not None else instant
 
 
-def _of_workload(verb: Callable[[EmbeddedHub, Ref, Who], Told]) -> Does:
+def _of_workload(verb: Callable[[EmbeddedHub, Ref, Who], VerbResult]) -> Does:
     return lambda hub, call, who: [verb(hub, call.workload, who)]
 
 
-def _of_clusters(verb: Callable[[EmbeddedHub, Ref, Iterable[str], Who], Told]) -> Does:
+def _of_clusters(verb: Callable[[EmbeddedHub, Ref, Iterable[str], Who], VerbResult]) -> Does:
     return lambda hub, call, who: [verb(hub, call.workload, call.clusters, who)]
 
 
-def _approve(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+def _approve(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     end = until(call.until, who.at)
     return operate.approve(hub, call.workload, who, call.gate, revision=call.revision, expires=end)
 
 
-def _reject(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+def _reject(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     return operate.reject(hub, call.workload, who, revision=call.revision)
 
 
-def _undo(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+def _undo(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     if call.number and not call.number.isdecimal():
         raise ConfigError(f"revision {call.number!r} is no number, such as 3")
     return [operate.undo(hub, call.workload, who, int(call.number) if call.number else None)]
 
 
-def _override(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+def _override(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     return [operate.override_calendars(hub, call.workload, until(call.until, who.at), who)]
 
 
-def _freeze(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+def _freeze(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     name = call.name or operate.FREEZE_NAME
     return [operate.freeze(hub, who, until=until(call.until, who.at), name=name)]
 
 
-def _unfreeze(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[Told]:
+def _unfreeze(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     return [operate.unfreeze(hub, who, call.name)]
 
 
@@ -127,7 +127,7 @@ def _asked(account: WorkloadAccount, *whats: str) -> list[Intervention]:
 
 
 def _gates_shut(account: WorkloadAccount) -> bool:
-    return any(g.state == "shut" for _, stage in account.stages for g in stage.gates)
+    return any(gate.asks_person for _, stage in account.stages for gate in stage.gates)
 
 
 _EVERY = (

@@ -21,7 +21,7 @@ class WorkloadRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class DashboardView:
     """All workloads, without their clusters.
 
     ``number`` grows with every view; ``read`` is the wall time at which it was made, ``now`` the hub's
@@ -50,4 +50,4 @@ class HubReading:
     clock: Clock
     objects: Lookout
     snapshot: Snapshot
-    view: View
+    view: DashboardView

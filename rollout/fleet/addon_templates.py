@@ -5,20 +5,15 @@ what they are now, and what clusters say of image registries. Whoever plans a Ma
 it here.
 """
 
-from collections.abc import Container, Iterable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import NamedTuple
 
-from rollout.api.addon_template import (
-    decode_agent_work,
-    decode_deployment_config,
-    decode_template,
-)
+from rollout.api.addon_template import decode_agent_work, decode_deployment_config, decode_template
 from rollout.api.decoding import decode
 from rollout.api.fields import listed, mapping, strings
 from rollout.fleet.addons import known_of
-from rollout.fleet.rejections import Rejection, refusal
-from rollout.fleet.tracker import Around
+from rollout.fleet.tracker import Around, Tracker
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Resource
 from rollout.model.addon_template import (
@@ -42,9 +37,9 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from rollout.planning.facts import Checked
 from rollout.planning.plan import Write
 from rollout.planning.templates.deploy import DeployInput
+from rollout.rollouts.rejections import RefusedWrite, refusal
 
 _RESOURCES: dict[Kind, Resource] = {
     ADDON_TEMPLATE: TEMPLATES,
@@ -52,7 +47,7 @@ _RESOURCES: dict[Kind, Resource] = {
 }
 
 
-class _Cluster(NamedTuple):
+class _TemplateCluster(NamedTuple):
     """What counts of a ManagedCluster."""
 
     registries: str
@@ -60,15 +55,17 @@ class _Cluster(NamedTuple):
     is_silent: bool
 
 
-class _Kept(NamedTuple):
+class _KeptTemplate(NamedTuple):
     """A template or configuration as it is now; ``spec_hash`` "" where it cannot be hashed."""
 
     spec_hash: str
     content: AddOnTemplate | DeploymentConfig
 
 
-class AddOnTemplates:
-    """All add-ons that are made of templates. Implements `rollout.fleet.tracker.Tracker`."""
+class AddOnTemplates(Tracker):
+    """All add-ons that are made of templates. None is a workload: what is rolled out is the add-on as a
+    whole.
+    """
 
     planned = (MANAGED_CLUSTER_ADDON,)
     kinds = (CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
@@ -78,12 +75,12 @@ class AddOnTemplates:
         self._profile = fleet.policy.profile
         self._addons: dict[str, AddOn] = {}
         self._installed: dict[str, ClusterAddOn] = {}  # those made of a template, by key
-        self._clusters: dict[str, _Cluster] = {}
+        self._clusters: dict[str, _TemplateCluster] = {}
         self._works: dict[str, dict[str, Obj]] = {}  # key of a ManagedClusterAddOn -> key -> work
         self._homes: dict[str, str] = {}  # key of a work -> key of its ManagedClusterAddOn
-        self._kept: dict[ConfigRef, _Kept] = {}
+        self._kept: dict[ConfigRef, _KeptTemplate] = {}
         self._missed: set[Kind] = set()
-        self._refused: dict[str, tuple[str, Rejection]] = {}  # by ManagedClusterAddOn: work, why
+        self._refused: dict[str, tuple[str, RefusedWrite]] = {}  # by ManagedClusterAddOn: work, why
         self._wanted: frozenset[Kind] = frozenset(self.kinds)
 
     # -- what happened -------------------------------------------------------------------------
@@ -171,7 +168,7 @@ class AddOnTemplates:
             is_template = event.ref.kind is ADDON_TEMPLATE
             found = (decode_template if is_template else decode_deployment_config)(event.obj)
             known = known_of(event.obj)
-            self._kept[ref] = _Kept(known.spec_hash if known else "", found)
+            self._kept[ref] = _KeptTemplate(known.spec_hash if known else "", found)
         after = self._kept.get(ref)
         if before is not None and after is not None and before.spec_hash == after.spec_hash:
             return ()
@@ -261,15 +258,6 @@ class AddOnTemplates:
         resource = _RESOURCES.get(kind)
         self._kept = {ref: kept for ref, kept in self._kept.items() if ref.resource != resource}
 
-    def follow(self, placement: str) -> Iterable[Ref]:
-        return ()
-
-    def live(self, workload: str, placement: str) -> None:
-        return None
-
-    def removed(self, workload: Ref, cluster: str, window: timedelta, now: datetime) -> None:
-        return None
-
     def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> datetime | None:
         """A work that the server will not have is said at once, and tried again later (row 19)."""
         if owner.key not in self._installed or write.ref.kind is not MANIFEST_WORK:
@@ -278,28 +266,6 @@ class AddOnTemplates:
         text = f"{write.ref.name}: {message}"
         self._refused[owner.key] = write.ref.key, refusal(known[1] if known else None, text, now)
         return now
-
-    def refresh(self, key: str, now: datetime) -> None:
-        return None
-
-    def checked(self, fact: Checked) -> None:
-        return None
-
-    def restate(self, workloads: Container[Ref] | None = None) -> None:
-        return None
-
-    def told(self, write: Write, now: datetime) -> None:
-        return None
-
-    def workloads(self) -> list[Ref]:
-        """None: what is rolled out is the add-on as a whole."""
-        return []
-
-    def workload(self, key: str) -> None:
-        return None
-
-    def is_done(self, workload: Ref) -> bool:
-        return True
 
 
 def _is_templated(obj: Obj) -> bool:
@@ -312,11 +278,11 @@ def _is_templated(obj: Obj) -> bool:
     )
 
 
-def _cluster_of(obj: Obj) -> _Cluster:
+def _cluster_of(obj: Obj) -> _TemplateCluster:
     meta = obj["metadata"]
     said = read_conditions(mapping(obj.get("status")).get("conditions"))
     available = said.get(names.CLUSTER_AVAILABLE)
-    return _Cluster(
+    return _TemplateCluster(
         strings(meta.get("annotations")).get(names.IMAGE_REGISTRIES, ""),
         meta.get("deletionTimestamp") is not None,
         available is not None and available.status == "Unknown",

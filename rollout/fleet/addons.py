@@ -4,21 +4,16 @@ Follows ClusterManagementAddOns, ManagedClusterAddOns, their works, the clusters
 kind of configuration object that an add-on supports and refers to.
 """
 
-from collections.abc import Callable, Container, Iterable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable
+from datetime import datetime
 
 from rollout.api.decoding import decode
 from rollout.api.fields import mapping, strings, text, whole
-from rollout.fleet.addon_shares import NO_CONFIGURATIONS
-from rollout.fleet.addon_workload import AddOnWorkload
-from rollout.fleet.analyses import Analyses
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.mirror import Mirror
-from rollout.fleet.tracker import Around
+from rollout.fleet.tracker import Around, WorkloadTracker
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn, ConfigRef, Resource
-from rollout.model.approvals import Freeze
 from rollout.model.events import Change, Event
+from rollout.model.intents import NO_INTENTS
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
     ADDON_TEMPLATE,
@@ -32,27 +27,26 @@ from rollout.model.kinds import (
     kind_by_resource,
 )
 from rollout.model.spec_hash import spec_hash
-from rollout.planning.addons_configs import Known, read_addon_work
-from rollout.planning.facts import Checked
-from rollout.planning.plan import Write
-from rollout.strategies.base import Closed
+from rollout.rollouts.addon_configs import Known, read_addon_work
+from rollout.rollouts.addon_share import NO_CONFIGURATIONS
+from rollout.rollouts.addon_workload import AddOnWorkload
+from rollout.rollouts.facts import Checked
+from rollout.rollouts.mirror import Mirror
 
 SHARED = frozenset({ADDON_TEMPLATE, ADDON_DEPLOYMENT_CONFIG})
 """Kinds that rendering wants too: they can be watched before anything here refers to them."""
 
 
-class AddOns:
-    """All add-ons. Implements `rollout.fleet.tracker.Tracker`, and what their planner reads."""
+class AddOns(WorkloadTracker[AddOnWorkload]):
+    """All add-ons, and what their planner reads."""
 
     planned = (CLUSTER_MANAGEMENT_ADDON,)
     kinds = (CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
 
     def __init__(self, fleet: Around) -> None:
-        self.policy = fleet.policy
+        super().__init__(fleet)
         self.known: dict[ConfigRef, Known] = {}
-        self._fleet = fleet
         self._mirror = Mirror()
-        self._addons: dict[str, AddOnWorkload] = {}
         self._homes: dict[str, tuple[str, str]] = {}  # work key -> add-on, cluster
         self._wanted: frozenset[Kind] = frozenset(self.kinds)
         self._configs: dict[Kind, set[ConfigRef]] = {}  # watched kind -> objects that exist
@@ -76,10 +70,10 @@ class AddOns:
         return ()
 
     def _addon(self, name: str) -> AddOnWorkload:
-        workload = self._addons.get(name)
+        workload = self._workloads.get(name)
         if workload is None:
-            workload = self._addons[name] = AddOnWorkload(
-                name, self.known, self._missed, self._mirror, self.policy.profile
+            workload = self._workloads[name] = AddOnWorkload(
+                name, self.known, self._missed, self._mirror, profile=self.policy.profile
             )
         return workload
 
@@ -88,15 +82,15 @@ class AddOns:
         before = workload.addon
         if event.change is Change.DELETED:
             workload.addon = None
-            self._fleet.measured.forget(event.ref)
+            self.measured.follow(event.ref, NO_INTENTS)
             _end_rollouts(workload)
-            if not workload.clusters:
-                self._addons.pop(event.ref.key, None)
+            self._forget_gone(workload)
             self._look_for_kinds()
         else:
             found = decode(CLUSTER_MANAGEMENT_ADDON, event.obj, before)
             assert isinstance(found, AddOn)
             workload.addon = found
+            self.measured.follow(event.ref, found.intents)
             if before is not None and before.uid != found.uid:  # its end was never heard of
                 _end_rollouts(workload)
             if before is None or _asks(before) != _asks(found):
@@ -114,8 +108,7 @@ class AddOns:
         if event.change is Change.DELETED:
             workload.drop(cluster, now)
             after: object = None
-            if workload.addon is None and not workload.clusters:
-                self._addons.pop(name, None)
+            self._forget_gone(workload)
         else:
             found = decode(MANAGED_CLUSTER_ADDON, event.obj, before)
             assert isinstance(found, ClusterAddOn)
@@ -152,7 +145,9 @@ class AddOns:
             return ()
         if not self._mirror.put(cluster, strings(event.obj["metadata"].get("annotations"))):
             return ()
-        found = [w for w in self._addons.values() if cluster in w.members or w.installed(cluster)]
+        found = [
+            w for w in self._workloads.values() if cluster in w.members or w.installed(cluster)
+        ]
         for workload in found:
             workload.unowned.add(cluster)
         return [workload.ref for workload in found]
@@ -175,7 +170,7 @@ class AddOns:
         """The add-ons that refer to such a configuration, or whose clusters still carry it: their
         terms may have changed, or what is said of it.
         """
-        users = [w for w in self._addons.values() if any(map(is_meant, w.uses | w.told_of))]
+        users = [w for w in self._workloads.values() if any(map(is_meant, w.uses | w.told_of))]
         for workload in users:
             workload.stale = True
         return [workload.ref for workload in users]
@@ -187,7 +182,7 @@ class AddOns:
         again before anybody has asked, and would not be read again then.
         """
         wanted = set(self.kinds)
-        for workload in self._addons.values():
+        for workload in self._workloads.values():
             wanted |= {
                 kind_by_resource(*ref.resource, namespaced=bool(ref.namespace))
                 for ref in workload.looked_up
@@ -216,52 +211,28 @@ class AddOns:
 
     def follow(self, placement: str) -> Iterable[Ref]:
         found: list[Ref] = []
-        for workload in self._addons.values():
+        for workload in self._workloads.values():
             addon = workload.addon
             if addon is not None and any(p.key == placement for p in addon.placements or ()):
                 workload.stale = True
                 found.append(workload.ref)
         return found
 
-    def live(self, workload: str, placement: str) -> LiveRollout | None:
-        known = self._addons.get(workload)
-        share = known.shares.get(placement) if known else None
-        return share.live if share else None
-
-    def removed(self, workload: Ref, cluster: str, window: timedelta, now: datetime) -> None:
-        known = self._addons.get(workload.key)
-        if workload.kind is CLUSTER_MANAGEMENT_ADDON and known is not None:
-            known.note_removal(cluster, window, now)
-
-    def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> None:
-        return None
-
     def refresh(self, key: str, now: datetime) -> None:
-        workload = self._addons.get(key)
+        workload = self._workloads.get(key)
         if workload is not None:
             workload.sync(self._fleet, now)
             workload.advance(now)
 
     def checked(self, fact: Checked) -> None:
-        workload = self._addons.get(fact.workload.key)
+        workload = self._workloads.get(fact.workload.key)
         if workload is not None and fact.workload == workload.ref:
             workload.untold -= fact.says
             workload.unowned -= fact.owned
 
-    def restate(self, workloads: Container[Ref] | None = None) -> None:
-        for workload in self._addons.values():
-            if workloads is None or workload.ref in workloads:
-                workload.restated = True
-
-    def told(self, write: Write, now: datetime) -> None:
-        return None
-
-    def workloads(self) -> list[Ref]:
-        return [w.ref for _, w in sorted(self._addons.items()) if w.addon is not None]
-
     def is_done(self, workload: Ref) -> bool:
         key = workload.key
-        addon = self._addons[key].addon
+        addon = self._workloads[key].addon
         if addon is None or not addon.is_managed or addon.placements is None:
             return True
         said = {
@@ -276,7 +247,7 @@ class AddOns:
 
     def _is_agreed(self, addon: str, placement: str) -> bool:
         """Whether the last answer is about the present configurations."""
-        workload = self._addons[addon]
+        workload = self._workloads[addon]
         share = workload.shares.get(placement)
         return share is not None and not workload.stale and share.live.last.complete
 
@@ -284,24 +255,8 @@ class AddOns:
 
     def abandoned(self, key: str) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placements that an add-on no longer has."""
-        workload = self._addons.get(key)
+        workload = self._workloads.get(key)
         return self._fleet.records.abandoned(key, workload.shares.keys()) if workload else []
-
-    @property
-    def measured(self) -> Analyses:
-        return self._fleet.measured
-
-    def freeze(self, now: datetime) -> Freeze | None:
-        return self._fleet.freeze(now)
-
-    def closed(self, workload: Ref, now: datetime) -> Closed:
-        return self._fleet.closed(workload, now)
-
-    def is_detached(self, cluster: str) -> bool:
-        return self._fleet.is_detached(cluster)
-
-    def workload(self, key: str) -> AddOnWorkload | None:
-        return self._addons.get(key)
 
 
 def _end_rollouts(workload: AddOnWorkload) -> None:

@@ -4,9 +4,10 @@ Fed by the fleet with calendars and clusters. What it costs to ask is a matter o
 until the next opening or closing an answer is looked up.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 
 from rollout.api.calendar import decode_calendar
 from rollout.api.fields import mapping, strings, version_of
@@ -28,6 +29,8 @@ from rollout.placement.framework import no_scores
 from rollout.planning.calendars import CalendarState, ZoneState
 from rollout.strategies.base import NOTHING_CLOSED, NOTHING_SHUT, Closed, Shut
 
+Span = tuple[datetime, datetime]
+"""From an instant up to another one."""
 NAMESPACE_NAME = "kubernetes.io/metadata.name"
 """The label that every namespace has: its name."""
 
@@ -136,6 +139,12 @@ class Calendars:
             zones=tuple(zones),
         )
 
+    def standings(self, now: datetime) -> Iterator[CalendarState]:
+        """How every calendar stands. Cost: calendars x zones."""
+        for key in self._entries:
+            if (state := self.calendar(key, now)) is not None:
+                yield state
+
     def closed(self, workload: Ref, raw: Obj | None, now: datetime) -> Closed:
         """The clusters that calendars close to a workload now; ``raw`` is its object."""
         if not self._entries:
@@ -146,7 +155,15 @@ class Calendars:
             removal=self.shut(workload, labels, Block.REMOVAL, now),
             rollback=self.shut(workload, labels, Block.ROLLBACK, now),
             restore=self.shut(workload, labels, Block.RESTORE, now),
+            amiss="; ".join(self._amiss(workload)),
         )
+
+    def _amiss(self, workload: Ref) -> Iterator[str]:
+        """The calendars that cannot be read and may concern a workload, each with its first fault."""
+        for entry in self._entries.values():
+            if entry.problems is not None and _may_concern(entry, workload):
+                first = entry.problems.problems[0]
+                yield f"{entry.ref} is Misconfigured ({first}); clusters stay as they were before"
 
     def shut(self, workload: Ref, labels: Mapping[str, str], block: Block, now: datetime) -> Shut:
         """The clusters that calendars close to a workload now, for what ``block`` names."""
@@ -165,6 +182,40 @@ class Calendars:
                 self._merged.clear()
             known = self._merged[key] = (tuple(found), _merged(found))
         return known[1]
+
+    def closed_spans(
+        self, workload: Ref, raw: Obj | None, start: datetime, end: datetime
+    ) -> Mapping[str, tuple[Span, ...]]:
+        """By cluster, when calendars close it to touches between two instants, if they do.
+
+        Cost: calendars x zones x changes, and one look-up for each cluster.
+        """
+        labels = strings(mapping(mapping(raw).get("metadata")).get("labels"))
+        found: dict[str, tuple[tuple[Span, ...], ...]] = {}
+        for entry in self._entries.values():
+            if not _concerns(entry, workload, labels, Block.TOUCH):
+                continue
+            if entry.calendar is None:
+                found.update((c, (*found.get(c, ()), ((start, end),))) for c in self._clusters)
+                continue
+            for zone, members in entry.members.items():
+                shut = tuple(self._shut_in(entry, entry.calendar, zone, start=start, end=end))
+                if shut:
+                    found.update((cluster, (*found.get(cluster, ()), shut)) for cluster in members)
+        return {cluster: _joined(several) for cluster, several in found.items()}
+
+    def _shut_in(
+        self, entry: _Entry, calendar: Calendar, zone: str, *, start: datetime, end: datetime
+    ) -> Iterator[Span]:
+        """When a calendar is not open in one zone; one that cannot be read stays as it was."""
+        at = start
+        while at < end:
+            opening = self._tables.at(calendar, zone, entry.frozen_at or at)
+            is_over = opening is None or entry.frozen_at is not None
+            until = end if opening is None or is_over else min(opening.ask_again, end)
+            if opening is None or not opening.is_open:
+                yield at, until
+            at = until
 
     def _closed(self, entry: _Entry, now: datetime) -> Shut:
         at = entry.frozen_at or now
@@ -206,6 +257,18 @@ class Calendars:
 
 
 _MOST_MERGED = 256
+
+
+@lru_cache(maxsize=_MOST_MERGED)
+def _joined(several: tuple[tuple[Span, ...], ...]) -> tuple[Span, ...]:
+    """All spans in order; those that overlap or touch are one."""
+    found: list[Span] = []
+    for start, end in sorted(span for spans in several for span in spans):
+        if found and start <= found[-1][1]:
+            found[-1] = found[-1][0], max(found[-1][1], end)
+        else:
+            found.append((start, end))
+    return tuple(found)
 
 
 def _merged(several: Iterable[Shut]) -> Shut:

@@ -4,29 +4,29 @@
 is one writer, the engine's thread; nothing here waits, locks or does I/O.
 """
 
-from collections.abc import Callable, Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from rollout.api.decoding import shaped
 from rollout.fleet.analyses import TAKEN, Analyses
-from rollout.fleet.book import Shelf
 from rollout.fleet.calendars import Calendars
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.consents import Consents
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.outages import Outages, Spans
+from rollout.fleet.inventory import Inventory
+from rollout.fleet.notifications import Notifications
 from rollout.fleet.placings import Placings
 from rollout.fleet.presence import Presence
 from rollout.fleet.records import Records, is_other, uid_of
-from rollout.fleet.rejections import refusal
 from rollout.fleet.replicasets import ReplicaSets
-from rollout.fleet.tracker import Standing, Tracker
+from rollout.fleet.tracker import Tracker
 from rollout.fleet.versions import Versions
 from rollout.fleet.watched import WATCHED
-from rollout.fleet.witness import Witness
+from rollout.model.analyses import AnalysisVerdict
 from rollout.model.approvals import Approval, Freeze
+from rollout.model.cluster import Cluster
 from rollout.model.events import Event
+from rollout.model.intents import Intents
 from rollout.model.kinds import (
     APPROVAL,
     CALENDAR,
@@ -36,9 +36,11 @@ from rollout.model.kinds import (
     FREEZE,
     LEASE,
     MANAGED_CLUSTER,
+    MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
     REPLICA_SET,
+    ROLLOUT_NOTIFICATION,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     SCORE,
@@ -46,10 +48,18 @@ from rollout.model.kinds import (
     Ref,
 )
 from rollout.model.placement import Decision, Placement
+from rollout.model.policy import DEFAULT, Policy
+from rollout.model.writes import Create, Delete, Patch, Touch
 from rollout.planning.clustersets import STANDARD
-from rollout.planning.facts import Decided, Fact
-from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Touch, Write
-from rollout.planning.policy import DEFAULT, Policy
+from rollout.planning.plan import Write, touch_of
+from rollout.rollouts.book import Shelf
+from rollout.rollouts.facts import Decided, Fact
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.outages import Outages
+from rollout.rollouts.rejections import refusal
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.witness import Witness
+from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Closed, Strategy
 from rollout.strategies.gates import GATES, Gate
 from rollout.strategies.stages import BUILT_IN
@@ -67,57 +77,59 @@ class Fleet:
         watches_health: bool = False,
         has_filter_plugins: bool = False,
         trackers: Sequence[Callable[["Fleet"], Tracker]] = (),
+        publishes: Collection[Kind] = (),
     ) -> None:
         self.policy = policy
         self.witness: Witness | None = None
         self.clusters = ClusterStore(reads_everything=has_filter_plugins)
         self.watched = (*WATCHED, LEASE) if watches_health else WATCHED
-        self.trackers = (ReplicaSets(self), *(make(self) for make in trackers))
-        self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
-        self._outages = Outages()
-        self._presence = Presence(self.clusters, self._outages)
+        self.outages = Outages()
+        self._presence = Presence(self.clusters, self.outages)
         self._strategies = strategies
         self.gates = gates
-        self._versions = Versions()
+        self.versions = Versions()
         self.records = Records(policy.namespace)
         self._consents = Consents()
         self._placings = Placings(self.clusters, self._follow)
-        self._calendars = Calendars()
-        self.measured = Analyses(policy.namespace, self.clusters)
+        self.inventory = Inventory(self.clusters, publishes)
+        self.calendars = Calendars()
+        self.measured = Analyses(policy.namespace, self.clusters, self._members)
+        self.notifications = Notifications()
+        self.trackers = (ReplicaSets(self), *(make(self) for make in trackers))
+        self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
         self._handlers = self._made_handlers()
 
-    def _made_handlers(self) -> dict[str, Callable[[Event, datetime], Iterable[Ref]]]:
-        """Who takes in the events of each kind, by its name."""
+    def _made_handlers(self) -> dict[Kind, Callable[[Event, datetime], Iterable[Ref]]]:
+        """Who takes in the events of each kind."""
         return {
-            ROLLOUT_RECORD.name: self._on_page,
-            ROLLOUT_REVISION.name: self._on_revision,
-            APPROVAL.name: self._on_approval,
-            FREEZE.name: self._on_freeze,
-            **dict.fromkeys((CALENDAR.name, CLUSTER_CALENDAR.name), self._on_calendar),
-            **dict.fromkeys((kind.name for kind in TAKEN), self._on_analysis),
-            LEASE.name: self._presence.take_lease,
-            MANAGED_CLUSTER.name: self._on_cluster,
-            PLACEMENT.name: self._placings.take_placement,
-            PLACEMENT_DECISION.name: self._placings.take_decision,
-            **{
-                kind.name: self._placings.take_other
-                for kind in (CLUSTER_SET, CLUSTER_SET_BINDING, SCORE)
-            },
+            ROLLOUT_RECORD: self._on_page,
+            ROLLOUT_REVISION: self._on_revision,
+            APPROVAL: self._on_verdict,
+            FREEZE: self._on_freeze,
+            ROLLOUT_NOTIFICATION: self.notifications.take,
+            MANIFEST_WORK: self.measured.take_work,
+            **dict.fromkeys((CALENDAR, CLUSTER_CALENDAR), self._on_calendar),
+            **dict.fromkeys(TAKEN, self._on_verdict),
+            LEASE: self._presence.take_lease,
+            MANAGED_CLUSTER: self._on_cluster,
+            PLACEMENT: self._placings.take_placement,
+            PLACEMENT_DECISION: self._placings.take_decision,
+            **dict.fromkeys((CLUSTER_SET, CLUSTER_SET_BINDING, SCORE), self._placings.take_other),
         }
 
     def apply(self, event: Event, now: datetime) -> set[Ref]:
         """Take in one event; returns the objects whose plan it could change.
 
-        An event that is not newer than what is known of the object changes nothing.
+        An event that is not newer than what is known of the object changes nothing, nor does one of
+        an object that only another shard has to know.
         """
-        if not self._versions.take(event):
+        if not self.policy.sharding.reads(event.ref) or not self.versions.take(event):
             return set()
-        obj = shaped(event.obj)
-        if obj is not event.obj:
+        if (obj := shaped(event.obj)) is not event.obj:
             event = replace(event, obj=obj)
-        found: set[Ref] = set()
-        if (handler := self._handlers.get(event.ref.kind.name)) is not None:
-            found.update(handler(event, now))
+        handler = self._handlers.get(event.ref.kind)
+        found: set[Ref] = set(handler(event, now) if handler is not None else ())
+        found.update(self.inventory.take(event))
         for tracker in self.trackers:
             found.update(tracker.take(event, now))
         return found
@@ -130,28 +142,18 @@ class Fleet:
     def wanted_kinds(self) -> frozenset[Kind]:
         """Kinds to be watched besides `watched`; they come and go."""
         found = (tracker.wanted_kinds() for tracker in self.trackers)
-        return self.measured.wanted_kinds().union(*found)
+        return self.measured.wanted_kinds().union(self.inventory.kinds, *found)
 
     def missed(self, kind: Kind, why: str) -> set[Ref]:
         """A wanted kind cannot be read, or ("") can again; returns what to plan anew."""
-        return set().union(*(tracker.missed(kind, why) for tracker in self.trackers))
+        found = (tracker.missed(kind, why) for tracker in self.trackers)
+        return self.inventory.missed(kind, why).union(*found)
 
     def forget(self, kind: Kind) -> None:
         """A kind is watched no more: when it is read again, all of it is news."""
-        self._versions.forget(kind)
+        self.versions.forget(kind)
         for tracker in self.trackers:
             tracker.forget(kind)
-
-    def exists(self, ref: Ref) -> bool:
-        return self._versions.exists(ref)
-
-    def version(self, ref: Ref) -> int:
-        """The newest version seen of an object, 0 where it was never seen."""
-        return self._versions.of(ref)
-
-    def known(self, kind: Kind) -> set[Ref]:
-        """All objects of a kind that are known, to find those a new list lacks."""
-        return self._versions.known(kind)
 
     def standing(self, kind: Kind) -> set[Ref]:
         """Objects of a kind that are planned whether they are there or not."""
@@ -162,8 +164,7 @@ class Fleet:
     def _on_cluster(self, event: Event, now: datetime) -> set[Ref]:
         found = self._presence.take_cluster(event, now)
         cluster = self.clusters.cluster(event.ref.name)
-        calendars = self._calendars.take_cluster(event.ref.name, cluster, now)
-        if calendars:
+        if calendars := self.calendars.take_cluster(event.ref.name, cluster, now):
             found |= calendars | set(self.rolled_out())
         if self.is_detached(event.ref.name):  # what the removal brake held there may go
             standing = ((ref, self.rollout(ref)) for ref in self.rolled_out())
@@ -176,12 +177,10 @@ class Fleet:
 
     def _on_page(self, event: Event, now: datetime) -> Iterable[Ref]:
         """A page that somebody else changed, or took away, is written again from memory (S18)."""
-        page = self.records.take_page(event)
-        if page is None:
+        if (page := self.records.take_page(event)) is None:
             return ()
         owner, placement, rid, number = page
-        live = self._live(owner, placement)
-        if live is None or live.book.rid != rid:
+        if (live := self._live(owner, placement)) is None or live.book.rid != rid:
             return ()
         self._written(live.workload)
         return (live.workload,) if is_other(live.book, number, event) else ()
@@ -197,49 +196,54 @@ class Fleet:
 
     def _written(self, owner: Ref) -> None:
         """Something that is to outlive the process was written down."""
-        workload = self.rollout(owner)
-        if workload is not None:
+        if (workload := self.rollout(owner)) is not None:
             workload.unwritten = None
-
-    def _on_approval(self, event: Event, now: datetime) -> Iterable[Ref]:
-        found = self._consents.take_approval(event) & set(self.rolled_out())
-        self._restate(found)
-        return found
 
     def _on_freeze(self, event: Event, now: datetime) -> Iterable[Ref]:
         self._consents.take_freeze(event)
         return self.rolled_out()
 
     def _on_calendar(self, event: Event, now: datetime) -> Iterable[Ref]:
-        return self._calendars.take_calendar(event, now) | set(self.rolled_out())
+        return self.calendars.take_calendar(event, now) | set(self.rolled_out())
 
-    def _on_analysis(self, event: Event, now: datetime) -> Iterable[Ref]:
-        found = self.measured.take(event, now)
+    def _on_verdict(self, event: Event, now: datetime) -> Iterable[Ref]:
+        """A person, or an analysis, has judged a revision."""
+        if event.ref.kind is APPROVAL:
+            found = self._consents.take_approval(event) & set(self.rolled_out())
+        else:
+            found = self.measured.take(event, now)
         self._restate(found)
         return found
 
     # -- what planners and workloads read ------------------------------------------------------
 
-    def view(self, kind: Kind) -> "ClusterStore | Presence | Calendars | Analyses | Tracker":
+    def view(self, kind: Kind) -> object:
         """What the planner of a kind reads."""
         for tracker in self.trackers:
             if kind in tracker.planned:
                 return tracker
-        if kind in (CALENDAR, CLUSTER_CALENDAR):
-            return self._calendars
-        others = self.measured if kind in TAKEN else self.clusters
-        return self._presence if kind is MANAGED_CLUSTER else others
+        beside: dict[Kind, object] = {
+            MANAGED_CLUSTER: self._presence,
+            ROLLOUT_NOTIFICATION: self.notifications,
+            **dict.fromkeys((CALENDAR, CLUSTER_CALENDAR), self.calendars),
+            **dict.fromkeys(TAKEN, self.measured),
+            **dict.fromkeys(self.inventory.kinds, self.inventory),
+        }
+        return beside.get(kind, self.clusters)
 
     def rolled_out(self) -> list[Ref]:
         """Workloads of every kind."""
         return [ref for tracker in self.trackers for ref in tracker.workloads()]
 
-    def rollout(self, workload: Ref) -> Standing | None:
+    def rollout(self, workload: Ref) -> Workload[PlacementShare] | None:
         """A workload of any kind as it was last planned; None where it is not known."""
         for tracker in self.trackers:
             if workload.kind in tracker.planned:
                 return tracker.workload(workload.key)
         return None
+
+    def _members(self, workload: Ref) -> Collection[str]:
+        return known.members if (known := self.rollout(workload)) is not None else ()
 
     def is_done(self, workload: Ref) -> bool:
         """Whether a workload of any kind says, of what it is now, that it is rolled out."""
@@ -254,7 +258,16 @@ class Fleet:
     def closed(self, workload: Ref, now: datetime) -> Closed:
         """The clusters that calendars close to a workload now."""
         known = self.rollout(workload)
-        return self._calendars.closed(workload, known.raw if known is not None else None, now)
+        return self.calendars.closed(workload, known.raw if known is not None else None, now)
+
+    def verdicts(self, workload: Ref, placement: str) -> tuple[AnalysisVerdict, ...]:
+        return self.measured.verdicts(workload, placement)
+
+    def unmeasurable(self, workload: Ref, intents: Intents) -> str:
+        return self.measured.unmeasurable(workload, intents)
+
+    def cluster(self, name: str) -> Cluster | None:
+        return self.clusters.cluster(name)
 
     def placement(self, key: str) -> Placement | None:
         return self.clusters.placement(key)
@@ -284,21 +297,11 @@ class Fleet:
         uid = uid_of(known.raw) if known is not None and known.raw is not None else ""
         return self.records.read(workload, placement, uid)
 
-    def outages(self) -> Spans:
-        return self._outages.spans
-
-    def blind_since(self) -> datetime | None:
-        return self._outages.blind_since
-
-    def began_at(self) -> datetime | None:
-        """When this process had read everything, where nothing else tells how long nobody looked."""
-        return self._outages.began_at
-
     def blind(self, what: Hashable, since: datetime | None) -> None:
         """News of ``what`` may be missing since then (None: no more): until `out_of_touch` tells of the
         whole span, nothing that came due since is taken for decided (row 20).
         """
-        if self._outages.blind(what, since):
+        if self.outages.blind(what, since):
             self._restate()
 
     def began(self, last_sign: datetime | None, now: datetime) -> None:
@@ -306,7 +309,7 @@ class Fleet:
         what each record says last).
         """
         if last_sign is None:
-            self._outages.began_at = now
+            self.outages.began_at = now
         else:
             self.out_of_touch(min(last_sign, now), now)
 
@@ -314,7 +317,7 @@ class Fleet:
         """The hub was out of touch from ``begin`` to ``end``: no deadline runs in between, nor for
         one lease after (row 20).
         """
-        self._outages.note(begin, end, self.policy.lease)
+        self.outages.note(begin, end, self.policy.lease)
         self._presence.restart(end)
         self._restate()
 
@@ -337,8 +340,7 @@ class Fleet:
         """Remember what a plan found out that is carried out now."""
         for fact in facts:
             if isinstance(fact, Decided):
-                live = self._live(fact.workload.key, fact.placement)
-                if live is not None:
+                if (live := self._live(fact.workload.key, fact.placement)) is not None:
                     live.take(fact, now)
             else:
                 for tracker in self.trackers:
@@ -349,7 +351,7 @@ class Fleet:
         for tracker in self.trackers:
             tracker.told(write, now)
         workload = self.rollout(owner) if owner is not None else None
-        if write.ref.kind is ROLLOUT_RECORD and workload is not None:
+        if isinstance(write, Create | Patch) and workload is not None:
             workload.sends_page(write)
         touch, live = self._touched(write)
         if live is not None and touch is not None and touch.first:
@@ -368,33 +370,25 @@ class Fleet:
             return live.rejections[touch.cluster].retry_at
         if owner is None:
             return None
-        if self._is_unwritten(write, message, now, owner):
-            return now  # it is said at once; the planner knows when to try again
+        workload = self.rollout(owner)
+        if workload is not None and write.ref.kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
+            # What is to outlive the process: it is said at once; the planner knows when to try again.
+            workload.unwritten = refusal(workload.unwritten, f"{write.ref}: {message}", now)
+            return now
         found = (tracker.refused(write, owner, message, now) for tracker in self.trackers)
         return next((at for at in found if at is not None), None)
-
-    def _is_unwritten(self, write: Write, message: str, now: datetime, owner: Ref) -> bool:
-        """Note what is to outlive the process and cannot be written down; whether it is that."""
-        workload = self.rollout(owner)
-        if workload is None or write.ref.kind not in (ROLLOUT_RECORD, ROLLOUT_REVISION):
-            return False
-        workload.unwritten = refusal(workload.unwritten, f"{write.ref}: {message}", now)
-        return True
 
     def landed(self, write: Write, now: datetime) -> None:
         """The write was accepted."""
         for tracker in self.trackers:
             tracker.told(write, now)
-        if isinstance(write, Delete) and write.removed_from is not None:
-            window = self.policy.brake_window
-            for tracker in self.trackers:
-                tracker.removed(write.removed_from, write.cluster, window, now)
+            if isinstance(write, Delete):
+                tracker.deleted(write, now)
         touch, live = self._touched(write)
         if live is not None and touch is not None:
             live.landed(touch.cluster)
 
     def _touched(self, write: Write) -> tuple[Touch | None, LiveRollout | None]:
-        touch = write.touch if isinstance(write, Create | Patch | PatchStatus) else None
-        if touch is None:
-            return None, None
-        return touch, self._live(touch.workload.key, touch.placement)
+        touch = touch_of(write)
+        live = None if touch is None else self._live(touch.workload.key, touch.placement)
+        return touch, live

@@ -16,7 +16,7 @@ from rollout.placement.cel import expressions
 _NOISE = ("resourceVersion", "managedFields", "generation")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Interest:
     """What one placement reads of clusters. ``raw``: anything (a CEL expression or a plugin)."""
 
@@ -27,7 +27,7 @@ class Interest:
     raw: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterChange:
     """How two values of a cluster differ. ``everything``: it came, or began to go."""
 
@@ -60,11 +60,11 @@ def difference(old: Cluster | None, new: Cluster, *, raw: bool) -> ClusterChange
     if old is None or old.deleting != new.deleting:
         return ClusterChange(everything=True)
     return ClusterChange(
-        _keys(old.labels, new.labels) if old.labels != new.labels else frozenset(),
-        _keys(old.claims, new.claims) if old.claims != new.claims else frozenset(),
-        old.taints != new.taints,
-        (old.allocatable, old.capacity) != (new.allocatable, new.capacity),
-        raw and _rest(old.raw) != _rest(new.raw),
+        labels=_keys(old.labels, new.labels) if old.labels != new.labels else frozenset(),
+        claims=_keys(old.claims, new.claims) if old.claims != new.claims else frozenset(),
+        taints=old.taints != new.taints,
+        resources=(old.allocatable, old.capacity) != (new.allocatable, new.capacity),
+        raw=raw and _rest(old.raw) != _rest(new.raw),
     )
 
 
@@ -98,7 +98,13 @@ def interest_of(placement: Placement, *, reads_everything: bool = False) -> Inte
             scores.add(coordinate.resource)
         resources = resources or coordinate.builtin.startswith("ResourceAllocatable")
         raw = raw or "/" in coordinate.builtin
-    return Interest(frozenset(labels), frozenset(claims), frozenset(scores), resources, raw)
+    return Interest(
+        labels=frozenset(labels),
+        claims=frozenset(claims),
+        scores=frozenset(scores),
+        resources=resources,
+        raw=raw,
+    )
 
 
 def _read(selector: Selector) -> set[str]:

@@ -10,9 +10,10 @@ from typing import Any
 
 from rollout.api.decoding import decode
 from rollout.fleet.clusters import ClusterStore
-from rollout.fleet.selections import named_in, selects
 from rollout.model.events import Change, Event
 from rollout.model.kinds import PLACEMENT, Ref
+from rollout.model.placement import Decision
+from rollout.rollouts.selections import named_in, selects
 
 
 class Placings:
@@ -56,8 +57,8 @@ class Placings:
         before = self._clusters.decision(event.ref.key)
         found = self.take_other(event, now)
         after = self._clusters.decision(event.ref.key)
-        if before is not None and after is not None and named_in(before) == named_in(after):
-            return found  # scores alone
+        if before is not None and after is not None and _is_still(before, after):
+            return found
         for touched in {d.placement for d in (before, after) if d is not None} - {""}:
             key = f"{event.ref.namespace}/{touched}"
             self._changed_at[key] = now
@@ -70,3 +71,14 @@ class Placings:
         if event.change is Change.DELETED:
             return self._clusters.remove(event.ref.kind, event.ref.key)
         return self._clusters.put(event.ref.kind, event.ref.key, value)
+
+
+def _is_still(before: Decision, after: Decision) -> bool:
+    """Whether somebody wrote scores alone, or nothing.
+
+    A page that reads as before in another version was changed and changed back while nobody watched:
+    whoever writes it is still at work.
+    """
+    if named_in(before) != named_in(after):
+        return False
+    return before.scores != after.scores or before.version == after.version

@@ -5,11 +5,11 @@ from datetime import datetime, timedelta
 from rollout.api.decoding import decode
 from rollout.fleet.clusters import ClusterStore
 from rollout.fleet.heartbeats import LEASE_NAME, Heartbeats
-from rollout.fleet.outages import Outages
 from rollout.model.cluster import Cluster
 from rollout.model.events import Change, Event
 from rollout.model.kinds import MANAGED_CLUSTER, Ref
 from rollout.planning.health import Silence, period_of
+from rollout.rollouts.outages import Outages
 
 _KEPT = 10_000  # deleted clusters
 

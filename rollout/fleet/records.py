@@ -3,7 +3,6 @@
 from collections.abc import Container, Mapping
 from typing import NamedTuple
 
-from rollout.fleet.book import RecordBook, Shelf
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
@@ -14,8 +13,10 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.record import belongs_to, page_of, read_record, record_id
+from rollout.model.ownership import belongs_to
 from rollout.planning.revisions import Revision, read_revision
+from rollout.rollouts.book import RecordBook, Shelf
+from rollout.rollouts.record import page_of, read_record, record_id
 
 Place = tuple[str, str]
 """Namespace and id of a record."""

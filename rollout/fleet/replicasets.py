@@ -1,49 +1,39 @@
 """Which ManifestWorkReplicaSets are there, and which works belong to which of them?"""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from rollout.api.decoding import decode
-from rollout.fleet.analyses import Analyses
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.tracker import Around
+from rollout.fleet.tracker import Around, WorkloadTracker
 from rollout.fleet.values import ValuesStore
-from rollout.fleet.workloads import Workload
 from rollout.model import names
-from rollout.model.approvals import Freeze
 from rollout.model.events import Change, Event
+from rollout.model.intents import NO_INTENTS
 from rollout.model.kinds import (
     CLUSTER_VALUES,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     REPLICA_SET,
-    Kind,
     Ref,
 )
 from rollout.model.replicaset import ReplicaSet
-from rollout.model.work import Work
-from rollout.planning.documents import work_name
-from rollout.planning.facts import Checked
-from rollout.planning.plan import PatchStatus, Write
+from rollout.model.work import Work, work_name
+from rollout.model.writes import Delete, PatchStatus
+from rollout.planning.plan import Write
 from rollout.planning.revisions import Revision
-from rollout.strategies.base import Closed
+from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 
 
-class ReplicaSets:
-    """All ManifestWorkReplicaSets. Implements `rollout.fleet.tracker.Tracker`, and what their planner
-    reads.
-    """
+class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
+    """All ManifestWorkReplicaSets, and what their planner reads."""
 
     planned = (REPLICA_SET,)
     kinds = (REPLICA_SET, MANIFEST_WORK)
 
     def __init__(self, fleet: Around) -> None:
-        self.policy = fleet.policy
-        self._fleet = fleet
-        self._profile = fleet.policy.profile
+        super().__init__(fleet)
         self._works: dict[str, Work] = {}  # ns/name -> work
-        self._workloads: dict[str, Workload] = {}
         self._followers: dict[str, set[str]] = {}  # placement key -> workloads that refer to it
         self._writers: dict[str, str] = {}  # name that we give works -> workload
         self._values = ValuesStore()
@@ -51,31 +41,14 @@ class ReplicaSets:
 
     # -- what the fleet asks -------------------------------------------------------------------
 
-    def wanted_kinds(self) -> frozenset[Kind]:
-        return frozenset()
-
-    def missed(self, kind: Kind, why: str) -> Iterable[Ref]:
-        return ()
-
-    def forget(self, kind: Kind) -> None:
-        return None
-
-    def workloads(self) -> list[Ref]:
-        keys = sorted(k for k, w in self._workloads.items() if w.replicaset is not None)
-        return [Ref(REPLICA_SET, key) for key in keys]
-
-    def live(self, workload: str, placement: str) -> LiveRollout | None:
-        known = self._workloads.get(workload)
-        share = known.shares.get(placement) if known else None
-        return share.live if share else None
-
-    def removed(self, workload: Ref, cluster: str, window: timedelta, now: datetime) -> None:
-        known = self._workloads.get(workload.key)
-        if workload.kind is REPLICA_SET and known is not None:
-            known.note_removal(cluster, window, now)
-
-    def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> None:
-        return None
+    def deleted(self, write: Delete, now: datetime) -> None:
+        """A work is not deleted again while the news of its end is on the way."""
+        work = self._works.get(write.ref.key) if write.ref.kind is MANIFEST_WORK else None
+        if work is not None and work.uid == write.uid and not work.deleting:
+            going = self._works[write.ref.key] = replace(work, deleting=True)
+            if going.owner:
+                self._workload(going.owner).put_work(going, now)
+        super().deleted(write, now)
 
     def refresh(self, key: str, now: datetime) -> None:
         workload = self._workloads.get(key)
@@ -83,20 +56,12 @@ class ReplicaSets:
             workload.sync(self._fleet, self._values.of(key), now)
             workload.advance(now)
 
-    def checked(self, fact: Checked) -> None:
-        return None
-
-    def restate(self, workloads: Container[Ref] | None = None) -> None:
-        for workload in self._workloads.values():
-            if workloads is None or workload.ref in workloads:
-                workload.restated = True
-
     def is_done(self, workload: Ref) -> bool:
         """Whether a workload says, of its present generation, that it is rolled out."""
         return self._is_done(self._workloads.get(workload.key))
 
     @staticmethod
-    def _is_done(workload: Workload | None) -> bool:
+    def _is_done(workload: ReplicaSetWorkload | None) -> bool:
         replicaset = workload.replicaset if workload else None
         if replicaset is None or replicaset.deleting:
             return replicaset is None
@@ -122,9 +87,6 @@ class ReplicaSets:
 
     # -- what their planner reads --------------------------------------------------------------
 
-    def workload(self, key: str) -> Workload | None:
-        return self._workloads.get(key)
-
     def revisions(self, key: str) -> Mapping[str, Revision]:
         """Its kept templates, by content."""
         return self._fleet.records.revisions(key, self._uid(key))
@@ -139,19 +101,6 @@ class ReplicaSets:
         if workload is None or workload.replicaset is None:
             return []
         return self._fleet.records.abandoned(key, {ref.name for ref in workload.replicaset.refs})
-
-    @property
-    def measured(self) -> Analyses:
-        return self._fleet.measured
-
-    def freeze(self, now: datetime) -> Freeze | None:
-        return self._fleet.freeze(now)
-
-    def closed(self, workload: Ref, now: datetime) -> Closed:
-        return self._fleet.closed(workload, now)
-
-    def is_detached(self, cluster: str) -> bool:
-        return self._fleet.is_detached(cluster)
 
     def is_available(self, cluster: str) -> bool:
         return self._fleet.is_available(cluster)
@@ -250,16 +199,13 @@ class ReplicaSets:
             work = self._works[key] = replace(before, owner=replicaset.key)
             self._workload(replicaset.key).put_work(work, now)
 
-    def _workload(self, key: str) -> Workload:
+    def _workload(self, key: str) -> ReplicaSetWorkload:
         workload = self._workloads.get(key)
         if workload is None:
-            workload = self._workloads[key] = Workload(Ref(REPLICA_SET, key), self._profile)
+            workload = self._workloads[key] = ReplicaSetWorkload(
+                Ref(REPLICA_SET, key), self.policy.profile
+            )
         return workload
-
-    def _forget_gone(self, workload: Workload) -> None:
-        """Nothing is kept of one that is gone, and of which no work is left."""
-        if workload.replicaset is None and not workload.clusters:
-            self._workloads.pop(workload.ref.key, None)
 
     def _on_replicaset(self, event: Event, now: datetime) -> Iterable[Ref]:
         workload = self._workload(event.ref.key)
@@ -274,7 +220,7 @@ class ReplicaSets:
             if before is not None:
                 self._writers.pop(work_name(before.key), None)
             workload.replicaset = None
-            self._fleet.measured.forget(event.ref)
+            self.measured.follow(event.ref, NO_INTENTS)
             workload.shares.clear()
             workload.members.clear()
             self._forget_gone(workload)
@@ -286,6 +232,7 @@ class ReplicaSets:
                 event.ref.key
             )
         workload.replicaset = replicaset
+        self.measured.follow(event.ref, replicaset.intents)
         if before is None:
             self._claim(replicaset, now)
         if before is not None and before.uid != replicaset.uid:  # its end was never heard of

@@ -1,138 +1,26 @@
-"""What does a fleet want of whoever keeps track of one kind of workload?
+"""What does a fleet want of whoever keeps track of one kind of workload?"""
 
-And what does everybody else, who only looks, want to know of a workload of any kind?
-"""
+from abc import ABC, abstractmethod
+from collections.abc import Container, Iterable
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar
 
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Protocol
-
+from rollout.fleet.analyses import Analyses
 from rollout.fleet.clusters import ClusterStore
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.membership import Surroundings
+from rollout.fleet.notifications import Notifications
 from rollout.fleet.records import Records
-from rollout.fleet.rejections import Rejection
-from rollout.fleet.selections import Reading
 from rollout.model.approvals import Freeze
-from rollout.model.conditions import Condition
 from rollout.model.events import Event
-from rollout.model.kinds import Kind, Obj, Ref
-from rollout.model.waits import Wait
-from rollout.planning.facts import Checked
+from rollout.model.kinds import Kind, Ref
+from rollout.model.writes import Delete
 from rollout.planning.plan import Write
+from rollout.rollouts.facts import Checked
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.share import PlacementShare, Surroundings
+from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Closed
-from rollout.values.rendering import ValueShown
 
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """What a cluster has of a workload: an object, and the revision that it amounts to.
-
-    ``revision`` is "" where the object says nothing yet. Conditions count where they are about
-    ``generation``; None: all do. ``faults`` say which manifests are not well, and why.
-    """
-
-    name: str
-    revision: str
-    conditions: tuple[Condition, ...]
-    generation: int | None = None
-    faults: tuple[str, ...] = ()
-
-
-class Share(Protocol):
-    """One placement of a workload. ``hold``: why nothing of it may be touched.
-
-    ``selected`` counts its clusters, ``overlapped`` those that it selects too and another placement
-    owns, ``updated`` those that carry what it asks for. ``strategy`` is the type that is written.
-    """
-
-    reading: Reading
-    hold: Wait | None
-
-    @property
-    def live(self) -> LiveRollout: ...
-
-    @property
-    def placement_key(self) -> str: ...
-
-    @property
-    def strategy(self) -> str: ...
-
-    @property
-    def selected(self) -> int: ...
-
-    @property
-    def overlapped(self) -> int: ...
-
-    @property
-    def updated(self) -> int: ...
-
-
-class Standing(Protocol):
-    """A workload of any kind, for those who look. ``raw`` is the object; None where it is gone.
-
-    ``members`` are its clusters with the placement that owns them; ``strays`` hold something of it
-    though nobody selects them (any more).
-    """
-
-    members: dict[str, str]
-    strays: set[str]
-    unwritten: Rejection | None
-
-    @property
-    def ref(self) -> Ref: ...
-
-    @property
-    def raw(self) -> Obj | None: ...
-
-    @property
-    def is_ocm(self) -> bool:
-        """Whether profile ``ocm`` decides for it."""
-        ...
-
-    @property
-    def shares(self) -> Mapping[str, Share]: ...
-
-    @property
-    def clusters(self) -> list[str]:
-        """Clusters that hold anything of it, by name."""
-        ...
-
-    @property
-    def revisions(self) -> tuple[str, ...]:
-        """What it asks for: one thing, or what its placements ask for, in their order."""
-        ...
-
-    def revision_at(self, cluster: str) -> str:
-        """What it asks for there; "" where nobody does."""
-        ...
-
-    def values_at(self, cluster: str) -> tuple[ValueShown, ...]:
-        """The values that the cluster has of its own, and where they come from."""
-        ...
-
-    def carried(self, cluster: str) -> Carried | None:
-        """What the cluster has; None where it has nothing that would stay."""
-        ...
-
-    def body(self, cluster: str) -> Obj | None:
-        """What the cluster's agent is to bring about now, for a person to read; None: nothing."""
-        ...
-
-    def wanted(self, cluster: str) -> Obj | None:
-        """The body that it asks for there; None where that is not known."""
-        ...
-
-    def made_of(self, revision: str) -> tuple[str, ...]:
-        """The objects that a revision is made of, in words; nothing where it is one of its own."""
-        ...
-
-    def next_quiet(self) -> datetime | None: ...
-
-    def sends_page(self, write: Write) -> None:
-        """A page of its record is about to go out."""
-        ...
+_NO_KINDS: frozenset[Kind] = frozenset()
 
 
 class Around(Surroundings, Protocol):
@@ -140,6 +28,8 @@ class Around(Surroundings, Protocol):
 
     records: Records
     clusters: ClusterStore
+    measured: Analyses
+    notifications: Notifications
 
     def freeze(self, now: datetime) -> Freeze | None:
         """The Freeze that stands at this instant, if any."""
@@ -154,76 +44,125 @@ class Around(Surroundings, Protocol):
         ...
 
 
-class Tracker(Protocol):
-    """Keeps all workloads of a kind, and what hangs on them. Told by the fleet, never asks a hub."""
+class Tracker(ABC):
+    """Keeps what hangs on objects of a kind. Told by the fleet, never asks a hub.
 
-    @property
-    def planned(self) -> tuple[Kind, ...]:
-        """The kinds whose planners read this."""
-        ...
+    What most kinds have no use for does nothing here.
+    """
 
-    @property
-    def kinds(self) -> tuple[Kind, ...]:
-        """The kinds that its workloads consist of; always among the wanted ones."""
-        ...
+    planned: tuple[Kind, ...]
+    """The kinds whose planners read this."""
+    kinds: tuple[Kind, ...]
+    """The kinds that its workloads consist of; always among the wanted ones."""
+
+    @abstractmethod
+    def take(self, event: Event, now: datetime) -> Iterable[Ref]:
+        """Take in an event of any kind; what is planned anew for it."""
 
     def wanted_kinds(self) -> frozenset[Kind]:
         """Kinds to be watched besides those of the fleet. The same value as long as none changes."""
-        ...
+        return _NO_KINDS
 
     def missed(self, kind: Kind, why: str) -> Iterable[Ref]:
         """A wanted kind cannot be read, and why; "" once it can again. What is planned anew for it."""
-        ...
+        return ()
 
     def forget(self, kind: Kind) -> None:
         """A wanted kind is watched no more: what is known of its objects may no longer be so."""
-        ...
-
-    def take(self, event: Event, now: datetime) -> Iterable[Ref]:
-        """Take in an event of any kind; what is planned anew for it."""
-        ...
+        return
 
     def follow(self, placement: str) -> Iterable[Ref]:
-        """A placement, or its decisions, have changed."""
-        ...
+        """A placement, or its decisions, have changed; what is planned anew for it."""
+        return ()
 
-    def live(self, workload: str, placement: str) -> LiveRollout | None: ...
+    def live(self, workload: str, placement: str) -> LiveRollout | None:
+        return None
 
-    def removed(self, workload: Ref, cluster: str, window: timedelta, now: datetime) -> None:
-        """What a workload has at a cluster was removed: it is selected no more."""
-        ...
+    def deleted(self, write: Delete, now: datetime) -> None:
+        """The hub has accepted a deletion: the object is gone or going, whoever tells of it later."""
+        return
 
     def refused(self, write: Write, owner: Ref, message: str, now: datetime) -> datetime | None:
         """The server refused a write that was planned for ``owner`` and is no touch.
 
         Returns when that is planned again; None where it is nothing to this tracker.
         """
-        ...
+        return None
 
     def refresh(self, key: str, now: datetime) -> None:
         """Bring what is planned under this key up to date with what it refers to and with the time."""
-        ...
+        return
 
     def checked(self, fact: Checked) -> None:
         """Clusters were found to be in order, until something is heard of them again."""
-        ...
+        return
 
     def restate(self, workloads: Container[Ref] | None = None) -> None:
         """Something that the terms of these workloads (None: of all) depend on has changed."""
-        ...
+        return
 
     def told(self, write: Write, now: datetime) -> None:
         """The write is about to go out, or has landed."""
-        ...
+        return
 
     def workloads(self) -> list[Ref]:
         """Those that exist."""
-        ...
+        return []
 
-    def workload(self, key: str) -> Standing | None:
+    def workload(self, key: str) -> Workload[PlacementShare] | None:
         """One workload as it was last brought up to date; None where it is not known."""
-        ...
+        return None
 
     def is_done(self, workload: Ref) -> bool:
-        """Whether a workload says that it is rolled out."""
-        ...
+        """Whether a workload says, of what it is now, that it is rolled out."""
+        return True
+
+
+W = TypeVar("W", bound=Workload[PlacementShare])
+
+
+class WorkloadTracker(Tracker, Generic[W]):
+    """Keeps all workloads of a kind, for the fleet and for their planner."""
+
+    def __init__(self, fleet: Around) -> None:
+        self.policy = fleet.policy
+        self.measured = fleet.measured
+        self.notifications = fleet.notifications
+        self._fleet = fleet
+        self._workloads: dict[str, W] = {}
+
+    def workload(self, key: str) -> W | None:
+        return self._workloads.get(key)
+
+    def workloads(self) -> list[Ref]:
+        return [each.ref for _, each in sorted(self._workloads.items()) if each.raw is not None]
+
+    def live(self, workload: str, placement: str) -> LiveRollout | None:
+        known = self._workloads.get(workload)
+        share = known.shares.get(placement) if known else None
+        return share.live if share else None
+
+    def deleted(self, write: Delete, now: datetime) -> None:
+        workload = write.removed_from
+        known = self._workloads.get(workload.key) if workload is not None else None
+        if known is not None and known.ref == workload:
+            known.note_removal(write.cluster, self.policy.brake_window, now)
+
+    def restate(self, workloads: Container[Ref] | None = None) -> None:
+        for workload in self._workloads.values():
+            if workloads is None or workload.ref in workloads:
+                workload.restated = True
+
+    def freeze(self, now: datetime) -> Freeze | None:
+        return self._fleet.freeze(now)
+
+    def closed(self, workload: Ref, now: datetime) -> Closed:
+        return self._fleet.closed(workload, now)
+
+    def is_detached(self, cluster: str) -> bool:
+        return self._fleet.is_detached(cluster)
+
+    def _forget_gone(self, workload: W) -> None:
+        """Nothing is kept of one that is gone, and of which no cluster holds anything."""
+        if workload.raw is None and not workload.clusters:
+            self._workloads.pop(workload.ref.key, None)

@@ -3,7 +3,7 @@
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Ref
 
-_TOMBSTONES = 20_000
+_TOMBSTONES = 5_000
 
 
 class Versions:
@@ -26,6 +26,14 @@ class Versions:
             self._present[event.ref] = event.version
         return True
 
+    def found(self, ref: Ref, version: int) -> None:
+        """A read shows that the object is there, so that its next event in this version is news.
+
+        One that left the label selector of a watch was told of as deleted, in the version that it has.
+        """
+        if self._gone.get(ref) == version:
+            del self._gone[ref]
+
     def of(self, ref: Ref) -> int:
         """The newest version seen of an object, 0 where it was never seen."""
         return self._present.get(ref) or self._gone.get(ref, 0)
@@ -34,6 +42,7 @@ class Versions:
         return ref in self._present
 
     def known(self, kind: Kind) -> set[Ref]:
+        """All objects of a kind that are there, to find those that a new list lacks."""
         return {ref for ref in self._present if ref.kind is kind}
 
     def forget(self, kind: Kind) -> None:

@@ -7,10 +7,12 @@ watches. Objects that it hands out are shared and must not be mutated.
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Literal, Protocol
 
 from rollout.model.events import Event
+from rollout.model.instants import parse_instant
 from rollout.model.kinds import Kind, Obj, Ref
 
 Sink = Callable[[Event], None]
@@ -141,7 +143,8 @@ class StateKey(StrEnum):
     CLOCK = "clock"
     """The instant at which a run on a clock of its own is; absent on real time."""
     ALIVE = "alive"
-    """The instant at which a run on real time was last alive."""
+    """The instant at which a run on real time was last alive. On an API server: at which a leader last
+    renewed its Lease, where none leads any more."""
     AGENTS = "agents"
     """What the simulated agents have pending, and the state of their chance."""
     PROFILE = "profile"
@@ -162,3 +165,17 @@ class Kept(Protocol):
 def profile_of(hub: Kept) -> Literal["strict", "ocm"]:
     """Whose rules the engine of this hub goes by; ``strict`` where nobody left word."""
     return "ocm" if hub.get_state(StateKey.PROFILE) == b"ocm" else "strict"
+
+
+PATIENCE = timedelta(seconds=15)
+"""An engine on wall time leaves word every few seconds; after so long without, none is running."""
+
+
+def away_since(hub: Kept, now: datetime) -> datetime | None:
+    """When the engine of a hub was last heard of, where that is too long ago to be running.
+
+    Only an engine on wall time leaves word; virtual time stands still while nobody runs it.
+    """
+    kept = hub.get_state(StateKey.ALIVE)
+    alive = parse_instant(kept.decode()) if kept and not hub.get_state(StateKey.CLOCK) else None
+    return alive if alive is not None and now - alive > PATIENCE else None

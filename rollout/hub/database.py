@@ -85,6 +85,18 @@ class WriteTurns:
         self._file.close()
 
 
+def _look_like_ours(path: Path) -> None:
+    """Raises: ConfigError where a file is there that was never a database; nothing is put beside it."""
+    if path.is_file():
+        with path.open("rb") as file:
+            begins = file.read(len(_MAGIC))
+        if begins and begins != _MAGIC[: len(begins)]:
+            raise ConfigError(
+                f"{path} is no state file: name another one, or one that is to be made"
+            )
+
+
+_MAGIC = b"SQLite format 3\0"
 _OURS = 0x726F6C6C  # "roll", as the file's application id
 
 MIGRATIONS: tuple[str, ...] = (
@@ -141,6 +153,7 @@ class Database:
             raise ConfigError(f"cannot make the state file {path}: there is no such directory")
         self._path = path
         try:
+            _look_like_ours(path)
             self._turns = WriteTurns(path)
             if not path.exists():
                 path.touch(0o600)  # it may hold Secrets

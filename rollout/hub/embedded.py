@@ -45,7 +45,9 @@ class EmbeddedVerbs(ABC):
         field_selector: str = "",
     ) -> Listing:
         self._refresh()
-        return self._objects.select(kind, namespace, labels, label_selector, field_selector)
+        return self._objects.select(
+            kind, namespace, labels, label_selector, field_selector=field_selector
+        )
 
     def create(self, ref: Ref, obj: Obj) -> Obj:
         with self._write():
@@ -73,4 +75,4 @@ class EmbeddedVerbs(ABC):
         self._refresh()
         if since > self._objects.version:
             raise Expired(f"cannot watch from version {since}: it is not there yet; list again")
-        return self._feed.watch(kind, since, sink, expired, self._past)
+        return self._feed.watch(kind, since, sink, expired, history=self._past)

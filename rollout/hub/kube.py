@@ -85,7 +85,7 @@ class KubeHub:
     def watch(
         self, kind: Kind, since: int, sink: Sink, expired: Expire | None = None
     ) -> Callable[[], None]:
-        reflector = Reflector(self.calls, kind, since, sink, expired)
+        reflector = Reflector(self.calls, kind, since, sink, expired=expired)
         self._reflectors.add(reflector)
         cancel = self.session.spawn(reflector.run())
 

@@ -5,6 +5,7 @@ The one place that touches what the client keeps private (`connector`): a contra
 
 import inspect
 import logging
+import os
 import urllib.request
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -173,10 +174,22 @@ def _sign_with(configuration: Any, token: str) -> None:
     configuration.refresh_api_key_hook = None
 
 
+_NO_KUBECONFIG = ("No configuration found", "Expected key contexts")
+
+
 def _unusable(access: Access, error: Exception) -> str:
     """Why there is no way to an API server."""
     if access.context and "object with name" in str(error):
         return f'context "{access.context}" is not in the kubeconfig'
+    absent = [
+        each
+        for each in (access.kubeconfig or "").split(os.pathsep)
+        if each and not Path(each).is_file()
+    ]
+    if absent:
+        return f"there is no kubeconfig {absent[0]}: name one that is there"
+    if not access.kubeconfig and any(each in str(error) for each in _NO_KUBECONFIG):
+        error = ConfigError("there is no kubeconfig: name one with --kubeconfig, or set KUBECONFIG")
     return f"cannot read how to reach the API server{_named(access)}: {error}"
 
 

@@ -186,17 +186,21 @@ class Calls:
         return self._object(ref.kind, answer.body)
 
     async def patch(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
-        return await self._patch(f"patch {ref}", ref, await self._path(ref), changes, version)
+        return await self._patch(
+            f"patch {ref}", ref, await self._path(ref), changes, version=version
+        )
 
     async def patch_status(self, ref: Ref, changes: Obj, version: int | None = None) -> Obj:
         path = await self._path(ref, "status" if ref.kind.has_status else "")
-        return await self._patch(f"patch status of {ref}", ref, path, changes, version)
+        return await self._patch(f"patch status of {ref}", ref, path, changes, version=version)
 
     async def _patch(
         self, what: str, ref: Ref, path: str, changes: Obj, version: int | None
     ) -> Obj:
         body = wire.encode(wire.precondition(changes, version))
-        answer = await self._ask(what, "PATCH", path, body, MERGE_PATCH, carries=changes)
+        answer = await self._ask(
+            what, "PATCH", path, body, content_type=MERGE_PATCH, carries=changes
+        )
         return self._object(ref.kind, answer.body)
 
     async def delete(self, ref: Ref, uid: str | None = None, version: int | None = None) -> None:
@@ -231,7 +235,9 @@ class Calls:
         """``carries`` is what the body says: a refusal is told without the data of its Secrets."""
         answer = await self.session.call(method, path, body, content_type)
         if answer.status >= 300:
-            raise error_of(what, answer.status, answer.body, answer.headers, secret_texts(carries))
+            raise error_of(
+                what, answer.status, answer.body, answer.headers, secrets=secret_texts(carries)
+            )
         return answer
 
     async def patiently(self, ask: Callable[[], Awaitable[T]], seconds: float) -> T:

@@ -56,7 +56,7 @@ def path_of(
 
 
 def object_path(ref: Ref, sub: str = "", version: str = "") -> str:
-    return path_of(ref.kind, ref.namespace, ref.name, sub, version)
+    return path_of(ref.kind, ref.namespace, ref.name, sub, version=version)
 
 
 def collection_path(ref: Ref, version: str = "") -> str:
@@ -108,7 +108,7 @@ class _Custom(msgspec.Struct, gc=False):
     status: dict[str, Any] | None = None
 
 
-class _Cluster(msgspec.Struct, gc=False):
+class _ClusterJson(msgspec.Struct, gc=False):
     """A ManagedCluster, its status in parts."""
 
     metadata: _Meta
@@ -122,7 +122,7 @@ class _Decided(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     decisions: list[msgspec.Raw]
 
 
-class _Page(msgspec.Struct, gc=False):
+class _DecisionPage(msgspec.Struct, gc=False):
     """A PlacementDecision that names clusters."""
 
     metadata: _Meta
@@ -139,17 +139,17 @@ class _Listed(msgspec.Struct, gc=False):
     items: list[msgspec.Raw] | None = None
 
 
-class _Line(msgspec.Struct, gc=False):
+class _WatchLine(msgspec.Struct, gc=False):
     type: str
     object: msgspec.Raw
 
 
 _CUSTOM = msgspec.json.Decoder(_Custom)
-_PAGE = msgspec.json.Decoder(_Page)
-_CLUSTER = msgspec.json.Decoder(_Cluster)
+_PAGE = msgspec.json.Decoder(_DecisionPage)
+_CLUSTER = msgspec.json.Decoder(_ClusterJson)
 _PARTS = msgspec.json.Decoder(list[msgspec.Raw])
 _LISTED = msgspec.json.Decoder(_Listed)
-_LINE = msgspec.json.Decoder(_Line)
+_LINE = msgspec.json.Decoder(_WatchLine)
 _ANY = msgspec.json.Decoder()
 _ENCODER = msgspec.json.Encoder()
 
@@ -206,7 +206,7 @@ class ObjectDecoder:
         entries = [self._parts.of(bytes(entry)) for entry in found.status.decisions]
         return {**_headed(kind, found.metadata), "status": {"decisions": entries}}
 
-    def _cluster(self, kind: Kind, found: _Cluster) -> Obj:
+    def _cluster(self, kind: Kind, found: _ClusterJson) -> Obj:
         obj = _headed(kind, found.metadata)
         spec = bytes(found.spec)
         if spec != _ABSENT:

@@ -261,9 +261,9 @@ class Session:
         seconds = self.times.read if method == "GET" else self.times.write
         timeout = aiohttp.ClientTimeout(total=seconds, sock_connect=self.times.connect)
         edition = self._credentials.edition
-        answer = await self._once(method, path, body, content_type, timeout)
+        answer = await self._once(method, path, body, content_type, timeout=timeout)
         if answer.status == _UNAUTHORIZED and await self._has_newer(edition):
-            answer = await self._once(method, path, body, content_type, timeout)
+            answer = await self._once(method, path, body, content_type, timeout=timeout)
         return answer
 
     async def _has_newer(self, edition: int) -> bool:

@@ -57,7 +57,7 @@ class RequestWindow:
         self.in_flight += 1
 
     def answered(self, sent_at: float, now: float, what: Hashable = None) -> None:
-        """An answer came that says nothing of load, good or bad for whoever asked.
+        """An answer came that is no sign of load, whether the request succeeded or failed.
 
         Args:
             what: requests that usually take equally long; None: how long it took says nothing.
@@ -72,7 +72,7 @@ class RequestWindow:
             self.size = min(MOST, self.size + (1 if never else 1 / self.size))
 
     def _is_slow(self, what: Hashable, took: float, now: float) -> bool:
-        """Whether that is far longer than is usual; from now on it counts for what is usual."""
+        """Whether the request took far longer than usual. Its duration then counts for what is usual."""
         usual = self._usual.get(what)
         if usual is None:
             self._usual[what] = _Usual(took, now)
@@ -84,7 +84,7 @@ class RequestWindow:
         return took > SLOW_SECONDS and took > SLOW_TIMES * usual.seconds
 
     def overloaded(self, sent_at: float, now: float, wait: float = 0.0) -> None:
-        """The server refused for load, or did not answer in time.
+        """The server refused a request because of load, or did not answer in time.
 
         Args:
             wait: seconds after which it wants to be asked again.
@@ -105,7 +105,7 @@ class RequestWindow:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Asks for something once, and tells whom it concerns what came of it.
+    """Sends one request and passes the answer to its callback.
 
     ``run`` raises Throttled or Unavailable after that, so that the window learns of it; nothing else.
     ``what``: requests that take about as long as each other, such as a verb and a kind; None: how

@@ -171,7 +171,7 @@ class Objects:
             draft = self._admit(ref, draft, None)
         version = self.version + 1
         uid = rules.uid_of(self._seed, version)
-        new = rules.born(ref, draft, version, uid, self._now())
+        new = rules.born(ref, draft, version, uid, created=self._now())
         self._record(ref, Change.ADDED, new, None)
         if new["metadata"].get("ownerReferences"):
             self._collect(ref)

@@ -203,4 +203,6 @@ def _row(record: ChangeRecord) -> ObjectRow:
         body = _encode(event.obj)
     except (TypeError, ValueError, OverflowError) as fault:
         raise Invalid(f"cannot store {event.ref} as JSON: {fault}") from fault
-    return ObjectRow(event.version, event.ref.kind.name, event.ref.key, event.change.value, body)
+    return ObjectRow(
+        event.version, event.ref.kind.name, event.ref.key, event.change.value, body=body
+    )

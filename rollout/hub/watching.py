@@ -43,13 +43,18 @@ def _nothing() -> None:
 
 
 def _events(kind: Kind, listing: Listing, known: Iterable[Ref]) -> Iterator[Event]:
-    gone = set(known)
-    for obj in listing.items:
+    gone, version = set(known), listing.version
+    left = list(reversed(listing.items))
+    del (
+        listing
+    )  # each object goes when it was taken in: a large list is not held beside what is kept
+    while left:
+        obj = left.pop()
         ref = ref_of(kind, obj)
         gone.discard(ref)
         yield Event(ref, Change.ADDED, obj, version_of(obj))
     for ref in sorted(gone, key=str):
-        yield Event(ref, Change.DELETED, last_seen(ref), listing.version)
+        yield Event(ref, Change.DELETED, last_seen(ref), version)
 
 
 def version_of(obj: Obj) -> int:

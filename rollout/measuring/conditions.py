@@ -128,7 +128,8 @@ def condition(text: str) -> MetricCondition:
         run, price = build(root, _TABLE), price_of(root)
         return MetricCondition(run=run, price=price, calls=frozenset(_calls(root)))
     except ConfigError as error:
-        return MetricCondition(shortened(str(error), bounds.LONGEST_FAILURE))
+        first = str(error).partition("\n")[0].removeprefix("ERROR: <input>:")
+        return MetricCondition(shortened(first, bounds.LONGEST_FAILURE))
     except RecursionError:
         return MetricCondition("it is nested too deeply")
 

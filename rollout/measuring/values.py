@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from rollout.model.analyses import AnalysisPhase
+from rollout.model.instants import rfc3339, rfc3339_micro
 from rollout.model.kinds import Obj, Ref
 from rollout.model.problems import Problem
 
@@ -77,7 +78,8 @@ class AnalysisResult:
 class Sample:
     """What a provider answered: a value as JSON has it, or (``error``) why there is none.
 
-    ``is_pending``: what measures (a Job) has not come to its end.
+    ``is_pending``: what measures (a Job) has not come to its end. ``is_assumed``: nobody measured, and it is
+    taken to be good, as only simulations do.
     """
 
     started_at: datetime
@@ -85,6 +87,7 @@ class Sample:
     value: object = None
     error: str = ""
     is_pending: bool = False
+    is_assumed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +144,8 @@ class AnalysisArgument:
 class AnalysisTemplate:
     """What to measure. With problems it measures nothing.
 
-    ``metrics`` is as written: values of arguments are put in when a run begins.
+    ``metrics`` is as written: values of arguments are put in when a run begins. ``needs_cluster``: it can only
+    be about one cluster.
     """
 
     ref: Ref
@@ -149,4 +153,52 @@ class AnalysisTemplate:
     version: int
     arguments: tuple[AnalysisArgument, ...] = ()
     ends: bool = True
+    needs_cluster: bool = False
     problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """Measure these metrics of a run, by name, and write what comes of it into its status."""
+
+    ref: Ref
+    run: AnalysisRun
+    metrics: tuple[str, ...]
+
+
+def status_of(result: AnalysisResult) -> Obj:
+    """The status of a run."""
+    return {
+        "phase": result.phase.value,
+        "message": result.message or None,
+        "startedAt": rfc3339_micro(result.started_at) if result.started_at else None,
+        "finishedAt": rfc3339(result.finished_at) if result.finished_at else None,
+        "stopped": result.stopped,
+        "metrics": [_metric(each) for each in result.metrics.values()],
+    }
+
+
+def _metric(each: MetricResult) -> Obj:
+    return {
+        "name": each.name,
+        "phase": each.phase.value,
+        "message": each.message or None,
+        "count": each.count,
+        "successful": each.successful,
+        "failed": each.failed,
+        "inconclusive": each.inconclusive,
+        "error": each.error,
+        "consecutiveError": each.consecutive_error,
+        "consecutiveSuccess": each.consecutive_success,
+        "measurements": [_measurement(one) for one in each.measurements],
+    }
+
+
+def _measurement(one: Measurement) -> Obj:
+    return {
+        "phase": one.phase.value,
+        "startedAt": rfc3339_micro(one.started_at),
+        "finishedAt": rfc3339_micro(one.finished_at),
+        "value": one.value,
+        **({"message": one.message} if one.message else {}),
+    }

@@ -22,10 +22,14 @@ from rollout.model.wording import shortened
 
 AGAIN_AFTER_ERROR = timedelta(seconds=10)
 """After an error a metric without an interval is measured again so much later."""
-LOOK_AFTER = timedelta(seconds=5)
-"""At what has not come to its end yet one looks again so much later."""
+LOOK_AFTER, LOOK_AT_LAST = timedelta(seconds=5), timedelta(minutes=1)
+"""At what has not come to its end yet one looks again after a quarter of the time that it takes already, within
+these, and no later than the interval: whoever takes long is looked at seldom.
+"""
 LONGEST_VALUE = 256
 """Characters of a value that a status shows."""
+LONGEST_TOLD = 60
+"""Characters of a value that a message shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +46,17 @@ def begin(metrics: Iterable[AnalysisMetric], now: datetime) -> AnalysisResult:
     return AnalysisResult(started_at=now, metrics=fresh)
 
 
-def due(metrics: Iterable[AnalysisMetric], result: AnalysisResult, now: datetime) -> Due:
-    """What of a run that has begun is to be measured at this instant."""
+def due(
+    metrics: Iterable[AnalysisMetric],
+    result: AnalysisResult,
+    now: datetime,
+    looks: Mapping[str, datetime] | None = None,
+) -> Due:
+    """What of a run that has begun is to be measured at this instant.
+
+    Args:
+        looks: when to look again at metrics that have not come to their end yet, where that is known.
+    """
     if result.finished_at is not None or result.started_at is None:
         return Due()
     ready: list[str] = []
@@ -53,6 +66,8 @@ def due(metrics: Iterable[AnalysisMetric], result: AnalysisResult, now: datetime
         if known.phase.is_final:
             continue
         at = _next_at(metric, known, result.started_at)
+        if _is_pending(known):
+            at = (looks or {}).get(metric.name, at)
         if at <= now:
             ready.append(metric.name)
         else:
@@ -64,9 +79,15 @@ def _next_at(metric: AnalysisMetric, known: MetricResult, started_at: datetime) 
     if not known.measurements:
         return started_at + metric.initial_delay
     last = known.measurements[-1]
-    if last.phase is AnalysisPhase.RUNNING:
-        return last.finished_at + LOOK_AFTER
+    if _is_pending(known):
+        taken = last.finished_at - last.started_at
+        most = min(metric.interval or LOOK_AT_LAST, LOOK_AT_LAST)
+        return last.finished_at + max(LOOK_AFTER, min(taken / 4, most))
     return last.finished_at + (metric.interval or AGAIN_AFTER_ERROR)
+
+
+def _is_pending(known: MetricResult) -> bool:
+    return bool(known.measurements) and known.measurements[-1].phase is AnalysisPhase.RUNNING
 
 
 def take(
@@ -104,7 +125,7 @@ def stop(result: AnalysisResult, why: str, now: datetime) -> AnalysisResult:
 def _with(metric: AnalysisMetric, known: MetricResult, sample: Sample) -> MetricResult:
     """The metric with one more measurement; one that has not come to its end makes room for the next."""
     before = known.measurements
-    if before and before[-1].phase is AnalysisPhase.RUNNING:
+    if _is_pending(known):
         began, before = before[-1].started_at, before[:-1]
         sample = replace(sample, started_at=began)
     if sample.is_pending:
@@ -116,6 +137,8 @@ def _with(metric: AnalysisMetric, known: MetricResult, sample: Sample) -> Metric
         return replace(known, measurements=(*before, waiting)[-metric.kept :])
     if sample.error:
         phase, message = AnalysisPhase.ERROR, sample.error
+    elif sample.is_assumed:
+        phase, message = AnalysisPhase.SUCCESSFUL, "assumed"
     else:
         phase, message = assess(metric.success, metric.failure, sample.value)
     measured = Measurement(
@@ -144,7 +167,8 @@ def _with(metric: AnalysisMetric, known: MetricResult, sample: Sample) -> Metric
 def judged(metric: AnalysisMetric, known: MetricResult) -> tuple[AnalysisPhase, str]:
     """The verdict of a metric by its counts, and why."""
     if metric.failure_limit is not None and known.failed > metric.failure_limit:
-        return AnalysisPhase.FAILED, f"{known.failed} failed, tolerated {metric.failure_limit}"
+        told = f"{known.failed} failed, tolerated {metric.failure_limit}"
+        return AnalysisPhase.FAILED, _because(told, known)
     if known.inconclusive > metric.inconclusive_limit:
         told = f"{known.inconclusive} inconclusive, tolerated {metric.inconclusive_limit}"
         return AnalysisPhase.INCONCLUSIVE, _because(told, known)
@@ -164,8 +188,13 @@ def judged(metric: AnalysisMetric, known: MetricResult) -> tuple[AnalysisPhase, 
 
 
 def _because(told: str, known: MetricResult) -> str:
-    last = known.measurements[-1].message if known.measurements else ""
-    return f"{told}: {last}" if last else told
+    """With what the last measurement says of itself, and gave."""
+    if not known.measurements:
+        return told
+    last = known.measurements[-1]
+    why = f": {last.message}" if last.message else ""
+    value = f"; the last value is {shortened(last.value, LONGEST_TOLD)}" if last.value else ""
+    return f"{told}{why}{value}"
 
 
 def _concluded(

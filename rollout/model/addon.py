@@ -50,7 +50,7 @@ Configs = tuple[Config, ...]
 """What an add-on is configured with: sorted by resource, in the order that counts within one."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InstallPlacement:
     """One placement of an install strategy. ``rollout`` None: the strategy could not be parsed."""
 
@@ -66,7 +66,7 @@ class InstallPlacement:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AddOn:
     """A ClusterManagementAddOn, parsed.
 
@@ -106,7 +106,7 @@ class Reference:
     generation: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAddOn:
     """A ManagedClusterAddOn, parsed: one cluster's share of an add-on.
 

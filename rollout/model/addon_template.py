@@ -34,7 +34,7 @@ class AddOnTemplate:
     delete_option: Obj | None = None
 
 
-class Mirror(NamedTuple):
+class RegistryMirror(NamedTuple):
     """Images whose name begins with ``source`` are pulled from ``mirror`` instead."""
 
     source: str
@@ -50,7 +50,7 @@ class Proxy(NamedTuple):
     ca_bundle: str = ""
 
 
-class Requirement(NamedTuple):
+class ResourceRequirement(NamedTuple):
     """Resources of the containers that ``container_id`` (kind:name:container) matches."""
 
     container_id: str
@@ -64,9 +64,9 @@ class DeploymentConfig:
     install_namespace: str = ""
     variables: tuple[tuple[str, str], ...] = ()
     node_placement: Mapping[str, object] | None = None
-    registries: tuple[Mirror, ...] | None = None
+    registries: tuple[RegistryMirror, ...] | None = None
     proxy: Proxy = field(default_factory=Proxy)
-    requirements: tuple[Requirement, ...] | None = None
+    requirements: tuple[ResourceRequirement, ...] | None = None
 
 
 class Feedback(NamedTuple):

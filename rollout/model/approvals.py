@@ -1,7 +1,7 @@
 """What did a person consent to, or stop? Gates asked for, the approvals given, and freezes of the hub."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from enum import Enum
 
@@ -28,6 +28,7 @@ class GateRef:
 
     side: Side
     group: str
+    _: KW_ONLY
     placement: str = ""
     kind: str = APPROVAL_GATE
     argument: str = ""
@@ -57,18 +58,22 @@ def parse_gate(text: str) -> GateRef | None:
     if not group.strip() or (has_kind and not kind):
         return None
     return GateRef(
-        Side(side), group.strip(), placement.strip(), kind or APPROVAL_GATE, argument.strip()
+        Side(side),
+        group.strip(),
+        placement=placement.strip(),
+        kind=kind or APPROVAL_GATE,
+        argument=argument.strip(),
     )
 
 
-class Decision(Enum):
+class ApprovalDecision(Enum):
     """What an Approval says."""
 
     APPROVE = "Approve"
     REJECT = "Reject"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Approval:
     """An Approval object: consent to one gate of one revision, or its refusal.
 
@@ -81,7 +86,7 @@ class Approval:
     kind: str
     workload: str
     revision: str
-    decision: Decision
+    decision: ApprovalDecision
     gate: str = EVERY_STAGE
     actor: str = ""
     reason: str = ""
@@ -100,7 +105,7 @@ class Approval:
 def refusal(approvals: Iterable[Approval], revision: str, now: datetime) -> Approval | None:
     """The first that rejects this revision; None where none does."""
     for each in approvals:
-        if each.decision is Decision.REJECT and each.counts(revision, now):
+        if each.decision is ApprovalDecision.REJECT and each.counts(revision, now):
             return each
     return None
 

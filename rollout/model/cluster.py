@@ -1,7 +1,7 @@
 """A managed cluster as the scheduler and the planners see it, and the sets it can be in."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 
 from rollout.model.kinds import Obj
@@ -28,6 +28,7 @@ class Cluster:
     """
 
     name: str
+    _: KW_ONLY
     labels: Mapping[str, str] = field(default_factory=dict)
     claims: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
@@ -40,7 +41,7 @@ class Cluster:
     raw: Obj = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSet:
     """A ManagedClusterSet. ``selector`` None: members carry the exclusive label; else they match it."""
 
@@ -54,7 +55,7 @@ class ClusterSet:
     raw: Obj = field(default_factory=dict, compare=False, repr=False)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterSetBinding:
     """Lets placements of one namespace see one set. Valid when the set named like it exists."""
 

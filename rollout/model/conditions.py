@@ -1,7 +1,7 @@
 """A condition on an object's status, and how two versions of it merge."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from functools import lru_cache
 
@@ -21,6 +21,7 @@ class Condition:
     status: str  # "True" | "False" | "Unknown"
     reason: str = ""
     message: str = ""
+    _: KW_ONLY
     observed_generation: int | None = None
     since: datetime | None = None
 
@@ -46,7 +47,9 @@ def condition_of(
     kind: str, status: str, reason: str, message: str, observed: int | None, since: str
 ) -> Condition:
     """One value for equal conditions: the agents of a fleet say the same few things at once."""
-    return Condition(kind, status, reason, message, observed, parse_instant(since))
+    return Condition(
+        kind, status, reason, message, observed_generation=observed, since=parse_instant(since)
+    )
 
 
 def read_condition(raw: object) -> Condition | None:
@@ -63,8 +66,8 @@ def read_condition(raw: object) -> Condition | None:
         status if isinstance(status, str) else "Unknown",
         reason if isinstance(reason, str) else "",
         message if isinstance(message, str) else "",
-        observed if type(observed) is int else None,
-        since if isinstance(since, str) else "",
+        observed=observed if type(observed) is int else None,
+        since=since if isinstance(since, str) else "",
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 EFFECTS: Mapping[str, str] = {
-    "pause": "Touch and remove nothing of a workload until it is resumed.",
+    "pause": "Pause a workload: nothing of it is touched or removed until it is resumed.",
     "resume": "Let a paused workload go on.",
     "abort": "Stop rolling out the current revision.",
     "retry": "Retry failed clusters (all limits still apply).",
@@ -13,7 +13,7 @@ EFFECTS: Mapping[str, str] = {
     "skip": "Exclude clusters from the rollout of the current revision.",
     "hold": "Leave clusters untouched until they are released.",
     "release": "Let held clusters of a workload take part again.",
-    "freeze": "Stop the line: touch and remove nothing on the whole hub.",
-    "unfreeze": "End a freeze: let the line run again.",
-    "override": "Set aside for a workload, for a while, what keeps it back.",
+    "freeze": "Freeze every rollout on the hub: nothing is touched or removed.",
+    "unfreeze": "End a freeze: rollouts on the hub go on.",
+    "override": "Let a workload ignore calendars for a limited time.",
 }

@@ -14,11 +14,14 @@ from typing import Any
 
 from rollout.model import names
 from rollout.model.amounts import AMOUNT_ACCEPTED, Amount, parse_amount, parse_digits
+from rollout.model.analyses import ANALYSIS_GATE
 from rollout.model.approvals import GATES_ACCEPTED, GateRef, parse_gate
 from rollout.model.instants import parse_instant
+from rollout.model.notifications import CHANNELS_ACCEPTED, Channel, parse_channel
 from rollout.model.problems import Problem
 
 HISTORY_LIMIT = 10
+LONGEST_HISTORY = 999
 A_QUARTER = Amount(25, percent=True)
 PROFILES = ("strict", "ocm")
 ORDERS = ("ClusterName", "sticky")
@@ -34,11 +37,11 @@ class RollbackMode(Enum):
 
 
 LONGEST_OVERRIDE = timedelta(hours=24)
-"""An override of calendars that ends later than so from now counts for nothing."""
+"""Of an override of calendars only the last so long counts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedBy:
     """Who says to have asked for something, when and why."""
 
     by: str = ""
@@ -51,10 +54,10 @@ class Asked:
         return f"{by}{at}{': ' if self.reason else ''}{self.reason}"
 
 
-NOBODY = Asked()
+NOBODY = AskedBy()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Intents:
     """Everything that annotations ask for. Values that cannot be read are among ``problems``.
 
@@ -63,7 +66,8 @@ class Intents:
     may have no cluster, as ``str(GroupRef)``.
 
     ``analysis`` and ``cluster_analysis`` name templates of analyses: measured in the background, and for
-    each cluster; ``analysis_args`` are the values that templates ask for.
+    each cluster; ``analysis_args`` are the values that templates ask for. ``notify`` are the channels on
+    which people are told.
 
     ``profile`` is whose rules are asked for: ``strict``, ``ocm``, or "" for neither. ``health_gated``:
     an add-on has to be Available, too. ``aborted`` and ``undo`` name the revisions that they are about; ``undo_to`` the revision
@@ -82,6 +86,7 @@ class Intents:
     analysis: str = ""
     cluster_analysis: str = ""
     analysis_args: Mapping[str, str] = field(default_factory=dict)
+    notify: tuple[Channel, ...] = ()
     may_be_empty: frozenset[str] = frozenset()
     rollback: RollbackMode = RollbackMode.MANUAL
     rollback_limit: Amount = A_QUARTER
@@ -93,10 +98,21 @@ class Intents:
     strict_tolerance: bool = False
     profile: str = ""
     health_gated: bool = False
-    asked: Mapping[str, Asked] = field(default_factory=dict)
+    asked: Mapping[str, AskedBy] = field(default_factory=dict)
     problems: tuple[Problem, ...] = ()
 
-    def who(self, verb: str) -> Asked:
+    def overridden_until(self, now: datetime) -> datetime | None:
+        """Until when a person lets the workload past all calendars; None where nobody does now."""
+        until = self.override_until
+        return until if until is not None and now < until <= now + LONGEST_OVERRIDE else None
+
+    @property
+    def templates(self) -> frozenset[str]:
+        """The templates of analyses that are named: for gates, in the background, for each cluster."""
+        gates = {gate.argument for gate in self.gates if gate.kind == ANALYSIS_GATE}
+        return frozenset(gates | {self.analysis, self.cluster_analysis} - {""})
+
+    def who(self, verb: str) -> AskedBy:
         return self.asked.get(verb, NOBODY)
 
 
@@ -131,6 +147,7 @@ def read_intents(annotations: Mapping[str, str], *, keeps_templates: bool = True
         analysis=_name(annotations, names.ANALYSIS, problems),
         cluster_analysis=_name(annotations, names.CLUSTER_ANALYSIS, problems),
         analysis_args=_pairs(annotations, names.ANALYSIS_ARGS, problems),
+        notify=_channels(annotations, problems),
         may_be_empty=listed_in(annotations, names.ALLOW_EMPTY_GROUPS),
         rollback=_mode(annotations, problems),
         rollback_limit=_amount(annotations, names.ROLLBACK_CONCURRENCY, problems),
@@ -225,6 +242,17 @@ def _gates(annotations: Mapping[str, str], problems: list[Problem]) -> tuple[Gat
     return tuple(found)
 
 
+def _channels(annotations: Mapping[str, str], problems: list[Problem]) -> tuple[Channel, ...]:
+    found: dict[str, Channel] = {}
+    for part in filter(None, map(str.strip, annotations.get(names.NOTIFY, "").split(";"))):
+        channel = parse_channel(part)
+        if channel is None or channel.name in found:
+            problems.append(_problem(names.NOTIFY, part, CHANNELS_ACCEPTED))
+        else:
+            found[channel.name] = channel
+    return tuple(found.values())
+
+
 _NAME = re.compile(r"\A[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?\Z", re.ASCII)
 
 
@@ -282,7 +310,7 @@ def _problem(name: str, value: Any, accepted: str) -> Problem:
     return Problem(f"metadata.annotations[{name}]", value, accepted)
 
 
-def read_asked(annotations: Mapping[str, str]) -> dict[str, Asked]:
+def read_asked(annotations: Mapping[str, str]) -> dict[str, AskedBy]:
     """Who asked for what, by verb; empty where that cannot be read: it is told, never acted upon."""
     try:
         body = json.loads(annotations.get(names.ASKED, "{}"))
@@ -291,7 +319,7 @@ def read_asked(annotations: Mapping[str, str]) -> dict[str, Asked]:
     if not isinstance(body, dict):
         return {}
     return {
-        str(verb): Asked(
+        str(verb): AskedBy(
             str(told.get("by") or ""), parse_instant(told.get("at")), str(told.get("reason") or "")
         )
         for verb, told in body.items()
@@ -299,7 +327,7 @@ def read_asked(annotations: Mapping[str, str]) -> dict[str, Asked]:
     }
 
 
-def asked_text(asked: Mapping[str, Asked], kept: Iterable[str]) -> str:
+def asked_text(asked: Mapping[str, AskedBy], kept: Iterable[str]) -> str:
     """The annotation for these verbs; the inverse of `read_asked`."""
     wanted = frozenset(kept)
     return json.dumps(

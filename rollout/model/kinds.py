@@ -1,6 +1,6 @@
 """Which kinds of objects are there, and how is one of them pointed at?"""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any
 
@@ -20,7 +20,8 @@ class Kind:
     plural: str
     group: str
     version: str
-    namespaced: bool
+    _: KW_ONLY
+    namespaced: bool = True
     short: tuple[str, ...] = ()
     has_status: bool = True  # the status is a subresource of its own
 
@@ -38,89 +39,117 @@ class Kind:
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickled by its fields, so that another process gets the one value that there is for it."""
-        kept = (self.name, self.plural, self.group, self.version, self.namespaced, self.short)
-        return _the_kind, (*kept, self.has_status)
+        rest = {"namespaced": self.namespaced, "short": self.short, "has_status": self.has_status}
+        return _the_kind, (self.name, self.plural, self.group, self.version, rest)
 
 
+DEFAULT_NAMESPACE = "default"
+"""That of what says none."""
 _CLUSTER = "cluster.open-cluster-management.io"
 _WORK = "work.open-cluster-management.io"
 _ADDON = "addon.open-cluster-management.io"
 
-MANAGED_CLUSTER = Kind("ManagedCluster", "managedclusters", _CLUSTER, "v1", False, ("mcl", "mcls"))
+MANAGED_CLUSTER = Kind(
+    "ManagedCluster", "managedclusters", _CLUSTER, "v1", namespaced=False, short=("mcl", "mcls")
+)
 CLUSTER_SET = Kind(
-    "ManagedClusterSet", "managedclustersets", _CLUSTER, "v1beta2", False, ("mclset", "mclsets")
+    "ManagedClusterSet",
+    "managedclustersets",
+    _CLUSTER,
+    "v1beta2",
+    namespaced=False,
+    short=("mclset", "mclsets"),
 )
 CLUSTER_SET_BINDING = Kind(
     "ManagedClusterSetBinding",
     "managedclustersetbindings",
     _CLUSTER,
     "v1beta2",
-    True,
-    ("mclsetbinding", "mclsetbindings"),
+    short=("mclsetbinding", "mclsetbindings"),
 )
-PLACEMENT = Kind("Placement", "placements", _CLUSTER, "v1beta1", True)
-PLACEMENT_DECISION = Kind("PlacementDecision", "placementdecisions", _CLUSTER, "v1beta1", True)
-SCORE = Kind("AddOnPlacementScore", "addonplacementscores", _CLUSTER, "v1alpha1", True)
-MANIFEST_WORK = Kind("ManifestWork", "manifestworks", _WORK, "v1", True)
+PLACEMENT = Kind("Placement", "placements", _CLUSTER, "v1beta1")
+PLACEMENT_DECISION = Kind("PlacementDecision", "placementdecisions", _CLUSTER, "v1beta1")
+SCORE = Kind("AddOnPlacementScore", "addonplacementscores", _CLUSTER, "v1alpha1")
+MANIFEST_WORK = Kind("ManifestWork", "manifestworks", _WORK, "v1")
 REPLICA_SET = Kind(
-    "ManifestWorkReplicaSet", "manifestworkreplicasets", _WORK, "v1alpha1", True, ("mwrs",)
+    "ManifestWorkReplicaSet", "manifestworkreplicasets", _WORK, "v1alpha1", short=("mwrs",)
 )
-CONFIG_MAP = Kind("ConfigMap", "configmaps", "", "v1", True, ("cm",), has_status=False)
+CONFIG_MAP = Kind("ConfigMap", "configmaps", "", "v1", short=("cm",), has_status=False)
 CONTROLLER_REVISION = Kind(
-    "ControllerRevision", "controllerrevisions", "apps", "v1", True, has_status=False
+    "ControllerRevision", "controllerrevisions", "apps", "v1", has_status=False
 )
-LEASE = Kind("Lease", "leases", "coordination.k8s.io", "v1", True, has_status=False)
+LEASE = Kind("Lease", "leases", "coordination.k8s.io", "v1", has_status=False)
 CLUSTER_MANAGEMENT_ADDON = Kind(
-    "ClusterManagementAddOn", "clustermanagementaddons", _ADDON, "v1alpha1", False, ("cma", "cmas")
+    "ClusterManagementAddOn",
+    "clustermanagementaddons",
+    _ADDON,
+    "v1alpha1",
+    namespaced=False,
+    short=("cma", "cmas"),
 )
 MANAGED_CLUSTER_ADDON = Kind(
-    "ManagedClusterAddOn", "managedclusteraddons", _ADDON, "v1alpha1", True, ("mca", "mcas")
+    "ManagedClusterAddOn", "managedclusteraddons", _ADDON, "v1alpha1", short=("mca", "mcas")
 )
 ADDON_DEPLOYMENT_CONFIG = Kind(
     "AddOnDeploymentConfig",
     "addondeploymentconfigs",
     _ADDON,
     "v1alpha1",
-    True,
-    ("adc",),
+    short=("adc",),
     has_status=False,
 )
 ADDON_TEMPLATE = Kind(
-    "AddOnTemplate", "addontemplates", _ADDON, "v1alpha1", False, has_status=False
+    "AddOnTemplate", "addontemplates", _ADDON, "v1alpha1", namespaced=False, has_status=False
 )
 
 _OURS = "rollout-engine.io"
-APPROVAL = Kind("Approval", "approvals", _OURS, "v1alpha1", True, ("rap",), has_status=False)
-FREEZE = Kind("Freeze", "freezes", _OURS, "v1alpha1", False, ("rfz",), has_status=False)
-CALENDAR = Kind("Calendar", "calendars", _OURS, "v1alpha1", True, ("rcal",))
-CLUSTER_CALENDAR = Kind("ClusterCalendar", "clustercalendars", _OURS, "v1alpha1", False, ("rccal",))
-ROLLOUT_ANALYSIS = Kind("RolloutAnalysis", "rolloutanalyses", _OURS, "v1alpha1", True, ("ra",))
+APPROVAL = Kind("Approval", "approvals", _OURS, "v1alpha1", short=("rap",), has_status=False)
+FREEZE = Kind(
+    "Freeze", "freezes", _OURS, "v1alpha1", namespaced=False, short=("rfz",), has_status=False
+)
+CALENDAR = Kind("Calendar", "calendars", _OURS, "v1alpha1", short=("rcal",))
+CLUSTER_CALENDAR = Kind(
+    "ClusterCalendar", "clustercalendars", _OURS, "v1alpha1", namespaced=False, short=("rccal",)
+)
+ROLLOUT_ANALYSIS = Kind("RolloutAnalysis", "rolloutanalyses", _OURS, "v1alpha1", short=("ra",))
 ROLLOUT_ANALYSIS_RUN = Kind(
-    "RolloutAnalysisRun", "rolloutanalysisruns", _OURS, "v1alpha1", True, ("rar",)
+    "RolloutAnalysisRun", "rolloutanalysisruns", _OURS, "v1alpha1", short=("rar",)
+)
+ROLLOUT_NOTIFICATION = Kind(
+    "RolloutNotification", "rolloutnotifications", _OURS, "v1alpha1", short=("rnot",)
 )
 CLUSTER_VALUES = Kind(
-    "ClusterValues", "clustervalues", _OURS, "v1alpha1", True, ("rval",), has_status=False
+    "ClusterValues", "clustervalues", _OURS, "v1alpha1", short=("rval",), has_status=False
 )
 ROLLOUT_RECORD = Kind(
-    "RolloutRecord", "rolloutrecords", _OURS, "v1alpha1", True, ("rrec",), has_status=False
+    "RolloutRecord", "rolloutrecords", _OURS, "v1alpha1", short=("rrec",), has_status=False
 )
 ROLLOUT_REVISION = Kind(
-    "RolloutRevision", "rolloutrevisions", _OURS, "v1alpha1", True, ("rrev",), has_status=False
+    "RolloutRevision", "rolloutrevisions", _OURS, "v1alpha1", short=("rrev",), has_status=False
 )
 
 _ARGO = "argoproj.io"
 ANALYSIS_TEMPLATE = Kind(
-    "AnalysisTemplate", "analysistemplates", _ARGO, "v1alpha1", True, has_status=False
+    "AnalysisTemplate", "analysistemplates", _ARGO, "v1alpha1", has_status=False
 )
 CLUSTER_ANALYSIS_TEMPLATE = Kind(
     "ClusterAnalysisTemplate",
     "clusteranalysistemplates",
     _ARGO,
     "v1alpha1",
-    False,
+    namespaced=False,
     has_status=False,
 )
-"""Templates of another tool, which are read where there are any; nobody here writes them."""
+TEMPLATES_OF_OTHERS = frozenset({ANALYSIS_TEMPLATE, CLUSTER_ANALYSIS_TEMPLATE})
+"""Templates of another tool. They are read while a workload names one; no hub has to serve them."""
+
+_MULTICLUSTER = "multicluster.x-k8s.io"
+SHARED_DECISION = Kind(
+    "PlacementDecision", "placementdecisions", _MULTICLUSTER, "v1alpha1", has_status=False
+)
+CLUSTER_PROFILE = Kind("ClusterProfile", "clusterprofiles", _MULTICLUSTER, "v1alpha1")
+"""Of SIG Multicluster, and written for others to read. The first has the name of OCM's kind, so
+neither is one that people ask for by its name."""
 
 WORKLOADS = (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON)
 """The kinds that are rolled out."""
@@ -149,17 +178,24 @@ KINDS: dict[str, Kind] = {
         CLUSTER_CALENDAR,
         ROLLOUT_ANALYSIS,
         ROLLOUT_ANALYSIS_RUN,
+        ROLLOUT_NOTIFICATION,
         CLUSTER_VALUES,
         ROLLOUT_RECORD,
         ROLLOUT_REVISION,
+        ANALYSIS_TEMPLATE,
+        CLUSTER_ANALYSIS_TEMPLATE,
     )
 }
 
+_BESIDE = (SHARED_DECISION, CLUSTER_PROFILE)
 
-def _the_kind(name: str, *fields: Any) -> Kind:
+
+def _the_kind(name: str, plural: str, group: str, version: str, rest: dict[str, Any]) -> Kind:
     """The kind of these fields: ours where there is one, else one made for it."""
-    known = KINDS.get(name)
-    return known if known is not None else Kind(name, *fields)
+    for known in (*KINDS.values(), *_BESIDE):
+        if (known.name, known.group) == (name, group):
+            return known
+    return Kind(name, plural, group, version, **rest)
 
 
 def find(word: str) -> Kind | None:
@@ -201,6 +237,12 @@ def ref_of(kind: Kind, obj: Obj) -> Ref:
     return Ref(kind, key_of(meta.get("namespace", "") if kind.namespaced else "", meta["name"]))
 
 
+def full_name(kind: Kind, name: str) -> str:
+    """``placement.cluster.open-cluster-management.io/web``: how kubectl names an object."""
+    group = f".{kind.group}" if kind.group else ""
+    return f"{kind.name.lower()}{group}/{name}"
+
+
 @cache
 def kind_by_resource(group: str, resource: str, *, namespaced: bool) -> Kind:
     """The kind of a resource that objects refer to; one made for it where we know none.
@@ -210,4 +252,4 @@ def kind_by_resource(group: str, resource: str, *, namespaced: bool) -> Kind:
     for kind in KINDS.values():
         if (kind.group, kind.plural) == (group, resource):
             return kind
-    return Kind(resource, resource, group, "", namespaced, has_status=False)
+    return Kind(resource, resource, group, "", namespaced=namespaced, has_status=False)

@@ -14,6 +14,7 @@ GROUP_NAME_LABEL = "cluster.open-cluster-management.io/decision-group-name"
 SCHEDULING_DISABLED = "cluster.open-cluster-management.io/experimental-scheduling-disable"
 WORK_OWNER_LABEL = "work.open-cluster-management.io/manifestworkreplicaset"
 WORK_PLACEMENT_LABEL = "work.open-cluster-management.io/placementname"
+WORK_CONTROLLER_HASH = "work.open-cluster-management.io/controller-hash"  # of works: their revision
 
 REPLICASET_FINALIZER = "work.open-cluster-management.io/manifest-work-cleanup"
 
@@ -37,9 +38,16 @@ OWNER = (
     "rollout-engine.io/owner"  # full "<namespace>/<name>": labels cannot hold it when it is long
 )
 
+# Ours, on ManifestWorks that carry the Job of an analysis.
+ANALYSIS_RUN = (
+    "rollout-engine.io/analysis-run"  # the run: its uid as a label, its key as annotation
+)
+
 # Ours, on a Placement or ManifestWorkReplicaSet: what a person asks for.
 SEMANTICS = "rollout-engine.io/semantics"  # strict (default) | ocm
 PROFILE_LABEL = "rollout-engine.io/profile"  # of a leader's Lease: whose rules it goes by
+SHARDS_LABEL = "rollout-engine.io/shards"  # of a Lease: to how many shards the namespaces are dealt
+BUCKET_LABEL = "rollout-engine.io/bucket"  # of a work, where there are several: by its namespace
 DECISION_ORDER = "rollout-engine.io/decision-order"  # ClusterName (default) | sticky
 FAILURE_TOLERANCE = "rollout-engine.io/failure-tolerance"  # Soft (default) | Strict
 PAUSED = "rollout-engine.io/paused"  # "true" | "false"
@@ -64,6 +72,7 @@ GATES = "rollout-engine.io/gates"  # before:GROUP, after:GROUP; each asks for an
 ANALYSIS = "rollout-engine.io/analysis"  # a template: measured while a revision is rolled out
 CLUSTER_ANALYSIS = "rollout-engine.io/cluster-analysis"  # a template: measured for each cluster before it has soaked
 ANALYSIS_ARGS = "rollout-engine.io/analysis-args"  # NAME=VALUE, ...: what templates ask for
+NOTIFY = "rollout-engine.io/notify"  # CHANNEL=trigger,trigger; ...: who is told of what
 ROLLBACK = "rollout-engine.io/rollback"  # None | Manual (default) | Automatic
 ROLLBACK_CONCURRENCY = "rollout-engine.io/rollback-max-concurrency"  # a count or share, 25%
 ROLLBACK_FAILURES = "rollout-engine.io/rollback-max-failures"  # a count or share, 25%

@@ -1,7 +1,7 @@
 """A Placement: what it asks of the scheduler, and what was decided."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from rollout.errors import ConfigError
 from rollout.model.amounts import Amount
@@ -26,6 +26,7 @@ class Toleration:
 
     key: str = ""
     operator: str = "Equal"
+    _: KW_ONLY
     value: str = ""
     effect: str = ""
     seconds: int | None = None
@@ -70,6 +71,7 @@ class Placement:
 
     namespace: str
     name: str
+    _: KW_ONLY
     uid: str = ""
     generation: int = 0
     version: int = 0
@@ -108,6 +110,7 @@ class Decision:
 
     namespace: str
     name: str
+    _: KW_ONLY
     placement: str
     group_index: int | None
     group_name: str

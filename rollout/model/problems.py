@@ -34,7 +34,7 @@ def _shown(path: str, value: Any) -> str:
         return "an object"
     if isinstance(value, list) and any(isinstance(item, dict | list) for item in value):
         return "a list"
-    if "workload" in path or path == "(document)":
+    if "workload.manifests" in path or path.endswith("workload") or path == "(document)":
         return "a string" if isinstance(value, str) else "a value"
     shown = repr(value)
     return shown[:77] + "..." if len(shown) > 80 else shown

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import timedelta
 
 from rollout.errors import ConfigError
@@ -34,6 +34,7 @@ class RolloutSpec:
     """
 
     type: str = "All"  # All | Progressive | ProgressivePerGroup, or a plugin's name
+    _: KW_ONLY
     min_success_time: timedelta = timedelta(0)
     deadline: timedelta | None = None
     max_failures: Amount = NO_FAILURES
@@ -112,11 +113,12 @@ class Template:
     rules: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaSet:
     """A ManifestWorkReplicaSet, parsed. ``raw`` is the object (status conditions, labels).
 
-    ``intents`` are what its annotations ask for.
+    ``intents`` are what its annotations ask for, and where these say nothing, fields of its spec that
+    OCM has proposed (`rollout.api.replicaset`). ``follows_ocm``: it has such fields.
     """
 
     namespace: str
@@ -134,6 +136,7 @@ class ReplicaSet:
     problems: tuple[Problem, ...] = ()
     raw: Obj = field(default_factory=dict, compare=False, repr=False)
     intents: Intents = NO_INTENTS
+    follows_ocm: bool = False
 
     @property
     def key(self) -> str:

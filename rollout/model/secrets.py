@@ -29,6 +29,8 @@ _COPIES = ("last-applied", "-configuration")
 _SHORTEST = 4
 """Shorter values are not looked for in texts: they would be found in every other word."""
 _KINDS = ("Secret", "secrets")
+_SET = ("value", "literal")
+"""What a field of a Secret is set to, by a rule of ClusterValues or in a content that is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Masks:
         """The value without the data of Secrets; parts in which there is none are shared with it.
 
         Hidden are ``data`` and ``stringData`` of every Secret, also in a ``List`` and in annotations
-        that hold objects as JSON; what a ManifestWork's status says of a Secret, whose messages may
+        that hold objects as JSON; what ClusterValues set in one; what a ManifestWork's status says of a Secret, whose messages may
         quote an earlier one; and the values of all these in messages elsewhere.
         """
         return _Walk(self.key, tuple(secret_texts(value))).value(value)
@@ -95,6 +97,8 @@ class _Walk:
         value = holder[name]
         if kind in _KINDS and name in FIELDS:
             return self._data(holder, name, value)
+        if name in _SET and _is_for_secret(holder):
+            return value if value is None else self._mask(holder, _path(holder), value)
         if name == "annotations" and isinstance(value, dict):
             return _same_or(value, {key: self._note(key, text) for key, text in value.items()})
         if name == "statusFeedback" and _is_of_secret(holder):
@@ -170,8 +174,23 @@ def _is_of_secret(holder: Obj) -> bool:
     return isinstance(meta, dict) and (meta.get("kind") in _KINDS or meta.get("resource") in _KINDS)
 
 
+def _is_for_secret(holder: Obj) -> bool:
+    """Whether this sets a field of a Secret: a setting of ClusterValues, or what a RolloutRevision keeps.
+
+    What is kept does not say of which kind its manifest is: ``data`` is taken for that of a Secret.
+    """
+    target, place = holder.get("target"), holder.get("place")
+    if isinstance(target, dict) and "path" in holder:
+        return target.get("kind") in _KINDS
+    return "manifest" in holder and isinstance(place, list) and place[:1] in [[f] for f in FIELDS]
+
+
+def _path(holder: Obj) -> str:
+    return json.dumps([holder.get("path"), holder.get("manifest"), holder.get("place")])
+
+
 def _secrets(value: Any, implied: str) -> Iterator[Obj]:
-    """All Secrets inside, those in annotations too."""
+    """All Secrets inside, those in annotations too, and what is set in one."""
     if isinstance(value, list):
         for item in value:
             yield from _secrets(item, implied)
@@ -179,6 +198,8 @@ def _secrets(value: Any, implied: str) -> Iterator[Obj]:
         kind = _kind(value, implied)
         if kind in _KINDS:
             yield value
+        if _is_for_secret(value):
+            yield {"stringData": {name: value[name] for name in _SET if name in value}}
         for name, item in value.items():
             if name == "annotations" and isinstance(item, dict):
                 yield from _noted(item)

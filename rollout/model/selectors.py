@@ -77,7 +77,7 @@ def parse_selector(
         return EVERYTHING, (Problem(path, raw, "an object with matchLabels and matchExpressions"),)
     found: list[Requirement] = []
     problems: list[Problem] = []
-    _take_labels(found, problems, raw.get("matchLabels"), f"{path}.matchLabels", plain)
+    _take_labels(found, problems, raw.get("matchLabels"), f"{path}.matchLabels", plain=plain)
     expressions = raw.get("matchExpressions")
     if expressions is None:
         expressions = []
@@ -89,7 +89,7 @@ def parse_selector(
         if not isinstance(item, dict):
             problems.append(Problem(at, item, "an object with key, operator and values"))
             continue
-        _take(found, problems, at, item, plain)
+        _take(found, problems, at, item, plain=plain)
     return Selector(tuple(found)), tuple(problems)
 
 

@@ -214,7 +214,8 @@ class Reason(StrEnum):
         "UnknownApprovalGroup",
         Scope.REVISION,
         Grade.PERSON,
-        f"annotation {names.GATES} names a group that is a stage of its own",
+        f"annotation {names.GATES} names a group that is a stage of its own; for one of several"
+        " placements it is before:PLACEMENT/GROUP",
     )
     ANALYSIS_FAILED = _row(
         "AnalysisFailed",

@@ -1,9 +1,22 @@
-"""How much of a text is said, where only so much of it fits?"""
+"""Which known word did they mean, and how is a text shortened that is too long for its place?"""
+
+import difflib
+from collections.abc import Iterable
 
 
 def shortened(text: str, most: int) -> str:
-    """The text; where it has more than ``most`` characters its beginning, and how many are left out."""
+    """The text. If it is longer than ``most`` characters: its beginning, and how many are left out."""
     if len(text) <= most:
         return text
     kept = max(most - len(f"... ({len(text)} characters more)"), 0)
     return f"{text[:kept]}... ({len(text) - kept} characters more)"
+
+
+_ALIKE = 0.75  # of 1, as difflib counts: one or two letters of a word
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that is written nearly so, upper case or lower; "" where none is."""
+    by_case = {each.lower(): each for each in known}
+    close = difflib.get_close_matches(word.lower(), by_case, n=1, cutoff=_ALIKE)
+    return by_case[close[0]] if close else ""

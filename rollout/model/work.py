@@ -1,11 +1,17 @@
-"""A ManifestWork: one cluster's share of a workload, and what its agent says of it."""
+"""A ManifestWork: one cluster's share of a workload, how it is known, and what its agent says of it."""
 
+import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
+from functools import lru_cache
 
+from rollout.model import names
 from rollout.model.conditions import Condition
 from rollout.model.kinds import Obj
+from rollout.model.replicaset import ReplicaSet
+from rollout.model.selectors import is_label_value
+from rollout.model.sharding import ALONE, Sharding
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +20,15 @@ class Work:
 
     ``content`` is the hash of the normalised spec (`rollout.model.content`); ``revision`` and
     ``started_at`` are our annotations (empty, None where absent). ``owner`` is the
-    ``namespace/name`` of the ManifestWorkReplicaSet it belongs to, "" where it belongs to none.
-    ``updated_by_us`` and the like are not kept: ownership is by label, content by hash. ``faults`` say which manifests are
-    not well, and why (`rollout.api.manifest_faults`): few, and short. ``spec`` is as on the wire: shared, never altered, and empty in works that were read from bytes.
+    ``namespace/name`` of the ManifestWorkReplicaSet it belongs to, "" where it belongs to none;
+    ``said_owner`` is our annotation of it, as written (None: absent). ``faults`` say which manifests are
+    not well, and why (`rollout.api.manifest_faults`): few, and short. ``labels`` and ``spec`` are as on
+    the wire: shared, and never altered.
     """
 
     cluster: str
     name: str
+    _: KW_ONLY
     owner: str = ""
     placement: str = ""
     content: str = ""
@@ -33,10 +41,50 @@ class Work:
     deleting: bool = False
     conditions: Mapping[str, Condition] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    said_owner: str | None = None
     faults: tuple[str, ...] = ()
     spec: Obj = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def key(self) -> str:
         return f"{self.cluster}/{self.name}"
+
+
+@lru_cache(maxsize=4_096)
+def work_name(owner: str) -> str:
+    """The name of each work of the ManifestWorkReplicaSet ``namespace/name``: readable, unique to it, at
+    most 121 characters.
+
+    A dot at the cut goes, since none may stand before a dash.
+    """
+    digest = hashlib.sha256(owner.encode()).hexdigest()[:10]
+    return f"{owner.rpartition('/')[2][:110].rstrip('.')}-{digest}"
+
+
+def owner_label(namespace: str, name: str) -> str:
+    """``<namespace>.<name>`` as OCM has it, or a hash where that is no label value."""
+    plain = f"{namespace}.{name}"
+    if is_label_value(plain):
+        return plain
+    return "h-" + hashlib.sha256(plain.encode()).hexdigest()[:40]
+
+
+def work_labels(
+    replicaset: ReplicaSet, placement: str, sharding: Sharding = ALONE
+) -> dict[str, str]:
+    """The workload's own labels, the two that say whose work it is, and that of its shard."""
+    return {
+        **replicaset.labels,
+        **sharding.labels(replicaset.namespace),
+        names.WORK_OWNER_LABEL: owner_label(replicaset.namespace, replicaset.name),
+        names.WORK_PLACEMENT_LABEL: placement
+        if is_label_value(placement)
+        else "h-" + hashlib.sha256(placement.encode()).hexdigest()[:40],
+    }
+
+
+def names_another_owner(work: Work, owner: str) -> bool:
+    """Whether a work of this owner says that it is another one's. One that says nothing does not."""
+    labelled = work.labels.get(names.WORK_OWNER_LABEL)
+    expected = owner_label(*owner.split("/", 1))
+    return work.said_owner not in (None, owner) or labelled not in (None, expected)

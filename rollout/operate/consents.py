@@ -9,16 +9,21 @@ from rollout.api.own import decode_freeze
 from rollout.errors import AlreadyExists, ConfigError
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model import names
-from rollout.model.approvals import APPROVAL_GATE, EVERY_STAGE, Approval, Decision, Freeze, refusal
+from rollout.model.approvals import (
+    APPROVAL_GATE,
+    EVERY_STAGE,
+    Approval,
+    ApprovalDecision,
+    Freeze,
+    refusal,
+)
 from rollout.model.instants import parse_instant, rfc3339
-from rollout.model.intents import Asked, asked_text, read_asked, read_intents
+from rollout.model.intents import AskedBy, asked_text, read_asked, read_intents
 from rollout.model.kinds import APPROVAL, FREEZE, Obj, Ref
-from rollout.operate.given import given, says_so, still_rejected
-from rollout.operate.revisions import places
-from rollout.operate.told import Told, Who, refuse_ocm
+from rollout.operate.edits import FREEZE_NAME, Annotations, VerbResult, Who, refuse_ocm
+from rollout.operate.given import given, places, says_so, still_rejected
 
-FREEZE_NAME = "stop-the-line"
-NO_WORD: Mapping[str, Asked] = {}
+NO_WORD: Mapping[str, AskedBy] = {}
 
 
 def approve(
@@ -29,7 +34,7 @@ def approve(
     *,
     revision: str = "",
     expires: datetime | None = None,
-) -> tuple[Told, ...]:
+) -> tuple[VerbResult, ...]:
     """Approve a gate of the revision that is being rolled out.
 
     Args:
@@ -43,27 +48,51 @@ def approve(
     obj = hub.get(ref)
     known = obj["metadata"].get("annotations") or {}
     refuse_ocm(hub, ref, known, "a gate")
-    gates = [str(each) for each in read_intents(known).gates if each.kind == APPROVAL_GATE]
+    gate = _gate(ref, known, gate)
+    if expires is not None and expires <= who.at:
+        raise ConfigError(f"an approval that expired at {rfc3339(expires)} opens no gate")
+    return _consent(
+        hub,
+        ref,
+        obj,
+        who,
+        decision=ApprovalDecision.APPROVE,
+        gate=gate,
+        revision=revision,
+        expires=expires,
+    )
+
+
+def _gate(ref: Ref, annotations: Annotations, gate: str) -> str:
+    """The gate that is meant: the only one where none is named. Raises: ConfigError.
+
+    Gates of other kinds may go by approvals, too: one of an analysis does where it is not clear.
+    """
+    asked = read_intents(annotations).gates
+    every = [str(each) for each in asked]
+    gates = [str(each) for each in asked if each.kind == APPROVAL_GATE] or every
     if not gates:
         raise ConfigError(
             f"{ref} asks for no approval; annotation {names.GATES} would, such as before:rest"
         )
     if not gate and len(gates) > 1:
-        raise ConfigError(f"{ref} has {len(gates)} gates: choose {', '.join(gates)}, or * for all")
+        raise ConfigError(
+            f"{ref} has {len(gates)} gates: choose one with --gate: {', '.join(gates)}, or * for all"
+        )
     gate = gate or gates[0]
-    if gate != EVERY_STAGE and gate not in gates:
-        raise ConfigError(f"{ref} has no gate {gate}; it has {', '.join(gates)}")
-    if expires is not None and expires <= who.at:
-        raise ConfigError(f"an approval that expired at {rfc3339(expires)} opens no gate")
-    return _consent(hub, ref, obj, who, Decision.APPROVE, gate, revision, expires)
+    if gate != EVERY_STAGE and gate not in every:
+        raise ConfigError(f"{ref} has no gate {gate}; it has {', '.join(every)}")
+    return gate
 
 
-def reject(hub: Hub, ref: Ref, who: Who, *, revision: str = "") -> tuple[Told, ...]:
+def reject(hub: Hub, ref: Ref, who: Who, *, revision: str = "") -> tuple[VerbResult, ...]:
     """Reject the revision that is being rolled out: it goes no further; with rollback Automatic its
     clusters get back what soaked there. Raises: ConfigError, Gone, HubError.
     """
     obj = hub.get(ref)
-    return _consent(hub, ref, obj, who, Decision.REJECT, EVERY_STAGE, revision, None)
+    return _consent(
+        hub, ref, obj, who, decision=ApprovalDecision.REJECT, gate=EVERY_STAGE, revision=revision
+    )
 
 
 def _consent(
@@ -71,11 +100,12 @@ def _consent(
     ref: Ref,
     obj: Obj,
     who: Who,
-    decision: Decision,
+    *,
+    decision: ApprovalDecision,
     gate: str,
     revision: str,
-    expires: datetime | None,
-) -> tuple[Told, ...]:
+    expires: datetime | None = None,
+) -> tuple[VerbResult, ...]:
     present = sorted(places(hub, ref, obj))
     if revision and revision not in {each for _, each in present}:
         listed = ", ".join(sorted({each for _, each in present}))
@@ -84,7 +114,7 @@ def _consent(
         )
     if not present:
         raise ConfigError(f"{ref}: nothing is rolled out yet that could be approved or rejected")
-    told: list[Told] = []
+    told: list[VerbResult] = []
     for namespace, each in present:
         if revision and each != revision:
             continue
@@ -98,26 +128,26 @@ def _consent(
         }
         if expires is not None:
             spec["expires"] = rfc3339(expires)
-        known = given(hub, ref, namespace, each, who.at)
-        told.append(_say(hub, ref, who, namespace, spec, known))
+        known = given(hub, ref, namespace, each, now=who.at)
+        told.append(_say(hub, ref, who, namespace, spec=spec, known=known))
     return tuple(told)
 
 
 def _say(
     hub: Hub, ref: Ref, who: Who, namespace: str, spec: Obj, known: tuple[Approval, ...]
-) -> Told:
+) -> VerbResult:
     """Write an Approval, unless one of those that are known says as much."""
-    decision = Decision(spec["decision"])
+    decision = ApprovalDecision(spec["decision"])
     same = says_so(known, decision, spec["gate"], parse_instant(spec.get("expires")))
     if same is not None:
         by = f" by {same.actor} (unverified)" if same.actor else ""
         until = f", until {rfc3339(same.expires)}" if same.expires else ""
         words = f"{_what(spec)} already{by}{until}"
-        told = Told(Ref(APPROVAL, f"{namespace}/{same.name}"), False, words)
+        told = VerbResult(Ref(APPROVAL, f"{namespace}/{same.name}"), False, words)
     else:
         told = _create(hub, namespace, _name(ref, spec, who), spec)
     refused = refusal(known, spec["revision"], who.at)
-    if decision is Decision.APPROVE and refused is not None:
+    if decision is ApprovalDecision.APPROVE and refused is not None:
         return replace(told, message=f"{told.message}; but {still_rejected(refused)}")
     return told
 
@@ -130,7 +160,7 @@ def _name(ref: Ref, spec: Obj, who: Who) -> str:
     return f"{ref.name[:200]}-{spec['revision'][:8]}-{spec['decision'].lower()}-{digest}"
 
 
-def _create(hub: Hub, namespace: str, name: str, spec: Obj) -> Told:
+def _create(hub: Hub, namespace: str, name: str, spec: Obj) -> VerbResult:
     ref = Ref(APPROVAL, f"{namespace}/{name}")
     obj = {
         "apiVersion": APPROVAL.api_version,
@@ -141,13 +171,13 @@ def _create(hub: Hub, namespace: str, name: str, spec: Obj) -> Told:
     try:
         hub.create(ref, obj)
     except AlreadyExists:
-        return Told(ref, False, _what(spec))
-    return Told(ref, True, f"created: {_what(spec)}")
+        return VerbResult(ref, False, _what(spec))
+    return VerbResult(ref, True, f"created: {_what(spec)}")
 
 
 def _what(spec: Obj) -> str:
     """What an Approval says, in words."""
-    if spec["decision"] == Decision.REJECT.value:
+    if spec["decision"] == ApprovalDecision.REJECT.value:
         return f"revision {spec['revision']} is rejected"
     gate = "every gate" if spec["gate"] == EVERY_STAGE else f"gate {spec['gate']}"
     return f"{gate} of revision {spec['revision']} is approved"
@@ -160,8 +190,8 @@ def freeze(
     until: datetime | None = None,
     name: str = FREEZE_NAME,
     shorten: bool = False,
-) -> Told:
-    """Stop the line: nothing on the hub is touched or removed until the Freeze ends or is deleted.
+) -> VerbResult:
+    """Freeze the hub: nothing on it is touched or removed until the Freeze ends or is deleted.
 
     One of this name that stands already until the same instant stays as it is; one that ends earlier is
     made longer, and keeps its reason where none is given. Only ``shorten`` makes one shorter.
@@ -185,16 +215,18 @@ def freeze(
     try:
         hub.create(ref, obj)
     except AlreadyExists:
-        return _freeze_again(hub, ref, obj, who, words, shorten=shorten)
-    return Told(ref, True, f"created: {words}")
+        return _freeze_again(hub, ref, obj, who, words=words, shorten=shorten)
+    return VerbResult(ref, True, f"created: {words}")
 
 
-def _freeze_again(hub: Hub, ref: Ref, obj: Obj, who: Who, words: str, *, shorten: bool) -> Told:
+def _freeze_again(
+    hub: Hub, ref: Ref, obj: Obj, who: Who, words: str, *, shorten: bool
+) -> VerbResult:
     known, spec = decode_freeze(hub.get(ref)), dict(obj["spec"])
     until, was = parse_instant(spec.get("until")), ""
     if known.stands(who.at):
         if known.until == until:
-            return Told(ref, False, f"the hub is frozen already{_by(known)}")
+            return VerbResult(ref, False, f"the hub is frozen already{_by(known)}")
         if until is not None and (known.until is None or until < known.until) and not shorten:
             raise ConfigError(
                 f"{ref}: the hub is frozen{_by(known)}; that this would end earlier has to be said:"
@@ -205,10 +237,10 @@ def _freeze_again(hub: Hub, ref: Ref, obj: Obj, who: Who, words: str, *, shorten
     annotations = obj["metadata"]["annotations"]
     # None takes an end away that it had.
     hub.patch(ref, {"metadata": {"annotations": annotations}, "spec": {"until": None, **spec}})
-    return Told(ref, True, f"configured: {words}{was}")
+    return VerbResult(ref, True, f"configured: {words}{was}")
 
 
-def unfreeze(hub: Hub, who: Who, name: str = "") -> Told:
+def unfreeze(hub: Hub, who: Who, name: str = "") -> VerbResult:
     """End a freeze; "" ends the one that stands. It stays as a record of who ended it, and when.
 
     Raises: ConfigError where several stand and none was named, Gone, HubError.
@@ -219,21 +251,23 @@ def unfreeze(hub: Hub, who: Who, name: str = "") -> Told:
         raise ConfigError(f"there are {len(standing)} freezes: name one of {', '.join(standing)}")
     ref = Ref(FREEZE, name or next(iter(standing), FREEZE_NAME))
     if not name and not standing:
-        return Told(ref, False, "the hub is not frozen")
+        return VerbResult(ref, False, "the hub is not frozen")
     if name and name not in standing:
         found = freezes.get(name) or decode_freeze(hub.get(ref))  # raises where it is not there
         assert found.until is not None, "else it would stand"
-        return Told(ref, False, f"it ended at {rfc3339(found.until)}")
+        return VerbResult(ref, False, f"it ended at {rfc3339(found.until)}")
     others = [each for each in standing if each != ref.name]
     known = read_asked(hub.get(ref)["metadata"].get("annotations") or {})
     asked = _word("unfreeze", who, known)
     ended = {"metadata": {"annotations": asked}, "spec": {"until": rfc3339(who.at)}}
     hub.patch(ref, ended)
-    words = f"the hub stays frozen by {', '.join(others)}" if others else "the line runs again"
-    return Told(ref, True, f"ended: {words}")
+    words = (
+        f"the hub stays frozen by {', '.join(others)}" if others else "rollouts on the hub go on"
+    )
+    return VerbResult(ref, True, f"ended: {words}")
 
 
-def _word(verb: str, who: Who, known: Mapping[str, Asked] = NO_WORD) -> dict[str, str]:
+def _word(verb: str, who: Who, known: Mapping[str, AskedBy] = NO_WORD) -> dict[str, str]:
     """The annotation that remembers who asked."""
     asked = {**known, verb: who.asked}
     return {names.ASKED: asked_text(asked, asked)}

@@ -1,4 +1,4 @@
-"""Which approvals and refusals of a workload stand already?
+"""Which revisions is a workload rolling out, and which Approvals of them stand already?
 
 Who may not read Approvals, or has a server without them, is answered as if there were none: the verbs
 write all the same, and the engine heeds what stands.
@@ -6,12 +6,57 @@ write all the same, and the engine heeds what stands.
 
 from datetime import datetime
 
+from rollout.api.decoding import decode
 from rollout.api.own import decode_approval
 from rollout.errors import ConfigError, Denied, NotServed
 from rollout.hub.base import Hub
-from rollout.model.approvals import EVERY_STAGE, Approval, Decision, refusal
-from rollout.model.kinds import APPROVAL, Obj, Ref
-from rollout.operate.revisions import places
+from rollout.model import names
+from rollout.model.approvals import EVERY_STAGE, Approval, ApprovalDecision, refusal
+from rollout.model.kinds import (
+    APPROVAL,
+    CLUSTER_MANAGEMENT_ADDON,
+    REPLICA_SET,
+    ROLLOUT_RECORD,
+    Obj,
+    Ref,
+)
+from rollout.model.replicaset import ReplicaSet
+from rollout.rollouts.record import HEAD, page_of, read_record
+
+
+def revisions(hub: Hub, ref: Ref, obj: Obj) -> frozenset[str]:
+    """The revisions of a workload: of its template, or of each placement's configurations."""
+    return frozenset(revision for _, revision in places(hub, ref, obj))
+
+
+def places(hub: Hub, ref: Ref, obj: Obj) -> frozenset[tuple[str, str]]:
+    """Pairs (namespace of the Approvals, revision). An add-on has one for each of its placements.
+
+    Raises: HubError.
+    """
+    if ref.kind is REPLICA_SET:
+        replicaset = decode(REPLICA_SET, obj)
+        assert isinstance(replicaset, ReplicaSet)
+        return frozenset({(ref.namespace, replicaset.template.content)})
+    assert ref.kind is CLUSTER_MANAGEMENT_ADDON, "only workloads have revisions"
+    found: set[tuple[str, str]] = set()
+    for page in hub.list(ROLLOUT_RECORD).items:
+        meta = page["metadata"]
+        place = page_of(Ref(ROLLOUT_RECORD, f"{meta['namespace']}/{meta['name']}"))
+        owner = (meta.get("annotations") or {}).get(names.OWNER)
+        if place is None or owner != ref.key or HEAD not in (page.get("data") or {}):
+            continue
+        revision = read_record([page]).head.revision
+        if revision and _is_of(page, obj):
+            placement = (meta.get("annotations") or {}).get(names.RECORD_PLACEMENT, "")
+            found.add((placement.partition("/")[0], revision))
+    return frozenset(found)
+
+
+def _is_of(page: Obj, obj: Obj) -> bool:
+    """Whether the page belongs to this very object, not to one of its name before it."""
+    owners = page["metadata"].get("ownerReferences") or []
+    return any(owner.get("uid") == obj["metadata"].get("uid") for owner in owners)
 
 
 def given(hub: Hub, ref: Ref, namespace: str, revision: str, now: datetime) -> tuple[Approval, ...]:
@@ -30,11 +75,11 @@ def given(hub: Hub, ref: Ref, namespace: str, revision: str, now: datetime) -> t
 
 
 def says_so(
-    known: tuple[Approval, ...], decision: Decision, gate: str, expires: datetime | None
+    known: tuple[Approval, ...], decision: ApprovalDecision, gate: str, expires: datetime | None
 ) -> Approval | None:
     """The one that says as much already, for at least as long; None where there is none."""
     for each in known:
-        enough = decision is Decision.REJECT or each.gate in (EVERY_STAGE, gate)
+        enough = decision is ApprovalDecision.REJECT or each.gate in (EVERY_STAGE, gate)
         lasts = each.expires is None or (expires is not None and each.expires >= expires)
         if each.decision is decision and enough and lasts:
             return each
@@ -62,7 +107,7 @@ def refuse_rejected(hub: Hub, ref: Ref, obj: Obj, now: datetime) -> str:
     refused = [
         found
         for namespace, revision in present
-        if (found := refusal(given(hub, ref, namespace, revision, now), revision, now))
+        if (found := refusal(given(hub, ref, namespace, revision, now=now), revision, now))
     ]
     words = "; ".join(map(still_rejected, refused))
     if refused and len(refused) == len(present):

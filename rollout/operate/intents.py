@@ -16,14 +16,13 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from rollout.operate.given import refuse_rejected
-from rollout.operate.revisions import revisions
-from rollout.operate.told import Annotations, Edit, Told, Who, annotate, refuse_ocm
+from rollout.operate.edits import Annotations, Edit, VerbResult, Who, annotate, refuse_ocm
+from rollout.operate.given import refuse_rejected, revisions
 from rollout.planning.revisions import read_revision
 
 
-def pause(hub: Hub, ref: Ref, who: Who) -> Told:
-    """Touch and remove nothing from now on; what is in flight goes on (semantics row 25).
+def pause(hub: Hub, ref: Ref, who: Who) -> VerbResult:
+    """Stop touching and removing clusters. What is in flight continues (semantics row 25).
 
     Raises: Gone, HubError.
     """
@@ -36,8 +35,8 @@ def pause(hub: Hub, ref: Ref, who: Who) -> Told:
     return annotate(hub, ref, who, decide)
 
 
-def resume(hub: Hub, ref: Ref, who: Who) -> Told:
-    """Go on. Raises: Gone, HubError."""
+def resume(hub: Hub, ref: Ref, who: Who) -> VerbResult:
+    """Continue a paused rollout. Raises: Gone, HubError."""
 
     def decide(_: Obj, known: Annotations) -> Edit | str:
         if names.PAUSED not in known or known[names.PAUSED] == "false":
@@ -47,7 +46,7 @@ def resume(hub: Hub, ref: Ref, who: Who) -> Told:
     return annotate(hub, ref, who, decide)
 
 
-def override_calendars(hub: Hub, ref: Ref, until: datetime | None, who: Who) -> Told:
+def override_calendars(hub: Hub, ref: Ref, until: datetime | None, who: Who) -> VerbResult:
     """Let calendars close nothing to this workload until an instant, or (None) let them count again.
 
     Raises: ConfigError for an instant that has passed or is more than 24 hours ahead, Gone, HubError.
@@ -68,8 +67,8 @@ def override_calendars(hub: Hub, ref: Ref, until: datetime | None, who: Who) -> 
     return annotate(hub, ref, who, decide)
 
 
-def abort(hub: Hub, ref: Ref, who: Who) -> Told:
-    """Bring the present revision to no further cluster, until it is retried or another one comes.
+def abort(hub: Hub, ref: Ref, who: Who) -> VerbResult:
+    """Stop rolling out the present revision until it is retried or replaced.
 
     With rollback Automatic its clusters get back what soaked there. Raises: ConfigError where nothing
     is being rolled out, Gone, HubError.
@@ -83,13 +82,17 @@ def abort(hub: Hub, ref: Ref, who: Who) -> Told:
             return f"aborted already{read_intents(known).who('abort')}"
         listed = ",".join(sorted(present))
         words = f"aborted: revision {listed} goes to no further cluster"
+        if _is_complete(obj):
+            words += "; all of them have it"
+            if ref.kind is not CLUSTER_MANAGEMENT_ADDON:
+                words += ", and `rollout undo` takes it back"
         return Edit({names.ABORT: listed}, words, "abort", ("retry",))
 
     return annotate(hub, ref, who, decide)
 
 
-def retry(hub: Hub, ref: Ref, who: Who) -> Told:
-    """Give what failed another attempt, within all limits; take back an abort and an undo, and lift
+def retry(hub: Hub, ref: Ref, who: Who) -> VerbResult:
+    """Retry failed clusters within all limits; take back an abort and an undo, and lift
     the bar of a rollback. Each is another one: on virtual time, much may happen at one instant.
 
     Raises: ConfigError where the revision is rejected, Gone, HubError.
@@ -99,11 +102,26 @@ def retry(hub: Hub, ref: Ref, who: Who) -> Told:
         rejected = refuse_rejected(hub, ref, obj, who.at)
         token = _other_token(known.get(names.RETRY, ""), rfc3339_micro(who.at))
         stale = {n: None for n in (names.ABORT, names.UNDO, names.UNDO_TO) if n in known}
-        words = "retried: what failed gets another attempt"
+        words = "retried: each cluster that has failed gets another attempt"
+        if not stale and _is_complete(obj):
+            words = "retried, though nothing has failed: no cluster gets another attempt"
         words += f"; but {rejected}" if rejected else ""
         return Edit({names.RETRY: token, **stale}, words, "retry", ("abort", "undo"))
 
     return annotate(hub, ref, who, decide)
+
+
+def _is_complete(obj: Obj) -> bool:
+    """Whether the status says of the present spec, in every placement, that all clusters have succeeded."""
+    status = obj.get("status") or {}
+    parts = [status, *(status.get("installProgressions") or [])]
+    said = [c for part in parts for c in part.get("conditions") or []]
+    found = [c for c in said if c.get("type") == names.PROGRESSING]
+    generation = obj["metadata"].get("generation")
+    return bool(found) and all(
+        c.get("reason") == names.COMPLETE and c.get("observedGeneration") in (None, generation)
+        for c in found
+    )
 
 
 def _other_token(last: str, at: str) -> str:
@@ -114,7 +132,7 @@ def _other_token(last: str, at: str) -> str:
     return f"{at}#{int(number) + 1 if number.isdecimal() and len(number) < 10 else 2}"
 
 
-def undo(hub: Hub, ref: Ref, who: Who, to: int | None = None) -> Told:
+def undo(hub: Hub, ref: Ref, who: Who, to: int | None = None) -> VerbResult:
     """Take the present revision back from the clusters that got it: each gets what soaked there last,
     or revision number ``to`` where that has soaked. The spec is not edited; the revision is barred
     until the template changes or somebody retries.
@@ -167,7 +185,7 @@ def _numbered(ref: Ref, kept: Mapping[int, str], number: int) -> str:
 
 def skip(
     hub: EmbeddedHub, ref: Ref, clusters: Iterable[str], who: Who, *, force: bool = False
-) -> Told:
+) -> VerbResult:
     """Waive clusters for the present revision: they are no members of their stages any more, and no
     failures. A later revision asks for them again (safety contract S20).
 
@@ -176,30 +194,30 @@ def skip(
 
     Raises: ConfigError where profile ``ocm`` decides or a cluster does not exist, Gone, HubError.
     """
-    return _include(hub, ref, _SKIP, frozenset(clusters), who, force)
+    return _include(hub, ref, _SKIP, frozenset(clusters), who=who, force=force)
 
 
-def unskip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
-    """Make waived clusters members again; none named are all of them. Raises: Gone, HubError."""
-    return _exclude(hub, ref, _SKIP, frozenset(clusters), who)
+def unskip(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> VerbResult:
+    """End the skip of clusters; without names, of all of them. Raises: Gone, HubError."""
+    return _exclude(hub, ref, _SKIP, frozenset(clusters), who=who)
 
 
 def hold(
     hub: EmbeddedHub, ref: Ref, clusters: Iterable[str], who: Who, *, force: bool = False
-) -> Told:
-    """Hands off these clusters for now: nothing is written to or removed from them; their stage waits.
+) -> VerbResult:
+    """Hold clusters: nothing is written to them or removed from them, and their stage waits.
 
     Args:
         force: also names of clusters that do not exist (yet).
 
     Raises: ConfigError where profile ``ocm`` decides or a cluster does not exist, Gone, HubError.
     """
-    return _include(hub, ref, _HOLD, frozenset(clusters), who, force)
+    return _include(hub, ref, _HOLD, frozenset(clusters), who=who, force=force)
 
 
-def release(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> Told:
-    """Let held clusters take part again; none named are all of them. Raises: Gone, HubError."""
-    return _exclude(hub, ref, _HOLD, frozenset(clusters), who)
+def release(hub: Hub, ref: Ref, clusters: Iterable[str], who: Who) -> VerbResult:
+    """Release held clusters; without names, all of them. Raises: Gone, HubError."""
+    return _exclude(hub, ref, _HOLD, frozenset(clusters), who=who)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,7 +253,7 @@ def _cluster_in(entry: str) -> str:
 
 def _include(
     hub: EmbeddedHub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who, force: bool
-) -> Told:
+) -> VerbResult:
     if not force:
         _refuse_unknown(hub, ref, asked, clusters)
 
@@ -274,7 +292,7 @@ def _refuse_unknown(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str]) 
         )
 
 
-def _exclude(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who) -> Told:
+def _exclude(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who) -> VerbResult:
     def decide(_: Obj, known: Annotations) -> Edit | str:
         listed = listed_in(known, asked.annotation)
         on = {_cluster_in(entry) for entry in listed}

@@ -27,7 +27,7 @@ _NUMBERS = ("desiredTotal", "updated")
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Leftover:
     """An object with something of ours in its status. ``parts`` names what, for a person."""
 
     ref: Ref
@@ -35,31 +35,31 @@ class Left:
 
 
 @dataclass(frozen=True, slots=True)
-class Stays:
+class KeptObjects:
     """So many objects of a kind that are ours stay, and go with their workloads."""
 
     kind: Kind
     count: int
 
 
-def remains(hub: Hub) -> Iterator[Left]:
+def remains(hub: Hub) -> Iterator[Leftover]:
     """Every object with something of ours in its status. Raises: HubError."""
     for kind in (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON):
         for obj in _all(hub, kind):
             found = _ours(kind, obj)
             if found:
-                yield Left(ref_of(kind, obj), found)
+                yield Leftover(ref_of(kind, obj), found)
 
 
-def stays(hub: Hub) -> Iterator[Stays]:
+def stays(hub: Hub) -> Iterator[KeptObjects]:
     """What is kept beside workloads. Raises: HubError."""
     for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
         count = len(_all(hub, kind))
         if count:
-            yield Stays(kind, count)
+            yield KeptObjects(kind, count)
 
 
-def take_out(hub: Hub, left: Left) -> bool:
+def take_out(hub: Hub, left: Leftover) -> bool:
     """Take what is ours out of one status; False where it is not there (any more). Raises: HubError."""
     for attempt in range(_TRIES):
         try:
@@ -97,7 +97,7 @@ def _ours(kind: Kind, obj: Obj) -> tuple[str, ...]:
     return (*found, *(f"status.summary.{name}" for name in _NUMBERS if summary.get(name)))
 
 
-_REVISIONS = ("currentRevision", "updateRevision")
+_REVISIONS = ("currentRevision", "updateRevision", "abortedTime")
 
 
 def _has(status: Obj, types: tuple[str, ...]) -> bool:

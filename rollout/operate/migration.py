@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from rollout.api.decoding import decode
 from rollout.errors import AlreadyExists, Gone, HubError
-from rollout.fleet.book import RecordBook
 from rollout.hub.base import EmbeddedHub
 from rollout.model import names
 from rollout.model.kinds import (
@@ -25,20 +24,15 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.model.ownership import belongs_to, owned_object
 from rollout.model.replicaset import ReplicaSet
-from rollout.model.work import Work
-from rollout.planning.documents import work_name
-from rollout.planning.plan import Create
-from rollout.planning.record import (
-    Head,
-    Line,
-    belongs_to,
-    owned_by,
-    page_of,
-    read_record,
-    record_id,
-)
+from rollout.model.work import Work, work_name
+from rollout.model.writes import Create
 from rollout.planning.revisions import read_revision, revision_ref
+from rollout.rollouts.book import RecordBook
+from rollout.rollouts.head import Head
+from rollout.rollouts.line import Line
+from rollout.rollouts.record import page_of, read_record, record_id
 from rollout.strategies.base import Verdict
 
 OLD: Mapping[Kind, str] = {
@@ -49,7 +43,7 @@ OLD: Mapping[Kind, str] = {
 
 
 @dataclass(kw_only=True)
-class Step:
+class MigrationStep:
     """What becomes of the record, or of one template, of a workload.
 
     ``writes`` are the objects that take over what is believed, ``old`` those that are then deleted;
@@ -64,7 +58,7 @@ class Step:
     kind: Kind = CONFIG_MAP
 
 
-def migration(hub: EmbeddedHub, home: str) -> Iterator[Step]:
+def migration(hub: EmbeddedHub, home: str) -> Iterator[MigrationStep]:
     """All that is to be done, record by record and template by template. Nothing is written.
 
     Args:
@@ -76,7 +70,7 @@ def migration(hub: EmbeddedHub, home: str) -> Iterator[Step]:
     yield from _revisions(hub, works)
 
 
-def perform(hub: EmbeddedHub, step: Step) -> None:
+def perform(hub: EmbeddedHub, step: MigrationStep) -> None:
     """Write what is believed, then delete the old objects. May be repeated. Raises: HubError."""
     for ref, obj in step.writes:
         try:
@@ -105,7 +99,7 @@ def _works(hub: EmbeddedHub) -> dict[str, dict[str, Work]]:
 
 def _records(
     hub: EmbeddedHub, home: str, works: Mapping[str, Mapping[str, Work]]
-) -> Iterator[Step]:
+) -> Iterator[MigrationStep]:
     groups: dict[tuple[str, str, str, str], list[Obj]] = {}
     for obj in hub.list(CONFIG_MAP, None, label_selector=names.RECORD_LABEL).items:
         meta = obj["metadata"]
@@ -115,11 +109,11 @@ def _records(
         if named is None or not owner or (meta["namespace"], named[0]) != _place(owner, placement):
             what = f"ConfigMap {meta['namespace']}/{meta['name']}"
             said = "its name, its place and its annotations do not agree; it is left where it is"
-            yield Step(workload=owner or "nobody", what=what, doubts=[said])
+            yield MigrationStep(workload=owner or "nobody", what=what, doubts=[said])
             continue
         groups.setdefault((owner, placement, *_place(owner, placement)), []).append(obj)
     for (owner, placement, _, _), pages in sorted(groups.items(), key=lambda pair: pair[0]):
-        yield _record(hub, home, works, owner, placement, pages)
+        yield _record(hub, home, works, owner, placement=placement, pages=pages)
 
 
 def _place(owner: str, placement: str) -> tuple[str, str]:
@@ -140,8 +134,8 @@ def _record(
     owner: str,
     placement: str,
     pages: Sequence[Obj],
-) -> Step:
-    step = Step(workload=owner, what=f"record of placement {placement}", old=list(pages))
+) -> MigrationStep:
+    step = MigrationStep(workload=owner, what=f"record of placement {placement}", old=list(pages))
     ref = _workload(owner)
     obj = _read(hub, ref)
     uid = str(obj["metadata"].get("uid", "")) if obj is not None else ""
@@ -228,23 +222,25 @@ def _read(hub: EmbeddedHub, ref: Ref) -> Obj | None:
 # -- templates -------------------------------------------------------------------------------------
 
 
-def _revisions(hub: EmbeddedHub, works: Mapping[str, Mapping[str, Work]]) -> Iterator[Step]:
+def _revisions(
+    hub: EmbeddedHub, works: Mapping[str, Mapping[str, Work]]
+) -> Iterator[MigrationStep]:
     for obj in hub.list(CONTROLLER_REVISION, None, label_selector=names.REVISION_LABEL).items:
         try:
             yield _revision(hub, works, obj)
         except HubError as error:
             what = f"ControllerRevision {obj['metadata']['name']}"
-            yield Step(workload="", what=what, doubts=[f"it cannot be looked at: {error}"])
+            yield MigrationStep(workload="", what=what, doubts=[f"it cannot be looked at: {error}"])
 
 
-def _revision(hub: EmbeddedHub, works: Mapping[str, Mapping[str, Work]], obj: Obj) -> Step:
+def _revision(hub: EmbeddedHub, works: Mapping[str, Mapping[str, Work]], obj: Obj) -> MigrationStep:
     meta = obj["metadata"]
     what = f"ControllerRevision {meta['namespace']}/{meta['name']}"
     found = read_revision({**obj, "template": obj.get("data")})
     if found is None:
         said = "its name, its place and its content do not agree; it is left where it is"
-        return Step(workload="nobody", what=what, doubts=[said])
-    step = Step(workload=found.owner, what=what, old=[obj], kind=CONTROLLER_REVISION)
+        return MigrationStep(workload="nobody", what=what, doubts=[said])
+    step = MigrationStep(workload=found.owner, what=what, old=[obj], kind=CONTROLLER_REVISION)
     ref = Ref(REPLICA_SET, found.owner)
     raw = _read(hub, ref)
     uid = str(raw["metadata"].get("uid", "")) if raw is not None else ""
@@ -266,16 +262,12 @@ def _kept(ref: Ref, uid: str, obj: Obj, content: str) -> tuple[Ref, Obj]:
     """The template as the controller keeps it now."""
     target = revision_ref(ref, content)
     number = obj.get("revision")
-    return target, {
-        "apiVersion": target.kind.api_version,
-        "kind": target.kind.name,
-        "metadata": {
-            "namespace": target.namespace,
-            "name": target.name,
-            "labels": {names.REVISION_LABEL: record_id(ref, "")},
-            "annotations": {names.OWNER: ref.key, names.REVISION: content},
-            "ownerReferences": [owned_by(ref, uid)],
-        },
-        "revision": number if isinstance(number, int) and number >= 0 else 0,
-        "template": obj["data"],
-    }
+    number = number if isinstance(number, int) and number >= 0 else 0
+    return target, owned_object(
+        target,
+        ref,
+        uid,
+        {"revision": number, "template": obj["data"]},
+        labels={names.REVISION_LABEL: record_id(ref, "")},
+        annotations={names.OWNER: ref.key, names.REVISION: content},
+    )

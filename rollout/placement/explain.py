@@ -7,13 +7,13 @@ from dataclasses import KW_ONLY, dataclass
 
 from rollout.model.kinds import Obj
 from rollout.model.placement import Placement
-from rollout.placement.framework import Cycle, Rejection, Selection
+from rollout.placement.framework import Cycle, PlacementSelection, Rejection
 from rollout.placement.index import Pool
 from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ClusterEvaluation:
     """One cluster's way through an evaluation.
 
     ``rejection`` is the first thing that refused it; otherwise ``scores`` are (weight, score) by
@@ -38,8 +38,8 @@ class Explained:
 
 
 def explain(
-    cycle: Cycle, pool: Pool, selection: Selection, plugins: Plugins = DEFAULT_PLUGINS
-) -> list[Explained]:
+    cycle: Cycle, pool: Pool, selection: PlacementSelection, plugins: Plugins = DEFAULT_PLUGINS
+) -> list[ClusterEvaluation]:
     """Every candidate, feasible ones by rank, then the refused by name.
 
     Cost: O(n log n) and one plain filter call for each refused cluster.
@@ -47,11 +47,11 @@ def explain(
     if selection.status.failed:
         plugin = selection.status.plugin or "Placement"
         failed = Rejection(plugin, f"the evaluation failed: {selection.status.message}")
-        return [Explained(name, failed) for name in pool.names]
+        return [ClusterEvaluation(name, failed) for name in pool.names]
     chosen = frozenset(selection.chosen)
     order = sorted(range(len(selection.names)), key=lambda i: (-selection.totals[i], i))
     found = [
-        Explained(
+        ClusterEvaluation(
             selection.names[i],
             scores=tuple((r.name, r.weight, r.scores[i]) for r in selection.rankings),
             total=selection.totals[i],
@@ -65,17 +65,17 @@ def explain(
     return found + [_refused(cycle, name, refused, plugins) for name in refused.names]
 
 
-def _refused(cycle: Cycle, name: str, pool: Pool, plugins: Plugins) -> Explained:
+def _refused(cycle: Cycle, name: str, pool: Pool, plugins: Plugins) -> ClusterEvaluation:
     cluster = pool.source.get(name)
     assert cluster is not None, "a pool names clusters of its index"
     for each in plugins.filters:
         rejection = each.admit(cycle, cluster)
         if rejection is not None:
-            return Explained(name, rejection)
-    return Explained(name, Rejection("Placement", "it was refused by a filter as a whole"))
+            return ClusterEvaluation(name, rejection)
+    return ClusterEvaluation(name, Rejection("Placement", "it was refused by a filter as a whole"))
 
 
-def debug_json(placement: Placement, selection: Selection) -> Obj:
+def debug_json(placement: Placement, selection: PlacementSelection) -> Obj:
     """The debug document: keys are left out where they are empty."""
     meta = placement.raw.get("metadata", {})
     kept = ("name", "namespace", "labels", "annotations")

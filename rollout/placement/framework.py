@@ -176,7 +176,7 @@ class Ranking:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class PlacementSelection:
     """The scheduler's answer.
 
     Args:

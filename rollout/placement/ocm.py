@@ -25,9 +25,9 @@ from rollout.placement.framework import (
     EvaluationCode,
     EvaluationStatus,
     FilterStage,
+    PlacementSelection,
     Prioritizer,
     Ranking,
-    Selection,
 )
 from rollout.placement.index import ClusterIndex, Pool
 from rollout.placement.prioritizers import BUILTINS, AddOnPrioritizer, is_expired
@@ -53,7 +53,7 @@ def items(value: object) -> list[Obj]:
     return [mapping(item) for item in value] if isinstance(value, list) else []
 
 
-def select(cycle: Cycle, pool: Pool, order: Sequence[Cluster] | None = None) -> Selection:
+def select(cycle: Cycle, pool: Pool, order: Sequence[Cluster] | None = None) -> PlacementSelection:
     """What OCM selects from the pool.
 
     Args:
@@ -72,7 +72,7 @@ def select(cycle: Cycle, pool: Pool, order: Sequence[Cluster] | None = None) -> 
         stages.append(_stage("Predicate,TaintToleration", pool, left))
         weighted = list(_weighted(spec))
     except Misconfigured as trouble:
-        return Selection(
+        return PlacementSelection(
             EvaluationStatus(EvaluationCode.MISCONFIGURED, trouble.plugin, (str(trouble),)),
             stages=tuple(stages),
         )
@@ -81,7 +81,7 @@ def select(cycle: Cycle, pool: Pool, order: Sequence[Cluster] | None = None) -> 
     totals = [sum(r.weight * (r.scores[i] or 0) for r in rankings) for i in range(len(names))]
     number = spec.get("numberOfClusters")
     chosen = _best(names, totals, number)
-    return Selection(
+    return PlacementSelection(
         status,
         chosen=chosen,
         unmet=0 if number is None else number - len(chosen),

@@ -31,10 +31,10 @@ from rollout.placement.framework import (
     FilterStage,
     IndexedFilter,
     IndexedPrioritizer,
+    PlacementSelection,
     Prioritizer,
     Ranking,
     ScoreColumn,
-    Selection,
     earliest,
 )
 from rollout.placement.index import Pool, bits_of
@@ -101,7 +101,7 @@ def _wrong_expressions(
                 yield Problem(at, text, "an expression that is true or false")
 
 
-def select(cycle: Cycle, pool: Pool, plugins: Plugins = DEFAULT_PLUGINS) -> Selection:
+def select(cycle: Cycle, pool: Pool, plugins: Plugins = DEFAULT_PLUGINS) -> PlacementSelection:
     """Choose from the pool. The spec is right: `check` found nothing.
 
     Raises: PluginError where a plugin breaks its contract; Unfinished where the cycle's screening
@@ -111,7 +111,7 @@ def select(cycle: Cycle, pool: Pool, plugins: Plugins = DEFAULT_PLUGINS) -> Sele
     try:
         stages, admissions = _filter(cycle, pool, plugins.filters)
     except TooMuch as trouble:
-        return Selection(
+        return PlacementSelection(
             EvaluationStatus(EvaluationCode.MISCONFIGURED, "Predicate", (str(trouble),))
         )
     feasible = stages[-1].left if stages else pool
@@ -127,7 +127,7 @@ def select(cycle: Cycle, pool: Pool, plugins: Plugins = DEFAULT_PLUGINS) -> Sele
         chosen = spread.choose(placement, feasible, totals)
     else:
         chosen = best(feasible.names, totals, placement.number)
-    return Selection(
+    return PlacementSelection(
         status,
         chosen=chosen,
         unmet=0 if placement.number is None else placement.number - len(chosen),

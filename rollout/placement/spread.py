@@ -8,7 +8,7 @@ Source: OCM enhancement 70; placement spec, appendix B. OCM itself ignores sprea
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from heapq import heapify, heappop, heappush
 
 from rollout.model.cluster import Cluster
@@ -40,6 +40,7 @@ class _Topology:
     """
 
     constraints: Sequence[SpreadConstraint]
+    _: KW_ONLY
     waiting: list[Candidate] = field(default_factory=list)
     children: dict[str | None, "_Topology"] = field(default_factory=dict)
     ready: dict[Usage, list[tuple[Candidate, int, "_Topology", int]]] = field(default_factory=dict)

@@ -13,7 +13,8 @@ from rollout.model.addon_template import DEPLOYMENT_CONFIGS, TEMPLATES
 from rollout.model.approvals import Freeze
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
-from rollout.planning.plan import NOTHING, Note, Patch, PatchStatus, Plan, Write
+from rollout.model.writes import Patch, PatchStatus
+from rollout.planning.plan import NOTHING, Note, Plan, Write
 from rollout.planning.templates.deploy import DeployInput, DeployWrites, deploy
 from rollout.planning.templates.render import uses_template
 
@@ -31,7 +32,7 @@ _PENDING = Condition(
 )
 
 
-class View(Protocol):
+class AddOnTemplateView(Protocol):
     """What the planner reads."""
 
     def subject(self, key: str, now: datetime) -> DeployInput | None:
@@ -46,7 +47,7 @@ class AddOnTemplatePlanner:
 
     kind = MANAGED_CLUSTER_ADDON
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
+    def plan(self, key: str, view: AddOnTemplateView, now: datetime) -> Plan:
         """The writes that are due now; nothing where everything is as it should be."""
         subject = view.subject(key, now)
         if subject is None or uses_template(subject.addon) is None:
@@ -61,8 +62,8 @@ class AddOnTemplatePlanner:
         rechecks = (freeze.until if freeze is not None else None, subject.retry_at)
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
-            min((at for at in rechecks if at is not None and at > now), default=None),
-            _notes(addon, outcome),
+            recheck_at=min((at for at in rechecks if at is not None and at > now), default=None),
+            notes=_notes(addon, outcome),
         )
 
 

@@ -7,28 +7,34 @@ how it stands is no touch. Source: OCM add-on spec 2; semantics rows 12-27.
 
 from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
 
 from rollout.model.addon import AddOn, ClusterAddOn, Configs
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
 from rollout.model.waits import Reason, Wait
-from rollout.planning.addons_configs import (
+from rollout.model.writes import Delete, PatchStatus, Touch
+from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
+from rollout.planning.addons_status import AddOnShareReport, halted, status_of
+from rollout.planning.notes import STARTED, repair_notes, step_notes, verdict_on
+from rollout.planning.passes import Pass
+from rollout.planning.plan import NOTHING, Note, Plan, Write
+from rollout.planning.removals import NONE, Removals
+from rollout.planning.views import AddOnView
+from rollout.rollouts.addon_configs import (
     CONFIGURED,
     NOT_CONFIGURED,
+    ConfigsToTell,
     in_order,
     progress,
     reference_wire,
     references,
 )
-from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
-from rollout.planning.addons_status import ShareReport, halted, status_of
-from rollout.planning.addons_views import Share, Told, View, Workload
-from rollout.planning.facts import Checked, Decided
-from rollout.planning.notes import STARTED, repair_notes
-from rollout.planning.passes import Pass
-from rollout.planning.plan import NOTHING, Delete, Note, PatchStatus, Plan, Touch, Write, cause_of
-from rollout.planning.removals import NONE, Removals
-from rollout.strategies.base import NOTHING_CLOSED, Step, Verdict
+from rollout.rollouts.addon_share import AddOnShare
+from rollout.rollouts.addon_workload import AddOnWorkload
+from rollout.rollouts.facts import Checked, Decided
+from rollout.rollouts.line import cause_of
+from rollout.strategies.base import NOTHING_CLOSED, Step
 
 
 class AddOnPlanner:
@@ -36,21 +42,23 @@ class AddOnPlanner:
 
     kind = CLUSTER_MANAGEMENT_ADDON
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
+    def plan(self, key: str, view: AddOnView, now: datetime) -> Plan:
         """The writes that are due now; nothing where everything is as it should be."""
         workload = view.workload(key)
         if workload is None or workload.addon is None or workload.addon.deleting:
             return NOTHING
         if not workload.addon.is_managed:
-            told = status_of(workload.addon, workload.ref, workload.defaults, (), {}, now)
+            told = status_of(workload.addon, workload.ref, workload.defaults, (), halts={}, now=now)
             return Plan(((told,),)) if told else NOTHING
-        return _Pass(workload, workload.addon, view, now).plan()
+        return _AddOnPass(workload, workload.addon, view, now).plan()
 
 
-class _Pass(Pass):
+class _AddOnPass(Pass):
     """One look at one add-on."""
 
-    def __init__(self, workload: Workload, addon: AddOn, view: View, now: datetime) -> None:
+    def __init__(
+        self, workload: AddOnWorkload, addon: AddOn, view: AddOnView, now: datetime
+    ) -> None:
         super().__init__(now)
         self.workload, self.addon, self.view = workload, addon, view
         self.shut = NOTHING_CLOSED
@@ -76,7 +84,7 @@ class _Pass(Pass):
         halts = {
             r.share.placement.key: halted(r, hold, gone.hold, addon.generation) for r in reports
         }
-        status = status_of(addon, workload.ref, workload.defaults, reports, halts, now)
+        status = status_of(addon, workload.ref, workload.defaults, reports, halts=halts, now=now)
         untold_until = workload.untold_until()
         if untold_until is not None and untold_until > now:
             status, halts = None, {}
@@ -84,6 +92,7 @@ class _Pass(Pass):
         for at in (*(s.recheck_at for s in steps.values()), workload.next_quiet(), gone.recheck_at):
             self.recheck(at)
         waves = (
+            self.told(workload.ref, addon, decided, self.view),
             *self._pages(),
             writes,
             gone.writes + self._forgotten(),
@@ -92,30 +101,22 @@ class _Pass(Pass):
         )
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
-            min(self.rechecks, default=None),
-            self._notes(steps, halts),
-            gone.hold,
+            recheck_at=min(self.rechecks, default=None),
+            notes=self._notes(steps, halts),
+            braked=gone.hold,
             facts=(*decided.values(), *self._checked()),
         )
 
-    def _reports(self) -> list[ShareReport]:
+    def _reports(self) -> list[AddOnShareReport]:
         """Each placement, with how many clusters are told to change though the add-on is there."""
         installed = self.workload.installed
         return [
-            ShareReport(s, known, sum(installed(c) is not None for c in known.step.touch))
+            AddOnShareReport(s, known, sum(installed(c) is not None for c in known.step.touch))
             for s, known in zip(self.workload.shares.values(), self.decided.values(), strict=True)
         ]
 
     def _uninstalls(self) -> Removals:
-        view = self.view
-        return uninstalls(
-            self.workload,
-            self.addon,
-            view.is_detached,
-            view.policy,
-            self.now,
-            shut=self.shut.removal,
-        )
+        return uninstalls(self.workload, self.addon, self.view, self.now, shut=self.shut.removal)
 
     def _brought(self, steps: Mapping[str, Step]) -> list[Write]:
         """What brings configurations to clusters, restores them, and keeps the add-on installed."""
@@ -131,7 +132,7 @@ class _Pass(Pass):
         if self.is_unwritten:
             return [], []
         books = {key: share.live.book for key, share in self.workload.shares.items()}
-        clear = [write for book in books.values() for write in book.leftovers()]
+        clear: list[Write] = [write for book in books.values() for write in book.leftovers()]
         known = self.decided
         return clear, [
             write
@@ -148,16 +149,16 @@ class _Pass(Pass):
 
     # -- configurations ------------------------------------------------------------------------
 
-    def _touches(self, share: Share, key: str, step: Step) -> list[Write]:
+    def _touches(self, share: AddOnShare, key: str, step: Step) -> list[Write]:
         found: list[Write] = []
         revision = share.live.ledger.rollout.revision
         for cluster in step.touch:
             cause = cause_of(share.live.ledger.standings.get(cluster), revision)
-            touch = Touch(self.workload.ref, key, cluster, True, cause)
+            touch = Touch(self.workload.ref, key, cluster, first=True, cause=cause)
             found += self._bring(cluster, revision, touch)
         return found
 
-    def _restored(self, share: Share, key: str) -> list[Write]:
+    def _restored(self, share: AddOnShare, key: str) -> list[Write]:
         """Clusters that do not carry what they are supposed to (row 24). What is touched in this
         pass is to have something else from now on.
         """
@@ -172,7 +173,7 @@ class _Pass(Pass):
             if self.is_refused(share.live, cluster):
                 continue
             revision = share.live.ledger.standings[cluster].revision
-            touch = Touch(self.workload.ref, key, cluster, False, "Restore")
+            touch = Touch(self.workload.ref, key, cluster, first=False, cause="Restore")
             found += self._bring(cluster, revision, touch)
         return found
 
@@ -207,7 +208,7 @@ class _Pass(Pass):
                 continue
             if self.is_refused(share.live, cluster):
                 continue
-            touch = Touch(self.workload.ref, key, cluster, False, "Install")
+            touch = Touch(self.workload.ref, key, cluster, first=False, cause="Install")
             found.append(new_addon(self.workload, self.addon, cluster, touch))
         return found
 
@@ -225,11 +226,11 @@ class _Pass(Pass):
             is_shut = cluster in self.shut.touch.waits
             is_kept = told.configs != carried and (hold is not None or is_shut)
             if is_kept:
-                told = Told(carried, configured=False)
+                told = ConfigsToTell(carried, configured=False)
                 self.recheck(self.shut.touch.until if is_shut else None)
             owner = self.workload.members.get(cluster, "")
             cause = "Status" if told.configs == carried else "Configure"
-            touch = Touch(self.workload.ref, owner, cluster, False, cause)
+            touch = Touch(self.workload.ref, owner, cluster, first=False, cause=cause)
             write = self._status(installed, told.configs, configured=told.configured, touch=touch)
             if write is not None:
                 found.append(write)
@@ -273,18 +274,7 @@ class _Pass(Pass):
     def _notes(self, steps: Mapping[str, Step], halts: Mapping[str, Condition]) -> tuple[Note, ...]:
         found: list[Note] = []
         for key, step in steps.items():
-            titles = {stage.key: stage.title for stage in step.stages}
-            ref = self.workload.ref
-            found += [
-                Note(ref, "StagePassed", f"placement {key}: {titles[stage]} passed")
-                for stage in step.passed
-            ]
-            failed = [s for s in step.settled if s.verdict is Verdict.FAILED]
-            if failed:
-                listed = ", ".join(f"{s.cluster} ({s.reason})" for s in failed[:5])
-                more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
-                text = f"placement {key}: {listed}{more} failed"
-                found.append(Note(ref, "ClusterFailed", text, warning=True))
+            found += step_notes(self.workload.ref, key, step, partial(verdict_on, self.decided))
             if key in halts:
                 found += self._turn(key, halts[key])
         books = [share.live.book for share in self.workload.shares.values()]

@@ -5,16 +5,18 @@ never while a placement is missing. Source: OCM add-on spec 2.1, 2.7, weaknesses
 semantics rows 15, 16.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from datetime import datetime
 
 from rollout.model import names
 from rollout.model.addon import AddOn, ClusterAddOn
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj, Ref
-from rollout.planning.addons_views import Workload, owner_reference
-from rollout.planning.plan import Create, Delete, Patch, Touch, Write
-from rollout.planning.policy import Policy
+from rollout.model.ownership import owned_by
+from rollout.model.writes import Create, Delete, Patch, Touch
+from rollout.planning.plan import Write
 from rollout.planning.removals import NONE, Removals, brake
+from rollout.planning.views import AddOnView
+from rollout.rollouts.addon_workload import AddOnWorkload
 from rollout.strategies.base import NOTHING_SHUT, Shut
 
 
@@ -22,7 +24,7 @@ def addon_ref(cluster: str, name: str) -> Ref:
     return Ref(MANAGED_CLUSTER_ADDON, f"{cluster}/{name}")
 
 
-def new_addon(workload: Workload, addon: AddOn, cluster: str, touch: Touch | None) -> Create:
+def new_addon(workload: AddOnWorkload, addon: AddOn, cluster: str, touch: Touch | None) -> Create:
     """A ManagedClusterAddOn that does not exist yet."""
     ref = addon_ref(cluster, addon.name)
     mirrored = {k: v for k, v in workload.mirrored(cluster).items() if v is not None}
@@ -35,7 +37,7 @@ def new_addon(workload: Workload, addon: AddOn, cluster: str, touch: Touch | Non
                 "namespace": cluster,
                 "name": addon.name,
                 "annotations": {**mirrored, names.INSTALLED_BY: addon.uid},
-                "ownerReferences": [owner_reference(addon, workload.ref, controller=True)],
+                "ownerReferences": [owned_by(workload.ref, addon.uid, controller=True)],
             },
             "spec": {},
         },
@@ -43,7 +45,7 @@ def new_addon(workload: Workload, addon: AddOn, cluster: str, touch: Touch | Non
     )
 
 
-def owned(workload: Workload, addon: AddOn, busy: set[str], in_order: set[str]) -> list[Write]:
+def owned(workload: AddOnWorkload, addon: AddOn, busy: set[str], in_order: set[str]) -> list[Write]:
     """Owner references and mirrored annotations that are not as they should be.
 
     Clusters in ``busy`` are written to already; those written to here are put there, and into ``in_order``
@@ -56,19 +58,21 @@ def owned(workload: Workload, addon: AddOn, busy: set[str], in_order: set[str]) 
         if installed is None or not changes:
             in_order.add(cluster)
             continue
-        touch = Touch(workload.ref, workload.members.get(cluster, ""), cluster, False, "Own")
+        touch = Touch(
+            workload.ref, workload.members.get(cluster, ""), cluster, first=False, cause="Own"
+        )
         busy.add(cluster)
         ref = addon_ref(cluster, addon.name)
         found.append(Patch(ref, {"metadata": changes}, installed.version, touch))
     return found
 
 
-def _metadata(workload: Workload, addon: AddOn, installed: ClusterAddOn) -> Obj:
+def _metadata(workload: AddOnWorkload, addon: AddOn, installed: ClusterAddOn) -> Obj:
     changes: Obj = {}
     if addon.uid and addon.uid not in installed.owner_uids:
         owners = installed.raw["metadata"].get("ownerReferences") or []
         taken = any(owner.get("controller") for owner in owners)
-        ours = owner_reference(addon, workload.ref, controller=not taken)
+        ours = owned_by(workload.ref, addon.uid, controller=not taken)
         changes["ownerReferences"] = [*owners, ours]
     annotations = {
         key: value
@@ -81,10 +85,9 @@ def _metadata(workload: Workload, addon: AddOn, installed: ClusterAddOn) -> Obj:
 
 
 def uninstalls(
-    workload: Workload,
+    workload: AddOnWorkload,
     addon: AddOn,
-    is_detached: Callable[[str], bool],
-    policy: Policy,
+    view: AddOnView,
     now: datetime,
     *,
     shut: Shut = NOTHING_SHUT,
@@ -100,11 +103,19 @@ def uninstalls(
     leaving = _staying(workload, workload.strays - addon.intents.held)
     going = {cluster: uid for cluster, uid in leaving.items() if cluster not in shut.waits}
     opens_at = shut.until if len(going) < len(leaving) else None
-    braking = brake(workload, sorted(going), addon.intents, is_detached, policy, now)
+    braking = brake(
+        workload, sorted(going), addon.intents, view.is_detached, policy=view.policy, now=now
+    )
     keys = tuple(share.placement.key for share in shares)
     return Removals(
         [
-            Delete(addon_ref(cluster, addon.name), uid, keys, cluster, workload.ref)
+            Delete(
+                addon_ref(cluster, addon.name),
+                uid,
+                unless_selected_by=keys,
+                cluster=cluster,
+                removed_from=workload.ref,
+            )
             for cluster, uid in sorted(going.items())
             if cluster not in braking.clusters
         ],
@@ -113,7 +124,7 @@ def uninstalls(
     )
 
 
-def _staying(workload: Workload, clusters: Iterable[str]) -> dict[str, str]:
+def _staying(workload: AddOnWorkload, clusters: Iterable[str]) -> dict[str, str]:
     """The uids of those there that nobody is deleting yet: the brake counted the others when they went."""
     found = ((cluster, workload.installed(cluster)) for cluster in clusters)
     return {

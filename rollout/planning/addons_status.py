@@ -13,21 +13,21 @@ from rollout.model.addon import AddOn, Configs
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import Obj, Ref
 from rollout.model.waits import Reason, Wait
-from rollout.planning.addons_configs import reference_of
-from rollout.planning.addons_views import Share
-from rollout.planning.facts import Decided
-from rollout.planning.holds import missing_news
-from rollout.planning.plan import PatchStatus
+from rollout.model.writes import PatchStatus
+from rollout.rollouts.addon_configs import reference_of
+from rollout.rollouts.addon_share import AddOnShare
+from rollout.rollouts.facts import Decided
+from rollout.rollouts.holds import missing_news
 from rollout.strategies.base import Phase, Step
 
 _TIMED_OUT = ("TimedOut", "Unreachable")
 
 
 @dataclass(frozen=True, slots=True)
-class ShareReport:
+class AddOnShareReport:
     """One placement with what is decided, and how many of its clusters are being written to."""
 
-    share: Share
+    share: AddOnShare
     decided: Decided
     touched: int
 
@@ -36,7 +36,7 @@ class ShareReport:
         return self.decided.step
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """OCM's numbers. ``total`` is of all that the placement selects, ``wanted`` of what it owns."""
 
@@ -63,19 +63,19 @@ class Tally:
         )
 
 
-def tally(report: ShareReport) -> Tally:
+def tally(report: AddOnShareReport) -> Tally:
     """Count a placement's clusters as OCM does; skipped ones are not wanted."""
     step, share = report.step, report.share
     failed = step.count(Phase.FAILED)
     late = _timed_out(report.decided) if failed else 0
     moving = sum(step.count(p) for p in (Phase.PROGRESSING, Phase.FAILING, Phase.SOAKING))
     return Tally(
-        share.total,
-        share.selected - step.count(Phase.SKIPPED),
-        step.count(Phase.SOAKED),
-        moving + report.touched,
-        max(failed - late, 0) + step.count(Phase.LOST),
-        min(late, failed),
+        total=share.total,
+        wanted=share.selected - step.count(Phase.SKIPPED),
+        done=step.count(Phase.SOAKED),
+        progressing=moving + report.touched,
+        failed=max(failed - late, 0) + step.count(Phase.LOST),
+        timed_out=min(late, failed),
     )
 
 
@@ -91,7 +91,7 @@ def status_of(
     addon: AddOn,
     ref: Ref,
     defaults: Configs,
-    reports: Sequence[ShareReport],
+    reports: Sequence[AddOnShareReport],
     halts: Mapping[str, Condition],
     now: datetime,
 ) -> PatchStatus | None:
@@ -118,7 +118,7 @@ def _same(old: object, new: list[Obj]) -> bool:
 
 
 def _progression(
-    report: ShareReport,
+    report: AddOnShareReport,
     before: Mapping[tuple[object, object], Obj],
     halted: Condition,
     now: datetime,
@@ -165,7 +165,7 @@ def _carried(old: Obj, configs: Configs) -> dict[str, Obj] | None:
 
 
 def halted(
-    report: ShareReport, hold: Wait | None, removals: Wait | None, generation: int
+    report: AddOnShareReport, hold: Wait | None, removals: Wait | None, generation: int
 ) -> Condition:
     """Why nothing goes on at a placement, or that nothing stands in the way."""
     step = report.step
@@ -174,9 +174,11 @@ def halted(
     if why is None and any(stage.blocked == Reason.CONCURRENCY_ZERO for stage in step.stages):
         why = Wait(Reason.CONCURRENCY_ZERO, "maxConcurrency is zero; raise it to go on")
     if why is not None:
-        return Condition(names.ROLLOUT_HALTED, "True", why.reason, why.message, generation)
+        return Condition(
+            names.ROLLOUT_HALTED, "True", why.reason, why.message, observed_generation=generation
+        )
     reason, text = Reason.ROLLING_OUT, missing_news(report.share.live.ledger.rollout.timing)
     if step.complete:
         lacking = step.count(Phase.FAILED) + step.count(Phase.LOST)
         reason = Reason.COMPLETE_WITH_FAILURES if lacking else Reason.COMPLETE
-    return Condition(names.ROLLOUT_HALTED, "False", reason, text, generation)
+    return Condition(names.ROLLOUT_HALTED, "False", reason, text, observed_generation=generation)

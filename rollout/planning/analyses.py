@@ -10,23 +10,35 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from rollout.measuring.results import status_of
 from rollout.measuring.templates import filled_in
-from rollout.measuring.values import AnalysisArgument, AnalysisRun, AnalysisTemplate, Subject
+from rollout.measuring.values import (
+    AnalysisArgument,
+    AnalysisRun,
+    AnalysisTemplate,
+    Subject,
+    status_of,
+)
 from rollout.measuring.verdicts import stop
 from rollout.model.analyses import ANALYSIS_GATE
 from rollout.model.cluster import Cluster
 from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import Intents
 from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, Obj, Ref, key_of
-from rollout.planning.facts import Decided, StepMade
-from rollout.planning.plan import Create, Delete, PatchStatus, Write
-from rollout.planning.record import owned_by
-from rollout.strategies.base import Health, Phase
+from rollout.model.ownership import owned_object
+from rollout.model.writes import Create, Delete, PatchStatus
+from rollout.planning.plan import Write
+from rollout.rollouts.facts import Decided, StepMade
+from rollout.strategies.base import Health, Phase, Step
 from rollout.strategies.gates import gate_key, stands_at
 from rollout.strategies.judge import attempt_of
 
-_UNTOUCHED = frozenset({Phase.WAITING, Phase.HELD, Phase.SKIPPED, Phase.OUTDATED, Phase.LOST})
+_UNTOUCHED = frozenset(
+    {Phase.WAITING, Phase.HELD, Phase.SKIPPED, Phase.OUTDATED, Phase.UNRENDERED, Phase.LOST}
+)
+
+
+_OF_CLUSTER = "cluster."
+"""Facts of the rollout that begin so are those of one cluster."""
 
 
 class KnownAnalyses(Protocol):
@@ -110,10 +122,8 @@ def _begun_by(workload: AnalysedWorkload, decided: Decided) -> Iterator[_Wanted]
         return
     yield from _at_gates(workload, decided)
     intents, step = workload.intents, decided.step
-    if intents.analysis and decided.hold is None and not step.complete:
-        touched = (n for s in step.stages for p, n in s.phases.items() if p not in _UNTOUCHED)
-        if any(touched):
-            yield _Wanted(_subject(decided, intents.analysis))
+    if intents.analysis and decided.hold is None and not step.complete and has_touched(step):
+        yield _Wanted(_subject(decided, intents.analysis))
     if intents.cluster_analysis:
         for standing in decided.ledger.open_standings():
             is_current = standing.revision == decided.ledger.rollout.wanted(standing.cluster)
@@ -126,6 +136,11 @@ def _begun_by(workload: AnalysedWorkload, decided: Decided) -> Iterator[_Wanted]
                         attempt=attempt_of(standing),
                     )
                 )
+
+
+def has_touched(step: Step) -> bool:
+    """Whether any cluster was touched with the revision."""
+    return any(n for s in step.stages for p, n in s.phases.items() if p not in _UNTOUCHED)
 
 
 def _at_gates(workload: AnalysedWorkload, decided: Decided) -> Iterator[_Wanted]:
@@ -211,17 +226,7 @@ def _begin(workload: AnalysedWorkload, wanted: _Wanted, known: KnownAnalyses) ->
     cluster = known.cluster(subject.cluster) if subject.cluster else None
     spec = _spec(workload.intents, wanted, template, cluster)
     ref = Ref(ROLLOUT_ANALYSIS_RUN, key_of(home, run_name(subject)))
-    obj: Obj = {
-        "apiVersion": ref.kind.api_version,
-        "kind": ref.kind.name,
-        "metadata": {
-            "namespace": ref.namespace,
-            "name": ref.name,
-            "ownerReferences": [owned_by(workload.ref, workload.uid)],
-        },
-        "spec": spec,
-    }
-    return [Create(ref, obj)]
+    return [Create(ref, owned_object(ref, workload.ref, workload.uid, {"spec": spec}))]
 
 
 def _spec(
@@ -290,10 +295,26 @@ def unmeasurable(namespace: str, intents: Intents, known: KnownAnalyses) -> str:
             return f"{what}: there is no RolloutAnalysis or AnalysisTemplate of that name in {namespace}"
         if template.problems:
             return f"{what}: {template.ref} cannot be served: {template.problems[0]}"
+        if template.needs_cluster and where != "each cluster":
+            return f"{what}: {template.ref} runs Jobs on a cluster: cluster-analysis alone has one"
         if must_end and not template.ends:
             return f"{what}: {template.ref} has a metric without count, which never ends"
         for each in template.arguments:
-            is_given = each.value is not None or each.secret is not None or each.fact
-            if not is_given and each.name not in intents.analysis_args:
-                return f"{what}: {template.ref} asks for argument {each.name}: annotation analysis-args"
+            if problem := _unknown(each, intents, of_cluster=where == "each cluster"):
+                return f"{what}: {template.ref} {problem}"
+    return ""
+
+
+def _unknown(argument: AnalysisArgument, intents: Intents, *, of_cluster: bool) -> str:
+    """Why nobody can tell what an argument is; "" where it is known."""
+    if argument.name in intents.analysis_args or argument.value is not None or argument.secret:
+        return ""
+    if not argument.fact:
+        return f"asks for argument {argument.name}: annotation analysis-args"
+    if argument.fact.startswith(_OF_CLUSTER) and not of_cluster:
+        # A query for the cluster "" would match what has no such label, and pass.
+        return (
+            f"takes argument {argument.name} from {argument.fact}: cluster-analysis alone has a"
+            " cluster"
+        )
     return ""

@@ -1,23 +1,34 @@
 """What of a run is to be measured now, and is a template of an analysis in order?"""
 
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from typing import Protocol
 
-from rollout.measuring.results import status_of
-from rollout.measuring.values import AnalysisRun, AnalysisTemplate
-from rollout.measuring.verdicts import begin, due, stop
+from rollout.measuring.cluster_jobs import ClusterJob, looks_at, on_cluster, spare_jobs
+from rollout.measuring.values import AnalysisRun, AnalysisTemplate, Measure, status_of
+from rollout.measuring.verdicts import LOOK_AFTER, begin, due, stop
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import ROLLOUT_ANALYSIS, ROLLOUT_ANALYSIS_RUN, Obj
 from rollout.model.problems import joined
-from rollout.planning.plan import NOTHING, Measure, PatchStatus, Plan
+from rollout.model.writes import Delete, PatchStatus
+from rollout.planning.plan import NOTHING, Plan
 
 MISCONFIGURED = "Misconfigured"
 
 
-class View(Protocol):
+class AnalysisRunView(Protocol):
     """What the planners read."""
 
     def run(self, key: str) -> AnalysisRun | None: ...
+
+    def cluster_jobs(self, key: str) -> Collection[ClusterJob]:
+        """Those that were made for a run, also for one that is gone."""
+        ...
+
+    def reaches(self, run: AnalysisRun) -> bool:
+        """Whether the cluster of a run is one of its workload."""
+        ...
 
     def own_template(self, key: str) -> AnalysisTemplate | None: ...
 
@@ -27,9 +38,21 @@ class AnalysisRunPlanner:
 
     kind = ROLLOUT_ANALYSIS_RUN
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
-        """The metrics that are due; a run that nobody has measured yet begins first."""
-        run = view.run(key)
+    def plan(self, key: str, view: AnalysisRunView, now: datetime) -> Plan:
+        """The metrics that are due, and the end of Jobs on clusters that nobody waits for."""
+        run, jobs = view.run(key), view.cluster_jobs(key)
+        plan = self._measured(run, jobs, view, now)
+        spare = tuple(Delete(job.ref, job.uid) for job in spare_jobs(run, jobs))
+        return replace(plan, waves=(spare, *plan.waves)) if spare else plan
+
+    def _measured(
+        self,
+        run: AnalysisRun | None,
+        jobs: Collection[ClusterJob],
+        view: AnalysisRunView,
+        now: datetime,
+    ) -> Plan:
+        """A run that nobody has measured yet begins first."""
         if run is None or run.result.finished_at is not None:
             return NOTHING
         version = run.version or None
@@ -40,11 +63,14 @@ class AnalysisRunPlanner:
         if run.result.started_at is None:
             status = status_of(begin(run.metrics, now))
             return Plan(((PatchStatus(run.ref, status, version),),))
-        found = due(run.metrics, run.result, now)
+        if any(map(on_cluster, run.metrics)) and not view.reaches(run):
+            # Whoever wrote the run: it reaches the clusters of its workload, and no other ones.
+            return Plan(recheck_at=now + LOOK_AFTER)
+        found = due(run.metrics, run.result, now, looks_at(run, jobs, now))
         if not found.metrics:
             return Plan(recheck_at=found.look_at)
         measure = Measure(ref=run.ref, run=run, metrics=found.metrics)
-        return Plan(((measure,),), found.look_at)
+        return Plan(((measure,),), recheck_at=found.look_at)
 
 
 class AnalysisPlanner:
@@ -52,7 +78,7 @@ class AnalysisPlanner:
 
     kind = ROLLOUT_ANALYSIS
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
+    def plan(self, key: str, view: AnalysisRunView, now: datetime) -> Plan:
         """Whether it can be read, where that is not said yet."""
         template = view.own_template(key)
         if template is None:
@@ -60,10 +86,14 @@ class AnalysisPlanner:
         generation = (template.raw.get("metadata") or {}).get("generation")
         if template.problems:
             text = joined(template.problems)
-            condition = Condition(MISCONFIGURED, "True", "InvalidSpec", text, generation)
+            condition = Condition(
+                MISCONFIGURED, "True", "InvalidSpec", text, observed_generation=generation
+            )
         else:
             text = "It can be read"
-            condition = Condition(MISCONFIGURED, "False", "ValidSpec", text, generation)
+            condition = Condition(
+                MISCONFIGURED, "False", "ValidSpec", text, observed_generation=generation
+            )
         old: Obj = template.raw.get("status") or {}
         conditions = merge(old.get("conditions") or [], [condition], now)
         if conditions == old.get("conditions"):

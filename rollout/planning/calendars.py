@@ -9,7 +9,8 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.problems import Problem, joined
-from rollout.planning.plan import NOTHING, PatchStatus, Plan
+from rollout.model.writes import PatchStatus
+from rollout.planning.plan import NOTHING, Plan
 
 MISCONFIGURED = "Misconfigured"
 UNKNOWN_TIME_ZONE = "UnknownTimeZone"
@@ -35,7 +36,7 @@ class CalendarState:
     zones: tuple[ZoneState, ...]
 
 
-class View(Protocol):
+class CalendarView(Protocol):
     """What the planner reads."""
 
     def calendar(self, key: str, now: datetime) -> CalendarState | None: ...
@@ -47,7 +48,7 @@ class CalendarPlanner:
     def __init__(self, kind: Kind) -> None:
         self.kind = kind
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
+    def plan(self, key: str, view: CalendarView, now: datetime) -> Plan:
         """The status, where it is another one; and a look at the next change."""
         state = view.calendar(key, now)
         if state is None:
@@ -66,7 +67,9 @@ class CalendarPlanner:
         recheck_at = min(looks, default=None)
         if all(old.get(name) == value for name, value in status.items()):
             return Plan(recheck_at=recheck_at)
-        return Plan(((PatchStatus(state.ref, status, state.version or None),),), recheck_at)
+        return Plan(
+            ((PatchStatus(state.ref, status, state.version or None),),), recheck_at=recheck_at
+        )
 
 
 def _zone(zone: ZoneState, *, is_frozen: bool) -> Obj:
@@ -85,16 +88,24 @@ def _conditions(state: CalendarState) -> list[Condition]:
     generation = (state.raw.get("metadata") or {}).get("generation")
     if state.problems:
         text = f"{joined(state.problems)}; clusters stay as they were before"
-        readable = Condition(MISCONFIGURED, "True", "InvalidSpec", text, generation)
+        readable = Condition(
+            MISCONFIGURED, "True", "InvalidSpec", text, observed_generation=generation
+        )
     else:
-        readable = Condition(MISCONFIGURED, "False", "ValidSpec", "It can be read", generation)
+        readable = Condition(
+            MISCONFIGURED, "False", "ValidSpec", "It can be read", observed_generation=generation
+        )
     unknown = [zone for zone in state.zones if zone.opening is None]
     if unknown:
         count = sum(zone.clusters for zone in unknown)
         named = ", ".join(repr(zone.name) for zone in unknown[:5])
         text = f"{count} clusters are closed: {named} is no time zone"
-        zones = Condition(UNKNOWN_TIME_ZONE, "True", "ClustersClosed", text, generation)
+        zones = Condition(
+            UNKNOWN_TIME_ZONE, "True", "ClustersClosed", text, observed_generation=generation
+        )
     else:
         text = "The zone of every cluster is known"
-        zones = Condition(UNKNOWN_TIME_ZONE, "False", "ZonesKnown", text, generation)
+        zones = Condition(
+            UNKNOWN_TIME_ZONE, "False", "ZonesKnown", text, observed_generation=generation
+        )
     return [readable, zones]

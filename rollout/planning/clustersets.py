@@ -13,7 +13,8 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import CLUSTER_SET, CLUSTER_SET_BINDING, Kind, Obj, Ref
 from rollout.model.names import BOUND, CLUSTER_SET_EMPTY
 from rollout.model.problems import joined
-from rollout.planning.plan import NOTHING, Create, Note, Patch, PatchStatus, Plan
+from rollout.model.writes import Create, Patch, PatchStatus
+from rollout.planning.plan import NOTHING, Note, Plan
 
 MISCONFIGURED = "Misconfigured"
 AUTO_UPDATE = "cluster.open-cluster-management.io/autoupdate"
@@ -25,7 +26,7 @@ STANDARD: dict[str, Obj] = {
 """Sets that are always there, with the clusterSelector that they are kept at."""
 
 
-class View(Protocol):
+class ClusterSetView(Protocol):
     """What these planners read."""
 
     def cluster_set(self, name: str) -> ClusterSet | None: ...
@@ -48,7 +49,7 @@ class ClusterSetPlanner:
     def __init__(self, *, standard: bool = True) -> None:
         self._standard = STANDARD if standard else {}
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
+    def plan(self, key: str, view: ClusterSetView, now: datetime) -> Plan:
         """The writes for the set; nothing where it is right."""
         known, ref = view.cluster_set(key), Ref(CLUSTER_SET, key)
         wanted = self._standard.get(key)
@@ -61,7 +62,7 @@ class ClusterSetPlanner:
             note = Note(ref, reason, f"The selector of the ManagedClusterSet {key} is restored")
             return Plan(((Patch(ref, repair, known.version or None),),), notes=(note,))
         conditions = _set_conditions(known, view.member_bits(key).bit_count())
-        return _status_plan(ref, known.raw, known.version, conditions, now)
+        return _status_plan(ref, known.raw, known.version, conditions, now=now)
 
 
 def _created(ref: Ref, selector: Obj) -> Plan:
@@ -98,16 +99,29 @@ def _set_conditions(known: ClusterSet, members: int) -> list[Condition]:
     generation = known.generation or None
     if known.problems:
         text = joined(known.problems)
-        return [Condition(MISCONFIGURED, "True", "InvalidSelector", text, generation)]
+        return [
+            Condition(
+                MISCONFIGURED, "True", "InvalidSelector", text, observed_generation=generation
+            )
+        ]
     if members:
         text = f"{members} ManagedClusters selected"
-        empty = Condition(CLUSTER_SET_EMPTY, "False", "ClustersSelected", text, generation)
+        empty = Condition(
+            CLUSTER_SET_EMPTY, "False", "ClustersSelected", text, observed_generation=generation
+        )
     else:
         text = "No ManagedCluster selected"
-        empty = Condition(CLUSTER_SET_EMPTY, "True", "NoClusterMatched", text, generation)
+        empty = Condition(
+            CLUSTER_SET_EMPTY, "True", "NoClusterMatched", text, observed_generation=generation
+        )
     if any(c.get("type") == MISCONFIGURED for c in _listed(known.raw)):
         text = "The selector can be read"
-        return [empty, Condition(MISCONFIGURED, "False", "ValidSelector", text, generation)]
+        return [
+            empty,
+            Condition(
+                MISCONFIGURED, "False", "ValidSelector", text, observed_generation=generation
+            ),
+        ]
     return [empty]
 
 
@@ -116,7 +130,7 @@ class BindingPlanner:
 
     kind: Kind = CLUSTER_SET_BINDING
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
+    def plan(self, key: str, view: ClusterSetView, now: datetime) -> Plan:
         """The status patch, where the condition differs."""
         known = view.binding(key)
         if known is None:
@@ -128,10 +142,10 @@ class BindingPlanner:
             "True" if bound else "False",
             "ClusterSetBound" if bound else "ClusterSetNotFound",
             "",
-            generation if isinstance(generation, int) else None,
+            observed_generation=generation if isinstance(generation, int) else None,
         )
         ref = Ref(CLUSTER_SET_BINDING, key)
-        return _status_plan(ref, known.raw, known.version, [condition], now)
+        return _status_plan(ref, known.raw, known.version, [condition], now=now)
 
 
 def _listed(raw: Obj) -> list[Obj]:

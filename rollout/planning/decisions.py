@@ -17,31 +17,21 @@ from functools import lru_cache
 from rollout.model.conditions import Condition, merge
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
-from rollout.model.names import (
-    PLACEMENT_MISCONFIGURED,
-    PLACEMENT_SATISFIED,
-)
+from rollout.model.names import PLACEMENT_MISCONFIGURED, PLACEMENT_SATISFIED
+from rollout.model.ownership import owned_by
 from rollout.model.placement import Decision, Placement
+from rollout.model.writes import Create, Delete, Patch, PatchStatus
 from rollout.placement.framework import (
     FOREVER,
     EvaluationCode,
     EvaluationStatus,
-    Selection,
+    PlacementSelection,
     earliest,
     later,
 )
 from rollout.placement.grouping import DecisionPage, Grouping, Profile
-from rollout.planning.decision_notes import page_notes
-from rollout.planning.plan import (
-    NOTHING,
-    Create,
-    Delete,
-    Note,
-    Patch,
-    PatchStatus,
-    Plan,
-    Write,
-)
+from rollout.planning.notes import page_notes
+from rollout.planning.plan import NOTHING, Note, Plan, Write
 
 LONGEST_ORDER = 32
 """Waves that pages may take in their order: each takes a round trip."""
@@ -49,8 +39,8 @@ LONGEST_ORDER = 32
 Lookup = Callable[[str], Decision | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlacementOutcome:
     """What an evaluation of a placement came to, before anything is written.
 
     ``grouping`` None: there is none, the decisions stay as they are. ``status`` may differ from the
@@ -61,7 +51,7 @@ class Outcome:
     bound: tuple[str, ...]
     eligible: tuple[str, ...]
     available: int
-    selection: Selection
+    selection: PlacementSelection
     grouping: Grouping | None
     status: EvaluationStatus
     broken: tuple[str, ...] = ()
@@ -73,14 +63,20 @@ class Outcome:
 
 
 def writes(
-    placement: Placement, outcome: Outcome, own: Sequence[Decision], lookup: Lookup, now: datetime
+    placement: Placement,
+    outcome: PlacementOutcome,
+    own: Sequence[Decision],
+    lookup: Lookup,
+    now: datetime,
 ) -> Plan:
     """The plan that brings pages and status to the outcome."""
     conditions = (misconfigured(placement, outcome), satisfied(placement, outcome))
     if outcome.keeps_decisions or outcome.grouping is None:
         waves = _status_wave(placement, {"conditions": _merged(placement, conditions, now)})
-        return Plan(waves, outcome.selection.recheck_at, _trouble(placement, outcome))
-    pages = _Pages(placement, outcome, own, lookup, now)
+        return Plan(
+            waves, recheck_at=outcome.selection.recheck_at, notes=_trouble(placement, outcome)
+        )
+    pages = _Pages(placement, outcome, own, lookup, now=now)
     status: Obj = {
         "numberOfSelectedClusters": len(outcome.selection.chosen),
         "decisionGroups": [
@@ -99,7 +95,7 @@ def writes(
     waves = (*pages.waves(), *_status_wave(placement, status))
     notes = (*pages.notes(), *_trouble(placement, outcome))
     recheck = earliest(outcome.selection.recheck_at, pages.scores_due)
-    return Plan(waves, recheck, notes) if waves or recheck else NOTHING
+    return Plan(waves, recheck_at=recheck, notes=notes) if waves or recheck else NOTHING
 
 
 def _status_wave(placement: Placement, status: Obj) -> tuple[tuple[Write, ...], ...]:
@@ -118,33 +114,49 @@ def _merged(placement: Placement, conditions: Sequence[Condition], now: datetime
     return merge(old, conditions, now)
 
 
-def misconfigured(placement: Placement, outcome: Outcome) -> Condition:
+def misconfigured(placement: Placement, outcome: PlacementOutcome) -> Condition:
     """PlacementMisconfigured. The reason without trouble is spelt as OCM spells it."""
     status, generation = outcome.status, _observed(placement, outcome)
     if status.code is EvaluationCode.MISCONFIGURED:
         message = f"{status.plugin}:{status.message}"
         if outcome.profile == "strict" and not status.plugin:
             message = status.message
-        return Condition(PLACEMENT_MISCONFIGURED, "True", "Misconfigured", message, generation)
+        return Condition(
+            PLACEMENT_MISCONFIGURED,
+            "True",
+            "Misconfigured",
+            message,
+            observed_generation=generation,
+        )
     parts = ["Placement configurations check pass", *outcome.selection.remarks]
     return Condition(
-        PLACEMENT_MISCONFIGURED, "False", "Succeedconfigured", "; ".join(parts)[:32_768], generation
+        PLACEMENT_MISCONFIGURED,
+        "False",
+        "Succeedconfigured",
+        "; ".join(parts)[:32_768],
+        observed_generation=generation,
     )
 
 
-def _observed(placement: Placement, outcome: Outcome) -> int | None:
+def _observed(placement: Placement, outcome: PlacementOutcome) -> int | None:
     return None if outcome.profile == "ocm" else placement.generation
 
 
-def satisfied(placement: Placement, outcome: Outcome) -> Condition:
+def satisfied(placement: Placement, outcome: PlacementOutcome) -> Condition:
     """PlacementSatisfied: the first row of the table that applies."""
     status, reason, message = _satisfied(placement, outcome)
     if outcome.broken:
         message += f"; unreadable ManagedClusterSets: {','.join(outcome.broken)}"
-    return Condition(PLACEMENT_SATISFIED, status, reason, message, _observed(placement, outcome))
+    return Condition(
+        PLACEMENT_SATISFIED,
+        status,
+        reason,
+        message,
+        observed_generation=_observed(placement, outcome),
+    )
 
 
-def _satisfied(placement: Placement, outcome: Outcome) -> tuple[str, str, str]:
+def _satisfied(placement: Placement, outcome: PlacementOutcome) -> tuple[str, str, str]:
     selection = outcome.selection
     if not outcome.bound:
         text = "No valid ManagedClusterSetBindings found in placement namespace"
@@ -170,7 +182,7 @@ def _satisfied(placement: Placement, outcome: Outcome) -> tuple[str, str, str]:
     return "False", "NotAllDecisionsScheduled", text
 
 
-def _unmatched(outcome: Outcome) -> str:
+def _unmatched(outcome: PlacementOutcome) -> str:
     """OCM's words, and (strict) how many clusters were left after each filter."""
     text = "No ManagedCluster matches any of the cluster predicate"
     if outcome.profile == "ocm":
@@ -179,7 +191,7 @@ def _unmatched(outcome: Outcome) -> str:
     return f"{text} (of {outcome.available} clusters left after {', '.join(counts)})"
 
 
-def _trouble(placement: Placement, outcome: Outcome) -> tuple[Note, ...]:
+def _trouble(placement: Placement, outcome: PlacementOutcome) -> tuple[Note, ...]:
     """A warning when the placement begins to be misconfigured, or to fail."""
     if not outcome.keeps_decisions:
         return ()
@@ -205,7 +217,7 @@ class _Pages:
     def __init__(
         self,
         placement: Placement,
-        outcome: Outcome,
+        outcome: PlacementOutcome,
         own: Sequence[Decision],
         lookup: Lookup,
         now: datetime,
@@ -325,14 +337,8 @@ class _Pages:
         return PatchStatus(ref, {"decisions": self._entries(clusters)}, version)
 
     def _owner(self) -> Obj:
-        return {
-            "apiVersion": PLACEMENT.api_version,
-            "kind": PLACEMENT.name,
-            "name": self.placement.name,
-            "uid": self.placement.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
+        placement = self.placement
+        return owned_by(Ref(PLACEMENT, placement.key), placement.uid, controller=True)
 
     def _create(self, page: DecisionPage) -> Create:
         obj: Obj = {

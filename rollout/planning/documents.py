@@ -7,44 +7,12 @@ OCM's labels; our annotations. Keys set by others are left alone.
 import hashlib
 import json
 from datetime import datetime
-from functools import lru_cache
 
 from rollout.model import names
 from rollout.model.instants import rfc3339_micro
 from rollout.model.kinds import MANIFEST_WORK, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
-from rollout.model.selectors import is_label_value
-from rollout.model.work import Work
-
-
-@lru_cache(maxsize=4_096)
-def work_name(owner: str) -> str:
-    """The name of each work of the ManifestWorkReplicaSet ``namespace/name``: readable, unique to it, at
-    most 121 characters.
-
-    A dot at the cut goes, since none may stand before a dash.
-    """
-    digest = hashlib.sha256(owner.encode()).hexdigest()[:10]
-    return f"{owner.rpartition('/')[2][:110].rstrip('.')}-{digest}"
-
-
-def owner_label(namespace: str, name: str) -> str:
-    """``<namespace>.<name>`` as OCM has it, or a hash where that is no label value."""
-    plain = f"{namespace}.{name}"
-    if is_label_value(plain):
-        return plain
-    return "h-" + hashlib.sha256(plain.encode()).hexdigest()[:40]
-
-
-def work_labels(replicaset: ReplicaSet, placement: str) -> dict[str, str]:
-    """The workload's own labels and the two that say whose work it is."""
-    return {
-        **replicaset.labels,
-        names.WORK_OWNER_LABEL: owner_label(replicaset.namespace, replicaset.name),
-        names.WORK_PLACEMENT_LABEL: placement
-        if is_label_value(placement)
-        else "h-" + hashlib.sha256(placement.encode()).hexdigest()[:40],
-    }
+from rollout.model.work import work_name
 
 
 def work_annotations(replicaset: ReplicaSet, revision: str, started_at: datetime) -> dict[str, str]:
@@ -53,6 +21,11 @@ def work_annotations(replicaset: ReplicaSet, revision: str, started_at: datetime
         names.REVISION: revision,
         names.STARTED_AT: rfc3339_micro(started_at),
     }
+
+
+def revision_label(replicaset: ReplicaSet, revision: str) -> dict[str, str]:
+    """The label that OCM has proposed, where the workload has fields of that proposal."""
+    return {names.WORK_CONTROLLER_HASH: revision} if replicaset.follows_ocm else {}
 
 
 def attempt_label(started_at: datetime) -> dict[str, str]:
@@ -82,13 +55,6 @@ def new_work(
         },
         "spec": spec,
     }
-
-
-def names_another_owner(work: Work, owner: str) -> bool:
-    """Whether a work of this owner says that it is another one's. One that says nothing does not."""
-    labelled = work.labels.get(names.WORK_OWNER_LABEL)
-    expected = owner_label(*owner.split("/", 1))
-    return work.annotations.get(names.OWNER, owner) != owner or labelled not in (None, expected)
 
 
 def difference(old: Obj, new: Obj) -> Obj:

@@ -23,7 +23,8 @@ from rollout.model.names import (
     TAINT_UNAVAILABLE,
     TAINT_UNREACHABLE,
 )
-from rollout.planning.plan import NOTHING, Note, Patch, PatchStatus, Plan, Write
+from rollout.model.writes import Patch, PatchStatus
+from rollout.planning.plan import NOTHING, Note, Plan, Write
 
 GRACE_PERIODS = 5
 MISSED_PERIODS = 2  # agents renew every 1 to 1.25 periods: by then one renewal at least is missing
@@ -57,7 +58,7 @@ class Silence:
     """Of how many, in all."""
 
 
-class View(Protocol):
+class HealthView(Protocol):
     """What the planner reads."""
 
     def cluster(self, name: str) -> Cluster | None: ...
@@ -102,7 +103,7 @@ class HealthPlanner:
     def __init__(self, policy: HealthPolicy = HealthPolicy()) -> None:
         self._policy = policy
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
+    def plan(self, key: str, view: HealthView, now: datetime) -> Plan:
         """The writes, and when the lease will have run out."""
         cluster = view.cluster(key)
         if cluster is None or cluster.deleting:
@@ -133,7 +134,11 @@ class HealthPlanner:
         recheck_at = expires if expires is not None and not expired else None
         if recheck_at is not None and blind is not None:
             recheck_at = max(recheck_at, now + self._policy.brake_recheck)
-        return Plan(tuple(waves), recheck_at, notes) if waves or recheck_at else NOTHING
+        return (
+            Plan(tuple(waves), recheck_at=recheck_at, notes=notes)
+            if waves or recheck_at
+            else NOTHING
+        )
 
     def _braked(self, silence: Silence) -> bool:
         policy, watched = self._policy, silence.watched

@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from itertools import chain
 
 from rollout.model.replicaset import ReplicaSet
-from rollout.planning.facts import Decided
-from rollout.planning.plan import Create, Delete, Write
+from rollout.model.writes import Create, Delete
+from rollout.planning.plan import Write
 from rollout.planning.revisions import Revision, content_object, revision_object, revision_ref
-from rollout.planning.views import Workload
+from rollout.rollouts.facts import Decided
+from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 
 
 def to_keep(
-    workload: Workload, kept: Mapping[str, Revision], decided: Mapping[str, Decided]
+    workload: ReplicaSetWorkload, kept: Mapping[str, Revision], decided: Mapping[str, Decided]
 ) -> list[str]:
     """The revision, and the contents that are about to be written, of those that are not kept yet."""
     replicaset = workload.replicaset
@@ -29,7 +30,7 @@ def to_keep(
 
 
 def history(
-    workload: Workload,
+    workload: ReplicaSetWorkload,
     replicaset: ReplicaSet,
     kept: Mapping[str, Revision],
     decided: Mapping[str, Decided],
@@ -51,21 +52,23 @@ def history(
 
 
 def _keep(
-    workload: Workload, replicaset: ReplicaSet, content: str, kept: Mapping[str, Revision]
+    workload: ReplicaSetWorkload, replicaset: ReplicaSet, content: str, kept: Mapping[str, Revision]
 ) -> Write:
     if content == workload.revision:
         number = max((r.number for r in kept.values()), default=0) + 1
         rules = workload.contents.written
-        return Create(*revision_object(workload.ref, replicaset, content, number, rules))
+        return Create(*revision_object(workload.ref, replicaset, content, number, rules=rules))
     values = workload.contents.assignments(content) or ()
-    return Create(*content_object(workload.ref, replicaset, content, workload.revision, values))
+    return Create(
+        *content_object(workload.ref, replicaset, content, workload.revision, values=values)
+    )
 
 
-def _in_use(workload: Workload, kept: Mapping[str, Revision]) -> set[str]:
+def _in_use(workload: ReplicaSetWorkload, kept: Mapping[str, Revision]) -> set[str]:
     """What some cluster has, is to have, or would get back; and what that is made from."""
     found = {workload.revision, *workload.contents.contents.values()}
     for share in workload.shares.values():
         for standing in share.live.ledger.standings.values():
             found |= {standing.revision, standing.of_revision}
-        found |= share.live.soaked.newest()
+        found |= share.live.newest_soaked()
     return found | {r.base for r in kept.values() if r.content in found}

@@ -6,13 +6,21 @@ Never one per cluster and pass: clusters that fail together are told together.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rollout.model import names
-from rollout.model.kinds import Ref
+from rollout.model.analyses import AnalysisPhase
+from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
+from rollout.model.placement import Placement
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason
-from rollout.planning.plan import Note, PatchStatus
-from rollout.strategies.base import Settled, Step, Verdict
+from rollout.model.writes import PatchStatus
+from rollout.placement.framework import EvaluationCode, EvaluationStatus, PlacementSelection
+from rollout.placement.grouping import Profile
+from rollout.planning.plan import Note
+from rollout.rollouts.facts import Decided
+from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
+from rollout.strategies.base import Health, Phase, Settled, Step, Verdict
 
 STARTED = "RolloutStarted"
+RESUMED = "RolloutResumed"
 _ENDS = {
     Reason.COMPLETE: ("RolloutCompleted", False),
     Reason.COMPLETE_WITH_FAILURES: ("RolloutCompleted", True),
@@ -41,41 +49,56 @@ def rollout_notes(
     *,
     is_retry: bool = False,
     fault_on: Callable[[Iterable[str]], str] = lambda _: "",
+    failed: Callable[[], Sequence[Settled]] = tuple,
 ) -> tuple[Note, ...]:
     """Notes on the gates and verdicts of these steps, and on a change of the whole.
 
     ``is_retry``: the record was refused and is tried again; that it began was told the first time.
-    ``fault_on`` says of clusters what their agents say of manifests ("": nothing).
+    ``fault_on`` says of clusters what their agents, or measurements, say of them ("": nothing).
+    ``failed`` is asked who failed where a rollback begins: most go back before their verdict is due.
     """
     found: list[Note] = []
     for placement, step in steps.items():
-        found += _step_notes(ref, placement, step)
-        failed = [s for s in step.settled if s.verdict is Verdict.FAILED]
-        if failed:
-            text = _failures(placement, failed, fault_on([s.cluster for s in failed]))
-            found.append(Note(ref, "ClusterFailed", text, warning=True))
+        found += step_notes(ref, placement, step, fault_on)
     turn = _turn(replicaset, status)
     if turn is not None and not (is_retry and turn[0] == STARTED):
         reason, message, warning = turn
-        found.append(Note(ref, reason, message, warning))
+        culprits = failed() if reason == _ENDS[Reason.ROLLING_BACK][0] else ()
+        if culprits:
+            message = f"{message}; failed: {_listed(culprits)}"
+        found.append(Note(ref, reason, message, warning=warning))
     return tuple(found)
 
 
-def _step_notes(ref: Ref, placement: str, step: Step) -> list[Note]:
+def step_notes(
+    ref: Ref,
+    placement: str,
+    step: Step,
+    fault_on: Callable[[Iterable[str]], str] = lambda _: "",
+) -> list[Note]:
+    """Notes on the stages that passed, the gates that opened, and the clusters that failed."""
     titles = {stage.key: stage.title for stage in step.stages}
     passed = [f"placement {placement}: {titles[key]} passed" for key in step.passed]
     opened = [f"placement {placement}: gate {key} is open" for key in step.opened]
-    return [
+    found = [
         *(Note(ref, "StagePassed", text) for text in passed),
         *(Note(ref, "GateOpened", text) for text in opened),
     ]
+    failed = [s for s in step.settled if s.verdict is Verdict.FAILED]
+    if failed:
+        text = _failures(placement, failed, fault_on([s.cluster for s in failed]))
+        found.append(Note(ref, "ClusterFailed", text, warning=True))
+    return found
 
 
 def _failures(placement: str, failed: Sequence[Settled], fault: str) -> str:
-    """Which clusters failed; ``fault`` is what their agents say of manifests, "" for nothing."""
+    """Which clusters failed; ``fault`` is what their agents, or measurements, say, "" for nothing."""
+    return f"placement {placement}: {_listed(failed)} failed" + (f"; {fault}" if fault else "")
+
+
+def _listed(failed: Sequence[Settled]) -> str:
     listed = ", ".join(f"{s.cluster} ({s.reason})" for s in failed[:5])
-    more = f" and {len(failed) - 5} more" if len(failed) > 5 else ""
-    return f"placement {placement}: {listed}{more} failed" + (f"; {fault}" if fault else "")
+    return listed + (f" and {len(failed) - 5} more" if len(failed) > 5 else "")
 
 
 def repair_notes(ref: Ref, edited: Iterable[Mapping[str, str]]) -> tuple[Note, ...]:
@@ -96,13 +119,172 @@ def _turn(replicaset: ReplicaSet, status: PatchStatus | None) -> tuple[str, str,
     """The change of the Progressing condition's reason that this status brings, if any."""
     if status is None:
         return None
-    before = _reason((replicaset.raw.get("status") or {}).get("conditions") or [])
+    old = replicaset.raw.get("status") or {}
+    before = _reason(old.get("conditions") or [])
     for item in status.status["conditions"]:
         if item["type"] == names.PROGRESSING and item["reason"] != before:
             reason, warning = _ENDS.get(item["reason"], ("RolloutHeld", True))
+            if reason == STARTED and before not in _FRESH and _had_begun(old, status.status):
+                reason = RESUMED
             return reason, item["message"], warning
     return None
 
 
+def _had_begun(old: Obj, new: Obj) -> bool:
+    """Whether somebody carried this revision already when the old status was written."""
+    is_same = old.get("updateRevision") == new.get("updateRevision")
+    return is_same and bool((old.get("summary") or {}).get("updated"))
+
+
+_FRESH = frozenset({"", Reason.COMPLETE, Reason.COMPLETE_WITH_FAILURES})
+"""After these a rollout starts; after all others, with the same revision, it goes on."""
+
+
 def _reason(conditions: list[dict[str, str]]) -> str:
     return next((c.get("reason", "") for c in conditions if c.get("type") == names.PROGRESSING), "")
+
+
+NAMED = 10
+"""Pages that are named; of the others only the number is told."""
+SCORE_LENGTH = 1000
+
+
+def page_notes(
+    placement: Placement,
+    profile: Profile,
+    status: EvaluationStatus,
+    selection: PlacementSelection,
+    *,
+    fresh: Sequence[str],
+    filled: Sequence[str],
+    gone: Sequence[str],
+) -> tuple[Note, ...]:
+    """Of the pages that are made, those whose clusters change (new ones too), and those removed."""
+    warning = status.code is EvaluationCode.WARNING
+    why = f": {status.message} in plugin {status.plugin}" if warning else ""
+    together = profile == "strict"
+    updated = [page for page in filled if warning or not together or page not in fresh]
+    found = _told(placement, "Create", fresh, together)
+    found += _told(placement, "Update", updated, together, why=why, warning=warning)
+    if filled and selection.names:
+        ref, text = Ref(PLACEMENT, placement.key), score_text(selection)
+        found.append(Note(ref, "ScoreUpdate", text, warning=False, action="ScoreUpdated"))
+    found += _told(placement, "Delete", gone, together)
+    return tuple(found)
+
+
+def _told(
+    placement: Placement,
+    verb: str,
+    pages: Sequence[str],
+    together: bool,
+    why: str = "",
+    *,
+    warning: bool = False,
+) -> list[Note]:
+    if together and len(pages) > 1:
+        more = f" and {len(pages) - NAMED} more" if len(pages) > NAMED else ""
+        subjects = {f"Decisions {', '.join(pages[:NAMED])}{more} are": pages[0]}
+    else:
+        subjects = {f"Decision {page} is": page for page in pages}
+    done = f"{verb}d"
+    rest = f"{done.lower()} with placement {placement.name} in namespace {placement.namespace}{why}"
+    return [
+        Note(
+            Ref(PLACEMENT, placement.key),
+            f"Decision{verb}",
+            f"{subject} {rest}",
+            warning=warning,
+            action=f"Decision{done}",
+            related=Ref(PLACEMENT_DECISION, f"{placement.namespace}/{page}"),
+        )
+        for subject, page in subjects.items()
+    ]
+
+
+def score_text(selection: PlacementSelection) -> str:
+    """``<cluster>:<total> `` of every feasible cluster by name, at most `SCORE_LENGTH` of it."""
+    text = ""
+    for name, total in zip(selection.names, selection.totals, strict=True):
+        entry = f"{name}:{total} "
+        if len(text) + len(entry) > SCORE_LENGTH:
+            return text + "......"
+        text += entry
+    return text
+
+
+def fault_on(workload: ReplicaSetWorkload, clusters: Iterable[str]) -> str:
+    """What the first of these says of its manifests, and how many others say something; "" for none."""
+    saying = sorted(cluster for cluster in clusters if cluster in workload.faulty)
+    work = workload.work(saying[0]) if saying else None
+    if work is None:
+        return ""
+    others = len(saying) - 1
+    more = f" (and {others} more clusters)" if others else ""
+    return f"{work.cluster}: {'; '.join(work.faults)}{more}"
+
+
+def verdict_on(decided: Mapping[str, Decided], clusters: Iterable[str]) -> str:
+    """What was measured of the first of these whose analysis failed; "" for none.
+
+    Args:
+        decided: what is decided now, by placement.
+    """
+    known = [each.ledger.rollout.timing.measured or {} for each in decided.values()]
+    for cluster in clusters:
+        for measured in known:
+            found = measured.get(cluster)
+            if found is not None and found.phase is AnalysisPhase.FAILED:
+                return f"{cluster}: {found}"
+    return ""
+
+
+def failing(workload: ReplicaSetWorkload, decided: Mapping[str, Decided]) -> Iterable[str]:
+    """The clusters among the faulty ones that fail, or have failed. Cost: O(faulty clusters).
+
+    Args:
+        decided: what is decided now, by placement.
+    """
+    for cluster in workload.faulty:
+        owner = workload.members.get(cluster)
+        standing = decided[owner].standing(cluster) if owner is not None else None
+        if standing is not None and (
+            standing.health is Health.FAILED or standing.verdict is Verdict.FAILED
+        ):
+            yield cluster
+
+
+def taken_back_for(decided: Mapping[str, Decided]) -> list[Settled]:
+    """The clusters that count as failed, by name, where a revision is taken back. Cost: O(clusters).
+
+    Args:
+        decided: what is decided now, by placement.
+    """
+    return [
+        Settled(cluster, Verdict.FAILED, judged.reason or judged.phase.value)
+        for each in decided.values()
+        if each.head.rollback is not None
+        for cluster, judged in sorted(each.judged.items())
+        if judged.phase.is_failure
+    ]
+
+
+def retreat_notes(ref: Ref, decided: Mapping[str, Decided]) -> list[Note]:
+    """Notes on clusters that fail and go back now, whose verdict will never be due.
+
+    Args:
+        decided: what is decided now, by placement.
+    """
+    found: list[Note] = []
+    for placement, each in decided.items():
+        going = sorted(cluster for cluster, _ in each.retreat.touch) if each.retreat else ()
+        judged = [(cluster, each.judged.get(cluster)) for cluster in going]
+        failed = [
+            Settled(cluster, Verdict.FAILED, how.reason)
+            for cluster, how in judged
+            if how is not None and how.phase is Phase.FAILING
+        ]
+        if failed:
+            text = f"placement {placement}: {_listed(failed)} failed; what was there before is given back"
+            found.append(Note(ref, "ClusterFailed", text, warning=True))
+    return found

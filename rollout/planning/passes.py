@@ -5,19 +5,22 @@ from datetime import datetime
 from typing import Protocol
 
 from rollout.model.approvals import Freeze
+from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import LONGEST_OVERRIDE, Intents
 from rollout.model.kinds import Ref
 from rollout.model.problems import Problem
 from rollout.model.waits import Wait
 from rollout.planning.analyses import AnalysedWorkload, KnownAnalyses, analysis_writes
-from rollout.planning.facts import Decided
-from rollout.planning.holds import stray_gates, workload_hold
+from rollout.planning.notifications import ToldWorkload, WorkloadSurroundings, notification_writes
 from rollout.planning.plan import Write
-from rollout.planning.views import Live, Rejection
+from rollout.rollouts.facts import Decided
+from rollout.rollouts.holds import stray_gates, workload_hold
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.rejections import RefusedWrite
 from rollout.strategies.base import NOTHING_CLOSED, Closed
 
 
-class Asked(Protocol):
+class WorkloadSpec(Protocol):
     """What a workload of any kind asks for."""
 
     @property
@@ -47,7 +50,9 @@ class Pass:
         if at is not None and at > self.now:
             self.rechecks.append(at)
 
-    def held(self, asked: Asked, freeze: Freeze | None, unwritten: Rejection | None) -> Wait | None:
+    def held(
+        self, asked: WorkloadSpec, freeze: Freeze | None, unwritten: RefusedWrite | None
+    ) -> Wait | None:
         """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`."""
         intents = asked.intents
         problems = (*asked.problems, *stray_gates(intents, asked.placement_names))
@@ -62,20 +67,40 @@ class Pass:
 
     def closed(self, found: Closed, intents: Intents) -> Closed:
         """The clusters that are shut now: those ``found``, unless a person overrides all calendars."""
-        until = intents.override_until
-        if until is None or not self.now < until <= self.now + LONGEST_OVERRIDE:
+        until = intents.overridden_until(self.now)
+        if until is None:
+            if (later := intents.override_until) is not None and later > self.now:
+                self.recheck(later - LONGEST_OVERRIDE)
             return found
         self.recheck(until)
         return NOTHING_CLOSED
 
     def analyses(
-        self, ref: Ref, asked: Asked, decided: Mapping[str, Decided], known: KnownAnalyses
+        self, ref: Ref, asked: WorkloadSpec, decided: Mapping[str, Decided], known: KnownAnalyses
     ) -> list[Write]:
         """Runs of analyses that begin, are not waited for any more, or go."""
         mine = AnalysedWorkload(ref, asked.uid, asked.intents)
         return analysis_writes(mine, decided.values(), known, self.now)
 
-    def is_refused(self, live: Live, cluster: str) -> bool:
+    def told(
+        self,
+        ref: Ref,
+        asked: WorkloadSpec,
+        decided: Mapping[str, Decided],
+        around: WorkloadSurroundings,
+    ) -> list[Write]:
+        """Notifications that are made, or go."""
+        mine = ToldWorkload(
+            ref=ref,
+            uid=asked.uid,
+            home=around.measured.home(ref),
+            channels=asked.intents.notify,
+            is_finished=around.is_done(ref),
+        )
+        runs, at = around.measured.runs(ref).values(), rfc3339_micro(self.now)
+        return notification_writes(mine, decided.values(), runs, around.notifications, at=at)
+
+    def is_refused(self, live: LiveRollout, cluster: str) -> bool:
         """Whether the server has refused a write there lately; it is tried again later (row 19)."""
         rejection = live.rejections.get(cluster)
         if rejection is None or rejection.retry_at <= self.now:

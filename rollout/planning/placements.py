@@ -22,17 +22,17 @@ from rollout.model.placement import Decision, Placement
 from rollout.model.problems import joined
 from rollout.placement import ocm
 from rollout.placement.cel.screening import Screening, Unfinished
-from rollout.placement.explain import Explained, explain
-from rollout.placement.framework import Cycle, EvaluationCode, EvaluationStatus, Selection
+from rollout.placement.explain import ClusterEvaluation, explain
+from rollout.placement.framework import Cycle, EvaluationCode, EvaluationStatus, PlacementSelection
 from rollout.placement.grouping import Profile, group
 from rollout.placement.index import Pool
 from rollout.placement.ocm import mapping
 from rollout.placement.scheduler import DEFAULT_PLUGINS, Plugins, check, select
-from rollout.planning.decisions import Outcome, writes
+from rollout.planning.decisions import PlacementOutcome, writes
 from rollout.planning.plan import NOTHING, UNFINISHED, Plan
 
 
-class View(Protocol):
+class PlacementView(Protocol):
     """What the planner reads."""
 
     def placement(self, key: str) -> Placement | None: ...
@@ -127,7 +127,7 @@ class PlacementPlanner:
         self._loads: dict[str, Load] = {}
         self._screenings: dict[str, tuple[object, Screening]] = {}  # with what they are of
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
+    def plan(self, key: str, view: PlacementView, now: datetime) -> Plan:
         """The writes that bring decisions and status up to date; nothing where they are."""
         stamp = view.stamp(key)
         settled = self._settled.get(key)
@@ -143,7 +143,7 @@ class PlacementPlanner:
             self._settled[key] = _Settled(stamp, now, plan)
         return plan
 
-    def _plan(self, key: str, view: View, now: datetime) -> Plan:
+    def _plan(self, key: str, view: PlacementView, now: datetime) -> Plan:
         placement = view.placement(key)
         screening = self._screening(key, placement)
         if placement is None or placement.deleting:
@@ -151,10 +151,10 @@ class PlacementPlanner:
         if placement.annotations.get(SCHEDULING_DISABLED) == "true":
             return NOTHING
         own = owned(placement, view.decisions(key))
-        outcome = self.evaluate(placement, own, view, now, screening)
+        outcome = self.evaluate(placement, own, view, now, screening=screening)
         if outcome is None:
             return NOTHING
-        return writes(placement, outcome, own, view.decision, now)
+        return writes(placement, outcome, own, view.decision, now=now)
 
     def _screening(self, key: str, placement: Placement | None) -> Screening | None:
         """What is known of the placement's expressions, and how far the next slice goes."""
@@ -173,10 +173,10 @@ class PlacementPlanner:
         self,
         placement: Placement,
         own: Sequence[Decision],
-        view: View,
+        view: PlacementView,
         now: datetime,
         screening: Screening | None = None,
-    ) -> Outcome | None:
+    ) -> PlacementOutcome | None:
         """Select and group, without a thought to writing; None where OCM's pass would end early.
 
         Also the way to explain a decision, or to try a Placement that is not stored.
@@ -186,18 +186,22 @@ class PlacementPlanner:
                 steps enough; asked again with the same one, the evaluation goes on.
         """
         if profile_of(placement, self.profile) == "ocm":
-            return self._as_ocm(placement, own, view, now, screening)
-        return self._strictly(placement, own, view, now, screening or Screening())
+            return self._as_ocm(placement, own, view, now, screening=screening)
+        return self._strictly(placement, own, view, now, screening=screening or Screening())
 
-    def explain(self, key: str, view: View, now: datetime) -> tuple[Selection, list[Explained]]:
+    def explain(
+        self, key: str, view: PlacementView, now: datetime
+    ) -> tuple[PlacementSelection, list[ClusterEvaluation]]:
         """Why each candidate is selected or not; nothing where the Placement is unknown."""
         placement = view.placement(key)
         if placement is None:
-            return Selection(EvaluationStatus(EvaluationCode.ERROR, "", ("it does not exist",))), []
+            return PlacementSelection(
+                EvaluationStatus(EvaluationCode.ERROR, "", ("it does not exist",))
+            ), []
         own = owned(placement, view.decisions(key))
         outcome = self.evaluate(placement, own, view, now)
         if outcome is None:
-            return Selection(
+            return PlacementSelection(
                 EvaluationStatus(EvaluationCode.ERROR, "", ("OCM's pass ends early",))
             ), []
         candidates = find_candidates(placement, view, clusters_of(own))
@@ -209,56 +213,58 @@ class PlacementPlanner:
         self,
         placement: Placement,
         own: Sequence[Decision],
-        view: View,
+        view: PlacementView,
         now: datetime,
         screening: Screening,
-    ) -> Outcome:
+    ) -> PlacementOutcome:
         problems = check(placement, self.plugins, screening.program)
         previous = clusters_of(own)
         candidates = find_candidates(placement, view, previous)
         if problems:
             status = EvaluationStatus(EvaluationCode.MISCONFIGURED, "", (joined(problems),))
-            return Outcome(
-                "strict",
-                candidates.bound,
-                candidates.eligible,
-                len(candidates.pool),
-                Selection(status),
-                None,
-                status,
+            return PlacementOutcome(
+                profile="strict",
+                bound=candidates.bound,
+                eligible=candidates.eligible,
+                available=len(candidates.pool),
+                selection=PlacementSelection(status),
+                grouping=None,
+                status=status,
             )
-        cycle = self._cycle(placement, own, view, now, screening)
+        cycle = self._cycle(placement, own, view, now, screening=screening)
         try:
             selection = select(cycle, candidates.pool, self.plugins)
         except PluginError as fault:
-            selection = Selection(EvaluationStatus(EvaluationCode.ERROR, "", (str(fault),)))
-        return _outcome("strict", placement, candidates, selection, own)
+            selection = PlacementSelection(
+                EvaluationStatus(EvaluationCode.ERROR, "", (str(fault),))
+            )
+        return _outcome("strict", placement, candidates, selection, own=own)
 
     def _as_ocm(
         self,
         placement: Placement,
         own: Sequence[Decision],
-        view: View,
+        view: PlacementView,
         now: datetime,
         screening: Screening | None,
-    ) -> Outcome | None:
+    ) -> PlacementOutcome | None:
         candidates = find_candidates(placement, view, frozenset())
         if candidates.broken:
             return None  # OCM's pass fails before it writes anything
         spec = ocm.defaulted(placement.raw.get("spec") or {})
         placement = replace(placement, raw={**placement.raw, "spec": spec})
         try:
-            cycle = self._cycle(placement, own, view, now, screening)
+            cycle = self._cycle(placement, own, view, now, screening=screening)
             selection = ocm.select(cycle, candidates.pool)
         except ConfigError:
             return None  # OCM's pass panics
-        return _outcome("ocm", placement, candidates, selection, own)
+        return _outcome("ocm", placement, candidates, selection, own=own)
 
     def _cycle(
         self,
         placement: Placement,
         own: Sequence[Decision],
-        view: View,
+        view: PlacementView,
         now: datetime,
         screening: Screening | None = None,
     ) -> Cycle:
@@ -306,7 +312,9 @@ def clusters_of(decisions: Sequence[Decision]) -> frozenset[str]:
     return frozenset(name for decision in decisions for name in decision.clusters)
 
 
-def find_candidates(placement: Placement, view: View, previous: frozenset[str]) -> Candidates:
+def find_candidates(
+    placement: Placement, view: PlacementView, previous: frozenset[str]
+) -> Candidates:
     """The clusters of all sets that are bound, exist, and are asked for.
 
     The members of a set that cannot be read are unknown; of those, the clusters already decided
@@ -363,9 +371,9 @@ def _outcome(
     profile: Profile,
     placement: Placement,
     candidates: Candidates,
-    selection: Selection,
+    selection: PlacementSelection,
     own: Sequence[Decision],
-) -> Outcome:
+) -> PlacementOutcome:
     source = candidates.pool.source
     chosen = source.pool(source.bits(selection.chosen))
     by_score = profile == "strict" and placement.sort_by == "Score"
@@ -377,13 +385,13 @@ def _outcome(
         status = EvaluationStatus(EvaluationCode.MISCONFIGURED, "", (grouping.misconfigured,))
     else:
         status = selection.status
-    return Outcome(
-        profile,
-        candidates.bound,
-        candidates.eligible,
-        len(candidates.pool),
-        selection,
-        grouping,
-        status,
-        candidates.broken,
+    return PlacementOutcome(
+        profile=profile,
+        bound=candidates.bound,
+        eligible=candidates.eligible,
+        available=len(candidates.pool),
+        selection=selection,
+        grouping=grouping,
+        status=status,
+        broken=candidates.broken,
     )

@@ -5,151 +5,38 @@ What it decides on the way stands in the plan as facts. It never raises for bad 
 in the plan) and never says "again", only when to look next.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
 from typing import Protocol, TypeVar
 
-from rollout.measuring.values import AnalysisRun
-from rollout.model.kinds import Kind, Obj, Ref
+from rollout.measuring.values import Measure
+from rollout.model.kinds import ROLLOUT_NOTIFICATION, Kind, Ref
 from rollout.model.waits import Wait
-from rollout.planning.facts import Fact
-from rollout.strategies.base import Standing, Verdict
+from rollout.model.writes import Create, Delete, Deliver, Patch, PatchStatus, RemoveFinalizer, Touch
+from rollout.rollouts.facts import Fact
 
 V_contra = TypeVar("V_contra", contravariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Touch:
-    """Marks the write that brings a revision to a cluster, or keeps it there.
-
-    ``placement`` is the placementRef that owns the cluster; ``first`` is False where what the
-    cluster is supposed to have is only restored. ``revision`` is what it brings ("": the rollout's).
-    """
-
-    workload: Ref
-    placement: str
-    cluster: str
-    first: bool = True
-    cause: str = ""
-    revision: str = ""
-
-    @property
-    def brings(self) -> bool:
-        """Whether it brings what the cluster is supposed to have, not only what is said about it."""
-        return self.first or self.cause in ("Restore", "Configure")
+Write = Create | Patch | PatchStatus | Delete | RemoveFinalizer | Measure | Deliver
 
 
-def cause_of(before: Standing | None, revision: str) -> str:
-    """The cause of a touch with ``revision``, from what was known of the cluster before."""
-    if before is None:
-        return "SlotFree"
-    if before.revision == revision and before.verdict is Verdict.RETRY:
-        return "Retry"
-    return "Supersede"
+def holds_up_nothing(write: Write) -> bool:
+    """Whether nothing else depends on the write: it is about one cluster only, or tells people something."""
+    if write.ref.kind is ROLLOUT_NOTIFICATION:
+        return True
+    return isinstance(write, Delete) or touch_of(write) is not None
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
-    """Create ``obj`` (whole, as JSON, with apiVersion, kind and metadata)."""
-
-    ref: Ref
-    obj: Obj
-    touch: Touch | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Patch:
-    """JSON merge patch of the object, only while it still has ``version`` (None: whatever it has)."""
-
-    ref: Ref
-    changes: Obj
-    version: int | None = None
-    touch: Touch | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class PatchStatus:
-    """JSON merge patch ``{"status": status}`` of the status subresource, with the same precondition."""
-
-    ref: Ref
-    status: Obj
-    version: int | None = None
-    touch: Touch | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Delete:
-    """Delete the object with this uid.
-
-    ``unless_selected_by``: the key of a Placement whose decisions are read live right before; the
-    delete is dropped if they name ``cluster`` after all (semantics row 16). ``removed_from``: the
-    workload that this takes from the cluster, since removals are counted.
-    """
-
-    ref: Ref
-    uid: str
-    unless_selected_by: tuple[str, ...] = ()
-    cluster: str = ""
-    removed_from: Ref | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveFinalizer:
-    """Let the object go, once the server shows nothing left of what it stands for.
-
-    ``kept``: the finalizers of others, which stay. ``kind`` and ``label`` say what must be gone; with
-    ``deleting_is_gone`` it is enough that it is being deleted. It is planned when nothing is known to
-    be left; what the server then shows must be no older than the newest object of ``kind`` that this
-    process has seen. Where something is left the write is dropped as a conflict, and planned again.
-    """
-
-    ref: Ref
-    kept: tuple[str, ...]
-    version: int
-    kind: Kind
-    label: tuple[str, str]
-    deleting_is_gone: bool
-
-    @property
-    def changes(self) -> Obj:
-        """The merge patch that removes it."""
-        return {"metadata": {"finalizers": list(self.kept) or None}}
-
-    def left_of(self, found: Iterable[Obj]) -> int:
-        """How many of the objects found, all of ``kind``, are left of what must be gone."""
-        key, value = self.label
-        metas = (obj["metadata"] for obj in found)
-        return sum(
-            1
-            for meta in metas
-            if (meta.get("labels") or {}).get(key) == value
-            and not (self.deleting_is_gone and meta.get("deletionTimestamp"))
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
-    """Measure these metrics of a run, by name, and write what comes of it into its status."""
-
-    ref: Ref
-    run: AnalysisRun
-    metrics: tuple[str, ...]
-
-
-Write = Create | Patch | PatchStatus | Delete | RemoveFinalizer | Measure
-
-
-def concerns_one_cluster(write: Write) -> bool:
-    """Whether the write is about one cluster only, so that its failure holds up nothing else."""
-    return isinstance(write, Delete) or (
-        isinstance(write, Create | Patch | PatchStatus) and write.touch is not None
-    )
+def touch_of(write: Write) -> Touch | None:
+    """What the write brings to a cluster; None where it is about no cluster."""
+    return write.touch if isinstance(write, Create | Patch | PatchStatus) else None
 
 
 def is_touch(write: Write) -> bool:
     """Whether the write begins an attempt of a cluster's."""
-    touch = write.touch if isinstance(write, Create | Patch | PatchStatus) else None
+    touch = touch_of(write)
     return touch is not None and touch.first
 
 
@@ -165,6 +52,7 @@ class Note:
     ref: Ref
     reason: str
     message: str
+    _: KW_ONLY
     warning: bool = False
     action: str = ""
     related: Ref | None = None
@@ -174,8 +62,8 @@ class Note:
 class Plan:
     """Waves of writes: those of one wave go out together.
 
-    The next wave goes out only if all before it have landed, but for those that concern one
-    cluster only (`concerns_one_cluster`). ``braked``: why removals that would be due are held.
+    The next wave goes out only if all before it have landed, but for those on which
+    nothing depends (`holds_up_nothing`). ``braked``: why removals that would be due are held.
     ``pressing``: clusters wait for others, so that news can let more be done at once; or the end is
     near, and people wait for it.
     ``status_due_at``: a status is held back until then, since the last one is too young.
@@ -185,6 +73,7 @@ class Plan:
     """
 
     waves: tuple[tuple[Write, ...], ...] = ()
+    _: KW_ONLY
     recheck_at: datetime | None = None
     notes: tuple[Note, ...] = field(default=())
     braked: Wait | None = None

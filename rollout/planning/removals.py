@@ -4,22 +4,25 @@ A work is removed when its cluster is selected no more, on a consistent read, wi
 all works go when their workload is deleted. Source: semantics rows 15-17; safety contract S11.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
 
 from rollout.model import names
 from rollout.model.conditions import Condition, merge
 from rollout.model.intents import INSTANT_ACCEPTED, Intents
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from rollout.model.policy import Policy
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Wait
-from rollout.planning.documents import owner_label
-from rollout.planning.plan import Delete, PatchStatus, Plan, RemoveFinalizer, Write
-from rollout.planning.policy import Policy
-from rollout.planning.record import Head
-from rollout.planning.views import Live, Workload
+from rollout.model.work import owner_label
+from rollout.model.writes import Delete, PatchStatus, RemoveFinalizer
+from rollout.planning.plan import Plan, Write
+from rollout.planning.views import ReplicaSetView
+from rollout.rollouts.head import Head
+from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.workload import Workload
 from rollout.strategies.base import NOTHING_SHUT, Shut
 
 
@@ -35,25 +38,10 @@ class Removals:
 NONE = Removals()
 
 
-class _Remembering(Protocol):
-    @property
-    def live(self) -> Live: ...
-
-
-class Braked(Protocol):
-    """A workload of any kind, as far as the brake looks at it."""
-
-    members: dict[str, str]
-
-    @property
-    def shares(self) -> Mapping[str, _Remembering]: ...
-
-
 def removals(
-    workload: Workload,
+    workload: ReplicaSetWorkload,
     replicaset: ReplicaSet,
-    is_detached: Callable[[str], bool],
-    policy: Policy,
+    view: ReplicaSetView,
     now: datetime,
     *,
     shut: Shut = NOTHING_SHUT,
@@ -72,7 +60,9 @@ def removals(
     if not going:
         return Removals(recheck_at=opens_at)
     unasked = [cluster for cluster in going if not _was_asked_for(workload, cluster)]
-    braking = brake(workload, unasked, replicaset.intents, is_detached, policy, now)
+    braking = brake(
+        workload, unasked, replicaset.intents, view.is_detached, policy=view.policy, now=now
+    )
     keys = tuple(f"{replicaset.namespace}/{name}" for name in workload.shares)
     free = [cluster for cluster in going if cluster not in braking.clusters]
     looks = [at for at in (braking.eased_at, opens_at) if at is not None]
@@ -80,7 +70,7 @@ def removals(
     return Removals(writes, braking.hold, min(looks, default=None))
 
 
-def _was_asked_for(workload: Workload, cluster: str) -> bool:
+def _was_asked_for(workload: ReplicaSetWorkload, cluster: str) -> bool:
     """Whether a person took the placementRef that the work belongs to out of the workload."""
     work = workload.work(cluster)
     label = work.placement if work else ""
@@ -89,13 +79,19 @@ def _was_asked_for(workload: Workload, cluster: str) -> bool:
 
 
 def _deletes(
-    workload: Workload,
+    workload: ReplicaSetWorkload,
     clusters: Iterable[str],
     keys: tuple[str, ...] = (),
     removed_from: Ref | None = None,
 ) -> list[Write]:
     return [
-        Delete(Ref(MANIFEST_WORK, work.key), work.uid, keys, cluster, removed_from)
+        Delete(
+            Ref(MANIFEST_WORK, work.key),
+            work.uid,
+            unless_selected_by=keys,
+            cluster=cluster,
+            removed_from=removed_from,
+        )
         for cluster in clusters
         for _, work in sorted(workload.works(cluster).items())
         if not work.deleting
@@ -115,7 +111,7 @@ FREE = Braking()
 
 
 def brake(
-    workload: Braked,
+    workload: Workload[PlacementShare],
     going: list[str],
     intents: Intents,
     is_detached: Callable[[str], bool],
@@ -163,7 +159,7 @@ def _brake_hold(held: list[str], count: int, total: int, policy: Policy) -> Wait
 
 
 def cleanup(
-    workload: Workload,
+    workload: ReplicaSetWorkload,
     replicaset: ReplicaSet,
     is_available: Callable[[str], bool],
     now: datetime,
@@ -183,11 +179,11 @@ def cleanup(
     kept = _deletes(workload, shut.waits.keys() & set(workload.clusters))
     opens_at = shut.until if kept else None
     if deletes:
-        return Plan((tuple(deletes),), opens_at, pressing=True)
+        return Plan((tuple(deletes),), recheck_at=opens_at, pressing=True)
     if kept:
         wait = next(shut.waits[c] for c in workload.clusters if c in shut.waits)
         told = _leaving_status(replicaset, f"{_LEAVING}{len(kept)} stay: {wait.message}", now)
-        return Plan(((told,),) if told else (), opens_at)
+        return Plan(((told,),) if told else (), recheck_at=opens_at)
     foreground = replicaset.cascade == "Foreground"
     if foreground and workload.clusters:
         told = _leaving_status(replicaset, _still_there(workload, is_available), now)
@@ -210,7 +206,9 @@ def _leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> Patc
     """That the workload is being deleted and what that waits for, or None where the object says so."""
     old: Obj = replicaset.raw.get("status") or {}
     said = [
-        Condition(kind, "False", Reason.DELETING, message, replicaset.generation)
+        Condition(
+            kind, "False", Reason.DELETING, message, observed_generation=replicaset.generation
+        )
         for kind in (names.PROGRESSING, names.READY)
     ]
     conditions = merge(old.get("conditions") or [], said, now)
@@ -221,7 +219,7 @@ def _leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> Patc
     )
 
 
-def _still_there(workload: Workload, is_available: Callable[[str], bool]) -> str:
+def _still_there(workload: ReplicaSetWorkload, is_available: Callable[[str], bool]) -> str:
     """Whose works still stand, and on whom that hangs."""
     clusters = workload.clusters
     named = ", ".join(
@@ -234,7 +232,9 @@ def _still_there(workload: Workload, is_available: Callable[[str], bool]) -> str
     )
 
 
-def _why_there(workload: Workload, cluster: str, is_available: Callable[[str], bool]) -> str:
+def _why_there(
+    workload: ReplicaSetWorkload, cluster: str, is_available: Callable[[str], bool]
+) -> str:
     works = workload.works(cluster).values()
     said = [work.conditions.get(names.DELETING) for work in works]
     if said and all(condition is not None and condition.is_true for condition in said):

@@ -13,39 +13,35 @@ from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Wait
-from rollout.model.work import Work
+from rollout.model.work import Work, names_another_owner
+from rollout.model.writes import Create, Delete, Patch, PatchStatus, Touch
 from rollout.planning.documents import (
     attempt_label,
     difference,
-    names_another_owner,
     new_work,
+    revision_label,
     work_annotations,
 )
-from rollout.planning.facts import Decided
-from rollout.planning.faults import failing, fault_on
 from rollout.planning.history import history, to_keep
-from rollout.planning.notes import repair_notes, rollout_notes
+from rollout.planning.notes import (
+    failing,
+    fault_on,
+    repair_notes,
+    retreat_notes,
+    rollout_notes,
+    taken_back_for,
+    verdict_on,
+)
 from rollout.planning.passes import Pass
-from rollout.planning.plan import (
-    NOTHING,
-    UNFINISHED,
-    Create,
-    Delete,
-    Note,
-    Patch,
-    PatchStatus,
-    Plan,
-    Touch,
-    Write,
-    cause_of,
-)
+from rollout.planning.plan import NOTHING, UNFINISHED, Note, Plan, Write
 from rollout.planning.removals import Removals, cleanup, removals
-from rollout.planning.revisions import (
-    revision_ref,
-    spec_kept,
-)
+from rollout.planning.revisions import revision_ref, spec_kept
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
-from rollout.planning.views import Book, Share, View, Workload
+from rollout.planning.views import ReplicaSetView
+from rollout.rollouts.book import RecordBook
+from rollout.rollouts.facts import Decided
+from rollout.rollouts.line import cause_of
+from rollout.rollouts.replicaset_workload import ReplicaSetShare, ReplicaSetWorkload
 from rollout.strategies.base import NOTHING_CLOSED, Shut, Step, both_shut
 
 
@@ -55,7 +51,7 @@ class ReplicaSetPlanner:
 
     kind = REPLICA_SET
 
-    def plan(self, key: str, view: View, now: datetime) -> Plan:
+    def plan(self, key: str, view: ReplicaSetView, now: datetime) -> Plan:
         """The writes that are due now; nothing where everything is as it should be."""
         workload = view.workload(key)
         if workload is None or workload.replicaset is None:
@@ -67,14 +63,18 @@ class ReplicaSetPlanner:
         if workload.is_unrendered:
             return UNFINISHED
         # While the hub is frozen nothing is removed, not even what is being deleted (S8).
-        return _Pass(workload, workload.replicaset, view, now).plan()
+        return _ReplicaSetPass(workload, workload.replicaset, view, now).plan()
 
 
-class _Pass(Pass):
+class _ReplicaSetPass(Pass):
     """One look at one workload."""
 
     def __init__(
-        self, workload: Workload, replicaset: ReplicaSet, view: View, now: datetime
+        self,
+        workload: ReplicaSetWorkload,
+        replicaset: ReplicaSet,
+        view: ReplicaSetView,
+        now: datetime,
     ) -> None:
         super().__init__(now)
         self.workload, self.replicaset, self.view = workload, replicaset, view
@@ -106,7 +106,9 @@ class _Pass(Pass):
             self.recheck(found.recheck_at if found is not None else None)
         self.recheck(workload.next_quiet())
         waves = (
-            finalizer + self._in_the_way(books),
+            finalizer
+            + self._in_the_way(books)
+            + self.told(workload.ref, replicaset, self.decided, self.view),
             self._written(),
             works,
             self._twins(steps) + gone.writes + self._forgotten() if hold is None else [],
@@ -115,11 +117,11 @@ class _Pass(Pass):
         )
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
-            min(self.rechecks, default=None),
-            self._notes(steps, status),
-            gone.hold,
-            self.is_ending or _waits_for_others(steps.values()),
-            self.status_due_at,
+            recheck_at=min(self.rechecks, default=None),
+            notes=self._notes(steps, status),
+            braked=gone.hold,
+            pressing=self.is_ending or _waits_for_others(steps.values()),
+            status_due_at=self.status_due_at,
             facts=tuple(self.decided.values()),
         )
 
@@ -150,9 +152,10 @@ class _Pass(Pass):
             reports,
             hold,
             brake,
-            self.now,
+            now=self.now,
             as_ocm=self.workload.is_ocm,
             fault=self._fault_on(failing(self.workload, self.decided)),
+            amiss=self.shut.amiss,
         )
 
     def _notes(self, steps: Mapping[str, Step], status: PatchStatus | None) -> tuple[Note, ...]:
@@ -164,11 +167,14 @@ class _Pass(Pass):
             status,
             is_retry=self.is_retry,
             fault_on=self._fault_on,
+            failed=lambda: taken_back_for(self.decided),
         )
-        return (*told, *repair_notes(ref, [s.live.book.edited for s in shares]), *self.notes)
+        back = retreat_notes(ref, self.decided)
+        return (*told, *back, *repair_notes(ref, [s.live.book.edited for s in shares]), *self.notes)
 
     def _fault_on(self, clusters: Iterable[str]) -> str:
-        return fault_on(self.workload, clusters)
+        named = tuple(clusters)
+        return fault_on(self.workload, named) or verdict_on(self.decided, named)
 
     def _works(self, steps: Mapping[str, Step]) -> list[Write]:
         """The works that are written now."""
@@ -221,9 +227,9 @@ class _Pass(Pass):
             )
         ]
 
-    def _in_the_way(self, books: Sequence[Book]) -> list[Write]:
+    def _in_the_way(self, books: Sequence[RecordBook]) -> list[Write]:
         """What has the name of a page or a revision that is to be written, and is none of this workload."""
-        found = [write for book in books for write in book.leftovers()]
+        found: list[Write] = [write for book in books for write in book.leftovers()]
         for each in to_keep(self.workload, self.revisions, self.decided) if books else ():
             ref = revision_ref(self.workload.ref, each)
             occupant = self.view.occupant(ref, self.workload.ref.key)
@@ -232,7 +238,7 @@ class _Pass(Pass):
 
     # -- works ---------------------------------------------------------------------------------
 
-    def _touches(self, share: Share, placement: str, step: Step) -> list[Write]:
+    def _touches(self, share: ReplicaSetShare, placement: str, step: Step) -> list[Write]:
         found: list[Write] = []
         for cluster in step.touch:
             if self.workload.is_ocm and self.workload.is_going(cluster):
@@ -242,22 +248,31 @@ class _Pass(Pass):
             if spec is None:
                 continue  # it is agreed on what the cluster is to carry only in a moment
             cause = cause_of(share.live.ledger.standings.get(cluster), content)
-            touch = Touch(self.workload.ref, placement, cluster, True, cause)
-            found.append(self._write(share, cluster, spec, content, self.now, touch))
+            touch = Touch(self.workload.ref, placement, cluster, first=True, cause=cause)
+            found.append(self._write(share, touch, spec, content))
         return found
 
-    def _taken_back(self, share: Share, placement: str) -> list[Create | Patch]:
+    def _taken_back(self, share: ReplicaSetShare, placement: str) -> list[Create | Patch]:
         """Clusters that get back what soaked there before (row 27)."""
         found: list[Create | Patch] = []
         retreat = self.decided[placement].retreat
         for cluster, content in retreat.touch if retreat else ():
             spec = self._spec(content)
             if spec is not None:
-                touch = Touch(self.workload.ref, placement, cluster, True, "Rollback", content)
-                found.append(self._write(share, cluster, spec, content, self.now, touch))
+                touch = Touch(
+                    self.workload.ref,
+                    placement,
+                    cluster,
+                    first=True,
+                    cause="Rollback",
+                    revision=content,
+                )
+                found.append(self._write(share, touch, spec, content))
         return found
 
-    def _restored(self, share: Share, placement: str, touched: frozenset[str]) -> list[Write]:
+    def _restored(
+        self, share: ReplicaSetShare, placement: str, touched: frozenset[str]
+    ) -> list[Write]:
         """Works that do not carry what their cluster is supposed to have (row 24). What is touched
         in this pass is to have something else from now on.
         """
@@ -277,9 +292,9 @@ class _Pass(Pass):
             spec = self._spec(standing.revision)
             if spec is None:
                 continue  # a template that nobody kept
-            touch = Touch(self.workload.ref, placement, cluster, False, "Restore")
+            touch = Touch(self.workload.ref, placement, cluster, first=False, cause="Restore")
             found.append(
-                self._write(share, cluster, spec, standing.revision, standing.touched, touch)
+                self._write(share, touch, spec, standing.revision, started_at=standing.touched)
             )
         return found
 
@@ -288,22 +303,28 @@ class _Pass(Pass):
 
     def _write(
         self,
-        share: Share,
-        cluster: str,
+        share: ReplicaSetShare,
+        touch: Touch,
         spec: Obj,
         content: str,
-        started_at: datetime,
-        touch: Touch,
+        *,
+        started_at: datetime | None = None,
     ) -> Create | Patch:
+        """``started_at``: when it was begun to bring the content there; None: now."""
+        started_at = started_at or self.now
+        replicaset, cluster = self.replicaset, touch.cluster
         work = self._standing_work(cluster)
+        labels = {**share.labels, **revision_label(replicaset, content)}
         if work is None:
-            ref, obj = new_work(self.replicaset, share.labels, cluster, spec, content, started_at)
+            ref, obj = new_work(
+                replicaset, labels, cluster, spec, revision=content, started_at=started_at
+            )
             return Create(ref, obj, touch)
         is_again = touch.first and work.revision == work.content == content
         changes: Obj = {
             "metadata": {
-                "labels": {**share.labels, **(attempt_label(started_at) if is_again else {})},
-                "annotations": work_annotations(self.replicaset, content, started_at),
+                "labels": {**labels, **(attempt_label(started_at) if is_again else {})},
+                "annotations": work_annotations(replicaset, content, started_at),
             },
             "spec": difference(work.spec, spec),
         }
@@ -339,7 +360,7 @@ class _Pass(Pass):
                 changes["metadata"]["annotations"] = {names.OWNER: self.replicaset.key}
                 text = f"the work of cluster {cluster} named another owner; it is put right"
                 self.notes.append(Note(self.workload.ref, "WorkRepaired", text, warning=True))
-            touch = Touch(self.workload.ref, owner, cluster, False, "Relabel")
+            touch = Touch(self.workload.ref, owner, cluster, first=False, cause="Relabel")
             found.append(Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch))
         return found
 
@@ -370,15 +391,7 @@ class _Pass(Pass):
     def _removals(self, hold: Wait | None) -> Removals:
         if hold is not None:
             return Removals([], None, None)
-        view = self.view
-        return removals(
-            self.workload,
-            self.replicaset,
-            view.is_detached,
-            view.policy,
-            self.now,
-            shut=self.shut.removal,
-        )
+        return removals(self.workload, self.replicaset, self.view, self.now, shut=self.shut.removal)
 
 
 def _waits_for_others(steps: Iterable[Step]) -> bool:

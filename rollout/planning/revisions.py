@@ -5,15 +5,18 @@ clusters have values of their own, a revision is the template with the rules ove
 was rendered from it is kept too: what differs from the template, once for all clusters that carry it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from rollout.model import names
 from rollout.model.content import content_hash
+from rollout.model.instants import rfc3339
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_REVISION, Obj, Ref
+from rollout.model.ownership import owned_object
 from rollout.model.replicaset import ReplicaSet
-from rollout.planning.record import owned_by, record_id
+from rollout.rollouts.record import record_id
 from rollout.values.rendering import Assignment, assigned
 from rollout.values.rules import revision_of
 
@@ -36,6 +39,8 @@ class Revision:
     template: Obj
     base: str = ""
     values: tuple[Assignment, ...] = ()
+    rules: tuple[Any, ...] = ()
+    """Of ClusterValues over the template, as they were written."""
     cause: str = ""
     """Why it was made, as annotation `names.CHANGE_CAUSE` of the workload said then."""
 
@@ -73,6 +78,7 @@ def read_revision(obj: Obj) -> Revision | None:
         template=template,
         base=base,
         values=values or (),
+        rules=tuple(obj.get("rules") or ()) if not base else (),
         cause=str(annotations.get(names.CHANGE_CAUSE) or ""),
     )
 
@@ -141,18 +147,32 @@ def content_object(
 
 def _object(ref: Ref, replicaset: ReplicaSet, content: str) -> tuple[Ref, Obj]:
     revision = revision_ref(ref, content)
-    return revision, {
-        "apiVersion": ROLLOUT_REVISION.api_version,
-        "kind": ROLLOUT_REVISION.name,
-        "metadata": {
-            "namespace": revision.namespace,
-            "name": revision.name,
-            "labels": {names.REVISION_LABEL: record_id(ref, "")},
-            "annotations": {
-                **{k: v for k, v in replicaset.annotations.items() if k == names.CHANGE_CAUSE},
-                names.OWNER: ref.key,
-                names.REVISION: content,
-            },
-            "ownerReferences": [owned_by(ref, replicaset.uid)],
-        },
-    }
+    cause = {k: v for k, v in replicaset.annotations.items() if k == names.CHANGE_CAUSE}
+    return revision, owned_object(
+        revision,
+        ref,
+        replicaset.uid,
+        {},
+        labels={names.REVISION_LABEL: record_id(ref, "")},
+        annotations={**cause, names.OWNER: ref.key, names.REVISION: content},
+    )
+
+
+def told_revisions(
+    replicaset: ReplicaSet, *, is_complete: bool, aborted: Iterable[datetime]
+) -> Obj:
+    """What the status says of revisions: the one that last went all the way, the one to be rolled out.
+
+    ``aborted``: since when each placement takes the latter back. That is told where the spec has
+    fields that OCM has proposed, as the proposal tells it.
+    """
+    old: Obj = replicaset.raw.get("status") or {}
+    update = replicaset.template.content
+    current = update if is_complete else old.get("currentRevision")
+    found: Obj = {"updateRevision": update} | ({"currentRevision": current} if current else {})
+    if replicaset.follows_ocm:
+        found["collisionCount"] = 0
+    first = min(aborted, default=None) if replicaset.follows_ocm else None
+    if first is not None or old.get("abortedTime"):
+        found["abortedTime"] = None if first is None else rfc3339(first)
+    return found

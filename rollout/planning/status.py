@@ -13,10 +13,11 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Scope, Wait
-from rollout.planning.facts import Decided
-from rollout.planning.holds import missing_news
-from rollout.planning.plan import PatchStatus
-from rollout.planning.views import Share
+from rollout.model.writes import PatchStatus
+from rollout.planning.revisions import told_revisions
+from rollout.rollouts.facts import Decided
+from rollout.rollouts.holds import missing_news
+from rollout.rollouts.replicaset_workload import ReplicaSetShare
 from rollout.strategies.base import Phase, StageReport, Step
 from rollout.strategies.states import is_verified
 
@@ -25,7 +26,7 @@ from rollout.strategies.states import is_verified
 class ShareReport:
     """One placementRef with what is decided; ``touched`` clusters are being written to in this pass."""
 
-    share: Share
+    share: ReplicaSetShare
     decided: Decided
     touched: int
 
@@ -55,7 +56,7 @@ _UNREAD = (Reason.PLACEMENT_NOT_FOUND, Reason.MISCONFIGURED)
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class WorkloadVerdict:
     """How the workload stands as a whole: the reason of our conditions, and a sentence."""
 
     reason: Reason
@@ -87,15 +88,18 @@ def status_of(
     *,
     as_ocm: bool = False,
     fault: str = "",
+    amiss: str = "",
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already.
 
     ``as_ocm``: numbers that OCM does not write stay as it leaves them. ``fault`` is what agents say
-    of manifests where the rollout fails.
+    of manifests where the rollout fails; ``amiss`` is said whatever the rollout does.
     """
     verdict = judge_workload(replicaset, reports, hold, brake)
     if fault and verdict.reason in _FAILING:
-        verdict = Verdict(verdict.reason, f"{verdict.message}; {fault}")
+        verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {fault}")
+    if amiss:
+        verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {amiss}")
     old: Obj = replicaset.raw.get("status") or {}
     conditions = _conditions(reports, hold, verdict, replicaset.generation)
     status: Obj = {
@@ -106,7 +110,8 @@ def status_of(
     if as_ocm:
         for summary in (status["summary"], *(p["summary"] for p in status["placementSummary"])):
             summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
-    revisions = _revisions(replicaset, old, verdict)
+    began = [r.decided.head.rollback.began for r in reports if r.decided.head.rollback is not None]
+    revisions = told_revisions(replicaset, is_complete=verdict.is_complete, aborted=began)
     told = any(key in old for key in revisions)  # OCM's definition has no room for them
     if all(old.get(key) == value for key, value in status.items()) and (
         not told or all(old.get(key) == value for key, value in revisions.items())
@@ -117,7 +122,7 @@ def status_of(
 
 
 def _conditions(
-    reports: Sequence[ShareReport], hold: Wait | None, verdict: Verdict, generation: int
+    reports: Sequence[ShareReport], hold: Wait | None, verdict: WorkloadVerdict, generation: int
 ) -> list[Condition]:
     verified = _verified(reports, hold)
     found = (
@@ -127,7 +132,10 @@ def _conditions(
         _progressing(verdict),
         _ready(verdict),
     )
-    return [Condition(c.type, c.status, c.reason, c.message, generation) for c in found]
+    return [
+        Condition(c.type, c.status, c.reason, c.message, observed_generation=generation)
+        for c in found
+    ]
 
 
 def is_nearly_done(replicaset: ReplicaSet, status: PatchStatus) -> bool:
@@ -151,55 +159,52 @@ def _verdicts(status: Obj) -> frozenset[tuple[object, ...]]:
     return frozenset(tuple(map(c.get, kept)) for c in status.get("conditions") or ())
 
 
-def _revisions(replicaset: ReplicaSet, old: Obj, verdict: Verdict) -> Obj:
-    """The revision that last went all the way, and the one that is to be rolled out."""
-    update = replicaset.template.content
-    current = update if verdict.is_complete else old.get("currentRevision")
-    return {"updateRevision": update} | ({"currentRevision": current} if current else {})
-
-
 def judge_workload(
     replicaset: ReplicaSet,
     reports: Sequence[ShareReport],
     hold: Wait | None,
     brake: Wait | None,
-) -> Verdict:
+) -> WorkloadVerdict:
     """One reason for the whole: what stops it, else what it waits for, else that it is done."""
     if hold is not None:
-        return Verdict(hold.reason, hold.message)
+        return WorkloadVerdict(hold.reason, hold.message)
     for report in reports:
         back = report.step.hold if report.decided.head.rollback else None
         stopped = report.share.hold or back or report.step.halt or report.step.hold
         if stopped is None or _is_owned_elsewhere(report):
             continue
         if brake is None or stopped.reason != Reason.NO_TARGETS:  # the brake says what can be done
-            return Verdict(stopped.reason, f"placement {report.share.ref.name}: {stopped.message}")
+            return WorkloadVerdict(
+                stopped.reason, f"placement {report.share.ref.name}: {stopped.message}"
+            )
     if brake is not None:
-        return Verdict(brake.reason, brake.message)
+        return WorkloadVerdict(brake.reason, brake.message)
     for report in reports:
         for stage in report.step.stages:
             if stage.blocked == Reason.CONCURRENCY_ZERO:
                 where = f"placement {report.share.ref.name}, {stage.title}"
-                return Verdict(
+                return WorkloadVerdict(
                     Reason.CONCURRENCY_ZERO, f"{where}: maxConcurrency is zero; raise it to go on"
                 )
     for report in reports:
         if report.step.gate is not None:
             gate = report.step.gate
-            return Verdict(gate.reason, f"placement {report.share.ref.name}: {gate.message}")
+            return WorkloadVerdict(
+                gate.reason, f"placement {report.share.ref.name}: {gate.message}"
+            )
     return _under_way(reports) or _done(replicaset, reports)
 
 
-def _under_way(reports: Sequence[ShareReport]) -> Verdict | None:
+def _under_way(reports: Sequence[ShareReport]) -> WorkloadVerdict | None:
     """What is still to come; None where all is done."""
     if not reports:
-        return Verdict(Reason.ROLLING_OUT, "no placement has been read yet")
+        return WorkloadVerdict(Reason.ROLLING_OUT, "no placement has been read yet")
     waits = [text for report in reports for text in _waits(report)]
     if not waits:
         return None
     unheard = missing_news(reports[0].share.live.ledger.rollout.timing)
     notes = [*_uncounted(reports), *([unheard] if unheard else [])]
-    return Verdict(Reason.ROLLING_OUT, "; ".join([*waits, *notes]))
+    return WorkloadVerdict(Reason.ROLLING_OUT, "; ".join([*waits, *notes]))
 
 
 def _uncounted(reports: Sequence[ShareReport], *, outdated: bool = False) -> list[str]:
@@ -216,7 +221,7 @@ def _uncounted(reports: Sequence[ShareReport], *, outdated: bool = False) -> lis
     return found
 
 
-def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> Verdict:
+def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> WorkloadVerdict:
     soaked = sum(report.step.count(Phase.SOAKED) for report in reports)
     failed = sum(report.step.count(p) for report in reports for p in (Phase.FAILED, Phase.LOST))
     skipped = sum(report.step.count(Phase.SKIPPED) for report in reports)
@@ -228,7 +233,7 @@ def _done(replicaset: ReplicaSet, reports: Sequence[ShareReport]) -> Verdict:
     text = ", ".join(parts)
     if not is_verified(replicaset.template.rules):
         text += "; HealthUnverified: the template has no Progressing rule, so success means applied"
-    return Verdict(Reason.COMPLETE_WITH_FAILURES if failed else Reason.COMPLETE, text)
+    return WorkloadVerdict(Reason.COMPLETE_WITH_FAILURES if failed else Reason.COMPLETE, text)
 
 
 def _is_owned_elsewhere(report: ShareReport) -> bool:
@@ -360,14 +365,14 @@ def _applied(reports: Sequence[ShareReport], verified: Condition) -> Condition:
     return Condition(names.MANIFESTWORK_APPLIED, "False", reason, text)
 
 
-def _rolled_out(verdict: Verdict) -> Condition:
+def _rolled_out(verdict: WorkloadVerdict) -> Condition:
     """OCM's PlacementRolledOut: Complete only when nothing failed."""
     if verdict.reason == Reason.COMPLETE:
         return Condition(names.PLACEMENT_ROLLED_OUT, "True", Reason.COMPLETE, verdict.message)
     return Condition(names.PLACEMENT_ROLLED_OUT, "False", "Progressing", verdict.message)
 
 
-def _progressing(verdict: Verdict) -> Condition:
+def _progressing(verdict: WorkloadVerdict) -> Condition:
     status = "True" if verdict.reason == Reason.ROLLING_OUT else "False"
     return Condition(names.PROGRESSING, status, verdict.reason, verdict.message)
 
@@ -378,7 +383,7 @@ _READY = {
 }
 
 
-def _ready(verdict: Verdict) -> Condition:
+def _ready(verdict: WorkloadVerdict) -> Condition:
     status = "True" if verdict.is_complete else "False"
     return Condition(
         names.READY, status, _READY.get(verdict.reason, verdict.reason), verdict.message

@@ -9,10 +9,10 @@ from rollout.errors import Conflict, Gone, HubError
 from rollout.hub.base import Hub
 from rollout.measuring.values import AnalysisRun
 from rollout.model.kinds import Kind, Obj, Ref, key_of
-from rollout.planning.record import owned_by
+from rollout.model.ownership import owned_object
 from rollout.providers.http import UnmeasuredError
 
-JOB = Kind("Job", "jobs", "batch", "v1", True)
+JOB = Kind("Job", "jobs", "batch", "v1", namespaced=True)
 _LONGEST_NAME = 63
 
 
@@ -54,15 +54,11 @@ def job_name(run: AnalysisRun, metric: str) -> str:
 
 def _job(ref: Ref, run: AnalysisRun, told: Obj) -> Obj:
     meta: dict[str, Any] = told.get("metadata") or {}
-    return {
-        "apiVersion": JOB.api_version,
-        "kind": JOB.name,
-        "metadata": {
-            "namespace": ref.namespace,
-            "name": ref.name,
-            "labels": meta.get("labels") or {},
-            "annotations": meta.get("annotations") or {},
-            "ownerReferences": [owned_by(run.ref, run.uid)],
-        },
-        "spec": told["spec"],
-    }
+    return owned_object(
+        ref,
+        run.ref,
+        run.uid,
+        {"spec": told["spec"]},
+        labels=meta.get("labels") or {},
+        annotations=meta.get("annotations") or {},
+    )

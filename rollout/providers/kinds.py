@@ -11,7 +11,6 @@ from urllib.parse import urlencode
 import jsonpath_rfc9535
 
 from rollout.api.analysis_metric import INSTANT_OF_RANGE
-from rollout.errors import PluginError
 from rollout.model.amounts import parse_duration
 from rollout.model.kinds import Obj
 from rollout.plugins import offers
@@ -152,12 +151,8 @@ def installed(entries: Iterable[EntryPoint] | None = None) -> Mapping[str, Metri
 
     Raises: PluginError for a name offered twice, one of a built-in, or one that cannot be loaded.
     """
-    found: dict[str, MetricProvider] = dict(BUILT_IN)
-    for name, offer in offers(PROVIDERS, entries).items():
-        if name in (*BUILT_IN, "job"):
-            raise PluginError(f"provider {name} of {offer.origin} has the name of a built-in")
-        found[name] = offer.load()
-    return found
+    offered = offers(PROVIDERS, entries, what="provider", built_in=(*BUILT_IN, "job"))
+    return {**BUILT_IN, **{name: offer.load() for name, offer in offered.items()}}
 
 
 PROVIDERS = "rollout.measures"

@@ -5,32 +5,28 @@ sample. Secrets are read when they are needed, from the namespace of the run, an
 """
 
 import asyncio
-import base64
 import json
 import logging
-import threading
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any
 
 from rollout.clock import Clock
-from rollout.errors import Gone, HubError
 from rollout.hub.base import Hub
 from rollout.measuring.templates import with_arguments
-from rollout.measuring.values import AnalysisRun, Sample
-from rollout.model.kinds import Kind, Ref, key_of
+from rollout.measuring.values import AnalysisRun, Measure, Sample
 from rollout.model.wording import shortened
-from rollout.planning.plan import Measure
+from rollout.providers.cluster_jobs import ClusterJobProvider
 from rollout.providers.hosts import HostPolicy
 from rollout.providers.http import LONGEST_SECONDS, HttpClient, UnmeasuredError
 from rollout.providers.jobs import JobProvider
 from rollout.providers.kinds import MetricProvider
+from rollout.providers.secrets import UnreadSecretError, read_secret, without
+from rollout.providers.workers import Workers
 
 log = logging.getLogger(__name__)
 
 AT_ONCE = 32
 LONGEST_MESSAGE = 512
-SECRET = Kind("Secret", "secrets", "", "v1", True, has_status=False)
 
 Told = Callable[[Mapping[str, Sample]], None]
 
@@ -39,7 +35,7 @@ class ProviderMeasurer:
     """Implements `rollout.runtime.analysis_io.Measurer`.
 
     Args:
-        hub: where Secrets and Jobs are; it is asked on threads of its own.
+        hub: where Secrets, Jobs and ManifestWorks are; it is asked on threads of its own.
         providers: by the word that a metric names them with, or by the name below ``plugin``.
     """
 
@@ -52,46 +48,23 @@ class ProviderMeasurer:
     ) -> None:
         self._hub, self._clock = hub, clock
         self._providers = providers
-        self._jobs = JobProvider(hub)
+        self._jobs, self._cluster_jobs = JobProvider(hub), ClusterJobProvider(hub)
         self._http = HttpClient(policy)
-        self._loop = asyncio.new_event_loop()
-        self._places = asyncio.Semaphore(AT_ONCE)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._thread = threading.Thread(target=self._run, name="measuring", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        asyncio.set_event_loop(self._loop)
-        self._loop.run_forever()
+        self._workers = Workers("measuring", AT_ONCE)
 
     def close(self) -> None:
         """End: what is being measured is given up, and told of no more."""
-        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    async def _end(self) -> None:
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-        await self._http.close()
+        self._workers.close(self._http.close)
 
     def measure(self, write: Measure, done: Told) -> None:
-        def begin() -> None:
-            task = self._loop.create_task(self._all(write, done))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-        self._loop.call_soon_threadsafe(begin)
+        self._workers.begin(lambda: self._all(write, done))
 
     async def _all(self, write: Measure, done: Told) -> None:
         samples = await asyncio.gather(*(self._one(write.run, name) for name in write.metrics))
         done(dict(zip(write.metrics, samples, strict=True)))
 
     async def _one(self, run: AnalysisRun, name: str) -> Sample:
-        async with self._places:
+        async with self._workers.places:
             began = self._clock.now()
             secrets: dict[str, str] = {}
             value: object = None
@@ -125,10 +98,9 @@ class ProviderMeasurer:
             shown = json.dumps(value, ensure_ascii=False)
         except (TypeError, ValueError, RecursionError):
             shown, error = "", error or "the result is no JSON"
-        for secret in filter(None, secrets.values()):
-            error = error.replace(secret, "***")
-            if not error and secret in shown:
-                error = "the result repeats a Secret"
+        error = without(secrets.values(), error)
+        if not error and any(secret in shown for secret in filter(None, secrets.values())):
+            error = "the result repeats a Secret"
         if error:
             text = shortened(error, LONGEST_MESSAGE)
             return Sample(started_at=began, finished_at=now, error=text)
@@ -140,6 +112,9 @@ class ProviderMeasurer:
         """The result of a provider, and whether it is yet to come."""
         metric = next(each for each in run.metrics if each.name == name)
         ((kind, told),) = with_arguments(metric.provider, secrets).items()
+        if kind == "job" and told.get("onCluster"):
+            look = self._cluster_jobs.look
+            return await asyncio.to_thread(lambda: look(run, name, told, now))
         if kind == "job":
             return await asyncio.to_thread(self._jobs.look, run, name, told)
         if kind == "plugin":
@@ -153,14 +128,10 @@ class ProviderMeasurer:
         """The arguments that stand in Secrets. Raises: UnmeasuredError."""
         found: dict[str, str] = {}
         for name, ref in run.secrets.items():
-            where = Ref(SECRET, key_of(run.ref.namespace, ref.name))
             try:
-                secret: dict[str, Any] = await asyncio.to_thread(self._hub.get, where)
-                found[name] = base64.b64decode(secret["data"][ref.key]).decode().strip()
-            except Gone as error:
-                raise UnmeasuredError(f"there is no {where}") from error
-            except HubError as error:
-                raise UnmeasuredError(f"{where} cannot be read: {error}") from error
-            except (KeyError, TypeError, ValueError) as error:
-                raise UnmeasuredError(f"{where} has no {ref.key} that is text") from error
+                found[name] = (await read_secret(self._hub, run.ref.namespace, ref.name))[ref.key]
+            except UnreadSecretError as error:
+                raise UnmeasuredError(str(error)) from error
+            except KeyError as error:
+                raise UnmeasuredError(f"Secret {ref.name} has no {ref.key} that is text") from error
         return found

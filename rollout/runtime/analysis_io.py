@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from rollout.clock import Clock
-from rollout.measuring.results import status_of
-from rollout.measuring.values import Sample
+from rollout.measuring.values import Measure, Sample, status_of
 from rollout.measuring.verdicts import take
-from rollout.planning.plan import Measure, PatchStatus, Write
+from rollout.model.writes import PatchStatus
+from rollout.planning.plan import Write
 from rollout.runtime.io import Done, Io, WriteOutcome
 
 
@@ -40,10 +40,21 @@ NO_PROVIDERS: Measurer = _NoProviders()
 
 
 class AnalysisIo:
-    """An `Io` before another one, which measures what is to be measured."""
+    """An `Io` before another one, which measures what is to be measured.
 
-    def __init__(self, inner: Io, measurer: Measurer, clock: Clock) -> None:
+    Args:
+        counted: told of each attempt: ``measured``, ``failed`` or ``pending``.
+    """
+
+    def __init__(
+        self,
+        inner: Io,
+        measurer: Measurer,
+        clock: Clock,
+        counted: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._inner, self._measurer, self._clock = inner, measurer, clock
+        self._counted = counted
 
     def send(self, writes: Sequence[Write], done: Done, turn: str = "") -> None:
         plain = [write for write in writes if not isinstance(write, Measure)]
@@ -63,6 +74,10 @@ class AnalysisIo:
 
         def land(samples: Mapping[str, Sample]) -> None:
             run = write.run
+            for sample in samples.values():
+                self._counted(
+                    "failed" if sample.error else "pending" if sample.is_pending else "measured"
+                )
             result = take(run.metrics, run.result, samples, self._clock.now())
             status = PatchStatus(run.ref, status_of(result), run.version or None)
             self._inner.send([status], told, turn)

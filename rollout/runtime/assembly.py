@@ -15,27 +15,29 @@ from rollout.clock import Clock
 from rollout.hub.base import Hub
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
-    LEASE,
     MANAGED_CLUSTER,
     PLACEMENT,
+    SHARED_DECISION,
     WORKLOADS,
     Kind,
     Ref,
-    key_of,
 )
-from rollout.model.names import PROFILE_LABEL
+from rollout.model.names import PROFILE_LABEL, SHARDS_LABEL
+from rollout.model.policy import Policy
+from rollout.model.sharding import FIRST
 from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
-from rollout.planning.policy import Policy
 from rollout.plugins import gates
+from rollout.rollouts.witness import Witness, Witnesses
 from rollout.runtime.analysis_io import NO_PROVIDERS, AnalysisIo, Measurer
 from rollout.runtime.debug import Debug
 from rollout.runtime.decisions import DecisionLog
-from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.engine import Engine
 from rollout.runtime.events import EventWriter
 from rollout.runtime.health import Reviews
 from rollout.runtime.io import FencedIo, Io
+from rollout.runtime.layout import Layout, lease_of
 from rollout.runtime.leader import LeaderCandidate, LeaseTerms
 from rollout.runtime.measured import (
     MeasuredFleet,
@@ -44,9 +46,12 @@ from rollout.runtime.measured import (
     News,
     measured_plugins,
 )
-from rollout.runtime.metrics import ControllerFigures, Metrics, figures
+from rollout.runtime.metrics import ControllerFigures, Metrics, counting, figures
+from rollout.runtime.notification_io import NOBODY_TOLD, Deliverer, NotificationIo
+from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners, trackers
 from rollout.runtime.process import Controller
+from rollout.runtime.spans import FinishedSpan, SpanRecorder
 from rollout.runtime.timers import Timers, Wake
 from rollout.settings import Settings, long_enough, raised
 
@@ -69,7 +74,8 @@ class Connections:
     ``hub`` is the engine's. ``side`` is for the lease, events and reviews, so that these never wait
     behind a fleet's writes. ``io`` makes the way of the writes, given who is asked right before each;
     ``side_io`` is the way of the events. ``begin`` is called once, when this process has the lead and
-    before it reads anything; ``settled`` once, when everything is read. ``measurer`` asks providers of metrics.
+    before it reads anything; ``settled`` once, when everything is read. ``measurer`` asks providers of metrics,
+    ``deliverer`` tells people, ``export`` takes spans (None: nobody wants them).
     """
 
     hub: Hub
@@ -84,6 +90,8 @@ class Connections:
     settled: Callable[[], None] = lambda: None
     begin: Callable[[], None] = lambda: None
     measurer: Measurer = NO_PROVIDERS
+    deliverer: Deliverer = NOBODY_TOLD
+    export: Callable[[FinishedSpan], None] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +120,7 @@ def policy_of(settings: Settings, namespace: str) -> Policy:
         tell_every=timedelta(seconds=settings.gather_seconds),
         namespace=namespace,
         schedules_here=settings.schedule_placements,
+        sharding=settings.sharding(namespace),
     )
 
 
@@ -129,23 +138,21 @@ def filters_of(settings: Settings) -> Sequence[str]:
 
 def assemble(settings: Settings, around: Connections, me: str, namespace: str) -> Assembly:
     """Wire everything. Nothing is read or written yet. Raises: PluginError."""
-    for sentence in raised(settings):
-        log.warning("%s", sentence)
+    settings = _in_force(settings)
     metrics, clock, news = Metrics(), around.clock, News()
     made, placing = _planners(settings, metrics, clock)
-    fleet = _fleet(settings, namespace, news, made)
-    candidate = _candidate(settings, around, me, namespace)
-    io = MeasuredIo(around.io(candidate.may_write), metrics, clock)
-    measuring = AnalysisIo(io, around.measurer, clock)
-    fenced = FencedIo(measuring, candidate.check, fleet.version)
+    fleet = _fleet(settings, namespace, news, made, export=around.export)
+    layout = _layout(settings, around, me=me, namespace=namespace)
+    candidate = _candidate(settings, around, layout, me=me, namespace=namespace)
+    fenced, telling = _io(around, candidate, fleet, metrics)
     events = _events(around, fleet, metrics, me)
     engine = Engine(
         around.hub,
         clock,
         around.timers,
         {kind: MeasuredPlanner(each, metrics, clock, news) for kind, each in made.items()},
-        fleet,
-        io=fenced,
+        fleet=fleet,
+        io=telling,
         pace=_pace(settings),
         notes=_teller(metrics, events if settings.events else None),
     )
@@ -157,22 +164,47 @@ def assemble(settings: Settings, around: Connections, me: str, namespace: str) -
         in_touch=lambda: around.in_touch(fleet.essential),
         sweep=around.sweep,
         settled=around.settled,
-        begin=around.begin,
+        begin=around.begin,  # the clock runs steadily from here on
+        agree=layout.begin,
+        last_sign=lambda: layout.last_sign(candidate.predecessor),
     )
     reviews = Reviews(around.side, clock)
-    debug = Debug(reviews, fleet, placing, clock, controller.ask, lambda: controller.leads)
-    metrics.follow(lambda: _figures(controller, fenced), lambda: controller.leads)
+    debug = Debug(
+        reviews, fleet, placing, clock, ask=controller.ask, ready=lambda: controller.leads
+    )
+    metrics.follow(lambda: _figures(controller, fenced, clock), lambda: controller.leads)
     return Assembly(
         controller=controller, metrics=metrics, events=events, debug=debug, reviews=reviews
     )
 
 
+def _in_force(settings: Settings) -> Settings:
+    """What this process goes by: what is in no namespace is looked after by shard 0."""
+    for sentence in raised(settings):
+        log.warning("%s", sentence)
+    if settings.shard == FIRST:
+        return settings
+    return settings.model_copy(update={"roll_addons": False, "watch_health": False})
+
+
+def _io(
+    around: Connections, candidate: LeaderCandidate, fleet: MeasuredFleet, metrics: Metrics
+) -> tuple[FencedIo, NotificationIo]:
+    """The way of the writes: the fence, and what goes through it and tells people besides."""
+    clock = around.clock
+    io = MeasuredIo(around.io(candidate.may_write), metrics, clock)
+    measuring = AnalysisIo(io, around.measurer, clock, counting(metrics.measurements))
+    fenced = FencedIo(measuring, candidate.check, fleet.versions.of)
+    told = counting(metrics.notifications)
+    return fenced, NotificationIo(fenced, around.deliverer, clock, told)
+
+
 def _pace(settings: Settings) -> Pace:
     gather = timedelta(seconds=settings.gather_seconds)
     return Pace(
-        least_interval=dict.fromkeys((*WORKLOADS, PLACEMENT), gather),
+        least_interval=dict.fromkeys((*WORKLOADS, PLACEMENT, SHARED_DECISION), gather),
         from_landing=(PLACEMENT, CLUSTER_MANAGEMENT_ADDON),
-        quiet={PLACEMENT: QUIET},
+        quiet=dict.fromkeys((PLACEMENT, SHARED_DECISION), QUIET),
         hurry=HURRY,
         most_out={PLACEMENT: PLACING},
     )
@@ -188,6 +220,7 @@ def _planners(
         watches_health=settings.watch_health,
         profile=settings.profile,
         rolls_addons=settings.roll_addons,
+        publishes=settings.published,
     )
     placing = found[PLACEMENT]
     assert isinstance(placing, PlacementPlanner), "placements are planned by their planner"
@@ -201,7 +234,11 @@ def _planners(
 
 
 def _fleet(
-    settings: Settings, namespace: str, news: News, planned: Collection[Kind]
+    settings: Settings,
+    namespace: str,
+    news: News,
+    planned: Collection[Kind],
+    export: Callable[[FinishedSpan], None] | None,
 ) -> MeasuredFleet:
     fleet = MeasuredFleet(
         news,
@@ -211,9 +248,15 @@ def _fleet(
         has_filter_plugins=bool(filters_of(settings)),
         trackers=trackers(rolls_addons=settings.roll_addons),
         gates=gates(),
+        publishes=settings.published,
     )
+    witnesses: list[Witness] = []
     if settings.decision_log:
-        fleet.witness = DecisionLog(Path(settings.decision_log), settings.decision_log_lines)
+        witnesses.append(DecisionLog(Path(settings.decision_log), settings.decision_log_lines))
+    if export is not None:
+        witnesses.append(SpanRecorder(lambda ref: uid_of(fleet, ref), export))
+    if witnesses:
+        fleet.witness = Witnesses(*witnesses)
     return fleet
 
 
@@ -224,17 +267,38 @@ def _events(around: Connections, fleet: MeasuredFleet, metrics: Metrics, me: str
         around.clock,
         me,
         lambda ref: uid_of(fleet, ref),
-        lambda why: dropped.labels(why).inc(),
+        dropped=lambda why: dropped.labels(why).inc(),
     )
 
 
-def _candidate(settings: Settings, around: Connections, me: str, namespace: str) -> LeaderCandidate:
-    lease = Ref(LEASE, key_of(settings.lease_namespace or namespace, settings.lease_name))
-    terms = lease_terms(settings)
+def _layout(settings: Settings, around: Connections, *, me: str, namespace: str) -> Layout:
+    return Layout(
+        around.side,
+        around.clock,
+        lease_of(settings.lease_namespace or namespace, settings.lease_name, FIRST),
+        me=me,
+        sharding=settings.sharding(namespace),
+        lasts=lease_terms(settings).duration,
+    )
+
+
+def _candidate(
+    settings: Settings, around: Connections, layout: Layout, *, me: str, namespace: str
+) -> LeaderCandidate:
+    shard = settings.shard
     # Commands that ask for `rollout.hub.base.StateKey.PROFILE` read it there.
-    labels = {PROFILE_LABEL: settings.profile}
+    labels: dict[str, str] = {PROFILE_LABEL: settings.profile}
+    if shard != FIRST:
+        labels[SHARDS_LABEL] = str(settings.shards)  # on that of shard 0 it takes two steps
     return LeaderCandidate(
-        around.side, around.clock, around.lease_timers, lease, me, terms, labels=labels
+        around.side,
+        around.clock,
+        around.lease_timers,
+        lease_of(settings.lease_namespace or namespace, settings.lease_name, shard),
+        me=me,
+        terms=lease_terms(settings),
+        labels=labels,
+        agree=layout.agree,
     )
 
 
@@ -262,14 +326,15 @@ def uid_of(fleet: MeasuredFleet, ref: Ref) -> str:
     return str(raw["metadata"].get("uid") or "") if raw else ""
 
 
-def _figures(controller: Controller, fenced: FencedIo) -> ControllerFigures | None:
+def _figures(controller: Controller, fenced: FencedIo, clock: Clock) -> ControllerFigures | None:
     """Taken on the engine's thread; None where this process does not lead, or is too busy."""
     if not controller.leads:
         return None
     engine = controller.engine
     try:
         return controller.ask(
-            lambda: figures(engine.fleet, engine.waiting, fenced.pending), FIGURES_SECONDS
+            lambda: figures(engine.fleet, clock.now(), engine.waiting, fenced.pending),
+            FIGURES_SECONDS,
         )
     except TimeoutError:
         return None

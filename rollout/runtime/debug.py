@@ -165,7 +165,9 @@ class Debug:
             decoded = decode(PLACEMENT, obj)
             assert isinstance(decoded, Placement), "a Placement decodes to a Placement"
             placement = decoded
-        outcome = self._planner.evaluate(placement, own, store, self._clock.now(), screening)
+        outcome = self._planner.evaluate(
+            placement, own, store, self._clock.now(), screening=screening
+        )
         if outcome is None:
             raise Refusal(500, "OCM's own evaluation would end early: a set cannot be read")
         found = debug_json(placement, replace(outcome.selection, status=outcome.status))

@@ -22,7 +22,7 @@ from rollout.errors import ConfigError
 from rollout.model.kinds import Obj, Ref
 from rollout.model.placement import Group
 from rollout.model.waits import Wait
-from rollout.planning.facts import Made, OcmStepMade, StepMade
+from rollout.rollouts.facts import Made, OcmStepMade, StepMade
 from rollout.strategies.base import Rollout, Standing, Step
 from rollout.strategies.ocm_step import Reported, ocm_step
 from rollout.strategies.retreat import Retreat, RetreatLimits, retreat
@@ -65,7 +65,7 @@ _encoder = msgspec.json.Encoder()
 
 
 class DecisionLog:
-    """Implements `rollout.fleet.witness.Witness` on a file. One thread writes: the engine's.
+    """Implements `rollout.rollouts.witness.Witness` on a file. One thread writes: the engine's.
 
     Where the file cannot be written that is logged once, and no more decisions are.
     """
@@ -90,25 +90,19 @@ class DecisionLog:
         if not changed and terms is None and self._answers.get(key) == answer:
             return
         self._answers[key] = answer
-        standings = changed or None
+        line = DecisionLine(
+            what="step" if isinstance(made, StepMade) else "retreat",
+            workload=key[0],
+            placement=key[1],
+            at=now,
+            terms=terms,
+            standings=changed or None,
+        )
         if isinstance(made, StepMade):
-            line = DecisionLine(
-                what="step",
-                workload=key[0],
-                placement=key[1],
-                at=now,
-                terms=terms,
-                standings=standings,
-                step=made.step,
-            )
+            line = replace(line, step=made.step)
         else:
-            line = DecisionLine(
-                what="retreat",
-                workload=key[0],
-                placement=key[1],
-                at=now,
-                terms=terms,
-                standings=standings,
+            line = replace(
+                line,
                 targets=made.targets,
                 began=made.began,
                 limits=made.limits,
@@ -212,7 +206,7 @@ _decoder = msgspec.json.Decoder(DecisionLine)
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Redecision:
     """One decision, and what it is when it is made again from what the log says."""
 
     number: int
@@ -241,25 +235,42 @@ def read_log(path: Path) -> Iterator[tuple[int, DecisionLine]]:
                 ) from None
 
 
-def redecide(lines: Iterable[tuple[int, DecisionLine]]) -> Iterator[Again]:
+def redecide(lines: Iterable[tuple[int, DecisionLine]]) -> Iterator[Redecision]:
     """Every decision of a log, made again, in order.
 
     Raises: ConfigError where a decision stands before the snapshot that it needs.
+    """
+    for number, line, rollout in folded(lines):
+        if line.what != "snapshot":
+            yield decided_again(number, line, rollout)
+
+
+def folded(
+    lines: Iterable[tuple[int, DecisionLine]],
+) -> Iterator[tuple[int, DecisionLine, Rollout | None]]:
+    """Each line with all that its decision was made from; None where OCM's rules decided.
+
+    Raises: as `redecide`.
     """
     rollouts: dict[Key, Rollout] = {}
     for number, line in lines:
         key = (line.workload, line.placement)
         if line.what == "ocm":
-            yield Again(number, line, _as_ocm(line))
-            continue
-        if line.what == "snapshot":
-            rollouts[key] = _advanced(line.terms, {}, line)
+            yield number, line, None
             continue
         before = rollouts.get(key)
-        if before is None:
+        if line.what == "snapshot":
+            rollouts[key] = _advanced(line.terms, {}, line)
+        elif before is None:
             raise ConfigError(f"line {number}: no snapshot of {line.workload} stands before it")
-        rollout = rollouts[key] = _advanced(line.terms or before, before.standings, line)
-        yield Again(number, line, _answer(rollout, line))
+        else:
+            rollouts[key] = _advanced(line.terms or before, before.standings, line)
+        yield number, line, rollouts[key]
+
+
+def decided_again(number: int, line: DecisionLine, rollout: Rollout | None) -> Redecision:
+    """One decision of a log, made again from what `folded` gives with it."""
+    return Redecision(number, line, _as_ocm(line) if rollout is None else _answer(rollout, line))
 
 
 def _advanced(terms: Rollout | None, standings: object, line: DecisionLine) -> Rollout:
@@ -278,11 +289,12 @@ def _answer(rollout: Rollout, line: DecisionLine) -> Step | Retreat:
     if line.what == "retreat":
         if line.began is None or line.limits is None:
             raise ConfigError(f"a rollback of {line.workload} does not say when it began")
-        return retreat(rollout, line.targets or {}, line.began, line.limits, line.at)
+        return retreat(rollout, line.targets or {}, line.began, line.limits, now=line.at)
     return decide(rollout, line.at)
 
 
 def _as_ocm(line: DecisionLine) -> Step:
     reported = line.reported or {}
     strategy, groups = line.strategy or {}, line.groups or ()
-    return ocm_step(strategy, groups, reported, line.hold, line.at, line.others)
+    step, _ = ocm_step(strategy, groups, reported, hold=line.hold, now=line.at, others=line.others)
+    return step

@@ -9,8 +9,7 @@ frozen time; only the hub, the clock, the timers and the I/O differ.
 import contextlib
 import logging
 import queue
-from collections.abc import Callable, Container, Hashable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Hashable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,18 +19,19 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
 from rollout.hub.watching import last_seen, version_of
 from rollout.model.events import Change, Event
-from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref
+from rollout.model.kinds import Kind, Obj, Ref
 from rollout.planning.plan import (
     NOTHING,
     Note,
     Planner,
     Write,
-    concerns_one_cluster,
+    holds_up_nothing,
     is_touch,
     precondition,
 )
 from rollout.runtime.io import InlineIo, Io, ReadBack, WriteOutcome, WriteResult
 from rollout.runtime.messages import Answered, Ask, Broken, Flight, Message, Woken
+from rollout.runtime.pace import USUAL, Gathering, Pace
 from rollout.runtime.planners import plan_now
 from rollout.runtime.timers import Timers, Wake
 from rollout.runtime.watches import Watches
@@ -39,40 +39,12 @@ from rollout.runtime.workqueue import Places, WorkQueue
 
 log = logging.getLogger(__name__)
 
-LEISURE = 9
-"""Of the time of the engine's thread, one object in a hurry takes no more than a tenth."""
 SHORTEST = timedelta(milliseconds=100)
 """A server that asks to come back at once is asked again no sooner than this."""
-_GATHERED = "gathered"
-"""The timer of news that wait."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
-    """How the engine behaves, apart from what it decides."""
-
-    least_interval: Mapping[Kind, timedelta] = field(
-        default_factory=lambda: {REPLICA_SET: timedelta(seconds=1)}
-    )
-    """News of an object is planned at once; then news and due timers are gathered for this long."""
-    from_landing: Container[Kind] = ()
-    """Kinds whose ``least_interval`` is measured from the last write of a plan, not from the plan, so
-    that one object is written at most once in each interval. Other planners bound their own writes."""
-    quiet: Mapping[Kind, timedelta] = field(default_factory=dict)
-    """Of these kinds not even the first news is planned at once, but when none has come for this
-    long, or after the least interval: what happens to many objects together is planned once."""
-    hurry: timedelta | None = None
-    """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
-    and for at least `LEISURE` times as long as the plan took to make. None: as all others."""
-    most_out: Mapping[Kind, int] = field(default_factory=dict)
-    """Of these kinds so many plans are carried out at once; the others are made when their turn
-    comes. A plan whose writes wait for long rests on old news, and is held in memory meanwhile."""
-    strict: bool = False
-    """Raise what a planner raises (tests, simulation) instead of logging, counting and backing off."""
 
 
 class Engine:
-    """See the module. `start`, then `turn` until it returns False; again whenever news arrive."""
+    """The engine of the module. Call `start`, then `turn` until it returns False, and again after news."""
 
     def __init__(
         self,
@@ -83,7 +55,7 @@ class Engine:
         fleet: Fleet | None = None,
         *,
         io: Io | None = None,
-        pace: Pace = Pace(),
+        pace: Pace = USUAL,
         notes: Callable[[Note, datetime], None] | None = None,
         seed: int | None = None,
     ) -> None:
@@ -98,18 +70,15 @@ class Engine:
         self._queue: WorkQueue[Ref] = WorkQueue(seed, turn_of=lambda ref: ref.namespace)
         self._places = Places(pace.most_out)
         self._order = {kind: place for place, kind in enumerate(planners)}
-        self._last_pass: dict[Ref, datetime] = {}
-        self._intervals: dict[Ref, timedelta] = {}  # of objects in a hurry
-        self._gathering: dict[Ref, datetime] = {}  # until when
-        self._heard: dict[Ref, tuple[datetime, datetime]] = {}  # first and last, where quiet is due
+        self._gathering = Gathering(pace, self.timers)
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._asked: list[Callable[[], None]] = []
         self._watches = Watches(
-            hub, self.fleet, self.timers, self.inbox.put, self._see, self._want, seed
+            hub, self.fleet, self.timers, self.inbox.put, see=self._see, want=self._want, seed=seed
         )
 
     def _woken(self, key: Hashable) -> None:
-        """Called by timers, on whatever thread: post, and do nothing else."""
+        """Timers call this on any thread. It only posts a message."""
         assert isinstance(key, tuple)
         self.inbox.put(Broken(key[1]) if key[0] == "list" else Woken(key[1], key[0]))
 
@@ -122,7 +91,7 @@ class Engine:
         """
         self._watches.start(self.clock.now())
         for kind in self._planners:
-            for ref in sorted(self.fleet.known(kind) | self.fleet.standing(kind), key=str):
+            for ref in sorted(self.fleet.versions.known(kind) | self.fleet.standing(kind), key=str):
                 self._queue.add(ref, turn="")  # once, in one line: what others follow from first
 
     def stop(self) -> None:
@@ -132,7 +101,7 @@ class Engine:
     def _see(self, event: Event, now: datetime) -> None:
         found = [ref for ref in self.fleet.apply(event, now) if ref.kind in self._order]
         if event.change is Change.DELETED:
-            self._last_pass.pop(event.ref, None)
+            self._gathering.forget(event.ref)
         for ref in sorted(found, key=self._turn_of):
             self._want(ref, now)
 
@@ -142,45 +111,13 @@ class Engine:
 
     def _want(self, ref: Ref, now: datetime) -> None:
         """Queue the key now, or as soon as its interval is over and it is quiet."""
-        soonest = now
-        last = self._last_pass.get(ref)
-        if last is not None:
-            soonest = max(soonest, last + self._interval(ref))
-        quiet = self._pace.quiet.get(ref.kind)
-        if quiet is not None:
-            self._heard[ref] = self._heard.get(ref, (now, now))[0], now
-            soonest = max(soonest, now + quiet)
-        if soonest <= now:
+        if self._gathering.is_due(ref, now):
             self._queue.add(ref)
-        elif ref not in self._gathering:
-            self._gather(ref, soonest)
-
-    def _gather(self, ref: Ref, until: datetime) -> None:
-        self._gathering[ref] = until
-        self.timers.arm((_GATHERED, ref), until)
 
     def _wake(self, ref: Ref, timer: str, now: datetime) -> None:
         """A timer of the key is due: queue it, unless more is being heard of it right now."""
-        if timer == _GATHERED:
-            until = self._gathering.pop(ref, None)
-            if until is None:
-                return  # it fired, and before that was taken in all was planned
-            if now < until:  # or another one was set
-                self._gather(ref, until)
-                return
-        heard = self._heard.get(ref)
-        if heard is not None:
-            first, last = heard
-            longest = first + self._pace.least_interval.get(ref.kind, timedelta(0))
-            quiet_at = min(last + self._pace.quiet[ref.kind], longest)
-            if now < quiet_at:
-                self._gather(ref, quiet_at)
-                return
-        self._queue.add(ref)
-
-    def _interval(self, ref: Ref) -> timedelta:
-        usual = self._pace.least_interval.get(ref.kind, timedelta(0))
-        return min(usual, self._intervals.get(ref, usual))
+        if self._gathering.is_over(ref, timer, now):
+            self._queue.add(ref)
 
     # -- the loop ------------------------------------------------------------------------------
 
@@ -191,6 +128,8 @@ class Engine:
         while (message := self._next_message()) is not None:
             busy = True
             self._take(message, now)
+            # Timers fire meanwhile. By an older time they would not be due, be set again, and fire again.
+            now = self.clock.now()
         busy = self._watches.follow(now) or busy
         if self._asked:
             busy = True
@@ -241,10 +180,7 @@ class Engine:
                 self._asked.append(job)
 
     def _plan(self, ref: Ref, now: datetime) -> None:
-        self._last_pass[ref] = now
-        self._heard.pop(ref, None)
-        if self._gathering.pop(ref, None) is not None:  # all that was heard is planned now
-            self.timers.cancel((_GATHERED, ref))
+        self._gathering.planned(ref, now)
         self.passes += 1
         try:
             plan = plan_now(self._planners[ref.kind], self.fleet, ref, now)
@@ -263,13 +199,9 @@ class Engine:
             return
         for note in plan.notes:
             self._tell(note, now)
-        if plan.pressing and self._pace.hurry is not None:
-            took = self.clock.now() - now
-            self._intervals[ref] = max(self._pace.hurry, LEISURE * took)
-        else:
-            self._intervals.pop(ref, None)
-        if plan is NOTHING and not self.fleet.exists(ref):
-            self._last_pass.pop(ref, None)
+        self._gathering.hurry(ref, self.clock.now() - now if plan.pressing else None)
+        if plan is NOTHING and not self.fleet.versions.exists(ref):
+            self._gathering.forget(ref)
         self._places.take(ref)
         self._next_wave(Flight(ref=ref, plan=plan), now)
 
@@ -313,7 +245,7 @@ class Engine:
             case WriteResult.UNKNOWN:
                 flight.failed = True
                 self._read_back(write.ref, outcome, now)
-        if outcome.result is not WriteResult.LANDED and not concerns_one_cluster(write):
+        if outcome.result is not WriteResult.LANDED and not holds_up_nothing(write):
             flight.blocked = True
         flight.pending -= 1
         if flight.pending == 0:
@@ -328,7 +260,7 @@ class Engine:
             flight.retry_at = min(flight.retry_at or retry_at, retry_at)
 
     def _read_back(self, ref: Ref, outcome: WriteOutcome, now: datetime) -> None:
-        """What is there now? A write that failed may have been done, or someone else's was."""
+        """Read the object. A write that failed may have been made all the same, or somebody else wrote."""
         match outcome.read_back:
             case ReadBack.DONE:
                 self._found(ref, outcome.obj, now)
@@ -347,13 +279,14 @@ class Engine:
     def _found(self, ref: Ref, obj: Obj | None, now: datetime) -> None:
         """Take in what a read showed; None: nothing is there."""
         if obj is not None:
+            self.fleet.versions.found(ref, version_of(obj))
             self._see(Event(ref, Change.MODIFIED, obj, version_of(obj)), now)
-        elif self.fleet.exists(ref):
-            version = self.fleet.version(ref) + 1
+        elif self.fleet.versions.exists(ref):
+            version = self.fleet.versions.of(ref) + 1
             self._see(Event(ref, Change.DELETED, last_seen(ref), version), now)
 
     def _landed(self, flight: Flight, now: datetime) -> None:
-        """All writes are back: let the key go, and say when to look at it again."""
+        """All writes of the plan have come back: free the key and set when to plan it again."""
         ref = flight.ref
         self._places.leave(ref)
         self._let_in(ref)
@@ -361,7 +294,7 @@ class Engine:
         wait = self._pause(flight, now)
         if wait:
             rechecks.append(self._queue.retry_at(ref, wait, now))
-        soonest = now + self._interval(ref)
+        soonest = now + self._gathering.interval(ref)
         wanted = [max(at, soonest) for at in rechecks if at is not None]
         if flight.plan.status_due_at is not None:
             # One instant, so there is nothing to gather.
@@ -373,7 +306,7 @@ class Engine:
         self._let_go(flight, now)
 
     def _let_in(self, ended: Ref) -> None:
-        """One of those that wait for a place, if any does."""
+        """Queue one object that waits for a place, if there is one."""
         ref = self._places.next(ended)
         if ref is not None:
             self._queue.back(ref)
@@ -391,10 +324,7 @@ class Engine:
 
     def _let_go(self, flight: Flight, now: datetime) -> None:
         """The key may be planned again: for news of meanwhile at once, or after its interval."""
-        ref, interval = flight.ref, self._interval(flight.ref)
-        rests = bool(interval and flight.plan.waves and ref.kind in self._pace.from_landing)
-        wanted = self._queue.done(ref, again=not rests)
+        rests = bool(flight.plan.waves) and self._gathering.is_from_landing(flight.ref)
+        wanted = self._queue.done(flight.ref, again=not rests)
         if rests:
-            self._last_pass[ref] = now
-            if wanted or ref in self._gathering:
-                self._gather(ref, now + interval)
+            self._gathering.landed(flight.ref, now, wanted)

@@ -20,12 +20,15 @@ from typing import TypeVar
 from rollout.clock import Clock
 from rollout.model.instants import rfc3339_micro
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, Kind, Obj, Ref, key_of
-from rollout.planning.plan import Create, Note, Patch
+from rollout.model.writes import Create, Patch
+from rollout.planning.plan import Note
 from rollout.runtime.io import Io, WriteOutcome, WriteResult
 
 log = logging.getLogger(__name__)
 
-EVENT = Kind("Event", "events", "events.k8s.io", "v1", True, ("ev",), has_status=False)
+EVENT = Kind(
+    "Event", "events", "events.k8s.io", "v1", namespaced=True, short=("ev",), has_status=False
+)
 
 CONTROLLERS: Mapping[Kind, str] = {
     PLACEMENT: "placement-controller",
@@ -99,7 +102,7 @@ class Chronicle:
         ref = Ref(EVENT, key_of(_namespace(note.ref), self._name(note, now)))
         _keep(self._series, note, _Series(ref=ref, count=1, last=now, written_at=now))
         _keep(self._latest, (note.ref, note.reason), note)
-        return Create(ref, event_object(ref, note, uid, self._instance, now))
+        return Create(ref, event_object(ref, note, uid, self._instance, now=now))
 
     def due(self, now: datetime, *, all_of_them: bool = False) -> list[Patch]:
         """Counts that have changed and are to be written now."""

@@ -22,14 +22,14 @@ from rollout.runtime.process import Readiness
 T = TypeVar("T")
 
 TOKEN_REVIEW = Kind(
-    "TokenReview", "tokenreviews", "authentication.k8s.io", "v1", False, has_status=False
+    "TokenReview", "tokenreviews", "authentication.k8s.io", "v1", namespaced=False, has_status=False
 )
 ACCESS_REVIEW = Kind(
     "SubjectAccessReview",
     "subjectaccessreviews",
     "authorization.k8s.io",
     "v1",
-    False,
+    namespaced=False,
     has_status=False,
 )
 

@@ -15,17 +15,11 @@ from typing import Any, Protocol, TypeVar
 
 from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
 from rollout.hub.base import Hub, Listing
+from rollout.measuring.values import Measure
 from rollout.model.kinds import PLACEMENT_DECISION, Kind, Obj, Ref
 from rollout.model.names import PLACEMENT_LABEL
-from rollout.planning.plan import (
-    Create,
-    Delete,
-    Measure,
-    Patch,
-    PatchStatus,
-    RemoveFinalizer,
-    Write,
-)
+from rollout.model.writes import Create, Delete, Deliver, Patch, PatchStatus, RemoveFinalizer
+from rollout.planning.plan import Write
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -198,6 +192,8 @@ def call(verbs: Writes[T], write: Write) -> T:
             return verbs.patch(write.ref, write.changes, write.version)
         case Measure():
             raise TypeError(f"measure {write.ref}: that is no request; `AnalysisIo` does it")
+        case Deliver():
+            raise TypeError(f"deliver {write.ref}: that is no request; `NotificationIo` does it")
 
 
 class InlineIo:

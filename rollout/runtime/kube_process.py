@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rollout.clock import CLOCK_TOLERANCE, Clock, HubClock
 from rollout.errors import ConfigError
@@ -19,10 +20,12 @@ from rollout.fleet.heartbeats import CLUSTER_NAME_LABEL
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_session import Times
-from rollout.model.kinds import LEASE
+from rollout.model.kinds import LEASE, MANIFEST_WORK
+from rollout.providers.deliverer import ChannelDeliverer
 from rollout.providers.hosts import policy_of
 from rollout.providers.kinds import installed
 from rollout.providers.measurer import ProviderMeasurer
+from rollout.providers.sinks import installed_sinks
 from rollout.runtime.assembly import Assembly, Connections, assemble
 from rollout.runtime.debug import PREFIX
 from rollout.runtime.health import Address, health_routes, metrics_routes
@@ -31,6 +34,9 @@ from rollout.runtime.process import quiet_collector
 from rollout.runtime.server import Server
 from rollout.runtime.timers import ApsTimers, Timers, Wake
 from rollout.settings import Settings, address
+
+if TYPE_CHECKING:
+    from rollout.runtime.otel import OtelExport
 
 log = logging.getLogger(__name__)
 
@@ -125,17 +131,31 @@ class _Alarms:
                 each.scheduler.shutdown(wait=False)
 
 
+def _export() -> "OtelExport":
+    """Raises: ConfigError where the extra is not installed."""
+    try:
+        from rollout.runtime.otel import OtelExport  # noqa: PLC0415  (an extra)
+    except ImportError as error:
+        raise ConfigError("traces need an extra: pip install 'rollout[otel]'") from error
+    return OtelExport()
+
+
 @contextmanager
 def _surroundings(settings: Settings, access: Access) -> Iterator[Connections]:
     """The connections, clock and alarms of this process, closed at the end. Raises: ConfigError."""
     seconds = settings.write_timeout_seconds
     times = Times(connect=min(5.0, seconds), write=seconds)
     clock = HubClock()
-    hub = KubeHub(access, only={LEASE: CLUSTER_NAME_LABEL}, times=times, heard=clock.heard)
+    only = {LEASE: CLUSTER_NAME_LABEL}
+    if works := settings.sharding(own_namespace()).selector:
+        only[MANIFEST_WORK] = works
+    hub = KubeHub(access, only=only, times=times, heard=clock.heard)
     side_times = Times(min(5.0, seconds), seconds, seconds)
     side = KubeHub(access, times=side_times, patience=0.0, heard=clock.heard)
     alarms = _Alarms(clock)
     measurer = ProviderMeasurer(side, clock, installed(), policy_of(settings.measure_hosts))
+    deliverer = ChannelDeliverer(side, clock, installed_sinks(), policy_of(settings.notify_hosts))
+    export = _export() if settings.traces else None
     try:
         yield Connections(
             hub=hub,
@@ -150,10 +170,15 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Connections]:
             settled=quiet_collector,
             begin=lambda: go_by(clock),
             measurer=measurer,
+            deliverer=deliverer,
+            export=export,
         )
     finally:
         alarms.close()
         measurer.close()
+        deliverer.close()
+        if export is not None:
+            export.close()
         side.close()
         hub.close()
 

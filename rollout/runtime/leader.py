@@ -13,7 +13,7 @@ never regained by the same process: it ends, and another one starts with what th
 import logging
 import threading
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 
@@ -56,7 +56,7 @@ class SeenLease:
 DELETED = "nobody: it was deleted"
 
 
-class Move(Enum):
+class LeaseAction(Enum):
     """What to do about the lease, now."""
 
     CREATE = "create"
@@ -88,7 +88,7 @@ def _whole(value: object) -> int:
 
 def decide(
     me: str, seen: SeenLease | None, held: datetime | None, terms: LeaseTerms, now: datetime
-) -> Move:
+) -> LeaseAction:
     """What follows from the last read.
 
     Args:
@@ -97,12 +97,12 @@ def decide(
     """
     if held is not None:
         mine = seen is not None and seen.holder == me
-        return Move.RENEW if mine and now < held + terms.deadline else Move.RESIGN
+        return LeaseAction.RENEW if mine and now < held + terms.deadline else LeaseAction.RESIGN
     if seen is None:
-        return Move.CREATE
+        return LeaseAction.CREATE
     if not seen.holder or now >= seen.since + max(seen.duration, terms.duration):
-        return Move.TAKE if seen.version else Move.CREATE
-    return Move.FOLLOW
+        return LeaseAction.TAKE if seen.version else LeaseAction.CREATE
+    return LeaseAction.FOLLOW
 
 
 class LeaderState(Enum):
@@ -115,10 +115,14 @@ class LeaderState(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Predecessor:
-    """Who led before, and when the hub last heard of it (None: nobody ever led)."""
+    """Who led before, and when the hub last heard of it (None: nobody ever led).
+
+    ``labels`` are those that the lease had then.
+    """
 
     name: str = ""
     renewed: datetime | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 class LeaderCandidate:
@@ -131,6 +135,8 @@ class LeaderCandidate:
         timers: made for this alone; on a real clock they run on a thread of their own.
         changed: called on the timers' thread when the standing may have changed.
         labels: put on the lease when it is taken, for whoever asks who leads and how.
+        agree: asked right before each write that takes or renews the lease, on the timers' thread;
+            raises HubError where this process must not lead, or that cannot be told.
     """
 
     def __init__(
@@ -143,13 +149,15 @@ class LeaderCandidate:
         terms: LeaseTerms = LeaseTerms(),
         changed: Callable[[], None] = lambda: None,
         labels: Mapping[str, str] | None = None,
+        agree: Callable[[], None] = lambda: None,
     ) -> None:
         assert lease.kind is LEASE, "leadership is a Lease"
         self.me, self.lease, self.terms = me, lease, terms
         self.predecessor = Predecessor()
         self._hub, self._clock, self._changed = hub, clock, changed
-        self._labels = dict(labels or {})
+        self._labels, self._agree = dict(labels or {}), agree
         self._seen: SeenLease | None = None
+        self._seen_labels: Mapping[str, str] = {}
         self._held: datetime | None = None
         self._why_lost = ""
         self._heard_at: datetime | None = None
@@ -235,13 +243,17 @@ class LeaderCandidate:
         """One look: a leader renews what it knows, everybody else reads first."""
         if self._held is None or self._seen is None:
             self._read()
-        move = decide(self.me, self._seen, self._held, self.terms, self._clock.now())
+        action = decide(self.me, self._seen, self._held, self.terms, now=self._clock.now())
         try:
-            self._do(move)
+            self._do(action)
         except (Conflict, Gone):
             self._read()
-            if decide(self.me, self._seen, self._held, self.terms, self._clock.now()) is Move.RENEW:
-                self._do(Move.RENEW)  # someone edited it, or the answer to our own write was lost
+            if (
+                decide(self.me, self._seen, self._held, self.terms, now=self._clock.now())
+                is LeaseAction.RENEW
+            ):
+                # Someone edited it, or the answer to our own write was lost.
+                self._do(LeaseAction.RENEW)
             elif self._held is not None:
                 self._resign(f"{self.leader or 'nobody'} holds it")
 
@@ -255,25 +267,26 @@ class LeaderCandidate:
                 self._seen = replace(before, holder=DELETED, version=0, since=self._clock.now())
         else:
             self._seen = sighted(obj, self._seen, self._clock.now())
+            self._seen_labels = obj["metadata"].get("labels") or {}
 
-    def _do(self, move: Move) -> None:
-        match move:
-            case Move.CREATE:
-                self._create()
-            case Move.TAKE:
-                self._take()
-            case Move.RENEW:
-                assert self._seen is not None, "only what was read is renewed"
-                sent = self._clock.now()
+    def _do(self, action: LeaseAction) -> None:
+        sent = self._clock.now()  # before others are asked: what they said may be as old
+        if action in (LeaseAction.CREATE, LeaseAction.TAKE, LeaseAction.RENEW):
+            self._agree()
+        match action:
+            case LeaseAction.CREATE:
+                self._create(sent)
+            case LeaseAction.TAKE:
+                self._take(sent)
+            case LeaseAction.RENEW:
                 self._hold({"renewTime": rfc3339_micro(sent)}, sent)
-            case Move.RESIGN:
+            case LeaseAction.RESIGN:
                 late = self._seen is not None and self._seen.holder == self.me
                 self._resign("" if late else f"{self.leader or 'nobody'} holds it")
-            case Move.FOLLOW:
+            case LeaseAction.FOLLOW:
                 pass
 
-    def _create(self) -> None:
-        sent = self._clock.now()
+    def _create(self, sent: datetime) -> None:
         obj: Obj = {
             "apiVersion": LEASE.api_version,
             "kind": LEASE.name,
@@ -286,11 +299,10 @@ class LeaderCandidate:
         }
         self._got(self._hub.create(self.lease, obj), sent)
 
-    def _take(self) -> None:
+    def _take(self, sent: datetime) -> None:
         seen = self._seen
         assert seen is not None, "only what was read is taken"
-        self.predecessor = Predecessor(seen.holder, parse_instant(seen.renewal))
-        sent = self._clock.now()
+        self.predecessor = Predecessor(seen.holder, parse_instant(seen.renewal), self._seen_labels)
         self._hold(self._spec(sent, seen.transitions + 1), sent, {"labels": self._labels})
 
     def _spec(self, now: datetime, transitions: int) -> Obj:

@@ -13,6 +13,7 @@ from rollout.fleet.tracker import Tracker
 from rollout.model.cluster import Cluster
 from rollout.model.events import Event
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Kind, Ref
+from rollout.model.policy import DEFAULT, Policy
 from rollout.placement.framework import (
     Admission,
     Cycle,
@@ -26,7 +27,6 @@ from rollout.placement.framework import (
 from rollout.placement.index import Pool
 from rollout.placement.scheduler import Plugins
 from rollout.planning.plan import Plan, Planner, Write
-from rollout.planning.policy import DEFAULT, Policy
 from rollout.runtime.io import Done, Io, WriteOutcome
 from rollout.runtime.metrics import SCHEDULING, VERBS, Metrics
 from rollout.strategies.gates import GATES, Gate
@@ -51,6 +51,7 @@ class MeasuredFleet(Fleet):
         has_filter_plugins: bool = False,
         trackers: Sequence[Callable[[Fleet], Tracker]] = (),
         gates: Mapping[str, Gate] = GATES,
+        publishes: Collection[Kind] = (),
     ) -> None:
         """``kinds``: those that are planned."""
         super().__init__(
@@ -59,6 +60,7 @@ class MeasuredFleet(Fleet):
             has_filter_plugins=has_filter_plugins,
             trackers=trackers,
             gates=gates,
+            publishes=publishes,
         )
         self._news, self._kinds = news, frozenset(kinds)
 

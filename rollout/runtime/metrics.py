@@ -6,8 +6,8 @@ that the engine's thread makes when somebody asks. Source for ``scheduling_*``: 
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import timedelta
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from prometheus_client import (
@@ -21,17 +21,11 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily, Metric
 
 from rollout.fleet.fleet import Fleet
-from rollout.fleet.tracker import Standing
 from rollout.model.kinds import MANAGED_CLUSTER
-from rollout.planning.plan import (
-    Create,
-    Delete,
-    Note,
-    Patch,
-    PatchStatus,
-    RemoveFinalizer,
-    Write,
-)
+from rollout.model.writes import Create, Delete, Patch, PatchStatus, RemoveFinalizer
+from rollout.planning.plan import Note, Write
+from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.workload import Workload
 from rollout.runtime.io import WriteOutcome, WriteResult
 from rollout.strategies.base import Phase
 
@@ -54,19 +48,38 @@ class ControllerFigures:
     """Everything at one instant."""
 
     workloads: tuple[WorkloadFigures, ...] = ()
+    _: KW_ONLY
     queued: int = 0
     in_flight: int = 0
     clusters: int = 0
+    runs: Mapping[str, int] = field(default_factory=dict)
+    """Runs of analyses by phase."""
+    zones: Mapping[tuple[str, str, str, str], bool] = field(default_factory=dict)
+    """By kind, namespace and name of a calendar, and zone: whether it is open there."""
 
 
-def figures(fleet: Fleet, queued: int, in_flight: int) -> ControllerFigures:
-    """Count. Cost: O(workloads x stages) and one pass over the known clusters."""
+def figures(fleet: Fleet, now: datetime, queued: int, in_flight: int) -> ControllerFigures:
+    """Count. Cost: O(workloads x stages + calendars x zones) and one pass over the known clusters."""
     found = [w for ref in fleet.rolled_out() if (w := fleet.rollout(ref)) is not None]
     workloads = tuple(_workload(w, fleet.is_done(w.ref)) for w in found)
-    return ControllerFigures(workloads, queued, in_flight, len(fleet.known(MANAGED_CLUSTER)))
+    zones = {
+        (state.ref.kind.name, state.ref.namespace, state.ref.name, zone.name): zone.opening
+        is not None
+        and zone.opening.is_open
+        for state in fleet.calendars.standings(now)
+        for zone in state.zones
+    }
+    return ControllerFigures(
+        workloads,
+        queued=queued,
+        in_flight=in_flight,
+        clusters=len(fleet.versions.known(MANAGED_CLUSTER)),
+        runs={phase.value: number for phase, number in fleet.measured.phases.items()},
+        zones=zones,
+    )
 
 
-def _workload(workload: Standing, is_done: bool) -> WorkloadFigures:
+def _workload(workload: Workload[PlacementShare], is_done: bool) -> WorkloadFigures:
     phases = {phase.value: 0 for phase in Phase}  # every phase, so that no series comes and goes
     blocked: dict[str, int] = {}
     used = 0.0
@@ -206,6 +219,19 @@ class Metrics:
             "rollout_events_dropped", "Kubernetes Events that were not written.", ["why"], **own
         )
 
+        self.notifications = Counter(
+            "rollout_notifications",
+            "Attempts to tell people something; what is given up is tried no more.",
+            ["result"],
+            **own,
+        )
+        self.measurements = Counter(
+            "rollout_measurements",
+            "Attempts to measure a metric of an analysis; pending ones are looked at again.",
+            ["result"],
+            **own,
+        )
+
     def follow(
         self, figures: Callable[[], ControllerFigures | None], leads: Callable[[], bool]
     ) -> None:
@@ -249,6 +275,11 @@ class Metrics:
             self.conflicts.labels(kind).inc()
 
 
+def counting(counter: Counter) -> Callable[[str], None]:
+    """What counts by its one label."""
+    return lambda value: counter.labels(value).inc()
+
+
 def _families(figures: ControllerFigures) -> Iterator[Metric]:
     workload = ["kind", "namespace", "name"]
     clusters = GaugeMetricFamily(
@@ -277,6 +308,7 @@ def _families(figures: ControllerFigures) -> Iterator[Metric]:
         budget.add_metric(key, each.budget_used)
         finished.add_metric(key, each.finished)
     yield from (clusters, budget, blocked, finished)
+    yield from _of_gates(figures)
     yield GaugeMetricFamily(
         "rollout_queue_depth", "Objects that wait to be planned.", value=figures.queued
     )
@@ -286,3 +318,19 @@ def _families(figures: ControllerFigures) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "rollout_managed_clusters", "ManagedClusters that are known.", value=figures.clusters
     )
+
+
+def _of_gates(figures: ControllerFigures) -> Iterator[Metric]:
+    runs = GaugeMetricFamily(
+        "rollout_analysis_runs", "Runs of analyses by phase.", labels=["phase"]
+    )
+    for phase, number in figures.runs.items():
+        runs.add_metric([phase], number)
+    calendars = GaugeMetricFamily(
+        "rollout_calendar_open",
+        "1 where a calendar is open in a zone, 0 where it is closed there.",
+        labels=["kind", "namespace", "name", "zone"],
+    )
+    for calendar, is_open in figures.zones.items():
+        calendars.add_metric(calendar, is_open)
+    yield from (runs, calendars)

@@ -3,12 +3,13 @@ documentation and `rollout doctor`.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 
 from rollout.settings import Settings
 
 CLUSTER, WORK = "cluster.open-cluster-management.io", "work.open-cluster-management.io"
 ADDON, OURS = "addon.open-cluster-management.io", "rollout-engine.io"
+MULTICLUSTER = "multicluster.x-k8s.io"
 FOLLOW = ("list", "watch")
 READ = ("get", *FOLLOW)
 """Of what is written as well: an object is read where the answer to a write was lost."""
@@ -24,6 +25,7 @@ class Permission:
     resource: str
     verbs: tuple[str, ...]
     why: str
+    _: KW_ONLY
     here: bool = False
 
 
@@ -61,6 +63,10 @@ ALWAYS = (
         OURS, "rolloutanalysisruns", (*READ, "create", "delete"), "what was measured of whom"
     ),
     Permission(OURS, "rolloutanalysisruns/status", ("patch",), "what was measured"),
+    Permission(
+        OURS, "rolloutnotifications", (*READ, "create", "delete"), "what people are told of whom"
+    ),
+    Permission(OURS, "rolloutnotifications/status", ("patch",), "what people have been told"),
     Permission("argoproj.io", "analysistemplates", FOLLOW, "what analyses measure"),
     Permission("argoproj.io", "clusteranalysistemplates", FOLLOW, "what analyses measure"),
     Permission("events.k8s.io", "events", ("create", "patch"), "events"),
@@ -134,6 +140,18 @@ HEALTH = (
     Permission(CLUSTER, "managedclusters/status", ("patch",), "conditions of silent clusters"),
 )
 
+WRITE = (*READ, "create", "patch", "delete")
+PUBLISHING = (
+    Permission(
+        MULTICLUSTER, "placementdecisions", WRITE, "decisions in the form of SIG Multicluster"
+    ),
+)
+PROFILING = (
+    Permission(MULTICLUSTER, "clusterprofiles", WRITE, "clusters in the form of SIG Multicluster"),
+    Permission(MULTICLUSTER, "clusterprofiles/status", ("patch",), "what agents say of clusters"),
+)
+"""Of the component multicluster."""
+
 DASHBOARD = (
     *(
         Permission(CLUSTER, resource, FOLLOW, "what is selected, and why")
@@ -166,9 +184,11 @@ DASHBOARD = (
     Permission(OURS, "clustervalues", FOLLOW, "what differs from cluster to cluster"),
     Permission(OURS, "rolloutanalyses", FOLLOW, "what is measured"),
     Permission(OURS, "rolloutanalysisruns", FOLLOW, "what was measured"),
+    Permission(OURS, "rolloutnotifications", FOLLOW, "what people have been told"),
     Permission("argoproj.io", "analysistemplates", FOLLOW, "what analyses measure"),
     Permission("argoproj.io", "clusteranalysistemplates", FOLLOW, "what analyses measure"),
     Permission("coordination.k8s.io", "leases", ("list",), "whose rules the controller goes by"),
+    Permission("events.k8s.io", "events", ("list",), "what happened to a rollout"),
     Permission("authentication.k8s.io", "tokenreviews", ("create",), "who looks"),
     Permission(
         "authorization.k8s.io", "subjectaccessreviews", ("create",), "what they may see and do"
@@ -180,6 +200,10 @@ EXECUTORS = (
     Permission(WORK, "manifestworks", ("execute-as",), "works that name an executor, on OCM hubs"),
 )
 """Of the component execute-as: asked by OCM's webhook, whatever the settings say."""
+
+SECRETS = (Permission("", "secrets", ("get",), "channels of notifications, arguments of analyses"),)
+JOBS = (Permission("batch", "jobs", ("get", "create"), "analyses that are Jobs"),)
+"""Of the components secrets and jobs: ClusterRoles that nobody has but where a RoleBinding gives them."""
 
 
 def needed(settings: Settings) -> tuple[Permission, ...]:
@@ -193,6 +217,10 @@ def needed(settings: Settings) -> tuple[Permission, ...]:
         found += ADDONS
     if settings.watch_health:
         found += HEALTH
+    if settings.publish_decisions:
+        found += PUBLISHING
+    if settings.publish_clusters:
+        found += PROFILING
     return tuple(found)
 
 

@@ -3,7 +3,7 @@
 The one list of planners and trackers, for every process that runs an engine or asks what one would do.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +15,7 @@ from rollout.model.kinds import (
     CALENDAR,
     CLUSTER_CALENDAR,
     CLUSTER_MANAGEMENT_ADDON,
+    CLUSTER_PROFILE,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     MANAGED_CLUSTER,
@@ -23,6 +24,8 @@ from rollout.model.kinds import (
     REPLICA_SET,
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
+    ROLLOUT_NOTIFICATION,
+    SHARED_DECISION,
     Kind,
     Ref,
 )
@@ -32,11 +35,18 @@ from rollout.planning.addons import AddOnPlanner
 from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
 from rollout.planning.calendars import CalendarPlanner
 from rollout.planning.clustersets import BindingPlanner, ClusterSetPlanner
+from rollout.planning.deliveries import NotificationPlanner
 from rollout.planning.health import HealthPlanner
+from rollout.planning.inventory import ProfilePlanner, SlicePlanner
 from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import Plan, Planner
+from rollout.planning.plan import NOTHING, Plan, Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.plugins import plugins
+
+PUBLISHERS: dict[Kind, Callable[[], Planner[Any]]] = {
+    CLUSTER_PROFILE: ProfilePlanner,  # before the decisions that refer to it
+    SHARED_DECISION: SlicePlanner,
+}
 
 
 def planners(
@@ -47,18 +57,17 @@ def planners(
     profile: Profile = "strict",
     rolls_addons: bool = False,
     slice_steps: int | None = None,
+    publishes: Collection[Kind] = (),
 ) -> dict[Kind, Planner[Any]]:
     """The planners, in the order in which their keys are best planned.
 
     Args:
         filters: filter plugins to run, by name (entry points of ``rollout.filters``).
-        keeps_sets: write the status of sets and bindings, and keep the sets ``default`` and
-            ``global``; off where OCM's registration controller does.
-        watches_health: turn silent leases into conditions and taints; off where OCM's registration
-            controller does, and where nobody writes leases.
-        rolls_addons: install add-ons, roll their configurations out, and render those that are made of
-            AddOnTemplates; the fleet must track them.
+        keeps_sets: write the status of sets and bindings, and keep the standard sets; off where OCM does.
+        watches_health: turn silent leases into conditions and taints; off where OCM does.
+        rolls_addons: install, configure and render add-ons; the fleet must track them.
         slice_steps: so many steps of CEL in one turn of the engine; None: a plan is made at once.
+        publishes: kinds of SIG Multicluster that are written; the fleet must be told of them too.
 
     Raises: PluginError for a filter that is not installed.
     """
@@ -68,12 +77,13 @@ def planners(
     if keeps_sets:
         found[CLUSTER_SET] = ClusterSetPlanner()
         found[CLUSTER_SET_BINDING] = BindingPlanner()
-    for kind in (CALENDAR, CLUSTER_CALENDAR):
-        found[kind] = CalendarPlanner(kind)
+    found |= {kind: CalendarPlanner(kind) for kind in (CALENDAR, CLUSTER_CALENDAR)}
     found[ROLLOUT_ANALYSIS] = AnalysisPlanner()
     found[ROLLOUT_ANALYSIS_RUN] = AnalysisRunPlanner()
+    found[ROLLOUT_NOTIFICATION] = NotificationPlanner()
     found[PLACEMENT] = PlacementPlanner(plugins(filters), profile, slice_steps=slice_steps)
     found[REPLICA_SET] = ReplicaSetPlanner()
+    found |= {kind: make() for kind, make in PUBLISHERS.items() if kind in publishes}
     if rolls_addons:
         found[CLUSTER_MANAGEMENT_ADDON] = AddOnPlanner()
         found[MANAGED_CLUSTER_ADDON] = AddOnTemplatePlanner()
@@ -89,7 +99,10 @@ def plan_now(planner: Planner[Any], fleet: Fleet, ref: Ref, now: datetime) -> Pl
     """The plan of one object that is to be carried out: what it found out is taken.
 
     Whoever only wants to know what would be done calls the planner itself; nothing changes by that.
+    What another shard looks after is planned by nobody here.
     """
+    if not fleet.policy.sharding.concerns(ref):
+        return NOTHING
     fleet.refresh(ref, now)
     plan = planner.plan(ref.key, fleet.view(ref.kind), now)
     fleet.take(plan.facts, now)

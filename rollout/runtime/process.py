@@ -63,6 +63,9 @@ class Controller:
         sweep: wakes timers that a step of the wall clock has delayed.
         settled: called once, when everything has been read for the first time.
         begin: called once, when this process has the lead and before it reads anything.
+        agree: called after that, before everything is read; again where it raises HubError.
+        last_sign: of whoever looked after this before, asked when everything is read
+            (`Fleet.began`); by the lease, if left out.
         idle: waits for so many seconds, or until there is a message.
     """
 
@@ -77,12 +80,16 @@ class Controller:
         sweep: Callable[[], None] = lambda: None,
         settled: Callable[[], None] = lambda: None,
         begin: Callable[[], None] = lambda: None,
+        agree: Callable[[], None] = lambda: None,
+        last_sign: Callable[[], datetime | None] | None = None,
         idle: Callable[[float], object] | None = None,
     ) -> None:
         self.engine, self.candidate = engine, candidate
         self._fenced, self._clock = fenced, clock
         self._in_touch, self._sweep, self._settled = in_touch, sweep, settled
         self._prepare: Callable[[], None] | None = begin
+        self._agree = agree
+        self._last_sign = last_sign or (lambda: candidate.predecessor.renewed)
         self._idle = idle or self._listen
         self._nap = idle or threading.Event().wait  # whatever waits in the inbox
         self._started = self._is_reading = False
@@ -212,10 +219,13 @@ class Controller:
             self._prepare()
             self._prepare = None
         self._is_reading = True
+        trying = "beginning"
         try:
+            self._agree()
+            trying = "reading everything"
             self.engine.start()
         except HubError as error:
-            self._why_not_started = f"reading everything failed: {error}"
+            self._why_not_started = f"{trying} failed: {error}"
             self._start_at = now + RETRY
             log.warning("%s; it is tried again", self._why_not_started)
             return False
@@ -224,7 +234,7 @@ class Controller:
         self._started, self._start_at = True, None
         now = self._turned_at = self._touched_at = self._clock.now()
         # Nobody looked after the fleet since then: deadlines and soaks did not run (rows 8, 20).
-        self.engine.fleet.began(self.candidate.predecessor.renewed, now)
+        self.engine.fleet.began(self._last_sign(), now)
         self._heard_at = self.candidate.heard_at
         self._settled()
         log.info("everything is read; leading as %s", self.candidate.me)

@@ -128,7 +128,7 @@ class Watches:
         watch = self._watched.get(kind) or ListWatch(
             self._hub, kind, self._post, lambda: self._post(Broken(kind))
         )
-        seen = watch.again(self._fleet.known(kind))
+        seen = watch.again(self._fleet.versions.known(kind))
         self._watched[kind] = watch
         for event in seen:
             self._see(event, now)
@@ -141,8 +141,8 @@ class Watches:
             return  # all of it is known, and told
         if isinstance(error, NotServed):
             self._unwatch(kind)
-            for ref in sorted(self._fleet.known(kind), key=str):
-                version = self._fleet.version(ref) + 1
+            for ref in sorted(self._fleet.versions.known(kind), key=str):
+                version = self._fleet.versions.of(ref) + 1
                 self._see(Event(ref, Change.DELETED, last_seen(ref), version), now)
             self._fleet.forget(kind)
         self._missing[kind] = why

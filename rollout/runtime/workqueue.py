@@ -63,10 +63,10 @@ class WorkQueue(Generic[K]):
         return key
 
     def done(self, key: K, *, again: bool = True) -> bool:
-        """The key is out no more. Returns whether it was added meanwhile.
+        """The plan of the key has ended. Returns whether the key was added meanwhile.
 
         Args:
-            again: whether it is ready for that; else it is up to the caller to add it.
+            again: whether to queue it at once in that case; else the caller adds it.
         """
         self._out.discard(key)
         wanted = key in self._wanted
@@ -77,7 +77,7 @@ class WorkQueue(Generic[K]):
         return wanted
 
     def back(self, key: K) -> None:
-        """A key that is out was not looked at: it is ready again."""
+        """The key was handed out but not planned: queue it again."""
         self._wanted.add(key)
         self.done(key)
 
@@ -128,7 +128,7 @@ class Places:
         return most is None or self._out[ref.kind] < most or not self._of[ref.kind, ref.namespace]
 
     def wait(self, ref: Ref) -> None:
-        """It waits until `next` returns it."""
+        """Let the object wait until `next` returns it."""
         self._waiting.setdefault(ref.kind, Turns()).put(ref.namespace, ref)
 
     def take(self, ref: Ref) -> None:
@@ -144,7 +144,7 @@ class Places:
             del self._of[ref.kind, ref.namespace]
 
     def next(self, ref: Ref) -> Ref | None:
-        """One that need not wait any more, now that ``ref`` has ended; None where there is none."""
+        """An object that no longer has to wait since ``ref`` has ended; None if there is none."""
         waiting = self._waiting.get(ref.kind)
         if not waiting or not self.is_open(ref):
             return None

@@ -32,8 +32,8 @@ from rollout.model.kinds import (
     Ref,
     kind_by_resource,
 )
-from rollout.planning.addons_configs import hashes_of
 from rollout.planning.templates.deploy import APPLIED, NOT_APPLIED
+from rollout.rollouts.addon_configs import hashes_of
 
 REGISTERED = Condition(
     "RegistrationApplied", "True", "SetPermissionApplied", "Registration is done"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.model.kinds import Ref
-from rollout.planning.facts import Made, RetreatMade, StepMade
+from rollout.rollouts.facts import Made, RetreatMade, StepMade
 from rollout.strategies.base import Phase, Rollout, Stage, Step
 from rollout.strategies.judge import judge
 
@@ -28,7 +28,7 @@ class TouchedCluster:
 
 
 class RunHistory:
-    """Implements `rollout.fleet.witness.Witness`: what was decided in one run.
+    """Implements `rollout.rollouts.witness.Witness`: what was decided in one run.
 
     ``touches`` in their order; ``breaches`` are sentences, one for each promise that a touch broke.
     Decisions of profile ``ocm`` are OCM's: of these the touches are kept, and nothing is judged.

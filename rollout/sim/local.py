@@ -14,24 +14,24 @@ from rollout.account.build import fleet_account
 from rollout.account.tree import FleetAccount, NoteAccount
 from rollout.clock import Clock, VirtualClock
 from rollout.fleet.fleet import Fleet
-from rollout.fleet.witness import Witness
 from rollout.hub.base import EmbeddedHub, StateKey, profile_of
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import WORKLOADS
+from rollout.model.policy import Policy
 from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
-from rollout.planning.policy import Policy
 from rollout.plugins import gates
-from rollout.runtime.analysis_io import AnalysisIo
-from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.io import InlineIo
+from rollout.rollouts.witness import Witness
+from rollout.runtime.engine import Engine
+from rollout.runtime.io import Io
+from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners, trackers
 from rollout.sim.addon_agents import AddOnManager
 from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Hurry, Jump, Real
-from rollout.sim.measuring import ScenarioMeasurer
 from rollout.sim.scenario import Scenario
+from rollout.sim.surroundings import simulated_io
 
 LONGEST_RUN = timedelta(days=30)
 NOTES_KEPT = 50
@@ -69,6 +69,7 @@ class LocalRun:
         profile: decides where an object names none; None takes that of the last run on this hub.
         lasts: the run stops after so much fleet time, done or not; None: `LONGEST_RUN`.
         witness: is told of every decision.
+        io: writes, measures and tells people; by default nobody is told, and the scenario says what is measured.
     """
 
     def __init__(
@@ -85,21 +86,24 @@ class LocalRun:
         profile: Profile | None = None,
         lasts: timedelta | None = None,
         witness: Witness | None = None,
+        io: Io | None = None,
     ) -> None:
         self._hub, self._clock, self._speed, self._keep = hub, clock, speed, keep
         profile = self._keep_profile(profile)
         self._notes: dict[str, tuple[NoteAccount, ...]] = {}
+        self._most_noted, self._told_more = NOTES_KEPT, False
         self._told: list[list[str]] = json.loads(hub.get_state(StateKey.TOLD) or b"[]")
-        self._told_more = False
         self._drive = drive or drive_for(clock, speed)
         self.engine = Engine(
             hub,
             clock,
             self._drive.timers,
             planners(profile=profile, rolls_addons=True, slice_steps=SLICE_STEPS),
-            Fleet(Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates()),
+            fleet=Fleet(
+                Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates()
+            ),
             pace=Pace(least_interval=dict.fromkeys(WORKLOADS, gather), strict=speed is None),
-            io=AnalysisIo(InlineIo(hub), ScenarioMeasurer(hub, clock, scenario), clock),
+            io=io or simulated_io(hub, clock, scenario),
             notes=self._note,
             seed=0,
         )
@@ -218,9 +222,17 @@ class LocalRun:
         key = note.ref.key
         kept = self._notes.get(key, ())[-NOTES_KEPT + 1 :]
         self._notes[key] = (*kept, NoteAccount(now, note.reason, note.message))
+        if len(self._notes) > self._most_noted:
+            self._forget_gone()
         line = [rfc3339_micro(now), note.ref.kind.name, key, note.reason, note.message]
         self._told = [*self._told[-TOLD_KEPT + 1 :], line]
         self._told_more = True
+
+    def _forget_gone(self) -> None:
+        """Drop the notes of workloads that are gone, once they may be half of all."""
+        there = {ref.key for each in self.engine.fleet.trackers for ref in each.workloads()}
+        self._notes = {key: notes for key, notes in self._notes.items() if key in there}
+        self._most_noted = 2 * len(self._notes) + NOTES_KEPT
 
     def _picture(self) -> FleetAccount:
         return fleet_account(self.engine.fleet, self._started, self._clock.now(), self._notes)

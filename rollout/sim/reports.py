@@ -170,7 +170,7 @@ class Statuses:
         with_manifests: write ``resourceStatus`` too; a work that asks for it gets it anyway.
     """
 
-    _MOST = 16_384
+    _MOST = 2_048
 
     def __init__(self, *, with_manifests: bool) -> None:
         self._with_manifests = with_manifests

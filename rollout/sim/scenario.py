@@ -344,6 +344,13 @@ class MeasuredValue(_Model):
             raise refusal("either a value or an error")
         return self
 
+    def is_whole(self, template: str, metric: str) -> bool:
+        """Whether it is given at all times, for every cluster and revision."""
+        is_bounded = self.from_ != Moment() or self.to is not None
+        is_special = self.clusters is not None or self.revision is not None
+        is_about = self.metric == metric and self.template in (None, template)
+        return is_about and not is_bounded and not is_special
+
 
 class Spec(_Model):
     """What a scenario says. The first rule that matches a cluster (and revision) wins; of what is

@@ -7,11 +7,14 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from rollout.api.load import load_text
+from rollout.api.load import Document, load_text
 from rollout.api.words import problems_of
 from rollout.errors import ConfigError
-from rollout.model.problems import Problem, joined
+from rollout.model.problems import Problem
 from rollout.sim.scenario import API_VERSION, KIND, Scenario
+
+_MOST = 20
+"""So many bad fields are named."""
 
 
 def is_scenario(document: object) -> bool:
@@ -41,9 +44,15 @@ def parse_scenario(text: str, name: str = "scenario") -> Scenario:
         raise ConfigError(
             f"{name}: expected one document of kind {KIND} ({API_VERSION}), found {len(found)}"
         )
-    scenario, problems = read_scenario(found[0].obj)
+    return scenario_in(found[0])
+
+
+def scenario_in(document: Document) -> Scenario:
+    """The scenario of a document of a file. Raises: ConfigError that names the line of every bad field."""
+    scenario, problems = read_scenario(document.obj)
     if scenario is None:
-        raise ConfigError(f"{found[0].source}: {joined(problems, most=20)}")
+        said = [f"{document.source_of(problem.path)}: {problem}" for problem in problems[:_MOST]]
+        raise ConfigError("; ".join(said))
     return scenario
 
 

@@ -6,11 +6,11 @@ from datetime import UTC, datetime, timedelta
 from rollout.account.tree import FleetAccount
 from rollout.clock import Clock, VirtualClock
 from rollout.errors import ConfigError
-from rollout.fleet.witness import Witness
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import KINDS, Obj, ref_of
 from rollout.model.problems import joined
+from rollout.rollouts.witness import Witness
 from rollout.sim.drives import Drive, Jump
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario

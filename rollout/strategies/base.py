@@ -5,7 +5,7 @@ The words are those of docs/semantics.md: a *touch* writes a revision to a clust
 """
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import Enum
 from typing import Protocol
@@ -83,6 +83,7 @@ class Standing:
 
     cluster: str
     revision: str
+    _: KW_ONLY
     touched: datetime
     health: Health = Health.SILENT
     since: datetime | None = None
@@ -97,7 +98,7 @@ class Standing:
         return self.made_for or self.revision
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
     """The waits of a rollout.
 
@@ -127,6 +128,7 @@ class Stage:
 
     key: str
     title: str
+    _: KW_ONLY
     groups: tuple[Group, ...]
     limit: Amount | None = None
     budget: Amount | None = None
@@ -242,12 +244,16 @@ def both_shut(one: Shut, other: Shut) -> Shut:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closed:
-    """The clusters that are shut to a workload now, by what may not be done there."""
+    """The clusters that are shut to a workload now, by what may not be done there.
+
+    ``amiss`` is what is wrong with what decides that, for a person; "" is nothing.
+    """
 
     touch: Shut = NOTHING_SHUT
     removal: Shut = NOTHING_SHUT
     rollback: Shut = NOTHING_SHUT
     restore: Shut = NOTHING_SHUT
+    amiss: str = ""
 
 
 NOTHING_CLOSED = Closed()
@@ -270,6 +276,7 @@ class Rollout:
     """
 
     revision: str
+    _: KW_ONLY
     staging: Staging
     standings: Mapping[str, Standing]
     timing: Timing = Timing()
@@ -306,7 +313,7 @@ class Settled:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageReport:
     """How one stage stands. ``limit`` and ``budget`` are resolved to clusters (budget None: none).
 
@@ -332,7 +339,7 @@ class StageReport:
         return sum(n for phase, n in self.phases.items() if phase.holds_slot)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """What to do now, and how things stand.
 

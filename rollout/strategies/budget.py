@@ -37,7 +37,7 @@ class FailureScope:
         return self.budget is not None and self.failures > self.budget
 
     def room(self, strict: bool) -> int | None:
-        """How many more touches could fail without overrunning budget + 1; None: no bound."""
+        """How many more clusters may be touched so that at most budget + 1 can fail; None: no limit."""
         if not strict or self.budget is None:
             return None
         return max(0, self.budget + 1 - self.failures - self.unproven)

@@ -11,17 +11,12 @@ from datetime import datetime
 from typing import Protocol
 
 from rollout.model.amounts import parse_digits
-from rollout.model.analyses import (
-    ANALYSIS_GATE,
-    PHASES,
-    AnalysisPhase,
-    AnalysisVerdict,
-)
+from rollout.model.analyses import ANALYSIS_GATE, PHASES, AnalysisPhase, AnalysisVerdict
 from rollout.model.approvals import (
     APPROVAL_GATE,
     EVERY_STAGE,
     Approval,
-    Decision,
+    ApprovalDecision,
     GateRef,
     refusal,
 )
@@ -53,7 +48,7 @@ class AtGate:
         mine = [
             each
             for each in self.approvals
-            if each.decision is Decision.APPROVE
+            if each.decision is ApprovalDecision.APPROVE
             and each.revision == self.revision
             and each.gate in (EVERY_STAGE, str(self.gate))
         ]
@@ -119,7 +114,7 @@ GATES: Mapping[str, Gate] = {APPROVAL_GATE: Approved(), ANALYSIS_GATE: Analysed(
 
 
 def rejection(approvals: Iterable[Approval], revision: str, now: datetime) -> Wait | None:
-    """Why this revision goes no further, where a person refused it."""
+    """The wait of a revision that a person rejected; None if nobody did."""
     found = refusal(approvals, revision, now)
     if found is None:
         return None
@@ -196,7 +191,7 @@ def unknown_kind(gate: GateRef, kinds: Iterable[str]) -> Wait:
 
 
 def gate_key(ref: GateRef, stage: Stage) -> str:
-    """What a gate that has opened at this stage is recorded as: of several each opens for itself."""
+    """The key under which an opened gate is recorded. Each gate of a stage has its own key."""
     return str(ref) if ref.group == stage.key else f"{ref} at {stage.key}"
 
 
@@ -232,6 +227,6 @@ def misplaced(gates: Iterable[GateRef], staging: Staging, selection: Selection) 
 
 
 def _word(stage: Stage) -> str:
-    """How a gate calls the stage."""
+    """The name of the stage in gates."""
     single = len(stage.groups) == 1 and stage.key not in ("rest", "all")
     return (stage.groups[0].name or str(stage.groups[0].index)) if single else stage.key

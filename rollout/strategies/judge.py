@@ -26,23 +26,28 @@ def judge(standing: Standing, revision: str, timing: Timing, now: datetime) -> J
 
     On an older revision all that matters is whether it is still in flight there.
     """
-    judged = _on_its_revision(standing, timing, now)
     if standing.revision == revision:
-        return judged
+        return _on_its_revision(standing, timing, now)
+    judged = _on_its_revision(standing, unmeasured(timing), now)
     if judged.phase.holds_slot:
         return Judgement(Phase.OUTDATED, judged.until, judged.reason)
     return Judgement(Phase.WAITING)
 
 
+def unmeasured(timing: Timing) -> Timing:
+    """The waits of what a cluster had before the present revision, or was given back: nobody measures it."""
+    return timing if timing.measured is None else replace(timing, measured=None)
+
+
 def is_open(standing: Standing) -> bool:
-    """Whether time still decides something of it; who came too late may soak all the same."""
+    """Whether time alone can still change it. A success after the deadline can still soak."""
     if standing.verdict is Verdict.FAILED:
         return standing.health is Health.SUCCEEDED
     return standing.verdict is None
 
 
 def concluded(standing: Standing, timing: Timing, now: datetime) -> Standing:
-    """The standing with the verdict that it has come to on its own revision, if any (row 11)."""
+    """The standing, with the verdict that is final for its own revision, if there is one (row 11)."""
     if standing.verdict is not None:
         return standing
     judged = _on_its_revision(standing, timing, now)
@@ -129,7 +134,7 @@ def _measured(standing: Standing, timing: Timing) -> AnalysisPhase | None:
 
 
 def attempt_of(standing: Standing) -> str:
-    """What tells this attempt from others of the same revision."""
+    """The identifier of this attempt; other attempts at the same revision have another one."""
     return rfc3339_micro(standing.touched)
 
 

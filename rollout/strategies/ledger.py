@@ -22,7 +22,7 @@ from rollout.strategies.base import (
     Step,
     Timing,
 )
-from rollout.strategies.judge import Judgement, due, is_open, judge
+from rollout.strategies.judge import Judgement, concluded, due, is_open, judge, unmeasured
 from rollout.strategies.stages import lost_by_stage
 from rollout.strategies.step import choose
 
@@ -35,8 +35,8 @@ _HELD = Judgement(Phase.HELD)
 _UNRENDERED = Judgement(Phase.UNRENDERED)
 
 
-class _Line:
-    """Clusters in one phase, in order; those taken out are passed over, not searched for."""
+class _PhaseQueue:
+    """The clusters in one phase, in order. A cluster that left is skipped when its turn comes."""
 
     __slots__ = ("_front", "_members", "_seats")
 
@@ -55,14 +55,14 @@ class _Line:
                 yield name
 
     def add(self, seat: Seat) -> None:
-        """Take the cluster in; where its seat is still there, it takes that again."""
+        """Add the cluster. If its old seat is still in the queue, it gets that seat again."""
         self._members.add(seat[1])
         at = bisect_left(self._seats, seat, lo=self._front)
         if at == len(self._seats) or self._seats[at] != seat:
             self._seats.insert(at, seat)
 
     def remove(self, name: str) -> None:
-        """Forget the cluster; seats at the front that have been left are dropped for good."""
+        """Remove the cluster, and drop empty seats at the front of the queue."""
         self._members.discard(name)
         front, seats = self._front, self._seats
         while front < len(seats) and seats[front][1] not in self._members:
@@ -80,8 +80,8 @@ class _Census:
 
     def __init__(self) -> None:
         self.phases: dict[Phase, int] = {}
-        self.line = _Line()
-        self.old = _Line()
+        self.line = _PhaseQueue()
+        self.old = _PhaseQueue()
 
     def outdated(self) -> Iterable[str]:
         return self.old
@@ -181,11 +181,11 @@ class Ledger:
             self._judge(cluster, now)
 
     def open_standings(self) -> list[Standing]:
-        """Of which time still decides something, by name; also of clusters that are in no stage."""
+        """Standings that can still change by time alone, by name. Includes clusters that are in no stage."""
         return [self._standings[cluster] for cluster in sorted(self._open)]
 
     def put(self, standing: Standing, now: datetime) -> None:
-        """Take a new standing of one cluster. A cluster in no stage is kept, and counts nowhere."""
+        """Store the new standing of one cluster. A cluster in no stage is kept, but not counted."""
         self._standings[standing.cluster] = standing
         (self._open.add if is_open(standing) else self._open.discard)(standing.cluster)
         self._judge(standing.cluster, now)
@@ -208,13 +208,18 @@ class Ledger:
         """Where each cluster stands as of the last step."""
         return self._judged.values()
 
+    @property
+    def judged(self) -> Mapping[str, Judgement]:
+        """The same by cluster. It is live: read, or copy."""
+        return self._judged
+
     def step(self, now: datetime) -> Step:
-        """Come to this instant; the same answer as ``decide(self.rollout, now)``."""
+        """Advance to this instant and return the same step as ``decide(self.rollout, now)``."""
         self.advance(now)
         return self.answer(self._rollout)
 
     def at(self, now: datetime) -> "Ledger":
-        """The same rollout as it stands at an instant to come. This one, where nothing is due by then."""
+        """The ledger as it will be at a later instant. Returns this ledger if nothing is due by then."""
         soonest = self.next_due()
         is_there = soonest is None or soonest[0] > now
         return self if is_there else Ledger(self._rollout, now)
@@ -231,13 +236,16 @@ class Ledger:
         return choose(rollout, self._censuses, settled, due_at)
 
     def settled(self, step: Step) -> dict[str, Standing]:
-        """The standings with the verdicts of this step, by cluster."""
-        return {
+        """The standings with the verdicts of this step, by cluster, and those that have come to their end on
+        an older revision: whoever goes on from the record must not take them for in flight.
+        """
+        found = {
             each.cluster: replace(
                 self._standings[each.cluster], verdict=each.verdict, reason=each.reason
             )
             for each in step.settled
         }
+        return self._ended | found
 
     def _recount(self, now: datetime) -> None:
         self._open = {c for c, standing in self._standings.items() if is_open(standing)}
@@ -245,6 +253,7 @@ class Ledger:
         self._seats: dict[str, tuple[int, Seat]] = {}
         self._judged: dict[str, Judgement] = {}
         self._unsettled: dict[str, Settled] = {}
+        self._ended: dict[str, Standing] = {}
         self._due: list[tuple[datetime, str]] = []
         lost = lost_by_stage(self._rollout)
         for at, stage in enumerate(self._rollout.staging.stages):
@@ -258,7 +267,7 @@ class Ledger:
                         waiting.append((place, cluster))
                     else:
                         census.enter((place, cluster), judged.phase)
-            census.line = _Line(waiting)
+            census.line = _PhaseQueue(waiting)
             if waiting:
                 census.shift(Phase.WAITING, len(waiting))
             if lost[stage.key]:
@@ -273,6 +282,9 @@ class Ledger:
             judged = _UNTOUCHED
         else:
             judged = judge(standing, self._rollout.wanted(cluster), self._rollout.timing, now)
+        self._ended.pop(cluster, None)
+        if standing is not None and standing.verdict is None and judged.phase is Phase.WAITING:
+            self._ended[cluster] = concluded(standing, unmeasured(self._rollout.timing), now)
         if judged.phase is Phase.WAITING and cluster in self._rollout.held:
             judged = _HELD
         elif judged.phase is Phase.WAITING and cluster in self._rollout.unrendered:
@@ -288,7 +300,7 @@ class Ledger:
         return judged
 
     def _expect(self, until: datetime, cluster: str) -> None:
-        """Note when to judge again. Instants that no longer count go when they are in the majority."""
+        """Note when to judge again. Outdated instants are removed when more than half are outdated."""
         heapq.heappush(self._due, (until, cluster))
         if len(self._due) > 2 * len(self._seats) + 64:
             self._due = [(j.until, c) for c, j in self._judged.items() if j.until is not None]

@@ -10,7 +10,7 @@ the first group of the lowest index wins, and the last name given for an index.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 
@@ -19,7 +19,7 @@ from rollout.model.conditions import Condition
 from rollout.model.names import APPLIED, DEGRADED, PROGRESSING
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef
-from rollout.strategies.ocm_inputs import MEMBERS, Asked, deadline, read_strategy, threshold
+from rollout.strategies.ocm_inputs import MEMBERS, OcmStrategy, deadline, read_strategy, threshold
 
 NO_TIME = datetime(1, 1, 1, tzinfo=UTC)
 """Go's zero time: the transition time of a condition that carries none."""
@@ -41,7 +41,7 @@ _FAILING = (Status.FAILED, Status.TIME_OUT)
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class ClusterRolloutStatus:
     """One cluster's standing. The group is copied through, and filled in for new clusters only.
 
     ``since`` is the last transition (None counts as now, again and again); ``recheck_at`` is the
@@ -50,22 +50,23 @@ class Record:
 
     cluster: str
     status: Status
+    _: KW_ONLY
     since: datetime | None = None
     group: str = ""
     index: int = 0
     recheck_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
     """One evaluation. ``rollout`` is everything that holds a slot, in the library's order.
 
     With ``error`` set all else is empty. ``effective_type`` is None for a type OCM does not know.
     """
 
-    rollout: tuple[Record, ...] = ()
-    timed_out: tuple[Record, ...] = ()
-    removed: tuple[Record, ...] = ()
+    rollout: tuple[ClusterRolloutStatus, ...] = ()
+    timed_out: tuple[ClusterRolloutStatus, ...] = ()
+    removed: tuple[ClusterRolloutStatus, ...] = ()
     breach: bool = False
     recheck_at: datetime | None = None
     effective_type: str | None = None
@@ -77,7 +78,7 @@ class Answer:
         return tuple(r.cluster for r in self.rollout if r.status is Status.TO_APPLY)
 
     @property
-    def in_flight(self) -> tuple[Record, ...]:
+    def in_flight(self) -> tuple[ClusterRolloutStatus, ...]:
         """What holds a slot without anything to write: under way, failing, or soaking."""
         return tuple(r for r in self.rollout if r.status is not Status.TO_APPLY)
 
@@ -85,7 +86,7 @@ class Answer:
 def decide(
     strategy: Mapping[str, object],
     groups: Sequence[Group],
-    existing: Sequence[Record],
+    existing: Sequence[ClusterRolloutStatus],
     now: datetime,
 ) -> Answer:
     """Evaluate a rolloutStrategy, as written, once. Never raises: a refusal is ``Answer.error``.
@@ -153,18 +154,18 @@ class _Decisions:
         return owners
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Lists:
     """The lists of one evaluation in the making, and the times they are sorted by."""
 
     soak: timedelta
     deadline: timedelta | None
     now: datetime
-    rollout: list[Record] = field(default_factory=list)
-    timed_out: list[Record] = field(default_factory=list)
+    rollout: list[ClusterRolloutStatus] = field(default_factory=list)
+    timed_out: list[ClusterRolloutStatus] = field(default_factory=list)
     breach: bool = False
 
-    def place(self, record: Record) -> Status:
+    def place(self, record: ClusterRolloutStatus) -> Status:
         """Put one standing where it belongs; returns what it is from now on."""
         match record.status:
             case Status.TO_APPLY:
@@ -187,22 +188,31 @@ class _Lists:
 
     def start(self, cluster: str, key: _Key) -> None:
         """Add a cluster that gets its content for the first time."""
-        self.rollout.append(Record(cluster, Status.TO_APPLY, None, key[1], key[0]))
+        self.rollout.append(
+            ClusterRolloutStatus(cluster, Status.TO_APPLY, since=None, group=key[1], index=key[0])
+        )
 
-    def answer(self, kind: str, removed: tuple[Record, ...]) -> Answer:
+    def answer(self, kind: str, removed: tuple[ClusterRolloutStatus, ...]) -> Answer:
         rechecks = (r.recheck_at for r in self.rollout if r.recheck_at is not None)
         return Answer(
-            tuple(self.rollout),
-            tuple(self.timed_out),
-            removed,
-            self.breach,
-            min((at for at in rechecks if at > self.now), default=None),
-            kind,
+            rollout=tuple(self.rollout),
+            timed_out=tuple(self.timed_out),
+            removed=removed,
+            breach=self.breach,
+            recheck_at=min((at for at in rechecks if at > self.now), default=None),
+            effective_type=kind,
         )
 
 
-def _rechecked(record: Record, status: Status, at: datetime) -> Record:
-    return Record(record.cluster, status, record.since, record.group, record.index, at)
+def _rechecked(record: ClusterRolloutStatus, status: Status, at: datetime) -> ClusterRolloutStatus:
+    return ClusterRolloutStatus(
+        record.cluster,
+        status,
+        since=record.since,
+        group=record.group,
+        index=record.index,
+        recheck_at=at,
+    )
 
 
 def _after(at: datetime, by: timedelta) -> datetime:
@@ -214,7 +224,10 @@ def _after(at: datetime, by: timedelta) -> datetime:
 
 
 def _evaluate(
-    asked: Asked, decisions: _Decisions, existing: Sequence[Record], now: datetime
+    asked: OcmStrategy,
+    decisions: _Decisions,
+    existing: Sequence[ClusterRolloutStatus],
+    now: datetime,
 ) -> Answer:
     expires = deadline(asked.deadline)
     everything = decisions.besides(())
@@ -224,7 +237,7 @@ def _evaluate(
     total = len(selected)
 
     if asked.type == "All":
-        lists = _Lists(timedelta(0), expires, now)
+        lists = _Lists(soak=timedelta(0), deadline=expires, now=now)
         _per_cluster(lists, selected, current, slots=total, tolerated=total)
         return lists.answer(asked.type, removed)
 
@@ -232,26 +245,26 @@ def _evaluate(
     tolerated = threshold("maxFailures", asked.max_failures, total, 0)
     mandatory = decisions.named(asked.mandatory)
     if mandatory:
-        lists = _Lists(asked.soak, expires, now)
-        _per_group(lists, decisions, mandatory, current, 0)
+        lists = _Lists(soak=asked.soak, deadline=expires, now=now)
+        _per_group(lists, decisions, mandatory, current, max_failures=0)
         if lists.rollout or lists.timed_out:
             return lists.answer(asked.type, removed)
 
     rest = decisions.besides(mandatory)
-    lists = _Lists(asked.soak, expires, now)
+    lists = _Lists(soak=asked.soak, deadline=expires, now=now)
     if asked.type == "Progressive":
         owners = decisions.owners(rest)
         slots = threshold("maxConcurrency", asked.max_concurrency, len(owners), len(owners))
         _per_cluster(lists, owners, current, slots=slots, tolerated=tolerated)
     else:
-        _per_group(lists, decisions, rest, current, asked.max_failures)
+        _per_group(lists, decisions, rest, current, max_failures=asked.max_failures)
     return lists.answer(asked.type, removed)
 
 
 def _per_cluster(
     lists: _Lists,
     owners: Mapping[str, _Key],
-    current: Sequence[Record],
+    current: Sequence[ClusterRolloutStatus],
     *,
     slots: int,
     tolerated: int,
@@ -286,7 +299,7 @@ def _per_group(
     lists: _Lists,
     decisions: _Decisions,
     keys: Sequence[_Key],
-    current: Sequence[Record],
+    current: Sequence[ClusterRolloutStatus],
     max_failures: int | str,
 ) -> None:
     """Open group after group while nothing is left to wait for, by the library's arithmetic.

@@ -9,7 +9,7 @@ Source: OCM rollout spec 1.1, 1.3 and 3.3.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import timedelta
 
 from rollout.errors import ConfigError
@@ -27,10 +27,11 @@ _DEADLINE = re.compile(r"\A[0-9]+[h|m|s]|None\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class OcmStrategy:
     """One rolloutStrategy, decoded but not yet judged. Thresholds and deadline are as written."""
 
     type: str
+    _: KW_ONLY
     soak: timedelta = timedelta(0)
     deadline: str = ""
     max_failures: int | str = 0
@@ -38,7 +39,7 @@ class Asked:
     mandatory: tuple[GroupRef, ...] = ()
 
 
-def read_strategy(raw: Mapping[str, object]) -> Asked:
+def read_strategy(raw: Mapping[str, object]) -> OcmStrategy:
     """Decode the member that ``type`` selects; the others only must be decodable.
 
     Raises:
@@ -49,23 +50,23 @@ def read_strategy(raw: Mapping[str, object]) -> Asked:
     if not isinstance(kind, str):
         raise ConfigError("cannot decode rolloutStrategy.type: not a string")
     asked = {name: _member(name, raw.get(member)) for name, member in MEMBERS.items()}
-    return asked.get(kind) or Asked(kind)
+    return asked.get(kind) or OcmStrategy(kind)
 
 
-def _member(kind: str, raw: object) -> Asked:
+def _member(kind: str, raw: object) -> OcmStrategy:
     at = MEMBERS[kind]
     if raw is None:
-        return Asked(kind)
+        return OcmStrategy(kind)
     if not isinstance(raw, Mapping):
         raise ConfigError(f"cannot decode rolloutStrategy.{at}: not an object")
     soak = raw.get("minSuccessTime")
-    return Asked(
+    return OcmStrategy(
         kind,
-        timedelta(0) if soak is None else _microseconds(go_duration(_text(soak, at))),
-        _text(raw.get("progressDeadline") or "", at),
-        _int_or_string(raw.get("maxFailures"), at),
-        _int_or_string(raw.get("maxConcurrency"), at),
-        _refs(raw.get("mandatoryDecisionGroups"), at),
+        soak=timedelta(0) if soak is None else _microseconds(go_duration(_text(soak, at))),
+        deadline=_text(raw.get("progressDeadline") or "", at),
+        max_failures=_int_or_string(raw.get("maxFailures"), at),
+        max_concurrency=_int_or_string(raw.get("maxConcurrency"), at),
+        mandatory=_refs(raw.get("mandatoryDecisionGroups"), at),
     )
 
 

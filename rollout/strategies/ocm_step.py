@@ -4,6 +4,7 @@ The decision is `rollout.strategies.ocm`; here is only the translation, so that 
 displays need not know which profile decided.
 """
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
@@ -11,7 +12,7 @@ from rollout.model.placement import Group
 from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import Phase, StageReport, Step
 from rollout.strategies.judge import Judgement
-from rollout.strategies.ocm import Answer, Record, Status, decide
+from rollout.strategies.ocm import Answer, ClusterRolloutStatus, Status, decide
 
 Reported = tuple[Status, datetime | None]
 """How a cluster that carries the revision stands, and since when, in OCM's words."""
@@ -21,54 +22,65 @@ def ocm_step(
     strategy: Mapping[str, object],
     groups: Sequence[Group],
     reported: Mapping[str, Reported],
+    *,
     hold: Wait | None,
     now: datetime,
     others: Collection[str] = (),
-) -> Step:
-    """Decide as OCM does.
+) -> tuple[Step, dict[str, Judgement]]:
+    """Decide as OCM does, and say how each cluster that carries the revision stands by OCM's rules.
 
     Args:
         reported: exactly the clusters that carry the revision.
         others: those that carry another one. They come before clusters that carry nothing yet.
     """
-    return ocm_decision(strategy, groups, reported, hold, now, others)[0]
-
-
-def ocm_decision(
-    strategy: Mapping[str, object],
-    groups: Sequence[Group],
-    reported: Mapping[str, Reported],
-    hold: Wait | None,
-    now: datetime,
-    others: Collection[str] = (),
-) -> tuple[Step, dict[str, Judgement]]:
-    """As `ocm_step`, and how each cluster that carries the revision stands by OCM's rules."""
     total = len({cluster for group in groups for cluster in group.clusters})
     known = {**dict.fromkeys(others, (Status.TO_APPLY, None)), **reported}
-    existing = [Record(cluster, *known[cluster]) for cluster in sorted(known)]
+    existing = [
+        ClusterRolloutStatus(cluster, known[cluster][0], since=known[cluster][1])
+        for cluster in sorted(known)
+    ]
     answer = decide(strategy, groups, existing, now)
     judged = _judged(reported, answer)
     if answer.error is not None:
         return Step(hold=hold or Wait(Reason.MISCONFIGURED, answer.error)), judged
     touch = () if hold else tuple(c for c in answer.to_apply if c not in reported)
     halt = _halt(answer, reported)
-    phases: dict[Phase, int] = {}
-    for each in judged.values():
-        phases[each.phase] = phases.get(each.phase, 0) + 1
     waiting = total - len(reported)
-    if waiting > 0:
-        phases[Phase.WAITING] = waiting
     why = hold or halt or (_FULL if waiting > len(touch) else None)
-    blocked = why.reason if why is not None and waiting > 0 else None
-    ended = phases.get(Phase.SOAKED, 0) + phases.get(Phase.SOAKING, 0) == total
-    report = StageReport(ALL_CLUSTERS, "all clusters", total, total, None, ended, phases, blocked)
+    stage = _stage(total, judged, waiting, why)
     # Without clusters there is no stage, and nothing left to do: OCM calls that complete.
-    return Step(touch, (), (), halt, hold, (report,) if total else (), answer.recheck_at), judged
+    return Step(
+        touch=touch,
+        halt=halt,
+        hold=hold,
+        stages=(stage,) if total else (),
+        recheck_at=answer.recheck_at,
+    ), judged
 
 
 ALL_CLUSTERS = "all"
 """The key of the one stage that is reported: OCM's library tells of no others."""
+
+
 _FULL = Wait(Reason.SLOTS_FULL, "")
+
+
+def _stage(
+    total: int, judged: Mapping[str, Judgement], waiting: int, why: Wait | None
+) -> StageReport:
+    phases = Counter(each.phase for each in judged.values())
+    if waiting > 0:
+        phases[Phase.WAITING] = waiting
+    return StageReport(
+        key=ALL_CLUSTERS,
+        title="all clusters",
+        members=total,
+        limit=total,
+        budget=None,
+        passed=phases[Phase.SOAKED] + phases[Phase.SOAKING] == total,
+        phases=phases,
+        blocked=why.reason if why is not None and waiting > 0 else None,
+    )
 
 
 def _halt(answer: Answer, reported: Mapping[str, Reported]) -> Wait | None:

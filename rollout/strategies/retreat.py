@@ -12,7 +12,7 @@ from datetime import datetime
 from rollout.model.amounts import Amount
 from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import Phase, Rollout, Shut, Standing
-from rollout.strategies.judge import judge
+from rollout.strategies.judge import judge, unmeasured
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class RetreatLimits:
     budget: Amount
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Retreat:
     """Who goes back now, and how a rollback stands.
 
@@ -75,16 +75,16 @@ def retreat(
     free = 0 if hold else max(0, limit - in_flight)
     ready = _open_ones(waiting, rollout.shut_back, rechecks)
     return Retreat(
-        tuple((standing.cluster, targets[standing.cluster]) for standing in ready[:free]),
-        total,
-        len(waiting),
-        in_flight,
-        sum(counted.values()) - in_flight - failed,
-        failed,
-        limit,
-        tuple(sorted(stuck)),
-        hold,
-        min(rechecks, default=None),
+        touch=tuple((standing.cluster, targets[standing.cluster]) for standing in ready[:free]),
+        total=total,
+        waiting=len(waiting),
+        in_flight=in_flight,
+        back=sum(counted.values()) - in_flight - failed,
+        failed=failed,
+        limit=limit,
+        stuck=tuple(sorted(stuck)),
+        hold=hold,
+        recheck_at=min(rechecks, default=None),
     )
 
 
@@ -118,10 +118,11 @@ def _given_back(
     """Who got another revision since, by phase, and when time alone changes one of these."""
     counted: dict[Phase, int] = {}
     rechecks: list[datetime] = []
+    timing = unmeasured(rollout.timing)
     for standing in rollout.standings.values():
         if rollout.is_on_it(standing) or standing.touched < began:
             continue
-        judged = judge(standing, standing.revision, rollout.timing, now)
+        judged = judge(standing, standing.revision, timing, now)
         counted[judged.phase] = counted.get(judged.phase, 0) + 1
         if judged.until is not None:
             rechecks.append(judged.until)

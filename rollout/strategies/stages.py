@@ -8,14 +8,26 @@ Source: semantics rows 3-5, 13, 14; OCM's rolloutStrategy API.
 """
 
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 
+from rollout.errors import ConfigError
 from rollout.model import names
 from rollout.model.amounts import Amount
+from rollout.model.instants import aware
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
 from rollout.model.waits import Reason, Wait
-from rollout.strategies.base import Rollout, Selection, Stage, Staging
+from rollout.strategies.base import (
+    Rollout,
+    Selection,
+    Stage,
+    Staging,
+    Standing,
+    Strategy,
+    Timing,
+    select,
+)
 
 NONE_TOLERATED = Amount(0)
 REST = "rest"
@@ -26,7 +38,7 @@ class All:
     """Everything at once; `maxFailures` and `minSuccessTime` are ignored, as OCM does."""
 
     def stages(self, spec: RolloutSpec, selection: Selection) -> Staging:
-        return Staging((Stage("all", "all clusters", selection.groups),))
+        return Staging((Stage("all", "all clusters", groups=selection.groups),))
 
 
 class Progressive:
@@ -37,7 +49,7 @@ class Progressive:
         limit = spec.concurrency
         if limit is not None and limit.value == 0 and not limit.written:
             limit = None  # typed Go clients send 0 for unset
-        window = Stage(REST, "the rest", rest, limit=limit)
+        window = Stage(REST, "the rest", groups=rest, limit=limit)
         return Staging((*canaries, window), budget=spec.max_failures, hold=hold)
 
 
@@ -48,7 +60,12 @@ class ProgressivePerGroup:
         canaries, rest, hold = _mandatory(spec, selection)
         keys = _keys(selection.groups)
         further = tuple(
-            Stage(keys[group.index, group.name], _title(group), (group,), budget=spec.max_failures)
+            Stage(
+                keys[group.index, group.name],
+                _title(group),
+                groups=(group,),
+                budget=spec.max_failures,
+            )
             for group in rest
         )
         return Staging(canaries + further, hold=hold)
@@ -67,13 +84,13 @@ def _mandatory(
             key = (group.index, group.name)
             if key not in taken:
                 taken[key] = Stage(
-                    keys[key], _title(group), (group,), budget=NONE_TOLERATED, mandatory=True
+                    keys[key], _title(group), groups=(group,), budget=NONE_TOLERATED, mandatory=True
                 )
         if not matched:
             taken[-1, str(ref)] = Stage(
                 f"{ref.name}/0" if ref.name else str(ref),
                 str(ref),
-                (Group(ref.index, ref.name, ()),),
+                groups=(Group(ref.index, ref.name, ()),),
                 budget=NONE_TOLERATED,
                 mandatory=True,
             )
@@ -171,3 +188,41 @@ BUILT_IN: dict[str, All | Progressive | ProgressivePerGroup] = {
     "Progressive": Progressive(),
     "ProgressivePerGroup": ProgressivePerGroup(),
 }
+
+
+def rollout_of(
+    spec: RolloutSpec,
+    groups: Iterable[Group],
+    standings: Iterable[Standing] = (),
+    revision: str = "1",
+    *,
+    passed: Iterable[str] = (),
+    strategies: Mapping[str, Strategy] = BUILT_IN,
+) -> Rollout:
+    """A rollout of ``revision`` to these groups, as `decide` and `Ledger` take it.
+
+    Args:
+        spec: the rolloutStrategy.
+        groups: decision groups in any order; a cluster named twice counts in the first.
+        standings: what is known of clusters that have been touched; the others never were.
+        passed: the keys of stages that have passed (`Step.passed` of earlier steps).
+
+    Raises: ConfigError where no strategy has the name ``spec.type``, or a time has no timezone.
+    """
+    strategy = strategies.get(spec.type)
+    if strategy is None:
+        names = ", ".join(sorted(strategies))
+        raise ConfigError(f"no rollout strategy is called {spec.type!r}; there are: {names}")
+    selection = select(groups)
+    known = {standing.cluster: standing for standing in standings}
+    for cluster, standing in known.items():
+        aware(f"Standing.touched of {cluster}", standing.touched)
+        if standing.since is not None:
+            aware(f"Standing.since of {cluster}", standing.since)
+    return Rollout(
+        revision,
+        staging=strategy.stages(spec, selection),
+        standings=known,
+        timing=Timing(soak=soak_of(spec), deadline=spec.deadline),
+        passed=frozenset(passed),
+    )

@@ -19,6 +19,8 @@ an older generation, the work is frozen: Failed, ``CompletedWorkFrozen``.
 
 import hashlib
 from collections.abc import Mapping
+from datetime import datetime
+from functools import lru_cache
 from typing import NamedTuple
 
 from rollout.model import names
@@ -71,12 +73,17 @@ def token_of(decisive: Condition | None, *others: Condition | None) -> str:
     """
     if decisive is None or decisive.since is None:
         return ""
-    stamps = "/".join(str(c.since if c is not None else None) for c in (decisive, *others))
-    return hashlib.blake2b(stamps.encode(), digest_size=6).hexdigest()
+    return _digest(tuple(c.since if c is not None else None for c in (decisive, *others)))
+
+
+@lru_cache(maxsize=16_384)
+def _digest(stamps: tuple[datetime | None, ...]) -> str:
+    """The digest is cached: the agents of a fleet report at the same few instants."""
+    return hashlib.blake2b("/".join(map(str, stamps)).encode(), digest_size=6).hexdigest()
 
 
 def is_verified(rules: frozenset[str]) -> bool:
-    """Whether success says more than "the objects exist" (row 23: HealthUnverified)."""
+    """Whether success means more than that the objects exist (row 23: HealthUnverified)."""
     return names.PROGRESSING in rules
 
 

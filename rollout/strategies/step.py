@@ -44,14 +44,16 @@ class PlainCensus:
 
 
 def decide(rollout: Rollout, now: datetime) -> Step:
-    """The step for this instant. Same input, same answer; it never looks at anything else.
+    """The step for this instant. It depends on its arguments alone.
 
     Raises: ConfigError where ``now`` has no timezone. Cost: O(clusters).
     """
     aware("now", now)
     settled: list[Settled] = []
     rechecks: list[datetime] = []
-    censuses = [_count(stage, rollout, now, settled, rechecks) for stage in rollout.staging.stages]
+    censuses = [
+        _count(stage, rollout, now, settled, rechecks=rechecks) for stage in rollout.staging.stages
+    ]
     lost = lost_by_stage(rollout)
     for stage, census in zip(rollout.staging.stages, censuses, strict=True):
         if lost[stage.key]:
@@ -99,7 +101,7 @@ def _count(
 
 
 def _tally(census: PlainCensus, rollout: Rollout, soaked: int) -> None:
-    """Count those that wait, those of them that a person holds or that cannot be rendered, and the soaked."""
+    """Count the clusters that wait, that a person holds, that cannot be rendered, and that have soaked."""
     waiting = [cluster for cluster in census.untouched if cluster not in rollout.held]
     free = [cluster for cluster in waiting if cluster not in rollout.unrendered]
     found = (
@@ -117,7 +119,7 @@ def _tally(census: PlainCensus, rollout: Rollout, soaked: int) -> None:
 def _unskipped(
     clusters: tuple[str, ...], skipped: frozenset[str], phases: dict[Phase, int]
 ) -> Sequence[str]:
-    """The clusters that nobody waived; the others are counted."""
+    """The clusters that are not skipped. Those that are skipped are counted here."""
     if not skipped:
         return clusters
     kept = [cluster for cluster in clusters if cluster not in skipped]
@@ -133,7 +135,7 @@ def choose(
     settled: tuple[Settled, ...],
     recheck_at: datetime | None,
 ) -> Step:
-    """From counts to a step. Cost: O(stages + clusters touched).
+    """The step that follows from the counts. Cost: O(stages + clusters touched).
 
     While the selection is unsettled (row 15) the answer is the same, unless something would be
     touched, passed or opened: then it is held instead. A rollout that waits for nothing is not held.
@@ -142,10 +144,10 @@ def choose(
     absent = rollout.staging.hold or (None if selected else NO_TARGETS)
     if absent is not None and rollout.unsettled is not None:
         absent = rollout.unsettled  # what is missing may still be written
-    step = _choose(rollout, censuses, settled, recheck_at, rollout.hold or absent)
+    step = _choose(rollout, censuses, settled, recheck_at, hold=rollout.hold or absent)
     if rollout.unsettled is None or not (step.touch or step.passed or step.opened):
         return step
-    return _choose(rollout, censuses, settled, recheck_at, rollout.unsettled)
+    return _choose(rollout, censuses, settled, recheck_at, hold=rollout.unsettled)
 
 
 def _choose(
@@ -167,30 +169,30 @@ def _choose(
     is_open = True
     for stage, census, size, scope in zip(stages, censuses, sizes, scopes, strict=True):
         had_passed = stage.key in rollout.passed
-        doors = _Doors(rollout, stage, is_reached=is_open and not (hold or halt or had_passed))
+        gates = _StageGates(rollout, stage, is_reached=is_open and not (hold or halt or had_passed))
         passes = had_passed or (
-            is_open and hold is None and _passes(stage, census, size, scope, fleet)
+            is_open and hold is None and _passes(stage, census, size, scope, fleet=fleet)
         )
         if not had_passed:
-            passes = found.go_through(doors, passes)
+            passes = found.go_through(gates, passes)
             if passes:
                 found.passed.append(stage.key)
         limit = stage.limit.of(size) if stage.limit else size
-        blocked = _blocked(stage, census, hold or halt, is_open, doors.before)
+        blocked = _blocked(stage, census, hold or halt, is_open, gate=gates.before)
         if blocked is None:
-            chosen, blocked = _fill(rollout, census, limit, scope, fleet)
+            chosen, blocked = _fill(rollout, census, limit, scope, fleet=fleet)
             found.touch += chosen
             found.wait_for_clusters(rollout, census, blocked, is_idle=not chosen)
         if not passes and found.gate is not None and is_open:
             blocked = blocked or found.gate.reason
-        found.reports.append(_report(stage, census, size, limit, scope, passes, blocked))
+        found.reports.append(_report(stage, census, limit, scope, passed=passes, blocked=blocked))
         is_open = is_open and passes
     if not (hold or halt):
         found.wait_for_values(rollout)
     return found.step(settled, halt, hold, recheck_at)
 
 
-class _Doors:
+class _StageGates:
     """The gates at one stage: what keeps each side shut, and which open once they are reached."""
 
     def __init__(self, rollout: Rollout, stage: Stage, *, is_reached: bool) -> None:
@@ -207,9 +209,9 @@ def _shut(checkpoints: Iterable[Checkpoint], side: Side) -> Wait | None:
     return next((c.closed for c in checkpoints if c.side is side and c.closed is not None), None)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Found:
-    """The step in the making."""
+    """What the step consists of, collected stage by stage."""
 
     touch: list[str] = field(default_factory=list)
     passed: list[str] = field(default_factory=list)
@@ -228,21 +230,21 @@ class _Found:
         opens_at = self.gate.until if self.gate is not None else None
         instants = [at for at in (recheck_at, opens_at, self.shut_until) if at is not None]
         return Step(
-            tuple(self.touch),
-            settled,
-            tuple(self.passed),
-            halt,
-            hold,
-            tuple(self.reports),
-            min(instants, default=None),
-            tuple(self.opened),
-            self.gate,
+            touch=tuple(self.touch),
+            settled=settled,
+            passed=tuple(self.passed),
+            halt=halt,
+            hold=hold,
+            stages=tuple(self.reports),
+            recheck_at=min(instants, default=None),
+            opened=tuple(self.opened),
+            gate=self.gate,
         )
 
     def wait_for_clusters(
         self, rollout: Rollout, census: Census, blocked: Reason | None, *, is_idle: bool
     ) -> None:
-        """Note that clusters are shut, and say so for the rollout where nothing else is under way."""
+        """Note until when calendars close clusters. If nothing is in flight, this is why the rollout waits."""
         if blocked is None or blocked.scope is not Scope.CLUSTER:
             return
         self.shut_until = rollout.shut.until
@@ -251,21 +253,21 @@ class _Found:
             self.gate = self.gate or next((waits[each] for each in line if each in waits), None)
 
     def wait_for_values(self, rollout: Rollout) -> None:
-        """Say why a cluster cannot be rendered, where nothing else is under way or in the way."""
+        """If nothing is in flight, a cluster that cannot be rendered is why the rollout waits."""
         phases = [phase for report in self.reports for phase in report.phases]
         if Phase.UNRENDERED not in phases or self.touch or any(p.holds_slot for p in phases):
             return
         self.gate = self.gate or next(iter(rollout.unrendered.values()), None)
 
-    def go_through(self, doors: _Doors, is_done: bool) -> bool:
-        """Whether the stage passes, given that its members are done or not. Notes what opens."""
-        if doors.is_reached:
-            self.opened += doors.keys[Side.BEFORE]
-            self.gate = self.gate or doors.before
-            if is_done and doors.before is None:
-                self.opened += doors.keys[Side.AFTER]
-                self.gate = self.gate or doors.after
-        return is_done and doors.before is None and doors.after is None
+    def go_through(self, gates: _StageGates, is_done: bool) -> bool:
+        """Whether the stage passes: its members are done and its gates are open. Notes the gates that open."""
+        if gates.is_reached:
+            self.opened += gates.keys[Side.BEFORE]
+            self.gate = self.gate or gates.before
+            if is_done and gates.before is None:
+                self.opened += gates.keys[Side.AFTER]
+                self.gate = self.gate or gates.after
+        return is_done and gates.before is None and gates.after is None
 
 
 def _members(census: Census) -> int:
@@ -346,11 +348,20 @@ def _why_shut(shut: Mapping[str, Wait], clusters: Iterable[str]) -> Reason | Non
 def _report(
     stage: Stage,
     census: Census,
-    size: int,
     limit: int,
     scope: FailureScope,
+    *,
     passed: bool,
     blocked: Reason | None,
 ) -> StageReport:
     phases = {phase: n for phase, n in census.phases.items() if n}
-    return StageReport(stage.key, stage.title, size, limit, scope.budget, passed, phases, blocked)
+    return StageReport(
+        key=stage.key,
+        title=stage.title,
+        members=_members(census),
+        limit=limit,
+        budget=scope.budget,
+        passed=passed,
+        phases=phases,
+        blocked=blocked,
+    )

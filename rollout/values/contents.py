@@ -13,13 +13,7 @@ from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Wait
 from rollout.placement.cel.bounds import MOST_STEPS
 from rollout.strategies.base import NOTHING_SHUT, Shut
-from rollout.values.rendering import (
-    Assignment,
-    RenderedContent,
-    Rendering,
-    ValueShown,
-    assigned,
-)
+from rollout.values.rendering import Assignment, RenderedContent, Rendering, ValueShown, assigned
 from rollout.values.rules import ClusterValues, written_rules
 
 SLICE_STEPS = 20_000

@@ -15,12 +15,37 @@ from rollout.model.wording import shortened
 from rollout.placement.cel import bounds
 from rollout.placement.cel.bounds import Evaluation, Run
 from rollout.placement.cel.evaluator import build, price_of
-from rollout.placement.cel.expressions import DECLARED, TABLE, failure_text, too_long
+from rollout.placement.cel.expressions import DECLARED, failure_text, too_long
 from rollout.placement.cel.parsing import Environment
+from rollout.placement.cel.standard import STANDARD, Function, table
+from rollout.placement.cel.text import MATCHES
 from rollout.placement.cel.values import CelError, Optional, key_of, type_name
+
+
+def moved(host: str, image: str) -> str:
+    """The image from another registry: repository, tag and digest stay.
+
+    What stands before the first slash is a registry where it has a dot or a colon, or is ``localhost``, as
+    all clients of registries read it; an image without one gets it. ``host`` may have a path of its own.
+
+    Raises: CelError where one of them is empty or has blanks.
+    """
+    host = host.rstrip("/")
+    for what, text in (("registry", host), ("image", image)):
+        if not text or len(text.split()) != 1 or text.split()[0] != text:
+            raise CelError(f"{text!r} is no {what}")
+    first, slash, rest = image.partition("/")
+    has_registry = bool(slash) and ("." in first or ":" in first or first == "localhost")
+    return f"{host}/{rest if has_registry else image}"
+
+
+IMAGES = (Function("registry", ("string", "string"), "string", moved, member=False),)
+
 
 _MAP = "map(string, dyn)"
 _VARIABLES = (("cluster", _MAP), ("workload", _MAP), ("current", "dyn"))
+_DECLARED = (*DECLARED, *IMAGES)
+_TABLE = table((*STANDARD, MATCHES, *_DECLARED))
 _MISSING = "no such key"
 
 
@@ -47,8 +72,8 @@ def value_program(text: str) -> ValueProgram:
     if (problem := too_long(text)) is not None:
         return ValueProgram(problem)
     try:
-        root, _ = Environment.of(DECLARED, _VARIABLES).parse(text)
-        return ValueProgram(None, build(root, TABLE), price_of(root))
+        root, _ = Environment.of(_DECLARED, _VARIABLES).parse(text)
+        return ValueProgram(None, build(root, _TABLE), price_of(root))
     except ConfigError as error:
         return ValueProgram(str(error))
     except RecursionError:

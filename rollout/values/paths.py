@@ -30,6 +30,7 @@ _FIXED = frozenset(
         ("metadata", "annotations"),
     }
 )
+_NAMED = (["metadata", "name"], ["metadata", "namespace"])
 _STRINGS = frozenset(
     {("data",), ("stringData",), ("metadata", "labels"), ("metadata", "annotations")}
 )
@@ -86,8 +87,9 @@ def _is_fixed(steps: list[str | Choice]) -> bool:
     keys = [step for step in steps if isinstance(step, str)]
     if any(key.startswith(_OURS) or key == _OURS[:-1] for key in keys):
         return True
-    # What is inside of apiVersion, kind or status is no more to be set than they are.
-    return tuple(keys) in _FIXED or keys[0] in ("apiVersion", "kind", "status")
+    # What is inside of apiVersion, kind, status or a name is no more to be set than they are.
+    is_inside = keys[0] in ("apiVersion", "kind", "status") or keys[:2] in _NAMED
+    return tuple(keys) in _FIXED or is_inside
 
 
 def resolve(manifest: Obj, path: ValuePath) -> tuple[Place, Any]:

@@ -10,6 +10,7 @@ from rollout.model.content import content_hash
 from rollout.model.kinds import Obj
 from rollout.model.names import PREFIX
 from rollout.model.placement import Predicate
+from rollout.model.secrets import secret_texts
 from rollout.model.waits import Reason, Wait
 from rollout.placement.cel.bounds import LONGEST_TOGETHER
 from rollout.placement.cel.expressions import Judge
@@ -27,6 +28,10 @@ from rollout.values.rules import (
 
 MOST_CHARACTERS = 1_000_000
 """Of a rendered template as JSON: an API server takes objects of up to 1.5 MB, and a work has a status."""
+_HIDDEN = "(an expression for a Secret)"
+_FAILED = "it gives no value"
+_FAULTY = "it is no CEL (what it says is hidden, since it is for a Secret)"
+"""Messages are read by people who may not read Secrets: what is put into one is not quoted there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,11 @@ class Rendering:
         self.revision = revision_of(content, written_rules(several))
         self._template, self._workload = template, {"workload": workload}
         self._manifests: list[Obj] = manifests_of(template)
+        self._secrets = frozenset(
+            number
+            for number, manifest in enumerate(self._manifests)
+            if manifest.get("kind") == "Secret" or secret_texts(manifest)  # one in a List
+        )
         self._known: dict[str, RenderedContent | Wait] = {}
         self.problems: tuple[str, ...] = ()
         self._bounds: list[_Bound] = []
@@ -125,7 +135,7 @@ class Rendering:
                 target=self._name_of(spot.manifest),
                 path=bound.setting.path.text,
                 value=value,
-                is_secret=self._manifests[spot.manifest].get("kind") == "Secret",
+                is_secret=self._is_secret(spot.manifest),
             )
             for bound, spot, value in found
         ]
@@ -138,7 +148,8 @@ class Rendering:
                 where = f"ClusterValues {values.key}: spec.rules[{i}].set[{j}]"
                 program = value_program(setting.expression) if setting.expression else None
                 if program is not None and program.problem is not None:
-                    problems.append(f"{where}.value: {program.problem}")
+                    is_secret = setting.target.kind == "Secret"
+                    problems.append(f"{where}.value: {_FAULTY if is_secret else program.problem}")
                 spots = self._spots(setting, where, problems)
                 yield _Bound(
                     origin=f"{values.name} rules[{i}].set[{j}]",
@@ -161,9 +172,11 @@ class Rendering:
                 problems.append(f"{where}.path: {self._name_of(number)}: {error}")
                 continue
             # No rule reads a Secret: what stands in it would show in messages and in other objects.
-            is_secret = manifest.get("kind") == "Secret"
-            found.append(_Spot(number, place, None if is_secret else current))
+            found.append(_Spot(number, place, None if self._is_secret(number) else current))
         return found
+
+    def _is_secret(self, number: int) -> bool:
+        return number in self._secrets
 
     def _name_of(self, number: int) -> str:
         manifest = self._manifests[number]
@@ -194,7 +207,7 @@ class Rendering:
                 if isinstance(value, Wait):
                     return value, steps
                 before = found.get((spot.manifest, spot.place))
-                if before is not None and json.dumps(before[2]) != json.dumps(value):
+                if before is not None and _text(before[2]) != _text(value):
                     return self._conflict(before[0], bound, spot, cluster), steps
                 found[spot.manifest, spot.place] = (bound, spot, value)
         return self._apart(list(found.values()), cluster), steps
@@ -206,13 +219,15 @@ class Rendering:
             value, steps = bound.setting.literal, 1
         else:
             value, steps = evaluate(bound.program, {**seen, "current": spot.current})
-        text = bound.setting.expression
+        is_secret = self._is_secret(spot.manifest)
+        text = _HIDDEN if is_secret else repr(bound.setting.expression)
         if isinstance(value, Failed):
-            return _wait(bound, cluster, f"{text!r}: {value.why}", missing=value.is_missing), steps
-        why = refused(self._manifests[spot.manifest], spot.place, spot.current, value)
-        if why is not None:
-            of = f"{text!r}: " if text else ""
-            return _wait(bound, cluster, f"{bound.setting.path.text}: {of}{why}"), steps
+            why = _FAILED if is_secret and not value.is_missing else value.why
+            return _wait(bound, cluster, f"{text}: {why}", missing=value.is_missing), steps
+        refusal = refused(self._manifests[spot.manifest], spot.place, spot.current, value)
+        if refusal is not None:
+            of = f"{text}: " if bound.setting.expression else ""
+            return _wait(bound, cluster, f"{bound.setting.path.text}: {of}{refusal}"), steps
         return value, steps
 
     def _apart(
@@ -307,6 +322,10 @@ def _concerns(wanted: Predicate | None, cluster: Cluster, judge: Judge) -> tuple
         if verdict is not True:
             return verdict, steps
     return True, steps
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
 
 
 def _wait(bound: _Bound, cluster: Cluster, why: str, *, missing: bool = False) -> Wait:

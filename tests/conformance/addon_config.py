@@ -28,10 +28,10 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.model.policy import Policy
 from rollout.planning.addons import AddOnPlanner
-from rollout.planning.addons_configs import Known
 from rollout.planning.plan import Plan
-from rollout.planning.policy import Policy
+from rollout.rollouts.addon_configs import Known
 from rollout.runtime.planners import plan_now
 from tests.conformance.addon_excuses import EXCUSES
 from tests.conformance.suite import Excuse, Json, Vector

@@ -10,14 +10,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from rollout.fleet.addon_wants import is_left_over
 from rollout.model.addon import ConfigRef, Configs, Resource, by_resource, effective
 from rollout.model.placement import Group
-from rollout.model.replicaset import GroupRef
-from rollout.strategies.ocm import Record, Status, decide
-from rollout.strategies.ocm_inputs import MEMBERS
+from rollout.rollouts.addon_configs import is_left_over
+from rollout.strategies.ocm import ClusterRolloutStatus, Status, decide
 from tests.conformance.addon_input import Given, Installed, Node, Records, answer, read, records_of
-from tests.conformance.suite import Excuse, Json
+from tests.conformance.stages import names_unknown, stages_of
+from tests.conformance.suite import Excuse
 
 # -- how each row reads what OCM reads otherwise --------------------------------------------------
 
@@ -41,7 +40,7 @@ def by_owner(node: Node, facts: Facts) -> Facts:
 def by_order(node: Node, facts: Facts) -> Facts:
     """Weakness A-15: configurations of one resource in another order are other configurations."""
     records = {
-        c: r if node.installed[c].is_in_order else Record(c, Status.TO_APPLY)
+        c: r if node.installed[c].is_in_order else ClusterRolloutStatus(c, Status.TO_APPLY)
         for c, r in facts.records.items()
     }
     return facts._replace(records=records)
@@ -60,7 +59,7 @@ def by_our_deadline(node: Node, facts: Facts) -> Facts:
 def by_grace(node: Node, facts: Facts) -> Facts:
     """Row 7: no failure has stood for the grace yet."""
     records = {
-        c: Record(c, Status.PROGRESSING) if r.status is Status.FAILED else r
+        c: ClusterRolloutStatus(c, Status.PROGRESSING) if r.status is Status.FAILED else r
         for c, r in facts.records.items()
     }
     return facts._replace(records=records)
@@ -205,7 +204,7 @@ def slots_not_kept(given: Given) -> bool:
     return _renamed_differs(given, lambda r: int(r is None or r.status is Status.TO_APPLY))
 
 
-def _renamed_differs(given: Given, place: Callable[[Record | None], int]) -> bool:
+def _renamed_differs(given: Given, place: Callable[[ClusterRolloutStatus | None], int]) -> bool:
     for node in _sound(given):
         facts = read_until(node, None)
         members = [c for g in facts.groups for c in g.clusters]
@@ -224,24 +223,19 @@ def group_unknown(given: Given) -> bool:
     """A mandatory group without a cluster: that no decision names, whose decisions are empty, or
     whose clusters are all a later placement's.
     """
-    return any(
-        not any(_meant(wanted, group) and group.clusters for group in node.without_taken)
-        for node in _sound(given)
-        if node.spec is not None
-        for wanted in node.spec.mandatory
-    )
+    return any(names_unknown(node.spec, node.without_taken) for node in _sound(given))
 
 
 def stages_mixed(given: Given) -> bool:
     """OCM would write to others, were the first stage that is not done all there is."""
     for node in _sound(given):
         facts = read_until(node, None)
-        stage = next((s for s in _stages(node) if not _is_done(node, s, facts.records)), None)
+        soaks = _soaks(node)
+        stages = stages_of(node.spec, node.without_taken, node.strategy) if node.spec else []
+        stage = next((s for s in stages if not s.is_done(facts.records, soaks=soaks)), None)
         if stage is None:
             continue
-        clusters = {c for group in stage.groups for c in group.clusters}
-        mine = {c: r for c, r in facts.records.items() if c in clusters}
-        groups = [replace(group, index=n) for n, group in enumerate(stage.groups)]
+        groups, mine = stage.alone(facts.records)
         whole = answer(node, facts.records, given.now, facts.groups)
         alone = answer(node, mine, given.now, groups, stage.strategy)
         if (whole.touched, whole.moving) != (alone.touched, alone.moving):
@@ -249,57 +243,10 @@ def stages_mixed(given: Given) -> bool:
     return False
 
 
-class _Stage(NamedTuple):
-    """Groups that are open together, and the strategy that says so to OCM."""
-
-    groups: list[Group]
-    strategy: Json
-
-
-ALL_AT_ONCE: Json = {"type": "ProgressivePerGroup"}
-
-
-def _stages(node: Node) -> list[_Stage]:
-    """Mandatory groups as listed, then the rest: together, or (PerGroup) one after another."""
-    assert node.spec is not None
-    groups = node.without_taken
-    first = [groups[n] for n in mandatory_places(node)]
-    rest = [g for g in groups if g not in first]
-    stages = [_Stage([g], ALL_AT_ONCE) for g in first]
-    if node.spec.type == "ProgressivePerGroup":
-        return stages + [_Stage([g], ALL_AT_ONCE) for g in rest]
-    member = MEMBERS[node.spec.type]
-    written = node.strategy.get(member) or {}
-    without = {**node.strategy, member: {**written, "mandatoryDecisionGroups": []}}
-    return [*stages, _Stage(rest, without)]
-
-
-def _is_done(node: Node, stage: _Stage, records: Records) -> bool:
-    return not any(
-        _soaks(node) or c not in records or records[c].status is not Status.SUCCEEDED
-        for group in stage.groups
-        for c in group.clusters
-    )
-
-
 def _soaks(node: Node) -> bool:
     """Whether success has to stand for a while; All ignores it."""
     spec = node.spec
     return spec is not None and spec.type != "All" and bool(spec.min_success_time)
-
-
-def mandatory_places(node: Node) -> list[int]:
-    """Where the mandatory groups stand among all, in the order in which they are listed."""
-    places: list[int] = []
-    for wanted in node.spec.mandatory if node.spec else ():
-        for n, group in enumerate(node.groups):
-            if _meant(wanted, group) and n not in places:
-                places.append(n)
-    return places
-
-
-def _meant(wanted: GroupRef, group: Group) -> bool:
-    return group.name == wanted.name if wanted.name else group.index == wanted.index
 
 
 def _excuse(name: str, row: str, applies: Callable[[Given], bool]) -> Excuse:

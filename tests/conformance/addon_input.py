@@ -23,8 +23,8 @@ from rollout.model.instants import parse_instant
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
-from rollout.planning.addons_configs import read_as_ocm
-from rollout.strategies.ocm import Record, Status, decide
+from rollout.rollouts.addon_configs import read_as_ocm
+from rollout.strategies.ocm import ClusterRolloutStatus, Status, decide
 from rollout.strategies.ocm_inputs import MEMBERS
 from tests.conformance.suite import Json
 
@@ -35,7 +35,7 @@ class Installed:
 
     addon: ClusterAddOn
     desired: Configs
-    record: Record
+    record: ClusterRolloutStatus
 
     @property
     def is_in_order(self) -> bool:
@@ -97,7 +97,7 @@ class Answer:
     timed_out: int
 
 
-Records = Mapping[str, Record]
+Records = Mapping[str, ClusterRolloutStatus]
 Grouped = dict[Resource, list[Config]]
 
 
@@ -268,5 +268,6 @@ def _installed(addon: ClusterAddOn, configs: Grouped) -> Installed:
     desired = _flat({**configs, **own})
     carried = addon.desired
     if len(addon.references) != len(desired) or set(carried) != set(desired):
-        return Installed(addon, desired, Record(addon.cluster, Status.TO_APPLY))
-    return Installed(addon, desired, Record(addon.cluster, *read_as_ocm(addon)))
+        return Installed(addon, desired, ClusterRolloutStatus(addon.cluster, Status.TO_APPLY))
+    status, since = read_as_ocm(addon)
+    return Installed(addon, desired, ClusterRolloutStatus(addon.cluster, status, since=since))

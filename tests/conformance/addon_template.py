@@ -13,11 +13,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rollout.api.addon_template import (
-    decode_agent_work,
-    decode_deployment_config,
-    decode_template,
-)
+from rollout.api.addon_template import decode_agent_work, decode_deployment_config, decode_template
 from rollout.api.decoding import decode
 from rollout.hub.patching import merge
 from rollout.model import names
@@ -26,8 +22,8 @@ from rollout.model.addon_template import AddOnTemplate, DeploymentConfig
 from rollout.model.conditions import read_conditions
 from rollout.model.content import normal_spec
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, Obj
+from rollout.model.writes import Create, Delete, Patch
 from rollout.placement.quantity import parse_quantity
-from rollout.planning.plan import Create, Delete, Patch
 from rollout.planning.templates import Unrenderable
 from rollout.planning.templates.deploy import DeployInput, DeployWrites, deploy
 from rollout.planning.templates.render import rendered

@@ -8,18 +8,13 @@ Both answers compared are OCM's, never ours (`tests.conformance.mwrs_readings`).
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import NamedTuple
 
-from rollout.model.placement import Group
-from rollout.model.replicaset import GroupRef
 from rollout.model.selectors import is_label_value
 from rollout.strategies.ocm import Status, decide
-from rollout.strategies.ocm_inputs import MEMBERS
 from tests.conformance.mwrs_input import Given, Selecting, read
 from tests.conformance.mwrs_readings import (
     NOT_AT_ALL,
     Reading,
-    Records,
     as_ocm,
     by_grace,
     by_our_deadline,
@@ -29,6 +24,7 @@ from tests.conformance.mwrs_readings import (
     soak_of,
     touched,
 )
+from tests.conformance.stages import mandatory_places, names_unknown, stages_of
 from tests.conformance.suite import Excuse, Json
 
 
@@ -190,7 +186,7 @@ def _all_current(given: Given) -> bool:
 
 def limit_of(ref: Selecting) -> tuple[tuple[str, ...], int]:
     """The clusters that share slots, and how many; as many as there are where nothing limits them."""
-    first = mandatory_places(ref)
+    first = mandatory_places(ref.spec, ref.groups)
     rest = tuple(c for n, g in enumerate(ref.groups) if n not in first for c in g.clusters)
     if ref.spec is None or ref.spec.type != "Progressive" or ref.spec.concurrency is None:
         return rest, len(rest)
@@ -224,12 +220,7 @@ def named_out_of_order(given: Given) -> bool:
 
 def group_unknown(given: Given) -> bool:
     """A mandatory group that no decision names, or whose decisions are empty: row 13 holds for both."""
-    return any(
-        not any(_meant(wanted, group) and group.clusters for group in ref.groups)
-        for ref in _sound(given)
-        if ref.spec is not None
-        for wanted in ref.spec.mandatory
-    )
+    return any(names_unknown(ref.spec, ref.groups) for ref in _sound(given))
 
 
 def stages_mixed(given: Given) -> bool:
@@ -238,60 +229,15 @@ def stages_mixed(given: Given) -> bool:
     It looks at what is in flight in other groups, and takes mandatory groups by index.
     """
     for ref in _sound(given):
-        records = read_until(ref, None)
-        stage = next((s for s in _stages(ref) if not _is_done(ref, s, records)), None)
+        records, soaks = read_until(ref, None), bool(soak_of(ref))
+        stages = stages_of(ref.spec, ref.groups, ref.ref.raw) if ref.spec else []
+        stage = next((s for s in stages if not s.is_done(records, soaks=soaks)), None)
         if stage is None:
             continue
-        clusters = {c for group in stage.groups for c in group.clusters}
-        mine = {c: r for c, r in records.items() if c in clusters}
-        groups = [replace(group, index=n) for n, group in enumerate(stage.groups)]
+        groups, mine = stage.alone(records)
         if touched(given, ref, records) != touched(given, ref, mine, groups, stage.strategy):
             return True
     return False
-
-
-class _Stage(NamedTuple):
-    """Groups that are open together, and the strategy that says so to OCM."""
-
-    groups: list[Group]
-    strategy: Json
-
-
-ALL_AT_ONCE: Json = {"type": "ProgressivePerGroup"}
-
-
-def _stages(ref: Selecting) -> list[_Stage]:
-    """Mandatory groups as listed, then the rest: together, or (PerGroup) one after another."""
-    assert ref.spec is not None
-    first = [ref.groups[n] for n in mandatory_places(ref)]
-    rest = [g for g in ref.groups if g not in first]
-    stages = [_Stage([g], ALL_AT_ONCE) for g in first]
-    if ref.spec.type == "ProgressivePerGroup":
-        return stages + [_Stage([g], ALL_AT_ONCE) for g in rest]
-    member = MEMBERS[ref.spec.type]
-    written = ref.ref.raw.get(member) or {}
-    without = {**ref.ref.raw, member: {**written, "mandatoryDecisionGroups": []}}
-    return [*stages, _Stage(rest, without)]
-
-
-def _is_done(ref: Selecting, stage: _Stage, records: Records) -> bool:
-    return not any(
-        soak_of(ref) or c not in records or records[c].status is not Status.SUCCEEDED
-        for group in stage.groups
-        for c in group.clusters
-    )
-
-
-def mandatory_places(ref: Selecting) -> list[int]:
-    """Where the mandatory groups stand among all, in the order in which they are listed."""
-    places: list[int] = []
-    for wanted in ref.spec.mandatory if ref.spec else ():
-        places += [n for n, g in enumerate(ref.groups) if _meant(wanted, g) and n not in places]
-    return places
-
-
-def _meant(wanted: GroupRef, group: Group) -> bool:
-    return group.name == wanted.name if wanted.name else group.index == wanted.index
 
 
 def concurrency_zero(given: Given) -> bool:

@@ -9,11 +9,11 @@ from dataclasses import replace
 from datetime import timedelta
 
 from rollout.model.placement import Group
-from rollout.strategies.ocm import Record, Status, decide
+from rollout.strategies.ocm import ClusterRolloutStatus, Status, decide
 from tests.conformance.mwrs_input import Given, Selecting
 from tests.conformance.suite import Json
 
-Records = dict[str, Record]
+Records = dict[str, ClusterRolloutStatus]
 """By cluster: the works of one placementRef that carry the template."""
 
 NOT_AT_ALL = timedelta(0)
@@ -23,7 +23,7 @@ NOT_AT_ALL = timedelta(0)
 
 
 def as_ocm(ref: Selecting) -> Records:
-    return {c: Record(c, w.status, w.since) for c, w in ref.current().items()}
+    return {c: ClusterRolloutStatus(c, w.status, since=w.since) for c, w in ref.current().items()}
 
 
 def by_report(ref: Selecting, before: Records) -> Records:
@@ -31,7 +31,9 @@ def by_report(ref: Selecting, before: Records) -> Records:
     after = dict(before)
     for cluster, work in ref.current().items():
         if work.done != (before[cluster].status is Status.SUCCEEDED):
-            after[cluster] = Record(cluster, Status.SUCCEEDED if work.done else Status.PROGRESSING)
+            after[cluster] = ClusterRolloutStatus(
+                cluster, Status.SUCCEEDED if work.done else Status.PROGRESSING
+            )
     return after
 
 
@@ -48,7 +50,7 @@ def by_our_deadline(ref: Selecting, before: Records) -> Records:
 def by_grace(ref: Selecting, before: Records) -> Records:
     """Row 7: no failure has stood for the grace yet."""
     return {
-        c: Record(c, Status.PROGRESSING) if r.status is Status.FAILED else r
+        c: ClusterRolloutStatus(c, Status.PROGRESSING) if r.status is Status.FAILED else r
         for c, r in before.items()
     }
 

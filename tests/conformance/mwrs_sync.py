@@ -29,15 +29,8 @@ from rollout.model.kinds import (
     key_of,
     ref_of,
 )
-from rollout.planning.plan import (
-    Create,
-    Delete,
-    Patch,
-    PatchStatus,
-    Plan,
-    RemoveFinalizer,
-    Write,
-)
+from rollout.model.writes import Create, Delete, Patch, PatchStatus, RemoveFinalizer
+from rollout.planning.plan import Plan, Write
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.runtime.planners import plan_now
 from tests.conformance.mwrs_excuses import EXCUSES

@@ -19,8 +19,9 @@ from rollout.model.kinds import (
     key_of,
 )
 from rollout.model.names import GROUP_INDEX_LABEL, GROUP_NAME_LABEL
+from rollout.model.writes import Create, Delete, Patch, PatchStatus
 from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Plan
+from rollout.planning.plan import Plan
 from tests.conformance.placement_excuses import EXCUSES
 from tests.conformance.suite import Json, Vector
 

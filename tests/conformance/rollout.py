@@ -4,7 +4,7 @@ from datetime import datetime
 
 from rollout.model.instants import parse_instant
 from rollout.model.placement import Group
-from rollout.strategies.ocm import Answer, Record, Status, decide
+from rollout.strategies.ocm import Answer, ClusterRolloutStatus, Status, decide
 from tests.conformance.suite import Json, Vector
 
 
@@ -26,17 +26,17 @@ def read_groups(given: Json) -> list[Group]:
     return [Group(g["groupIndex"], g["groupName"], tuple(g["clusters"] or ())) for g in given or ()]
 
 
-def read_record(given: Json) -> Record:
-    return Record(
+def read_record(given: Json) -> ClusterRolloutStatus:
+    return ClusterRolloutStatus(
         given["clusterName"],
         Status(given["status"]),
-        parse_instant(given["lastTransitionTime"]),
-        given.get("groupName", ""),
-        given.get("groupIndex", 0),
+        since=parse_instant(given["lastTransitionTime"]),
+        group=given.get("groupName", ""),
+        index=given.get("groupIndex", 0),
     )
 
 
-def write_record(record: Record) -> Json:
+def write_record(record: ClusterRolloutStatus) -> Json:
     return {
         "clusterName": record.cluster,
         "status": record.status.value,

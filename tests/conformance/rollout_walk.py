@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from rollout.model.placement import Group
-from rollout.strategies.ocm import Answer, Record, Status, decide
+from rollout.strategies.ocm import Answer, ClusterRolloutStatus, Status, decide
 from tests.conformance.rollout import instant, read_groups, seconds_until
 from tests.conformance.suite import Json, Vector
 
@@ -24,7 +24,7 @@ class Walk:
     now: datetime
     groups: list[Group]
     events: list[tuple[datetime, list[Group]]]
-    known: dict[str, Record] = field(default_factory=dict)
+    known: dict[str, ClusterRolloutStatus] = field(default_factory=dict)
     pending: dict[str, list[tuple[datetime, Status]]] = field(default_factory=dict)
     steps: list[Json] = field(default_factory=list)
 
@@ -60,7 +60,7 @@ class Walk:
         for name, changes in self.pending.items():
             while changes and changes[0][0] <= self.now:
                 at, status = changes.pop(0)
-                self.known[name] = Record(name, status, at)
+                self.known[name] = ClusterRolloutStatus(name, status, since=at)
 
     def _step(self, answer: Answer) -> Json:
         step = {
@@ -77,7 +77,7 @@ class Walk:
     def _carry_out(self, answer: Answer) -> bool:
         """Apply and forget as the answer says; whether there was anything to do."""
         for name in answer.to_apply:
-            self.known[name] = Record(name, Status.PROGRESSING, self.now)
+            self.known[name] = ClusterRolloutStatus(name, Status.PROGRESSING, since=self.now)
             self.pending[name] = [
                 (self.now + timedelta(seconds=o["afterSeconds"]), Status(o["status"]))
                 for o in self.given["outcomes"].get(name) or ()

@@ -1,73 +1,15 @@
 """What every embedded hub does with one object after another."""
 
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
-from pathlib import Path
-from random import Random
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from rollout.clock import VirtualClock
 from rollout.errors import AlreadyExists, Invalid
-from rollout.hub.base import Admit, EmbeddedHub, Listing
-from rollout.hub.memory import MemoryHub
-from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import (
-    CONFIG_MAP,
-    MANAGED_CLUSTER,
-    MANIFEST_WORK,
-    Kind,
-    Obj,
-    Ref,
-)
-from tests.support.faults import FaultyHub, RandomFaults, Rates
-
-T0 = datetime(2026, 1, 1, tzinfo=UTC)
-WORK = Ref(MANIFEST_WORK, "c1/web")
-MAP = Ref(CONFIG_MAP, "default/page")
-FINALIZER = "example.io/cleanup"
-Make = Callable[..., EmbeddedHub]
-
-
-@pytest.fixture
-def clock() -> VirtualClock:
-    return VirtualClock(T0)
-
-
-@pytest.fixture(params=["memory", "sqlite", "behind faults that never happen"])
-def make(request: pytest.FixtureRequest, tmp_path: Path, clock: VirtualClock) -> Iterator[Make]:
-    """Makes the hub under test; each call a new one with nothing in it."""
-    made: list[EmbeddedHub] = []
-
-    def build(admit: Admit | None = None) -> EmbeddedHub:
-        hub: EmbeddedHub
-        if request.param == "sqlite":
-            hub = SqliteHub(tmp_path / f"{len(made)}.db", clock, admit=admit)
-        else:
-            hub = MemoryHub(clock, admit=admit)
-        if request.param.startswith("behind"):
-            hub = FaultyHub(hub, RandomFaults(Random(0), Rates()))
-        made.append(hub)
-        return hub
-
-    yield build
-    for hub in made:
-        hub.close()
-
-
-@pytest.fixture
-def hub(make: Make) -> EmbeddedHub:
-    return make()
-
-
-def work(**meta: Any) -> Obj:
-    return {"metadata": meta, "spec": {"workload": {"manifests": [{"kind": "ConfigMap"}]}}}
-
-
-def version_of(obj: Obj) -> int:
-    return int(obj["metadata"]["resourceVersion"])
-
+from rollout.hub.base import EmbeddedHub, Listing
+from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANIFEST_WORK, Kind, Obj, Ref
+from tests.support.hubs import MAP, WORK, Make, version_of, work
 
 # Create
 

@@ -64,19 +64,23 @@ class Case:
         )
         outages = ((T0 - self.outage[0] * SEC, T0 - self.outage[1] * SEC),) if self.outage else ()
         staging = BUILT_IN[self.kind].stages(spec, select(self.groups, self.named))
-        timing = Timing(soak_of(spec), spec.deadline, GRACE * SEC, outages)
+        timing = Timing(
+            soak=soak_of(spec), deadline=spec.deadline, grace=GRACE * SEC, outages=outages
+        )
         standings = {
             name: Standing(
                 name,
                 OLD if k.old else NEW,
-                T0 - k.touched * SEC,
-                HEALTH[k.letter],
-                T0 - k.since * SEC,
-                Verdict.SOAKED if k.soaked else None,
+                touched=T0 - k.touched * SEC,
+                health=HEALTH[k.letter],
+                since=T0 - k.since * SEC,
+                verdict=Verdict.SOAKED if k.soaked else None,
             )
             for name, k in self.known.items()
         }
-        return decide(Rollout(NEW, staging, standings, timing, lost=self.lost), T0)
+        return decide(
+            Rollout(NEW, staging=staging, standings=standings, timing=timing, lost=self.lost), T0
+        )
 
     def ocm(self) -> ocm.Answer:
         member: dict[str, object] = {
@@ -92,7 +96,9 @@ class Case:
             member["maxConcurrency"] = self.limit
         key = self.kind[0].lower() + self.kind[1:]
         records = [
-            ocm.Record(name, STATUS[k.letter], None if k.letter == "A" else T0 - k.since * SEC)
+            ocm.ClusterRolloutStatus(
+                name, STATUS[k.letter], since=None if k.letter == "A" else T0 - k.since * SEC
+            )
             for name, k in self.known.items()
             if not k.old
         ]

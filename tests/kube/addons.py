@@ -13,15 +13,13 @@ from pathlib import Path
 import pytest
 
 from rollout.clock import SteadyClock, SystemClock
-from rollout.errors import HubError
 from rollout.hub.kube import KubeHub
-from rollout.hub.kube_access import Access
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, Ref
 from rollout.sim.addon_agents import AddOnManager
 from tests.kube.cluster import Cluster
 from tests.kube.processes import QUICK, Process, install, kubeconfig_of
-from tests.kube.setting import eventually, namespace, put
+from tests.kube.setting import PATIENCE, connect, eventually, namespace, put
 from tests.support import addons
 from tests.support.addons import CLUSTERS, NAME, Desk
 
@@ -35,7 +33,7 @@ class OnServer(Desk):
 
     def __init__(self, hub: KubeHub, server: Cluster) -> None:
         self.hub, self.clock = hub, SystemClock()
-        self._own = KubeHub(Access(str(server.kubeconfig)))
+        self._own = connect(server.kubeconfig)
         self._manager = AddOnManager(self._own, SteadyClock())
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._drive, name="add-on manager", daemon=True)
@@ -48,7 +46,7 @@ class OnServer(Desk):
 
     def stop(self) -> None:
         self._ended.set()
-        self._thread.join(20)
+        self._thread.join(PATIENCE)
         self._manager.close()
         self._own.close()
 
@@ -61,24 +59,12 @@ class OnServer(Desk):
                 told = work["metadata"]["annotations"][names.CONFIG_SPEC_HASH]
                 assert list(json.loads(told).values()) == [spec_hash], cluster
 
-        eventually(f"works of {clusters} are rendered", _if_there(check))
+        eventually(f"works of {clusters} are rendered", check)
         return self
 
-    def until(self, what: str, check: Callable[[], object], seconds: float = 30) -> "OnServer":
-        eventually(what, _if_there(check), seconds)
+    def until(self, what: str, check: Callable[[], object]) -> "OnServer":
+        eventually(what, check)
         return self
-
-
-def _if_there(check: Callable[[], object]) -> Callable[[], object]:
-    """What is not there yet is as good as what does not hold yet."""
-
-    def checked() -> object:
-        try:
-            return check()
-        except (HubError, KeyError, IndexError) as error:
-            raise AssertionError(str(error)) from error
-
-    return checked
 
 
 @pytest.fixture
@@ -112,8 +98,8 @@ def desk(server: Cluster, admin: KubeHub) -> Iterator[OnServer]:
 
 def refused(process: Process) -> list[str]:
     """Series of writes that the server would not have, and plans that raised."""
-    _, text = process.fetch("/metrics")
-    assert "rollout_writes_total" in text
+    status, text = process.fetch("/metrics")
+    assert (status, "rollout_writes_total" in text) == (200, True)
     return [
         line
         for line in text.splitlines()

@@ -19,10 +19,11 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
-READY_SECONDS = 60
+READY_SECONDS = 240
 _DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
 
 
@@ -41,16 +42,24 @@ def assets() -> Path:
     return folder
 
 
-def free_port() -> int:
-    """A port that nobody listens on, below those that the kernel gives to whoever connects.
+_given: deque[int] = deque(maxlen=200)
 
-    Of those, any could be gone again by the time a server that starts has got to binding it.
+
+def free_port() -> int:
+    """A port that nobody listens on, and that no other test is about to listen on.
+
+    It is below those that the kernel gives to whoever connects: any of those could be gone again by the
+    time a server that starts has got to binding it. It is given to no test that runs beside this one, nor
+    soon again: whoever asked may not listen yet.
     """
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
     while True:
-        port = 12000 + secrets.randbelow(20000)  # nobody seeds it
+        port = 12000 + worker % 8 * 2500 + secrets.randbelow(2500)  # nobody seeds it
         with socket.socket() as s, contextlib.suppress(OSError):
-            s.bind(("127.0.0.1", port))
-            return port
+            if port not in _given:
+                s.bind(("127.0.0.1", port))
+                _given.append(port)
+                return port
 
 
 def _die_with_parent() -> None:
@@ -189,20 +198,21 @@ class Cluster:
     def fetch(self, path: str, accept: str = "application/json") -> bytes:
         """GET as the admin, in any representation, without our client."""
         request = urllib.request.Request(self.url + path, headers={"Accept": accept})
-        with urllib.request.urlopen(request, context=self._context(), timeout=10) as answer:
+        with urllib.request.urlopen(request, context=self._context(), timeout=60) as answer:
             body: bytes = answer.read()
             return body
 
     def _wait_until_ready(self) -> None:
         context = self._context()
-        for _ in range(READY_SECONDS * 10):
+        end = time.monotonic() + READY_SECONDS  # noqa: TID251  a test waits for a process
+        while time.monotonic() < end:  # noqa: TID251
             if self._processes["kube-apiserver"].poll() is not None:
                 break
             try:
-                with urllib.request.urlopen(f"{self.url}/readyz", context=context, timeout=2):
+                with urllib.request.urlopen(f"{self.url}/readyz", context=context, timeout=10):
                     return
             except (urllib.error.URLError, OSError):
-                time.sleep(0.1)  # noqa: TID251  a test waits for a process
+                time.sleep(0.1)  # noqa: TID251
         log = (self.folder / "kube-apiserver.log").read_text(errors="replace")
         raise RuntimeError(f"kube-apiserver did not become ready:\n{log[-3000:]}")
 
@@ -225,7 +235,7 @@ class Cluster:
             process.wait(5)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait(5)
+            process.wait()
 
     def stop(self) -> None:
         """End both and forget all objects."""

@@ -3,16 +3,23 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NoReturn
 
 import pytest
 
 from rollout.hub.kube import KubeHub
-from rollout.hub.kube_access import Access
 from tests.kube import rights
 from tests.kube.cluster import Cluster, Missing, assets
-from tests.kube.setting import install_crds, wipe
+from tests.kube.setting import connect, install_crds, wipe
 
 REQUIRED = "ROLLOUT_KUBE_REQUIRED"
+
+
+def lacking(what: str) -> NoReturn:
+    """Something is not installed: a skip, and a failure where it is required."""
+    if os.environ.get(REQUIRED):
+        pytest.fail(what)
+    pytest.skip(what)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -27,13 +34,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def binaries() -> Path:
-    """Where the programs are. Their absence is a skip, and a failure where they are required."""
+    """Where the programs are."""
     try:
         return assets()
     except Missing as missing:
-        if os.environ.get(REQUIRED):
-            pytest.fail(str(missing))
-        pytest.skip(str(missing))
+        lacking(str(missing))
 
 
 @pytest.fixture(scope="session")
@@ -44,7 +49,7 @@ def server(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
     cluster = Cluster(folder, binaries, (*enforce, *rights.flags(folder)))
     try:
         cluster.start()
-        hub = KubeHub(Access(str(cluster.kubeconfig)))
+        hub = connect(cluster.kubeconfig)
         install_crds(hub)
         hub.close()
         yield cluster
@@ -56,7 +61,7 @@ def server(binaries: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 @pytest.fixture(scope="session")
 def kube(server: Cluster) -> Iterator[KubeHub]:
     """A hub that may do everything, for tests that leave nothing behind."""
-    hub = KubeHub(Access(str(server.kubeconfig)))
+    hub = connect(server.kubeconfig)
     yield hub
     hub.close()
 

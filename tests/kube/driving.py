@@ -16,29 +16,37 @@ from rollout.model.kinds import (
     REPLICA_SET,
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
+    ROLLOUT_NOTIFICATION,
     Kind,
 )
+from rollout.model.policy import DEFAULT
 from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
+from rollout.planning.deliveries import NotificationPlanner
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner, Write
-from rollout.planning.policy import DEFAULT
 from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.providers.deliverer import ChannelDeliverer
 from rollout.providers.hosts import HostPolicy
 from rollout.providers.kinds import installed
 from rollout.providers.measurer import ProviderMeasurer
+from rollout.providers.sinks import installed_sinks
 from rollout.runtime.analysis_io import AnalysisIo
-from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.engine import Engine
 from rollout.runtime.io import Done, Io, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
+from rollout.runtime.notification_io import NotificationIo
+from rollout.runtime.pace import Pace
 from rollout.runtime.timers import ApsTimers
 from rollout.sim.agents import Agents
 from rollout.sim.scenario_file import parse_scenario
+from tests.kube.setting import PATIENCE, connect
 
 PLANNERS: dict[Kind, Planner[Any]] = {
     PLACEMENT: PlacementPlanner(),
     REPLICA_SET: ReplicaSetPlanner(),
     ROLLOUT_ANALYSIS: AnalysisPlanner(),
     ROLLOUT_ANALYSIS_RUN: AnalysisRunPlanner(),
+    ROLLOUT_NOTIFICATION: NotificationPlanner(),
 }
 QUICK = """
 apiVersion: rollout-engine.io/v1alpha1
@@ -86,6 +94,8 @@ class Running:
         self._timers: list[ApsTimers] = []
         loopback = HostPolicy(("127.0.0.1",))
         self._measurer = ProviderMeasurer(self.hub, clock, installed(()), loopback)
+        self._deliverer = ChannelDeliverer(self.hub, clock, installed_sinks(()), loopback)
+        measuring = AnalysisIo(KubeIo(self.hub), self._measurer, clock)
         self.engine = Engine(
             self.hub,
             clock,
@@ -94,11 +104,11 @@ class Running:
             Fleet(
                 replace(DEFAULT, settle=timedelta(0), failure_grace=timedelta(seconds=1))
             ),  # a test cannot wait for 15 s per stage
-            io=_Kept(AnalysisIo(KubeIo(self.hub), self._measurer, clock), self.refused),
+            io=_Kept(NotificationIo(measuring, self._deliverer, clock), self.refused),
             pace=Pace(least_interval={REPLICA_SET: self.gather}, strict=True),
             notes=self._note,
         )
-        self._agents_hub = KubeHub(Access(str(self.agents_kubeconfig)))
+        self._agents_hub = connect(self.agents_kubeconfig)
         self._agents = Agents(self._agents_hub, clock, parse_scenario(self.scenario))
         self._ended = threading.Event()
         self._threads = [
@@ -139,9 +149,10 @@ class Running:
             return
         self._ended.set()
         for thread in self._threads:
-            thread.join(20)
+            thread.join(PATIENCE)
         self.engine.stop()
         self._measurer.close()
+        self._deliverer.close()
         self._agents.close()
         for timers in self._timers:
             timers.scheduler.shutdown(wait=False)

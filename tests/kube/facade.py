@@ -76,7 +76,7 @@ class Facade:
         self.url = self._on_loop(self._serve())
 
     def _on_loop(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(10)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _serve(self) -> str:
         app = web.Application(client_max_size=64 << 20)
@@ -91,7 +91,7 @@ class Facade:
     def close(self) -> None:
         self._on_loop(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(60)
         self._loop.close()
         self.hub.close()
 
@@ -113,6 +113,15 @@ class Facade:
     def script(self, verb: str, *acts: Act) -> None:
         """What becomes of the next requests of this verb, in order."""
         self._loop.call_soon_threadsafe(self._scripts[verb].extend, acts)
+
+    def gate(self) -> tuple[Act, Callable[[], None]]:
+        """An act that answers as usual, but not before the gate is open; and what opens it."""
+        opened = asyncio.Event()
+
+        async def act(request: Request) -> None:
+            await opened.wait()
+
+        return act, lambda: self._on_loop(_set(opened))
 
     async def lose(self, request: Request) -> web.StreamResponse:
         """Do what is asked, and close the connection without an answer."""
@@ -296,6 +305,10 @@ def say(body: bytes, code: int = 200) -> Act:
         return web.Response(body=body, status=code)
 
     return act
+
+
+async def _set(event: asyncio.Event) -> None:
+    event.set()
 
 
 def delay(seconds: float) -> Act:

@@ -3,10 +3,13 @@
 import difflib
 import json
 import re
+from collections.abc import Set
+from datetime import datetime, timedelta
 
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.events import Change, Event
+from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
     MANIFEST_WORK,
     PLACEMENT,
@@ -61,8 +64,55 @@ class History:
     def uids(self) -> set[str]:
         return {event.obj["metadata"]["uid"] for event in self._ear.events}
 
+    def too_early(self, first: Set[str], most: int, soak: timedelta) -> list[str]:
+        """Clusters that were touched before all of ``first``, and all others but fewer than ``most``, had
+        been well for as long as ``soak``.
+
+        By the API server's clock and that of the agents, which tell whole seconds: by less than two of them
+        nothing is too early.
+        """
+        open_: dict[str, datetime | None] = {}
+        found = []
+        for event in self._ear.events:
+            cluster = event.obj["metadata"]["namespace"]
+            if event.change is Change.ADDED and cluster not in open_:
+                made = _created(event.obj) + timedelta(seconds=1)
+                waiting = {c for c, since in open_.items() if since is None or since + soak > made}
+                if cluster not in first and (waiting & first or len(waiting) >= most):
+                    found.append(f"{cluster}, beside {sorted(waiting)}")
+            open_[cluster] = _well_since(event.obj)
+        return found
+
+    def misdated(self, off: timedelta) -> list[str]:
+        """Works that say that they were begun so long before or after they were made."""
+        return [
+            f"{event.ref}: made {_created(event.obj)}, begun {begun}"
+            for event in self._ear.events
+            if (begun := parse_instant(event.obj["metadata"]["annotations"][names.STARTED_AT]))
+            is None
+            or abs(begun - _created(event.obj)) > off
+        ]
+
     def close(self) -> None:
         self._end()
+
+
+def _created(work: Obj) -> datetime:
+    found = parse_instant(work["metadata"]["creationTimestamp"])
+    assert found is not None
+    return found
+
+
+def _well_since(work: Obj) -> datetime | None:
+    """Since when its agent says so of the present spec; None where it does not."""
+    said = {c["type"]: c for c in (work.get("status") or {}).get("conditions") or ()}
+    wanted = {names.APPLIED: "True", names.PROGRESSING: "False", names.DEGRADED: "False"}
+    now = [
+        said[kind] for kind, status in wanted.items() if said.get(kind, {}).get("status") == status
+    ]
+    if len(now) < len(wanted):
+        return None
+    return max(filter(None, (parse_instant(c["lastTransitionTime"]) for c in now)), default=None)
 
 
 WRITTEN = (

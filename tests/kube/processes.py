@@ -1,6 +1,7 @@
 """`rollout controller` as a process of its own, with the rights that the manifests give it, and no more."""
 
 import base64
+import http.client
 import json
 import os
 import re
@@ -16,13 +17,12 @@ from pathlib import Path
 from rollout.clock import SteadyClock
 from rollout.errors import AlreadyExists
 from rollout.hub.kube import KubeHub
-from rollout.hub.kube_access import Access
 from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import LEASE, Kind, Obj, Ref, key_of
 from rollout.sim.agents import Agents
 from rollout.sim.scenario_file import parse_scenario
 from tests.kube.cluster import Cluster, free_port
-from tests.kube.setting import ROOT, eventually
+from tests.kube.setting import PATIENCE, ROOT, connect, eventually
 from tests.unit.project.test_manifests import MANIFESTS, build
 
 SYSTEM = "rollout-system"
@@ -37,22 +37,28 @@ QUICK = {
     "ROLLOUT_GATHER_SECONDS": "0.05",
     "ROLLOUT_LOG_FORMAT": "json",
 }
-"""A test cannot wait for 15 s per stage."""
-HURRY = {
+"""A test cannot wait for 15 s per stage. Leases are as people have them: a busy machine costs no lead."""
+LONG_LEASE = {
     **QUICK,
-    "ROLLOUT_LEASE_DURATION_SECONDS": "3",
-    "ROLLOUT_RENEW_DEADLINE_SECONDS": "2",
-    "ROLLOUT_RETRY_SECONDS": "0.3",
-    "ROLLOUT_WRITE_TIMEOUT_SECONDS": "0.9",
+    "ROLLOUT_LEASE_DURATION_SECONDS": "120",
+    "ROLLOUT_RENEW_DEADLINE_SECONDS": "90",
 }
-"""Nor for a lease of 15 s to run out."""
+"""Where one controller serves many tests, and nobody follows it: a machine that stands still ends none."""
+SHORT_LEASE = {
+    **QUICK,
+    "ROLLOUT_LEASE_DURATION_SECONDS": "10",
+    "ROLLOUT_RENEW_DEADLINE_SECONDS": "7",
+    "ROLLOUT_RETRY_SECONDS": "0.5",
+    "ROLLOUT_WRITE_TIMEOUT_SECONDS": "2.5",
+}
+"""Where one has to run out. A machine that is busy for some seconds still costs no lead."""
 
 
 def kind_of(obj: Obj) -> Kind:
     """The kind of any object of a manifest: its plural is made as those are."""
     group, _, version = obj["apiVersion"].rpartition("/")
     plural = re.sub("ys$", "ies", obj["kind"].lower() + "s")
-    return Kind(obj["kind"], plural, group, version, obj["kind"] not in CLUSTER_SCOPED)
+    return Kind(obj["kind"], plural, group, version, namespaced=obj["kind"] not in CLUSTER_SCOPED)
 
 
 def install(hub: KubeHub, folder: str = "standalone") -> None:
@@ -71,7 +77,7 @@ def install(hub: KubeHub, folder: str = "standalone") -> None:
 def token_of(hub: KubeHub, account: str = ACCOUNT) -> str:
     """A token of a service account, as a pod gets one."""
     namespace, _, name = account.partition("/")
-    kind = Kind("ServiceAccount", "serviceaccounts", "", "v1", True)
+    kind = Kind("ServiceAccount", "serviceaccounts", "", "v1", namespaced=True)
     question = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     answer = hub.send("POST", path_of(kind, namespace, name, "token"), question)
     found: str = json.loads(answer)["status"]["token"]
@@ -96,12 +102,13 @@ def kubeconfig_of(server: Cluster, hub: KubeHub, account: str = ACCOUNT) -> Path
 
 @dataclass
 class Process:
-    """One controller. ``name`` begins its identity."""
+    """One controller. ``name`` begins its identity; ``ahead``: seconds that its clock is ahead."""
 
     kubeconfig: Path
     folder: Path
     name: str
-    env: dict[str, str] = field(default_factory=lambda: dict(HURRY))
+    env: dict[str, str] = field(default_factory=lambda: dict(QUICK))
+    ahead: float = 0.0
 
     def start(self) -> "Process":
         self.port, self.debug_port, self.health_port = free_port(), free_port(), free_port()
@@ -116,8 +123,9 @@ class Process:
             "ROLLOUT_DEBUG_LISTEN": f"127.0.0.1:{self.debug_port}",
         }
         self._log = (self.folder / f"{self.name}.log").open("ab")
+        program = ["tests.kube.wrong_clock", str(self.ahead)] if self.ahead else ["rollout"]
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "rollout", "controller", "--kubeconfig", str(self.kubeconfig)],
+            [sys.executable, "-m", *program, "controller", "--kubeconfig", str(self.kubeconfig)],
             cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log,
             start_new_session=True,
         )  # fmt: skip
@@ -129,16 +137,16 @@ class Process:
     def signal(self, number: signal.Signals) -> None:
         self.process.send_signal(number)
 
-    def ended(self, seconds: float = 20) -> int:
+    def ended(self) -> int:
         """Its exit code, once it has ended."""
-        return self.process.wait(seconds)
+        return self.process.wait(PATIENCE)
 
     def stop(self) -> None:
         """End it, whatever it does."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGCONT)
             self.process.kill()
-            self.process.wait(10)
+            self.process.wait(PATIENCE)
         self._log.close()
 
     def fetch(self, path: str, *, token: str = "", body: bytes | None = None) -> tuple[int, str]:
@@ -148,21 +156,21 @@ class Process:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", body, headers)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=60) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:
                 return error.code, error.read().decode()
-        except (urllib.error.URLError, OSError):
+        except (OSError, http.client.HTTPException):
             return 0, ""
 
     @property
     def leads(self) -> bool:
         return self.fetch("/readyz") == (200, "it leads\n")
 
-    def wait_until_it_leads(self, seconds: float = 40) -> "Process":
+    def wait_until_it_leads(self) -> "Process":
         try:
-            eventually(f"{self.name} leads", lambda: self.leads, seconds)
+            eventually(f"{self.name} leads", lambda: self.leads)
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.log()[-3000:]}") from error
         return self
@@ -172,7 +180,7 @@ class FieldAgents:
     """Simulated agents, with a connection and a thread of their own."""
 
     def __init__(self, kubeconfig: Path, scenario: str) -> None:
-        self._hub = KubeHub(Access(str(kubeconfig)))
+        self._hub = connect(kubeconfig)
         self._agents = Agents(self._hub, SteadyClock(), parse_scenario(scenario))
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._drive, name="agents", daemon=True)
@@ -185,6 +193,6 @@ class FieldAgents:
 
     def stop(self) -> None:
         self._ended.set()
-        self._thread.join(20)
+        self._thread.join(PATIENCE)
         self._agents.close()
         self._hub.close()

@@ -97,7 +97,7 @@ class Proxy:
         self.url = self._on_loop(self._serve())
 
     def _on_loop(self, work: Any) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(20)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(60)
 
     async def _serve(self) -> str:
         pki = self.server.folder / "pki"
@@ -152,7 +152,7 @@ class Proxy:
     def close(self) -> None:
         self._on_loop(self._end())
         self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(5)
+        self._thread.join(60)
         self._loop.close()
 
     async def _end(self) -> None:

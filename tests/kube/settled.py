@@ -15,16 +15,15 @@ from rollout.hub.base import Expire, Listing, Sink
 from rollout.hub.kube import KubeHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
-from rollout.planning.plan import Create, Patch, PatchStatus, Write
+from rollout.model.writes import Create, Patch, PatchStatus
+from rollout.planning.plan import Write
 from rollout.runtime.io import Done, Io, ReadBack, WriteOutcome, WriteResult, outcome_of
 from rollout.runtime.kube_io import KubeIo
+from tests.kube.setting import PATIENCE
 from tests.safety.door import Door, Ear
 from tests.safety.setting import Setting
 from tests.safety.world import History
 from tests.support.faults import Fault, Faults, FaultyHub
-
-PATIENCE = 20.0
-"""Seconds until the server must have told of a write."""
 
 
 class _Feed:

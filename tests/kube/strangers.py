@@ -9,21 +9,30 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from rollout.errors import Conflict
 from rollout.hub.kube import KubeHub
-from rollout.hub.kube_access import Access
 from rollout.hub.kube_objects import path_of
 from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, Kind, Obj, Ref
-from rollout.planning.record import record_id
+from rollout.rollouts.record import record_id
 from tests.kube.cluster import Cluster
 from tests.kube.processes import Process, kubeconfig_of
-from tests.kube.setting import ROLE, ROLE_BINDING, SERVICE_ACCOUNT, eventually, put
+from tests.kube.setting import (
+    CLUSTER_ROLE,
+    ROLE,
+    ROLE_BINDING,
+    SERVICE_ACCOUNT,
+    connect,
+    eventually,
+    put,
+    rules_count,
+)
 from tests.kube.tenants import Tenant
 from tests.support import make
 
-CONFIG_MAP = Kind("ConfigMap", "configmaps", "", "v1", True, has_status=False)
+CONFIG_MAP = Kind("ConfigMap", "configmaps", "", "v1", namespaced=True, has_status=False)
 CONTROLLER_REVISION = Kind(
-    "ControllerRevision", "controllerrevisions", "apps", "v1", True, has_status=False
+    "ControllerRevision", "controllerrevisions", "apps", "v1", namespaced=True, has_status=False
 )
 EDIT = ("system:aggregate-to-edit", "system:aggregate-to-view")
 """What the ClusterRole `edit` is put together from."""
@@ -53,7 +62,8 @@ def developer(server: Cluster, admin: KubeHub, namespace: str) -> KubeHub:
     account = _account(admin, namespace, "developer")
     for role in EDIT:
         _bind(admin, namespace, "developer", "ClusterRole", role)
-    return KubeHub(Access(str(kubeconfig_of(server, admin, account))))
+        rules_count(admin, _user(account), admin.get(Ref(CLUSTER_ROLE, role))["rules"], namespace)
+    return connect(kubeconfig_of(server, admin, account))
 
 
 REVISIONS = [
@@ -66,6 +76,7 @@ def let_keep_revisions(admin: KubeHub, namespace: str) -> None:
     """Let the developer of this namespace write ControllerRevisions too."""
     admin.create(Ref(ROLE, f"{namespace}/revisions"), {"rules": REVISIONS})
     _bind(admin, namespace, "developer", "Role", "revisions")
+    rules_count(admin, _user(f"{namespace}/developer"), REVISIONS, namespace)
 
 
 def agent(server: Cluster, admin: KubeHub, cluster: str) -> KubeHub:
@@ -73,7 +84,12 @@ def agent(server: Cluster, admin: KubeHub, cluster: str) -> KubeHub:
     account = _account(admin, cluster, "agent")
     admin.create(Ref(ROLE, f"{cluster}/agent"), {"rules": AGENT})
     _bind(admin, cluster, "agent", "Role", "agent")
-    return KubeHub(Access(str(kubeconfig_of(server, admin, account))))
+    rules_count(admin, _user(account), AGENT, cluster)
+    return connect(kubeconfig_of(server, admin, account))
+
+
+def _user(account: str) -> str:
+    return f"system:serviceaccount:{account.replace('/', ':')}"
 
 
 def _account(admin: KubeHub, namespace: str, name: str) -> str:
@@ -88,23 +104,6 @@ def _bind(admin: KubeHub, namespace: str, account: str, kind: str, role: str) ->
         "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": namespace}],
     }
     admin.create(Ref(ROLE_BINDING, f"{namespace}/{name}"), binding)
-
-
-def may(admin: KubeHub, user: str, verb: str, resource: str, namespace: str = "") -> bool:
-    """Whether the server would let a user do this."""
-    name, _, group = resource.partition(".")
-    attributes = {"verb": verb, "resource": name, "group": group, "namespace": namespace}
-    spec: Obj = {"user": user, "resourceAttributes": attributes}
-    if user.startswith("system:serviceaccount:"):
-        place = user.split(":")[2]
-        spec["groups"] = ["system:serviceaccounts", f"system:serviceaccounts:{place}"]
-    question = {
-        "apiVersion": "authorization.k8s.io/v1",
-        "kind": "SubjectAccessReview",
-        "spec": spec,
-    }
-    path = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
-    return bool(json.loads(admin.send("POST", path, question))["status"]["allowed"])
 
 
 # -- what they forge -------------------------------------------------------------------------------
@@ -252,7 +251,17 @@ class Lead:
 
 
 def raw_patch(hub: KubeHub, ref: Ref, manager: str, **changes: object) -> None:
-    """Replace fields of an object under another field manager's name."""
+    """Replace fields of an object under another field manager's name.
+
+    The controller may write the object between the read and the write; whoever attacks tries again.
+    """
     path = path_of(ref.kind, ref.namespace, ref.name)
-    stored = json.loads(hub.send("GET", path))
-    hub.send("PUT", f"{path}?fieldManager={manager}", {**stored, **changes})
+    for attempt in reversed(range(20)):
+        stored = json.loads(hub.send("GET", path))
+        try:
+            hub.send("PUT", f"{path}?fieldManager={manager}", {**stored, **changes})
+        except Conflict:
+            if not attempt:
+                raise
+        else:
+            return

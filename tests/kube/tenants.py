@@ -6,11 +6,13 @@ one controller, without a word to each other.
 
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 
+from rollout.errors import Gone
 from rollout.hub.kube import KubeHub
 from rollout.model import names
 from rollout.model.kinds import (
@@ -29,7 +31,7 @@ from rollout.model.kinds import (
     ref_of,
 )
 from tests.kube.cluster import Cluster
-from tests.kube.processes import FieldAgents, Process, install, kubeconfig_of
+from tests.kube.processes import LONG_LEASE, FieldAgents, Process, install, kubeconfig_of
 from tests.kube.setting import eventually, namespace, put, wipe
 from tests.support import make
 
@@ -125,31 +127,31 @@ class Tenant:
                 return each["status"], each["reason"], each["message"]
         return "", "", ""
 
-    def says(self, ref: Ref, kind: str, status: str, reason: str, seconds: float = 30) -> None:
+    def says(self, ref: Ref, kind: str, status: str, reason: str) -> None:
         """Wait until it does."""
 
         def check() -> None:
             assert self.condition(ref, kind)[:2] == (status, reason)
 
-        eventually(f"{ref} says {kind} {status} {reason}", check, seconds)
+        eventually(f"{ref} says {kind} {status} {reason}", check)
 
-    def decides(self, clusters: Iterable[str], placement: str = "p", seconds: float = 30) -> None:
+    def decides(self, clusters: Iterable[str], placement: str = "p") -> None:
         """Wait until the placement selects these and no others."""
         wanted = sorted(clusters)
 
         def check() -> None:
             assert sorted(self.decided(placement)) == wanted
 
-        eventually("the placement decides", check, seconds)
+        eventually("the placement decides", check)
 
-    def runs_on(self, clusters: Iterable[str], seconds: float = 30, name: str = "web") -> None:
+    def runs_on(self, clusters: Iterable[str], name: str = "web") -> None:
         """Wait until the workload has a work on each of these and on no other."""
         wanted = set(clusters)
 
         def check() -> None:
             assert set(self.works(name)) == wanted
 
-        eventually("the works follow", check, seconds)
+        eventually("the works follow", check)
 
     def is_rolled_out(self, clusters: Iterable[str] | None = None, name: str = "web") -> None:
         """Wait until the workload says that it is, on these clusters where they are given.
@@ -158,8 +160,8 @@ class Tenant:
         say what was so before.
         """
         if clusters is not None:
-            self.runs_on(clusters, 60, name)
-        self.says(self.ref(REPLICA_SET, name), names.READY, "True", "RolledOut", 60)
+            self.runs_on(clusters, name)
+        self.says(self.ref(REPLICA_SET, name), names.READY, "True", "RolledOut")
 
 
 def _group_and_name(page: Obj) -> tuple[int, str]:
@@ -203,7 +205,7 @@ def controller(
     """The controller of all stories of a module, and their agents."""
     install(kube)
     folder = tmp_path_factory.mktemp("stories")
-    process = Process(kubeconfig_of(server, kube), folder, "pod-0").start()
+    process = Process(kubeconfig_of(server, kube), folder, "pod-0", dict(LONG_LEASE)).start()
     agents = FieldAgents(server.kubeconfig, AGENTS)
     yield process.wait_until_it_leads()
     process.stop()
@@ -231,4 +233,5 @@ def collect_garbage(hub: KubeHub, namespace: str) -> None:
         for obj in hub.list(kind, namespace).items:
             owners = obj["metadata"].get("ownerReferences")
             if owners and not any(owner["uid"] in alive for owner in owners):
-                hub.delete(ref_of(kind, obj))
+                with suppress(Gone):  # the controller was quicker
+                    hub.delete(ref_of(kind, obj))

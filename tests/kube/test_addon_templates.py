@@ -234,9 +234,14 @@ def test_an_edit_of_the_template_goes_from_cluster_to_cluster_and_a_bad_one_no_f
     desk.edit(TEMPLATE, spoilt)
     desk.until("it is stopped", lambda: _halted(desk, "True", "MaxFailuresExceeded"))
     _holds(desk, c0="2", c1="2")
-    assert "there is no variable 'TYPO'" in desk.says("c0", names.MANIFEST_APPLIED)[2]
-    assert desk.says("c1", names.CONFIGURED) == WAITING
+    desk.until("it is said why", lambda: _is_told(desk, "there is no variable 'TYPO'"))
+    desk.until("the other waits", lambda: _says(desk, "c1", WAITING))
+    _holds(desk, c0="2", c1="2")
     assert refused(process) == []
+
+
+def _is_told(desk: OnServer, words: str) -> None:
+    assert words in desk.says("c0", names.MANIFEST_APPLIED)[2]
 
 
 def _halted(desk: OnServer, *wanted: str) -> None:

@@ -102,12 +102,13 @@ def test_the_example_reaches_canary_groups_first_and_a_bad_release_stops_at_the_
         return check
 
     try:
-        desk.until("the first release is everywhere", done(admin.get(CONFIG)), 120)
+        desk.until("the first release is everywhere", done(admin.get(CONFIG)))
         good = edit(admin, "1.1")
-        desk.until("the second release is everywhere", done(good), 120)
+        desk.until("the second release is everywhere", done(good))
         bad = edit(admin, "1.2")
         stopped = ("True", "MaxFailuresExceeded")
-        desk.until("the bad release stops", lambda: halted() == stopped, 60)
+        desk.until("the bad release stops", lambda: halted() == stopped)
+        desk.until("it is heard", lambda: set(told.of(bad)) >= WEST)
     finally:
         told.end()
         agents.stop()

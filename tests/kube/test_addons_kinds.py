@@ -1,6 +1,5 @@
 """Add-ons on a real API server whose kinds come and go: configurations of any kind, no add-ons at all."""
 
-import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -32,6 +31,7 @@ from tests.kube.setting import (
     eventually,
     namespace,
     put,
+    watches,
 )
 from tests.support import addons, make
 from tests.support.addons import ALL_DONE, CLUSTERS, Desk, addon, installed_at, refer, said, typed
@@ -40,7 +40,7 @@ pytestmark = pytest.mark.kube
 
 __all__ = ["desk", "start"]  # fixtures
 
-TUNINGS = Kind("Tuning", "tunings", "example.org", "v1beta1", True, has_status=False)
+TUNINGS = Kind("Tuning", "tunings", "example.org", "v1beta1", namespaced=True, has_status=False)
 
 # -- configurations of any kind -------------------------------------------------------------------
 
@@ -94,17 +94,6 @@ def permit(hub: KubeHub) -> None:
     hub.create(Ref(CLUSTER_ROLE_BINDING, "tunings"), {"roleRef": role, "subjects": [subject]})
 
 
-def watches(hub: KubeHub, resource: str) -> int:
-    """How many watches of a resource the server has, by its own count."""
-    text = hub.send("GET", "/metrics").decode()
-    found: list[str] = re.findall(
-        rf'^apiserver_longrunning_(?:requests|gauge)\{{.*resource="{resource}".*verb="WATCH".*\}} (\d+)',
-        text,
-        re.MULTILINE,
-    )
-    return sum(int(number) for number in found)
-
-
 def tuning(value: int) -> Obj:
     """Its content is not called spec."""
     return {
@@ -137,12 +126,13 @@ def test_a_configuration_of_any_kind_is_watched_from_the_first_reference_to_the_
     first, second = spec_hash(tuning(1)), spec_hash(tuning(2))
     desk.rendered(CLUSTERS, first).works_do(CLUSTERS)
     desk.until("it is everywhere", lambda: desk.message() == ALL_DONE)
-    assert watches(desk.hub, "tunings") == 1
+    desk.until("one watches it", lambda: watches(desk.hub, "tunings") == 1)
 
     desk.hub.patch(Ref(TUNINGS, "default/t"), {"knobs": {"speed": 2}})
     desk.rendered(CLUSTERS, second).works_do(CLUSTERS)
     desk.until("the edit is everywhere", lambda: desk.hashes() == [(second, second, second)])
-    assert [desk.carries(c) for c in CLUSTERS] == [[("t", second, second, 2)]] * 4
+    carried = [[("t", second, second, 2)]] * 4
+    desk.until("clusters say so", lambda: [desk.carries(c) for c in CLUSTERS] == carried)
 
     desk.set_addon(addon("default", placements=[installed_at()]))
     desk.until("nobody watches it", lambda: watches(desk.hub, "tunings") == 0)
@@ -207,13 +197,14 @@ def test_a_hub_without_addons_rolls_workloads_out_and_addons_once_it_has_them(
     agents = FieldAgents(server.kubeconfig, AGENTS)
     Desk.decide(_Hands(admin), CLUSTERS)
     eventually("works are there", lambda: len(admin.list(MANIFEST_WORK).items) == 4)
-    assert "is the CustomResourceDefinition installed" in process.log()
+    said = "is the CustomResourceDefinition installed"
+    eventually("it is said what is missing", lambda: said in process.log())
 
     without_addons()
     desk = OnServer(admin, server)
     try:
         desk.add(typed(), addon("default", placements=[installed_at()]))
-        desk.until("it is installed", lambda: desk.installed() == CLUSTERS, 60)
+        desk.until("it is installed", lambda: desk.installed() == CLUSTERS)
     finally:
         desk.stop()
         agents.stop()

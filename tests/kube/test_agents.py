@@ -12,7 +12,7 @@ from rollout.hub.kube import KubeHub
 from rollout.model.instants import rfc3339_micro
 from rollout.model.kinds import LEASE, MANAGED_CLUSTER, MANIFEST_WORK, Obj, Ref
 from tests.kube.cluster import Cluster
-from tests.kube.setting import eventually, namespace, put
+from tests.kube.setting import PATIENCE, eventually, namespace, put
 from tests.support import make
 
 pytestmark = pytest.mark.kube
@@ -62,7 +62,7 @@ def test_a_cluster_that_was_only_created_joins_and_reports_its_works(
         eventually("the work is available", lambda: said(admin, work).get("Available") == "True")
 
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE)
     assert (process.returncode, errors.strip()) == (130, "")
 
 
@@ -80,7 +80,7 @@ def test_a_hub_with_a_real_agent_is_left_alone(server: Cluster, admin: KubeHub) 
         },
     )
     with started(server) as process:
-        _, errors = process.communicate(timeout=30)
+        _, errors = process.communicate(timeout=PATIENCE)
 
     admin.delete(lease)
     assert process.returncode == 1

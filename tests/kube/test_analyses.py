@@ -14,6 +14,7 @@ from rollout.model.kinds import (
     ROLLOUT_ANALYSIS_RUN,
     Obj,
     Ref,
+    ref_of,
 )
 from rollout.providers.jobs import JOB
 from tests.kube.cluster import Cluster
@@ -65,7 +66,7 @@ def touched(admin: KubeHub) -> list[str]:
 
 def reason(admin: KubeHub) -> str:
     conditions = admin.get(WEB)["status"]["conditions"]
-    return next(str(c["reason"]) for c in conditions if c["type"] == names.PROGRESSING)
+    return {c["type"]: str(c["reason"]) for c in conditions}[names.PROGRESSING]
 
 
 def phases(admin: KubeHub) -> list[str]:
@@ -83,10 +84,13 @@ def test_each_cluster_is_measured_before_the_next_one_is_touched(
             assert reason(admin) == "Complete"
             assert phases(admin) == ["Successful"] * 3
 
-        eventually("all are rolled out and measured", done, 60)
+        eventually("all are rolled out and measured", done)
 
-    template = admin.get(Ref(ROLLOUT_ANALYSIS, "default/slo"))
-    assert template["status"]["conditions"][0]["status"] == "False"
+    def is_right() -> bool:
+        template = admin.get(Ref(ROLLOUT_ANALYSIS, "default/slo"))
+        return bool(template["status"]["conditions"][0]["status"] == "False")
+
+    eventually("the template is right", is_right)
     assert running.refused == []
 
 
@@ -101,7 +105,7 @@ def test_a_provider_that_is_out_keeps_the_next_cluster_waiting_and_takes_nothing
             run = admin.list(ROLLOUT_ANALYSIS_RUN).items[0]
             assert run["status"]["metrics"][0]["error"] >= 1
 
-        eventually("it was tried to measure", measured, 60)
+        eventually("it was tried to measure", measured)
 
     assert len(touched(admin)) == 1
     assert reason(admin) == "RollingOut"
@@ -120,7 +124,7 @@ def test_a_job_measures_and_its_failure_is_a_failure_of_its_cluster(
         job = admin.list(JOB, "default").items[0]
         found[:] = [Ref(JOB, f"default/{job['metadata']['name']}")]
 
-    eventually("the Job is there", begun, 60)
+    eventually("the Job is there", begun)
     failed = {"type": "Failed", "status": "True"}
     admin.patch_status(found[0], {"status": {"conditions": [failed]}})
 
@@ -128,4 +132,40 @@ def test_a_job_measures_and_its_failure_is_a_failure_of_its_cluster(
         assert phases(admin) == ["Failed"]
         assert reason(admin) == "MaxFailuresExceeded"
 
-    eventually("the revision halts", halted, 60)
+    eventually("the revision halts", halted)
+
+
+def job_works(admin: KubeHub) -> list[Obj]:
+    """The works that carry Jobs of analyses."""
+    found = admin.list(MANIFEST_WORK).items
+    return [work for work in found if names.ANALYSIS_RUN in (work["metadata"].get("labels") or {})]
+
+
+def test_a_job_on_the_cluster_measures_it_by_what_its_agent_reports(
+    admin: KubeHub, running: Running
+) -> None:
+    pod = {"restartPolicy": "Never", "containers": [{"name": "smoke", "image": "smoke:1"}]}
+    asked = {"job": {"onCluster": True, "spec": {"template": {"spec": pod}}}}
+    begin(admin, running, asked, **{names.CLUSTER_ANALYSIS: "slo"})
+
+    def begun() -> None:
+        assert [work["metadata"]["namespace"] for work in job_works(admin)] == ["c00"]
+
+    eventually("the Job is on its way to the first cluster", begun)
+    assert len(touched(admin)) == 2, "nobody is touched but c00, which has the Job besides"
+    value = {"name": "Complete", "fieldValue": {"type": "String", "string": "True"}}
+    meta = {"ordinal": 0, "group": "batch", "kind": "Job", "resource": "jobs"}
+    said = {"resourceMeta": meta, "conditions": [], "statusFeedback": {"values": [value]}}
+
+    def done() -> None:
+        for work in job_works(
+            admin
+        ):  # the simulated agents know nothing of Jobs, and write over it
+            status = {"resourceStatus": {"manifests": [said]}}
+            admin.patch_status(ref_of(MANIFEST_WORK, work), {"status": status})
+        assert reason(admin) == "Complete"
+        assert phases(admin) == ["Successful"] * 3
+        assert job_works(admin) == []
+
+    eventually("each cluster has run its Job, and none is left", done)
+    assert running.refused == []

@@ -33,22 +33,33 @@ def measure(binaries: Path, folder: Path, *words: str, **env: str) -> dict[str, 
 
 
 def test_works_and_a_rollout_are_measured_on_a_small_fleet(binaries: Path, tmp_path: Path) -> None:
-    found = measure(binaries, tmp_path, "--only", "works,rolled")
-    values = {figure["name"]: figure["value"] for figure in found["figures"]}
+    (run,) = measure(binaries, tmp_path, "--only", "works,rolled")["runs"]
+    values = {figure["name"]: figure["value"] for figure in run["figures"]}
     assert values.keys() >= {
         "calibration", f"{SIZE}.works.of-bare", f"{SIZE}.status.cpu", f"{SIZE}.rolled.seconds",
     }  # fmt: skip
     assert all(value > 0 for name, value in values.items() if not name.endswith(".cpu"))
     assert not any(name.endswith(("placements.seconds", "idle.cpu")) for name in values)
-    asked = found["requests"][str(SIZE)]
-    assert asked["create manifestworks"] == 2 * SIZE
-    assert asked["patch manifestworkreplicasets/status"] > 0
+    asked = run["requests"]
+    assert asked["works"]["create manifestworks"] == SIZE
+    assert asked["rolled"]["create manifestworks"] == SIZE
+    assert asked["rolled"]["patch manifestworkreplicasets/status"] > 0
 
 
-def test_another_controller_is_measured_in_place_of_ours(binaries: Path, tmp_path: Path) -> None:
+def test_two_controllers_are_measured_by_turns_each_on_a_server_of_its_own(
+    binaries: Path, tmp_path: Path
+) -> None:
     told = tmp_path / "told"
-    command = f"sh -c 'echo \"$KUBECONFIG\" > {told}; exec {sys.executable} -m rollout controller'"
-    found = measure(binaries, tmp_path, "--only", "restart", CONTROLLER=command)
-    names = {figure["name"] for figure in found["figures"]}
-    assert {f"{SIZE}.restart.caches", f"{SIZE}.restart.decided", f"{SIZE}.memory"} <= names
-    assert told.read_text().strip().endswith("controller.kubeconfig")
+    command = "sh -c 'echo \"{} $KUBECONFIG\" >> {}; exec {} -m rollout controller'"
+    sides = {name: command.format(name, told, sys.executable) for name in ("CONTROLLER", "AGAINST")}
+    found = measure(binaries, tmp_path, "--only", "restart", **sides)
+
+    started = [line.split() for line in told.read_text().splitlines()]
+    in_turn = [name for i, (name, at) in enumerate(started) if at not in str(started[:i])]
+    assert in_turn == ["CONTROLLER", "AGAINST", "AGAINST", "CONTROLLER"]
+    assert [run["side"] for run in found["runs"]] == ["A", "B", "B", "A"]
+    assert {each["name"] for each in found["ratios"]} >= {
+        f"{SIZE}.restart.caches", f"{SIZE}.restart.decided", f"{SIZE}.memory",
+    }  # fmt: skip
+    assert found["versions"]["kube-apiserver"]
+    assert found["sides"] == {"A": sides["CONTROLLER"], "B": sides["AGAINST"]}

@@ -1,14 +1,18 @@
 """Does one tenant's costly Placement, or whoever holds sockets open, stop another tenant?
 
 On a real server, with the controller as a process. Reactions are from the change of a workload to the
-change of its first work.
+change of its first work, in seconds of the controller's CPU: those of the clock tell as much of what else
+the machine does (`make kube-bench` measures them).
 """
 
+import os
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +29,8 @@ pytestmark = pytest.mark.kube
 __all__ = ["controller", "tenant"]  # fixtures
 
 CLUSTERS = 3_000
+LONG = 1_800.0
+"""Seconds: all of it is a minute of one CPU, of which a busy machine gives little."""
 TEN = "[1,2,3,4,5,6,7,8,9,10]"
 
 
@@ -38,12 +44,18 @@ def heavy(number: int) -> str:
     return f"{TEN}.all(a, {TEN}.all(b, {TEN}.all(c, {TEN}.all(d, a + b + c + d != {number}))))"
 
 
-def reactions(tenant: Tenant, count: int) -> list[float]:
-    """Seconds from a new template to the first work that has it, each time."""
+def spent(process: Process) -> float:
+    """Seconds of CPU, of all its threads."""
+    told = Path(f"/proc/{process.process.pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(told[11]) + int(told[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def reactions(tenant: Tenant, controller: Process, count: int) -> list[float]:
+    """What it takes from a new template to the first work that has it, each time."""
     found = []
     for number in range(count):
         template = make.template(f"{tenant.name}-{number}")
-        began = time.monotonic()  # noqa: TID251  a test watches another process
+        began = spent(controller)
         tenant.hub.patch(
             tenant.ref(REPLICA_SET, "web"), {"spec": {"manifestWorkTemplate": template}}
         )
@@ -51,10 +63,14 @@ def reactions(tenant: Tenant, count: int) -> list[float]:
         def follows(wanted: str = f"{tenant.name}-{number}") -> bool:
             return any(wanted in str(work["spec"]) for work in tenant.works().values())
 
-        eventually("a work follows", follows, 60)
-        found.append(time.monotonic() - began)  # noqa: TID251
-        time.sleep(0.3)  # noqa: TID251
+        eventually("a work follows", follows)
+        found.append(spent(controller) - began)
+        time.sleep(0.3)  # noqa: TID251  a test watches another process
     return found
+
+
+def is_refused(tenant: Tenant, placement: Ref) -> bool:
+    return tenant.condition(placement, names.PLACEMENT_MISCONFIGURED)[0] == "True"
 
 
 @contextmanager
@@ -80,7 +96,7 @@ def test_a_placement_that_costs_too_much_stops_nobody_else_and_says_so(
     other = Tenant(kube, f"{tenant.name}-other")
     other.fleet(0)
     with many_clusters(other):
-        idle = reactions(tenant, 5)
+        idle = reactions(tenant, controller, 5)
         many = other.place(
             "many", predicates=asking(*(f"managedCluster != {n}" for n in range(2_600)))
         )
@@ -88,10 +104,10 @@ def test_a_placement_that_costs_too_much_stops_nobody_else_and_says_so(
             other.place(f"costly-{k}", predicates=asking(*(heavy(10_000 + 64 * k + n) for n in range(64))))
             for k in range(10)
         ]  # fmt: skip
-        busy = reactions(tenant, 20)
+        busy = reactions(tenant, controller, 20)
 
         for placement in (many, *costly):
-            other.says(placement, names.PLACEMENT_MISCONFIGURED, "True", "Misconfigured", 240)
+            eventually(f"{placement} says so", partial(is_refused, other, placement), LONG)
         said = [other.condition(ref, names.PLACEMENT_MISCONFIGURED)[2] for ref in (many, costly[0])]
         assert "at most 64 CEL expressions in all predicates, not 2600" in said[0]
         assert f"steps for {CLUSTERS} clusters, and at most 5000000 are accepted" in said[1]
@@ -111,7 +127,7 @@ def test_slow_sockets_keep_neither_probes_nor_metrics_from_being_answered(
     try:
         for port in (controller.port, controller.health_port):
             for _ in range(500):
-                held.append(socket.create_connection(("127.0.0.1", port), timeout=5))
+                held.append(socket.create_connection(("127.0.0.1", port), timeout=60))
                 held[-1].sendall(b"GET / HTTP/1.1\r\nX-Slow: ")
         for _ in range(5):
             assert controller.fetch("/healthz") == (200, "ok\n")

@@ -16,21 +16,21 @@ from rollout.dashboard.answers import Office
 from rollout.dashboard.app import application
 from rollout.dashboard.observer import Observer
 from rollout.dashboard.reviewed import OwnAccess, ReviewedAuthority
-from rollout.errors import AlreadyExists
+from rollout.dashboard.verbs import VERBS
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.model import names
-from rollout.model.kinds import APPROVAL, KINDS, REPLICA_SET, Obj, Ref, key_of, ref_of
+from rollout.model.kinds import APPROVAL, KINDS, REPLICA_SET, Ref
 from tests.kube.cluster import Cluster
-from tests.kube.processes import SYSTEM, kind_of, kubeconfig_of, token_of
-from tests.kube.setting import ROOT, eventually
+from tests.kube.processes import kubeconfig_of
+from tests.kube.setting import eventually
+from tests.kube.visitors import ACCOUNT, ensure, install_dashboard, person
 from tests.support import make
-from tests.unit.project.test_manifests import documents
+from tests.support.shapes import run
 
 pytestmark = pytest.mark.kube
 
-ACCOUNT = f"{SYSTEM}/rollout-dashboard"
 WEB = Ref(REPLICA_SET, "default/web")
 FORM = {"kind": "mwrs", "namespace": "default", "workload": "web", "reason": "lunch", "shown": "1"}
 
@@ -51,54 +51,11 @@ class Hosted:
         return client
 
 
-def _person(admin: KubeHub, person: str, *roles: str) -> str:
-    """A service account with roles of the examples. Returns: its token."""
-    _create(
-        admin,
-        {
-            "apiVersion": "v1",
-            "kind": "ServiceAccount",
-            "metadata": {"namespace": "default", "name": person},
-        },
-    )
-    for role in roles:
-        _bind(admin, person, role)
-    return token_of(admin, f"default/{person}")
-
-
-def _bind(admin: KubeHub, person: str, role: str) -> None:
-    binding = {
-        "apiVersion": "rbac.authorization.k8s.io/v1",
-        "kind": "ClusterRoleBinding",
-        "metadata": {"name": f"{person}-{role}"},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-        "subjects": [{"kind": "ServiceAccount", "namespace": "default", "name": person}],
-    }
-    _create(admin, binding)
-
-
-def _create(admin: KubeHub, obj: Obj) -> None:
-    kind, meta = KINDS.get(obj["kind"]) or kind_of(obj), obj["metadata"]
-    ref = Ref(kind, key_of(meta.get("namespace", ""), meta["name"]))
-    stored = admin.create(ref, {k: v for k, v in obj.items() if k != "status"})
-    if obj.get("status") and kind.has_status:
-        admin.patch_status(ref_of(kind, stored), {"status": obj["status"]})
-
-
 @pytest.fixture
 def hosted(server: Cluster, admin: KubeHub, tmp_path: Path) -> Iterator[Hosted]:
-    for folder in (
-        "base/namespace.yaml",
-        "components/dashboard/serviceaccount.yaml",
-        "components/dashboard/rbac.yaml",
-    ):
-        for obj in documents(ROOT / "manifests" / folder):
-            _ensure(admin, obj)
-    for obj in yaml.safe_load_all((ROOT / "examples" / "operate" / "roles.yaml").read_text()):
-        if obj["kind"] == "ClusterRole":
-            _ensure(admin, obj)
+    install_dashboard(admin)
     for obj in (*make.fleet(3), make.workload("web", annotations={names.GATES: "before:0"})):
-        _ensure(admin, obj)
+        ensure(admin, obj)
     config = str(kubeconfig_of(server, admin, ACCOUNT))
 
     @contextmanager
@@ -121,27 +78,26 @@ def hosted(server: Cluster, admin: KubeHub, tmp_path: Path) -> Iterator[Hosted]:
             observer.close()
 
 
-def _ensure(admin: KubeHub, obj: Obj) -> None:
-    try:
-        _create(admin, obj)
-    except AlreadyExists:
-        return
-
-
 def test_who_may_only_look_sees_everything_and_presses_nothing(hosted: Hosted) -> None:
-    viewer = hosted.client(_person(hosted.admin, "viewer", "rollout-viewer"))
+    viewer = hosted.client(person(hosted.admin, "viewer", "rollout-viewer"))
 
     eventually("the workload is on the page", lambda: "web" in viewer.get("/").text)
     page = viewer.get("/rollouts/mwrs/default/web").text
     assert "data-act" not in page
-    assert viewer.get("/act/pause", params=FORM).status_code == 403
-    refused = viewer.post("/act/pause", data={**FORM, "forgery": "x"})
-    assert refused.status_code == 403
+    form = viewer.get("/what-if").text
+    forgery = form.partition('name="forgery" value="')[2].partition('"')[0]
+    for verb in VERBS:
+        assert viewer.get(f"/act/{verb}", params=FORM).status_code == 403, verb
+        refused = viewer.post(f"/act/{verb}", data={**FORM, "forgery": forgery})
+        assert refused.status_code == 403, verb
+    for path in ("/clusters", "/placements", "/consents", "/analyses", "/what-if", "/replay"):
+        assert viewer.get(path).status_code == 200, path
+    assert viewer.get("/rollouts/mwrs/default/web/outlook").status_code == 200
     assert names.PAUSED not in (hosted.admin.get(WEB)["metadata"].get("annotations") or {})
 
 
 def test_an_operator_pauses_with_the_own_token_and_approves_nothing(hosted: Hosted) -> None:
-    token = _person(hosted.admin, "operator", "rollout-viewer", "rollout-operator")
+    token = person(hosted.admin, "operator", "rollout-viewer", "rollout-operator")
     operator = hosted.client(token)
     eventually(
         "the workload is there",
@@ -164,7 +120,7 @@ def test_an_operator_pauses_with_the_own_token_and_approves_nothing(hosted: Host
 
 
 def test_a_stranger_sees_nothing_and_a_forged_token_opens_nothing(hosted: Hosted) -> None:
-    stranger = hosted.client(_person(hosted.admin, "stranger"))
+    stranger = hosted.client(person(hosted.admin, "stranger"))
     assert stranger.get("/").status_code == 200
     assert "/rollouts/" not in stranger.get("/").text.partition("<main")[2]
     assert stranger.get("/rollouts/mwrs/default/web").status_code == 403
@@ -184,3 +140,18 @@ def test_the_dashboards_own_account_writes_nothing(hosted: Hosted, server: Clust
         for verb in ("create", "update", "patch", "delete"):
             for kind in KINDS.values():
                 assert not access.may(verb, kind, "default"), f"{verb} {kind}"
+
+
+def test_who_may_only_look_can_plan_and_simulate_in_a_terminal(
+    hosted: Hosted, server: Cluster, tmp_path: Path
+) -> None:
+    person(hosted.admin, "viewer", "rollout-viewer")
+    config = str(kubeconfig_of(server, hosted.admin, "default/viewer"))
+    file = tmp_path / "late.yaml"
+    file.write_text(yaml.safe_dump(make.workload("late")))
+
+    planned = run("plan", "-f", str(file), "--kubeconfig", config)
+    assert planned.exit_code == 10, planned.output
+    assert "ManifestWorkReplicaSet default/late: new" in planned.output
+    simulated = run("simulate", "-f", str(file), "--kubeconfig", config)
+    assert "3 of 3 clusters touched" in simulated.output, simulated.output

@@ -13,6 +13,7 @@ from rollout.model.kinds import (
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     Obj,
+    Ref,
     ref_of,
 )
 from rollout.sim.agents import FINALIZER as AGENT_FINALIZER
@@ -25,6 +26,31 @@ pytestmark = pytest.mark.kube
 __all__ = ["controller", "tenant"]  # fixtures
 
 
+HOLDS = "example.com/look-first"
+"""A finalizer of somebody who wants to look at a work before it goes."""
+
+
+def hold(tenant: Tenant, work: Obj) -> Ref:
+    """Keep a work from going, whatever its agent does."""
+    ref = ref_of(MANIFEST_WORK, work)
+    finalizers = [*work["metadata"]["finalizers"], HOLDS]
+    tenant.hub.patch(ref, {"metadata": {"finalizers": finalizers}})
+    return ref
+
+
+def release(tenant: Tenant, ref: Ref) -> None:
+    """Let it go; its agent may take its own finalizer away in between."""
+
+    def is_released() -> None:
+        meta = tenant.hub.get(ref)["metadata"]
+        left = [name for name in meta["finalizers"] if name != HOLDS]
+        tenant.hub.patch(
+            ref, {"metadata": {"finalizers": left or None}}, int(meta["resourceVersion"])
+        )
+
+    eventually("it is let go", is_released)
+
+
 @pytest.mark.parametrize("cascade", ["Background", "Foreground"])
 def test_a_deleted_workload_goes_before_or_after_its_works_as_it_asks(
     tenant: Tenant, cascade: str
@@ -33,13 +59,18 @@ def test_a_deleted_workload_goes_before_or_after_its_works_as_it_asks(
     tenant.place()
     workload = tenant.deploy(cascade=cascade)
     tenant.is_rolled_out(clusters)
-    works = tenant.works().values()
-    assert all(AGENT_FINALIZER in work["metadata"]["finalizers"] for work in works)
+    works = tenant.works()
+    assert all(AGENT_FINALIZER in work["metadata"]["finalizers"] for work in works.values())
     ears = {kind: Ear() for kind in (REPLICA_SET, MANIFEST_WORK)}
     ends = [tenant.hub.watch(k, tenant.hub.list(k).version, ear) for k, ear in ears.items()]
+    held = hold(tenant, works[clusters[0]])
 
     tenant.hub.delete(workload)
 
+    tenant.runs_on(clusters[:1])
+    if cascade == "Background":
+        eventually("it is gone", lambda: is_gone(tenant.hub, workload))
+    release(tenant, held)
     eventually("it is gone", lambda: is_gone(tenant.hub, workload))
     tenant.runs_on([])
 
@@ -58,9 +89,13 @@ def test_a_deleted_workload_goes_before_or_after_its_works_as_it_asks(
     assert at < max(others) if cascade == "Background" else at > max(others)
     for end in ends:
         end()
-    collect_garbage(tenant.hub, tenant.name)
-    for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
-        assert [o["metadata"]["name"] for o in tenant.hub.list(kind, tenant.name).items] == []
+
+    def nothing_is_left() -> None:
+        collect_garbage(tenant.hub, tenant.name)
+        for kind in (ROLLOUT_RECORD, ROLLOUT_REVISION):
+            assert [o["metadata"]["name"] for o in tenant.hub.list(kind, tenant.name).items] == []
+
+    eventually("nothing is left", nothing_is_left)
 
 
 def test_a_workload_made_anew_before_its_garbage_is_collected_is_rolled_out_at_once(
@@ -98,19 +133,14 @@ def test_a_workload_waits_for_a_work_that_will_not_go_only_in_the_foreground(
     tenant.place()
     workload = tenant.deploy(cascade="Foreground")
     tenant.is_rolled_out(clusters)
-    held = tenant.works()[clusters[1]]
-    ref = ref_of(MANIFEST_WORK, held)
-    finalizers = [*held["metadata"]["finalizers"], "example.com/look-first"]
-    tenant.hub.patch(ref, {"metadata": {"finalizers": finalizers}})
+    held = hold(tenant, tenant.works()[clusters[1]])
 
     tenant.hub.delete(workload)
 
     tenant.runs_on(clusters[1:2])
     stays_so("it waits", lambda: not is_gone(tenant.hub, workload), 1)
 
-    left = [name for name in tenant.hub.get(ref)["metadata"]["finalizers"] if "look" not in name]
-    tenant.hub.patch(ref, {"metadata": {"finalizers": left or None}})
-
+    release(tenant, held)
     eventually("it is gone", lambda: is_gone(tenant.hub, workload))
     tenant.runs_on([])
 

@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,16 @@ from rollout.model.kinds import (
 )
 from tests.kube.cluster import Cluster
 from tests.kube.driving import QUICK, Running
-from tests.kube.setting import ROOT, eventually, grant, is_gone, managed_cluster, namespace, put
+from tests.kube.setting import (
+    ROOT,
+    eventually,
+    grant,
+    is_gone,
+    managed_cluster,
+    namespace,
+    put,
+    watches,
+)
 from tests.support.shapes import run as typed
 
 pytestmark = pytest.mark.kube
@@ -134,7 +144,7 @@ def test_the_canary_example_is_placed_and_rolled_out_group_after_group(
     canary: KubeHub, run: Run
 ) -> None:
     run()
-    eventually("the rollout is done", rolled_out(canary), 90)
+    eventually("the rollout is done", rolled_out(canary))
 
     assert images(canary) == dict.fromkeys(CLUSTERS, "1.4.0")
     decisions = canary.list(PLACEMENT_DECISION, "default").items
@@ -157,10 +167,16 @@ def test_the_canary_example_is_placed_and_rolled_out_group_after_group(
 def test_a_rollout_can_be_watched_to_its_end_from_the_command_line(
     canary: KubeHub, run: Run, server: Cluster
 ) -> None:
-    run()
+    def run_it_once_it_is_watched() -> None:
+        eventually("it is watched", lambda: watches(canary, REPLICA_SET.plural) > 0)
+        run()
 
-    words = ["--timeout", "90s", "--kubeconfig", str(server.kubeconfig)]
-    tree = typed("get", "storefront", "--watch", *words)
+    words = ["--timeout", "10m", "--kubeconfig", str(server.kubeconfig)]
+    eventually("nobody watches it", lambda: watches(canary, REPLICA_SET.plural) == 0)
+    with ThreadPoolExecutor(1) as pool:
+        started = pool.submit(run_it_once_it_is_watched)
+        tree = typed("get", "storefront", "--watch", *words)
+        started.result()
     status = typed("status", "mwrs", "storefront", "--wait", *words)
 
     assert (tree.exit_code, status.exit_code) == (0, 0), tree.output + status.output
@@ -173,36 +189,36 @@ def test_a_bad_release_halts_in_the_first_group_and_a_fix_goes_everywhere(
     canary: KubeHub, run: Run
 ) -> None:
     running = run(BAD_RELEASE)
-    eventually("the first release is done", rolled_out(canary), 90)
+    eventually("the first release is done", rolled_out(canary))
 
     release(canary, "1.5.0")
-    eventually("it halts", lambda: ready(canary) == ("False", "MaxFailuresExceeded"), 60)
+    eventually("it halts", lambda: ready(canary) == ("False", "MaxFailuresExceeded"))
     halted = images(canary)
     touched = {cluster for cluster, image in halted.items() if image == "1.5.0"}
     assert touched
     assert all(group_of(cluster) == "prod-canary-west" for cluster in touched)
 
     release(canary, "1.5.1")
-    eventually("the fix is everywhere", rolled_out(canary), 90)
+    eventually("the fix is everywhere", rolled_out(canary))
     assert images(canary) == dict.fromkeys(CLUSTERS, "1.5.1")
     assert running.engine.failures == 0
 
 
 def test_a_deleted_workload_takes_its_works_along(canary: KubeHub, run: Run) -> None:
     run()
-    eventually("some works are there", lambda: len(images(canary)) >= 5, 60)
+    eventually("some works are there", lambda: len(images(canary)) >= 5)
 
     canary.delete(STOREFRONT)
 
-    eventually("its works are gone", lambda: canary.list(MANIFEST_WORK).items == (), 60)
-    eventually("and it, too", lambda: is_gone(canary, STOREFRONT), 60)
+    eventually("its works are gone", lambda: canary.list(MANIFEST_WORK).items == ())
+    eventually("and it, too", lambda: is_gone(canary, STOREFRONT))
 
 
 def test_a_cluster_that_leaves_the_placement_loses_its_work_and_one_that_joins_gets_it(
     canary: KubeHub, run: Run
 ) -> None:
     run()
-    eventually("the rollout is done", rolled_out(canary), 90)
+    eventually("the rollout is done", rolled_out(canary))
 
     namespace(canary, "prod-eu-west-99")
     put(canary, managed_cluster("prod-eu-west-99"))
@@ -210,8 +226,8 @@ def test_a_cluster_that_leaves_the_placement_loses_its_work_and_one_that_joins_g
     canary.patch(leaver, {"metadata": {"labels": {names.CLUSTER_SET_LABEL: "other"}}})
 
     wanted = {*CLUSTERS, "prod-eu-west-99"} - {"prod-eu-west-30"}
-    eventually("the works follow", lambda: set(images(canary)) == wanted, 60)
-    eventually("all is rolled out again", rolled_out(canary), 60)
+    eventually("the works follow", lambda: set(images(canary)) == wanted)
+    eventually("all is rolled out again", rolled_out(canary))
 
 
 def test_the_permissions_of_the_manifests_are_enough_for_a_whole_rollout(
@@ -220,10 +236,10 @@ def test_the_permissions_of_the_manifests_are_enough_for_a_whole_rollout(
     kubeconfig = server.user("rollout-controller")
     grant(canary, "rollout-controller")
     running = run(QUICK, kubeconfig)
-    eventually("the rollout is done", rolled_out(canary), 90)
+    eventually("the rollout is done", rolled_out(canary))
 
     canary.delete(STOREFRONT)
-    eventually("nothing is left", lambda: canary.list(MANIFEST_WORK).items == (), 60)
+    eventually("nothing is left", lambda: canary.list(MANIFEST_WORK).items == ())
     assert running.engine.failures == 0
     assert running.refused == []
     with pytest.raises(Denied):

@@ -30,7 +30,7 @@ def test_the_steps_of_the_image_make_a_controller_that_starts(tmp_path: Path) ->
     source, target = tmp_path / "src", tmp_path / "opt"
     source.mkdir()
     copied, commands = steps()
-    assert len(commands) >= 2
+    assert len(commands) >= 3
     for name in copied:
         if (ROOT / name).is_dir():
             ignore = shutil.ignore_patterns("__pycache__")
@@ -55,6 +55,9 @@ def test_the_steps_of_the_image_make_a_controller_that_starts(tmp_path: Path) ->
             capture_output=True, text=True, timeout=60,
         )  # fmt: skip
         assert said in done.stdout, done.stderr
+    # It came from the wheel, not from the folder that was copied.
+    assert list((source / "dist").glob("rollout-*.whl"))
+    assert not list((target / "lib").rglob("__editable__*"))
     # It starts, and says what it lacks: there is no server here.
     done = subprocess.run(
         [program, "controller"], check=False, cwd=tmp_path, env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)},
@@ -63,3 +66,14 @@ def test_the_steps_of_the_image_make_a_controller_that_starts(tmp_path: Path) ->
     assert done.returncode == 1
     assert done.stderr.splitlines()[-1].startswith("error: cannot read how to reach the API server")
     assert "Traceback" not in done.stderr
+
+
+def test_the_base_of_the_image_can_be_pinned() -> None:
+    lines = (ROOT / "Containerfile").read_text().splitlines()
+    base = [line for line in lines if line.startswith("ARG BASE=")]
+
+    assert len(base) == 1
+    assert [line for line in lines if line.startswith("FROM")] == [
+        "FROM ${BASE} AS build",
+        "FROM ${BASE}",
+    ]

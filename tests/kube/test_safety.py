@@ -15,11 +15,12 @@ import pytest
 
 from rollout.hub.kube import KubeHub
 from rollout.model.kinds import MANIFEST_WORK, Ref, ref_of
-from rollout.planning.plan import Delete, Write
+from rollout.model.writes import Delete
+from rollout.planning.plan import Write
 from rollout.runtime.io import ReadSelected, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.guards import check
-from tests.kube.setting import eventually, namespace, put, wipe
+from tests.kube.setting import PATIENCE, eventually, namespace, put, wipe
 from tests.kube.settled import ServedHistory
 from tests.safety.focus import draw
 from tests.safety.pairs import crash_everywhere
@@ -51,6 +52,15 @@ class Stage:
         while self.last:
             self.last.pop().served.close()
         wipe(self.hub)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _patient() -> Iterator[None]:
+    """No write is too old to be sent because the machine stood still."""
+    with pytest.MonkeyPatch.context() as patched:
+        for name in ("OLDEST_SECONDS", "FRESH_SECONDS"):
+            patched.setattr(f"rollout.runtime.kube_io.{name}", PATIENCE)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -114,7 +124,12 @@ def removed_against_decisions(hub: KubeHub) -> tuple[int, int]:
     put(hub, make.placement(ours=False))
     put(hub, make.decision(named))
     writes = [
-        Delete(ref_of(MANIFEST_WORK, obj), obj["metadata"]["uid"], ("default/p",), cluster)
+        Delete(
+            ref_of(MANIFEST_WORK, obj),
+            obj["metadata"]["uid"],
+            unless_selected_by=("default/p",),
+            cluster=cluster,
+        )
         for cluster in clusters
         for obj in (
             hub.create(Ref(MANIFEST_WORK, f"{cluster}/web"), make.work(cluster, name="web")),

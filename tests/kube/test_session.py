@@ -5,7 +5,6 @@ import gc
 import signal
 import socket
 import ssl
-import time
 import warnings
 from collections.abc import Iterator
 
@@ -17,7 +16,7 @@ from rollout.hub.kube_access import Access
 from rollout.model.kinds import KINDS
 from tests.kube.cluster import Cluster
 from tests.kube.contract import Ear
-from tests.kube.setting import crd_objects, eventually
+from tests.kube.setting import PATIENCE, crd_objects, eventually
 
 pytestmark = pytest.mark.kube
 
@@ -32,7 +31,8 @@ def thawed(server: Cluster) -> Iterator[Cluster]:
 
 @pytest.fixture
 def told() -> Iterator[list[warnings.WarningMessage]]:
-    """What Python says of connections that nobody closed."""
+    """What Python says of connections that nobody closed; those of earlier tests are gone before."""
+    gc.collect()
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always", ResourceWarning)
         yield found
@@ -43,7 +43,7 @@ def busy(server: Cluster) -> KubeHub:
     hub = KubeHub(Access(str(server.kubeconfig)))
     for kind in SERVED:
         hub.watch(kind, hub.list(kind).version, Ear())
-    eventually("all are watched", hub.is_watching, 10)
+    eventually("all are watched", hub.is_watching)
     return hub
 
 
@@ -72,19 +72,19 @@ def test_nor_one_whose_watch_has_just_been_ended(
 
 
 def test_a_server_that_stands_still_holds_up_no_closing(
-    thawed: Cluster, told: list[warnings.WarningMessage]
+    thawed: Cluster, told: list[warnings.WarningMessage], caplog: pytest.LogCaptureFixture
 ) -> None:
     hub = busy(thawed)
     since = hub.list(SERVED[0]).version
     ends = [hub.watch(SERVED[0], since, Ear()) for _ in range(10)]
     thawed.signal("kube-apiserver", signal.SIGSTOP)
 
-    began = time.perf_counter()
     for end in ends:  # none of them has an answer yet
         end()
     hub.close()
 
-    assert time.perf_counter() - began < 2
+    given_up = [said for said in caplog.messages if "closing the connection" in said]
+    assert given_up == []
     gc.collect()
     assert [str(warning.message) for warning in told] == []
 
@@ -114,9 +114,8 @@ def test_nor_one_whose_handshake_is_done_as_its_wait_is_cancelled(
     with socket.socket() as connected:
         connected.setblocking(False)
         with pytest.raises(Unavailable):
-            hub.session.run(connect(connected), 10)
-        assert connected.fileno() >= 0
-        hub.close()
+            hub.session.run(connect(connected), PATIENCE)
+        hub.close()  # the connection is open until then, or closed already: who gave up may be done
         assert connected.fileno() == -1
 
     gc.collect()

@@ -147,14 +147,14 @@ def carrying(hub: KubeHub, version: str) -> set[str]:
     }
 
 
-def stands(hub: KubeHub, reason: str, seconds: float = 90) -> None:
+def stands(hub: KubeHub, reason: str) -> None:
     """Wait until the workload says so."""
 
     def look() -> None:
         found = state_of(hub.get(SHOP))
         assert found.reason == reason, found
 
-    eventually(f"it is {reason}", look, seconds)
+    eventually(f"it is {reason}", look)
 
 
 def a_bad_release_is_taken_back(hub: KubeHub, people: People) -> None:
@@ -185,7 +185,7 @@ def test_a_bad_release_is_taken_back_and_its_fix_approved_by_who_may(
 ) -> None:
     controller.wait_until_it_leads()
     people.release("1.4.0")
-    assert "RolledOut" in people.type("ann", "status mwrs storefront --wait --timeout 2m")
+    assert "RolledOut" in people.type("ann", "status mwrs storefront --wait --timeout 10m")
     assert len(carrying(hub, "1.4.0")) == FLEET
 
     a_bad_release_is_taken_back(hub, people)

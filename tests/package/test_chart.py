@@ -34,26 +34,57 @@ def rendered(values: dict[str, Any], namespace: str = NAMESPACE) -> dict[str, Ob
     return {f"{obj['kind']}/{obj['metadata']['name']}": obj for obj in found}
 
 
-def kustomized(folder: str) -> dict[str, Obj]:
+def kustomized(folder: Path) -> dict[str, Obj]:
     """What kustomize makes of a folder, without what Helm brings by itself: the namespace and the CRDs."""
     return {
         f"{obj['kind']}/{obj['metadata']['name']}": obj
-        for obj in build(ROOT / "manifests" / folder)
+        for obj in build(folder)
         if obj["kind"] not in ("Namespace", "CustomResourceDefinition")
     }
 
 
 @pytest.mark.parametrize(
-    ("values", "folder"),
+    ("values", "folders"),
     [
-        pytest.param({}, "standalone", id="a hub of its own"),
-        pytest.param(ON_OCM, "on-ocm", id="on OCM"),
+        pytest.param({}, {"resources": ["standalone"]}, id="a hub of its own"),
+        pytest.param(ON_OCM, {"resources": ["on-ocm"]}, id="on OCM"),
+        pytest.param(
+            {"dashboard": {"enabled": True}},
+            {"resources": ["standalone"], "components": ["components/dashboard"]},
+            id="with the dashboard",
+        ),
+        pytest.param(
+            {"components": {"multicluster": True}},
+            {"resources": ["standalone"], "components": ["components/multicluster"]},
+            id="for SIG Multicluster",
+        ),
+        pytest.param(
+            {"prometheus": {"enabled": True}},
+            {"resources": ["standalone", "prometheus"]},
+            id="with a PodMonitor",
+        ),
     ],
 )
 def test_the_chart_makes_the_objects_of_the_kustomization(
-    values: dict[str, Any], folder: str
+    values: dict[str, Any], folders: dict[str, list[str]], tmp_path: Path
 ) -> None:
-    assert rendered(values) == kustomized(folder)
+    whole = {key: [str(ROOT / "manifests" / each) for each in of] for key, of in folders.items()}
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(whole))
+
+    assert rendered(values) == kustomized(tmp_path)
+
+
+def test_a_service_monitor_takes_the_place_of_the_pod_monitor() -> None:
+    found = rendered({"prometheus": {"enabled": True, "monitor": "ServiceMonitor"}})
+
+    assert "PodMonitor/rollout" not in found
+    (monitor,) = build(ROOT / "manifests" / "components" / "service-monitor")
+    assert found["ServiceMonitor/rollout"] == monitor
+    service = found["Service/rollout-controller-metrics"]
+    assert monitor["spec"]["selector"]["matchLabels"] == service["metadata"]["labels"]
+    assert [each["port"] for each in monitor["spec"]["endpoints"]] == [
+        each["name"] for each in service["spec"]["ports"]
+    ]
 
 
 def test_helm_finds_nothing_wrong_with_the_chart() -> None:
@@ -101,6 +132,7 @@ def test_every_value_has_its_effect() -> None:
             "networkPolicy": {"monitoringNamespace": "prom"},
             "podDisruptionBudget": {"enabled": False},
             "prometheus": {"enabled": True},
+            "dashboard": {"enabled": True, "resources": {"limits": {"memory": "2Gi"}}},
         }
     )
     spec = found["Deployment/rollout-controller"]["spec"]
@@ -125,16 +157,54 @@ def test_every_value_has_its_effect() -> None:
     assert "PodDisruptionBudget/rollout-controller" not in found
     assert {"PodMonitor", "PrometheusRule"} <= {key.split("/")[0] for key in found}
     assert "ClusterRole/rollout-controller-execute-as" in found
+    shown = found["Deployment/rollout-dashboard"]["spec"]["template"]["spec"]
+    assert (shown["nodeSelector"], shown["containers"][0]["image"]) == (
+        {"a": "b"},
+        container["image"],
+    )
+    assert shown["containers"][0]["resources"] == {"limits": {"memory": "2Gi"}}
+
+
+def test_each_shard_has_a_deployment_of_its_own_and_the_first_one_stays_what_it_is() -> None:
+    alone, found = rendered({}), rendered({"shards": 3})
+    first = "Deployment/rollout-controller"
+    env = {
+        key: {each["name"]: each.get("value") for each in _container(obj)["env"]}
+        for key, obj in found.items()
+        if obj["kind"] == "Deployment"
+    }
+
+    assert sorted(env) == [first, f"{first}-1", f"{first}-2"]
+    assert [(env[key]["ROLLOUT_SHARDS"], env[key]["ROLLOUT_SHARD"]) for key in sorted(env)] == [
+        ("3", "0"),
+        ("3", "1"),
+        ("3", "2"),
+    ]
+    assert found[first]["spec"]["selector"] == alone[first]["spec"]["selector"]
+    assert "ROLLOUT_SHARDS" not in str(alone[first])
+    for key in sorted(env)[1:]:
+        spec = found[key]["spec"]
+        selected = spec["selector"]["matchLabels"]
+        assert selected.items() <= spec["template"]["metadata"]["labels"].items()
+        assert selected["rollout-engine.io/shard"] == key[-1]
+
+
+def _container(deployment: Obj) -> Obj:
+    found: Obj = deployment["spec"]["template"]["spec"]["containers"][0]
+    return found
 
 
 @pytest.mark.parametrize(
     ("values", "named"),
     [
+        ({"shards": 17}, "/shards"),
         ({"replicas": 0}, "/replicas"),
         ({"imge": {}}, "imge"),
         ({"settings": {"settle": 1}}, "settle"),
         ({"components": {"heath": True}}, "heath"),
         ({"image": {"digest": "latest"}}, "/image/digest"),
+        ({"dashboard": True}, "/dashboard"),
+        ({"prometheus": {"monitor": "Pod"}}, "/prometheus/monitor"),
     ],
 )
 def test_a_value_that_nobody_knows_is_refused(values: dict[str, Any], named: str) -> None:

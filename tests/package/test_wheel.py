@@ -79,5 +79,5 @@ def test_the_kinds_that_a_controller_needs_can_be_had(installed: Command) -> Non
 def test_the_manifests_can_be_had(installed: Command, tmp_path: Path) -> None:
     done = installed("rollout", "manifests", "deploy")
 
-    assert done.stdout == "kubectl apply -k deploy/standalone\n"
+    assert done.stdout == "wrote deploy; next: kubectl apply -k deploy/standalone\n"
     assert (tmp_path / "deploy" / "standalone" / "kustomization.yaml").is_file()

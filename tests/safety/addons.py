@@ -8,6 +8,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 
 from rollout.clock import Clock
 from rollout.fleet.addons import AddOns as Tracked
@@ -24,10 +25,12 @@ from rollout.model.kinds import (
     Obj,
     Ref,
     kind_by_resource,
+    ref_of,
 )
 from rollout.planning.addons import AddOnPlanner
 from rollout.sim.addon_agents import AddOnManager
 from tests.safety import objects
+from tests.safety.replicasets import reported
 from tests.safety.subject import Carried, Controllers, Find, Said, Standing, stamp_of
 from tests.safety.terms import Terms, terms_of
 
@@ -162,6 +165,13 @@ class AddOns:
             revision += " with something else of its own"
         stamp = stamp_of(status, "Progressing", "ManifestApplied", "Degraded", "Available")
         return Carried(revision, health, stamp)
+
+    def reported(self, cluster: str, well: bool, hub: Hub, now: datetime) -> Mapping[Ref, Obj]:
+        return {
+            ref_of(MANIFEST_WORK, work): reported(work, well, now)
+            for work in hub.list(MANIFEST_WORK, cluster).items
+            if ref_of(MANIFEST_WORK, work) == deployed(cluster)
+        }
 
     def brought(self, before: Obj | None, changes: Obj, find: Find) -> str:
         if "configReferences" not in changes.get("status", {}):

@@ -25,12 +25,12 @@ def chase(mutant: Mutant, kind: str, most: int, first: int) -> Catch | None:
     """Histories one after the other, until one breaks a promise; the ``first`` of them, by number, before
     all others.
     """
-    look, closely = mutant.look, mutant.closely
+    look = mutant.look
     broken: list[tuple[str, str]] = []
     numbered = list(enumerate(islice(seeds_about(mutant.focus), most), 1))
     with silence():
         for number, seed in sorted(numbered, key=lambda each: each[0] != first):
-            _run(look, kind, seed, lambda promise, said: broken.append((promise, said)), closely)
+            _run(look, kind, seed, lambda promise, said: broken.append((promise, said)))
             if broken:
                 promise, message = broken[0]
                 return Catch(promise, number, seed, message)
@@ -39,7 +39,7 @@ def chase(mutant: Mutant, kind: str, most: int, first: int) -> Catch | None:
     return None
 
 
-def _run(look: str, kind: str, seed: int, blame: Blame, closely: bool) -> None:
+def _run(look: str, kind: str, seed: int, blame: Blame) -> None:
     if look == "sizes":
         measure(kind, Counter(), blame)
     elif look == "lossy":
@@ -47,8 +47,5 @@ def _run(look: str, kind: str, seed: int, blame: Blame, closely: bool) -> None:
     elif look == "foreseen":
         foreseen(kind, seed, Counter(), blame)
     else:
-        history = History(draw(seed, kind))
-        if closely:
-            history.judge.plans.asking = 1.0
-        for violation in history.run().violations:
+        for violation in History(draw(seed, kind)).run().violations:
             blame(violation.promise, str(violation))

@@ -14,7 +14,8 @@ from rollout.errors import Denied, Gone, Invalid
 from rollout.hub.base import Expire, Listing, Sink
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
-from rollout.planning.plan import Create, Patch, PatchStatus, Write
+from rollout.model.writes import Create, Patch, PatchStatus
+from rollout.planning.plan import Write
 from rollout.runtime.io import Done, InlineIo, Io, WriteOutcome, perform
 from tests.support.faults import FaultyHub
 

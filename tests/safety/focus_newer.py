@@ -77,8 +77,6 @@ def _windows(setting: Setting, dice: Random) -> Setting:
 
 def _agents(setting: Setting, dice: Random) -> Setting:
     """Agents with OCM's timing: they look rarely, stamp what they saw before, wake for labels, back off."""
-    if setting.kind == "addon":
-        return setting  # their works are deployed by others
     every = dice.choice((10, 10, 20, 60))
     limit, most = dice.choice((1, 2, "25%", None)), dice.choice((0, 1, "20%"))
     setting = strategies(
@@ -87,17 +85,14 @@ def _agents(setting: Setting, dice: Random) -> Setting:
         progressDeadline=dice.choice((None, None, "10m", "30m")),
     )  # fmt: skip
     setting = replace(setting, rules=dice.random() < 0.8, looks_every=timedelta(seconds=every))
-    verbs = (
-        "new_revision",
-        "new_revision",
-        "retry",
-        "retry",
-        "old_revision",
-        "crash",
-        "delete_work",
-    )
+    verbs = [
+        "new_revision", "new_revision", "retry", "retry", "old_revision", "crash", "delete_work",
+    ]  # fmt: skip
+    if setting.kind == "addon":
+        verbs += ["switch_config", "own", "edit_own"]
     more = acts(dice, *dice.choices(verbs, k=dice.randrange(3, 7)))
-    notes = {**setting.notes, ROLLBACK: "Automatic"} if dice.random() < 0.5 else setting.notes
+    goes_back = dice.random() < 0.5 and setting.kind != "addon"  # add-ons have no way back
+    notes = {**setting.notes, ROLLBACK: "Automatic"} if goes_back else setting.notes
     return replace(with_acts(setting, more, keep=dice.random() < 0.3), notes=notes)
 
 

@@ -47,7 +47,7 @@ def hunt(mutant: Mutant, kind: str, most: int = MOST, first: int = 1) -> Catch |
         str(first),
         mutant.what,
     ]
-    ran = subprocess.run(called, cwd=ROOT, capture_output=True, text=True, check=False, timeout=200)
+    ran = subprocess.run(called, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)
     if ran.returncode:
         raise RuntimeError(f"looking for {mutant.what!r} failed: {ran.stderr[-2000:]}")
     found = json.loads(ran.stdout.splitlines()[-1])

@@ -4,23 +4,21 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from random import Random
 from typing import Any
 
-from rollout.fleet.live import LiveRollout
-from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Plan
+from rollout.model.writes import Create, Delete, Patch, PatchStatus
+from rollout.planning.plan import Plan
+from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Step
 from tests.safety import wishes
 from tests.safety.model import Rollout
 from tests.safety.operating import OperationsJudge
 from tests.safety.owners import OwnersJudge
 from tests.safety.proving import unproven
-from tests.safety.questions import pure, worse_news
 from tests.safety.statuses import StatusJudge
 from tests.safety.terms import Stage
 from tests.safety.told import Told
 from tests.safety.verdicts import VerdictsJudge
-from tests.safety.waiting import is_told
 
 Blame = Callable[[str, str], None]
 
@@ -47,8 +45,6 @@ class PlanJudge:
         self._owners = OwnersJudge(told, counts, blame)
         self.calm = True
         self.creating: dict[str, str] = {}  # cluster -> revision that its new carrier is made for
-        self.dice = Random(0)
-        self.asking = 0.05  # how often a decision is asked for in other ways
         self.restarted_in_flight: set[str] = set()
         self.retrying: dict[str, str] = {}  # clusters that this plan lets try again, and what
         self._touched: dict[str, tuple[list[str], list[str]]] = {}  # see `StatusJudge.judge`
@@ -85,21 +81,12 @@ class PlanJudge:
         for name, rollout in told.rollouts.items():
             share = workload.shares.get(self.subject.share_key(name)) if workload else None
             live = share.live if share else None
-            if live is not None and self.dice.random() < self.asking:
-                self._ask(live, now)
             self._rollout(rollout, by_rollout[name], live, now)
         for each in plan.writes:
             if isinstance(each, PatchStatus) and each.ref == self.subject.ref:
                 self._statuses.judge(each.status, view, self._touched, now)
             elif isinstance(each, PatchStatus) and each.ref.kind is self.subject.carrier:
                 self._success(each)
-
-    def _ask(self, live: LiveRollout, now: datetime) -> None:
-        """The same decision in other ways."""
-        known = live.ledger.rollout
-        pure(known, live.last, now, self.dice, self.blame)
-        worse_news(known, now, self.dice, self.counts, self.blame)
-        self.operations.way_back(live, now, self.dice)
 
     def _write(self, write: Any) -> Write | None:
         if write.ref.kind is not self.subject.carrier:
@@ -187,8 +174,6 @@ class PlanJudge:
         unproven(rollout, [w.cluster for w in touched], clusters, step, (self.counts, self.blame))
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
-        written = {w.cluster for w in writes if w.revision == terms.revision}
-        self._reasons(rollout, step, written, live)
         wishes.came_through(rollout, clusters)
         self._enough(rollout, clusters, open_stages, now)
 
@@ -263,8 +248,8 @@ class PlanJudge:
         if stage.limit is None:
             return
         flying = [c for c in stage.members if rollout.in_flight(c, now)]
-        new = [c for c in mine if c not in flying and not self._may_fly(rollout, c)]
-        spared = [c for c in mine if c not in flying and self._may_fly(rollout, c)]
+        new = [c for c in mine if c not in flying and not self._may_fly(rollout, c, now)]
+        spared = [c for c in mine if c not in flying and self._may_fly(rollout, c, now)]
         self.counts["allowed.slot_unknown"] += len(spared)
         waiting = [c for c in stage.members if rollout.current(c) is None]
         if isinstance(rollout.terms and rollout.terms.limit, str) and stage.limit == 0 and waiting:
@@ -278,11 +263,15 @@ class PlanJudge:
         if new and len(flying) + len(new) > stage.limit:
             self.blame("S1", f"{new} are touched, {flying} in flight, limit {stage.limit}")
 
-    def _may_fly(self, rollout: Rollout, cluster: str) -> bool:
-        """Whether the engine, having forgotten a verdict, rightly counts the cluster as in flight
-        on its old revision: then writing the new one takes no slot."""
+    def _may_fly(self, rollout: Rollout, cluster: str, now: datetime) -> bool:
+        """Whether the engine, having forgotten a verdict, or going by every outage that it was told of,
+        rightly counts the cluster as in flight on its old revision: then writing the new one takes no slot.
+        """
         track = rollout.tracks.get(cluster)
-        return track is not None and not track.exact
+        if track is None:
+            return False
+        is_old = rollout.current(cluster) is None
+        return not track.exact or (is_old and rollout.may_still_soak(track, now))
 
     def _tolerance(self, rollout: Rollout, touched: list[str], now: datetime) -> None:
         """S4: touches that could all fail stay within budget + 1."""
@@ -308,25 +297,6 @@ class PlanJudge:
             self.counts["S4.at_the_bound"] += at_stake >= budget + 1
             if mine and at_stake > budget + 1:
                 self.blame("S4", f"{at_stake} could fail after touching {mine}, budget {budget}")
-
-    def _reasons(
-        self, rollout: Rollout, step: Step, written: set[str], live: LiveRollout | None
-    ) -> None:
-        """O1: whoever waits has one reason, with all others of its stage or of its own."""
-        if rollout.hold or len(step.stages) != len(rollout.plan.stages):
-            return
-        for stage, report in zip(rollout.plan.stages, step.stages, strict=True):
-            waiting = [
-                c
-                for c in stage.members
-                if rollout.current(c) is None and c not in written and not rollout.is_maybe(c)
-                if rollout.terms is not None and c not in rollout.terms.asked.held
-                if c not in rollout.back.given
-            ]
-            self.counts["O1.waiting"] += bool(waiting)
-            unsaid = [c for c in waiting if not report.blocked and not is_told(live, c, report)]
-            if unsaid:
-                self.blame("O1", f"{unsaid} wait in {stage.key!r} and nobody says why")
 
     def _enough(
         self, rollout: Rollout, touched: list[str], stages: list[Stage], now: datetime
@@ -367,6 +337,16 @@ class PlanJudge:
             self.counts["L2.slots_judged"] += 1
             if len(mine) < wanted:
                 self.blame("L2", f"{wanted} could be touched in {stage.key!r}, only {mine} are")
+            self._in_line(mine, old, new)
+
+    def _in_line(self, touched: list[str], old: list[str], new: list[str]) -> None:
+        """R5: whose turn it is follows from what is known: all that are in flight with something older, and
+        the first of those that wait.
+        """
+        first = [*old, *new][: len(touched)]
+        self.counts["R5.turns"] += 0 < len(touched) < len(old) + len(new)
+        if set(first) != set(touched):
+            self.blame("R5", f"{touched} are touched, and it is the turn of {first}")
 
     def _closed(self, plan: Plan, writes: list[Write], now: datetime) -> None:
         """S21: nothing is touched in a closed window, and nothing is removed from there."""

@@ -4,7 +4,7 @@ What is uncertain of a cluster is judged by whichever favours the engine (see `t
 Source: docs/semantics.md rows 5-12, 17, 18, 20.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Set
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -21,8 +21,10 @@ class Rollout(Readings):
 
     # -- what happens --------------------------------------------------------------------------
 
-    def agree(self, terms: Terms, now: datetime) -> None:
-        """Take in what is asked for now. The groups have been read before."""
+    def agree(self, terms: Terms, now: datetime, taken: Set[str]) -> None:
+        """Take in what is asked for now. The groups have been read before, and so have those of the other
+        placements: ``taken`` are the clusters of all.
+        """
         soak = max(terms.soak, self.waits.settle) if terms.verified else terms.soak
         terms = replace(terms, soak=soak)
         self.bad = terms.bad
@@ -58,6 +60,7 @@ class Rollout(Readings):
         if self.groups is not None:
             self._part(places, now)
             self._adopt(now)
+        self.lent = self.lost.keys() & taken
         for track in self.tracks.values():
             self._settle(track, now)
         wishes.retry(self, now)
@@ -229,6 +232,8 @@ class Rollout(Readings):
             if amnesia or track.fresh:
                 if not track.landed:
                     self._back(cluster, track)
+                    if amnesia and track.before is not None:
+                        self.forget(track.before, now)
                     continue
                 track.recalled = None if amnesia else track.kept
                 self.forget(track, now)

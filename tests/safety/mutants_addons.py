@@ -5,8 +5,8 @@ from dataclasses import replace
 from tests.safety.mutating import Mutant, fault
 
 ADDON, CONFIGS, PLANNER, SAID = (
-    "fleet.addon_workload",
-    "planning.addons_configs",
+    "rollouts.addon_workload",
+    "rollouts.addon_configs",
     "planning.addons",
     "planning.addons_status",
 )
@@ -18,9 +18,9 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "S1",
             "configurations of its own jump the queue",
             (
-                "fleet.observations",
-                "Health.FAILED, reason, is_brought=False)",
-                "Health.FAILED, reason)",
+                "rollouts.observations",
+                "health=Health.FAILED, reason=reason, is_brought=False)",
+                "health=Health.FAILED, reason=reason)",
             ),
             focus="own",
         ),
@@ -28,9 +28,9 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "S1",
             "who lacked something flies",
             (
-                "fleet.unbrought",
-                "            if standing is not None:\n",
-                "            if False:\n",
+                "rollouts.line",
+                "was = None if line.standing is None else (line.standing, line.cause)",
+                "was = None",
             ),
             focus="own",
         ),
@@ -58,8 +58,8 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "what is missing is a revision while reads are torn",
             (
                 ADDON,
-                "configs, total, lacking is not None)",
-                "configs, total, lacking is not None and hold is lacking)",
+                "is_missing=lacking is not None,",
+                "is_missing=lacking is not None and reading.hold is None,",
             ),
             focus="own",
         ),
@@ -105,7 +105,7 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
         fault(
             "S9",
             "both own what they share",
-            (ADDON, "        reading = without(reading, taken)\n", ""),
+            (ADDON, "mine = without(reading, taken)", "mine = reading"),
             focus="pairs",
         ),
         fault(

@@ -61,7 +61,7 @@ _OF_STEPS: tuple[Mutant, ...] = (
     fault(
         "S19",
         "every decision counts",
-        ("fleet.selections", "if self.quiet_until is None or not", "if True or not"),
+        ("rollouts.selections", "if self.quiet_until is None or not", "if True or not"),
     ),
     fault(
         "S16",
@@ -112,15 +112,14 @@ _OF_STEPS: tuple[Mutant, ...] = (
     ),
     fault(
         "R5",
-        "the plain step goes from the back",
-        (STEP, "return iter(self.untouched)", "return reversed(self.untouched)"),
-        closely=True,
+        "the last in line comes first",
+        ("strategies.ledger", "return iter(self.line)", "return iter([*self.line][::-1])"),
     ),
     fault(
         "R6",
         "each failure frees a slot",
         (STEP, _FREE, "free = max(0, limit - taken) + census.phases.get(Phase.FAILED, 0)"),
-        closely=True,
+        focus="budget",
     ),
     fault(
         "O1",

@@ -2,10 +2,10 @@
 
 from tests.safety.mutating import Mutant, fault
 
-LIVE, TERMS, OBSERVED, SELECTED, SHARED = (
-    f"fleet.{name}" for name in ("live", "terms", "observations", "selections", "membership")
+LIVE, TERMS, STANDINGS, RECORD, HEAD, OBSERVED = (
+    f"rollouts.{name}" for name in ("live", "terms", "standings", "record", "head", "observations")
 )
-RECORD, STANDINGS = "planning.record", "fleet.standings"
+SELECTED, SHARED = "rollouts.selections", "rollouts.workload"
 
 _OF_THE_RECORD: tuple[Mutant, ...] = (
     fault(
@@ -20,8 +20,8 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "what nobody wrote down has not been touched",
         (
             LIVE,
-            "settled = carried_over(before, terms, was, self.observations, head, self.soaked, now)",
-            "settled = {}",
+            "for line in carried_over(before, terms, was.timing, self.lines, head=head, now=now):",
+            "for line in ():",
         ),
         focus="restarts",
     ),
@@ -29,7 +29,7 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "R1",
         "no record",
         (
-            "fleet.book",
+            "rollouts.book",
             "            for number, page in sorted(self._pages.items())\n",
             "            for number, page in list[tuple[int, _Page]]()\n",
         ),
@@ -62,9 +62,9 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "S18",
         "what somebody wrote into the record stays",
         (
-            "fleet.book",
-            "page.stored, page.version = data, version\n        name = ",
-            "page.stored, page.version = page.rendered or data, version\n        name = ",
+            "rollouts.book",
+            "page.stored, page.version = data, version\n        if data == ",
+            "page.stored, page.version = page.rendered or data, version\n        if data == ",
         ),
         focus="meddling",
     ),
@@ -79,12 +79,12 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "S13",
         "success that broke while nobody lived goes on",
         (
-            "fleet.handover",
+            "rollouts.handover",
             "if seen is None or (seen.content == known.revision and seen.health is not known.health):",
             "if False:",
         ),
         (
-            "fleet.handover",
+            "rollouts.handover",
             "elif seen.content == known.revision and is_broken(known, seen):",
             "elif False:",
         ),
@@ -98,8 +98,8 @@ _OF_OBSERVATIONS: tuple[Mutant, ...] = (
         "what is found has soaked",
         (
             OBSERVED,
-            "if seen.content != revision and seen.health is Health.SUCCEEDED:",
-            "if seen.content:",
+            "replace(standing, verdict=Verdict.SOAKED) if is_settled else standing",
+            "replace(standing, verdict=Verdict.SOAKED) if seen.content else standing",
         ),
         focus="restarts",
     ),
@@ -138,7 +138,7 @@ _OF_TERMS: tuple[Mutant, ...] = (
     fault(
         "S5",
         "what one revision has passed, the next has passed",
-        (RECORD, "passed=none, seen=none", "seen=none"),
+        (HEAD, "passed=none, seen=none", "seen=none"),
     ),
     fault(
         "L2",
@@ -166,14 +166,14 @@ _OF_TERMS: tuple[Mutant, ...] = (
         (
             LIVE,
             "        still = revision_hold(",
-            "        for cluster in self.losses.all():\n            self._forget(cluster)\n        self.ledger.reset(replace(self.ledger.rollout, lost={}), now)\n        still = revision_hold(",
+            "        self.forget(list(self._lost), now)\n        self.ledger.reset(replace(self.ledger.rollout, lost={}), now)\n        still = revision_hold(",
         ),
         focus="lost",
     ),
     fault(
         "L2",
         "the lost that come back are missed for ever",
-        (STANDINGS, "for cluster in self.losses.all() & members.keys():", "for cluster in ():"),
+        (STANDINGS, "for cluster in self._lost & members.keys():", "for cluster in ():"),
         focus="lost",
     ),
     fault(
@@ -195,7 +195,7 @@ _OF_TERMS: tuple[Mutant, ...] = (
     fault(
         "S13",
         "time runs on while news is missing",
-        ("fleet.outages", "return min(self._open.values(), default=None)", "return None"),
+        ("rollouts.outages", "return min(self._open.values(), default=None)", "return None"),
         focus="outages",
     ),
 )
@@ -204,7 +204,7 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
     fault(
         "S11",
         "torn decisions are used",
-        (SELECTED, "torn = _contradiction(placement, decisions)", 'torn = ""'),
+        (SELECTED, "torn = contradiction(placement, decisions)", 'torn = ""'),
     ),
     fault(
         "S11",
@@ -225,14 +225,14 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
         "a missing placement selects nobody",
         (
             SELECTED,
-            "return Reading(before.selection, Wait(Reason.PLACEMENT_NOT_FOUND, message))",
+            "return Reading(before.selection, hold=Wait(Reason.PLACEMENT_NOT_FOUND, message))",
             "return Reading(Selection())",
         ),
     ),
     fault(
         "S9",
         "what an unread placement may select goes to the next",
-        (SHARED, "elif _may_select_more(share):", "elif False:"),
+        (SHARED, "elif share.may_select_more:", "elif False:"),
         focus="pairs",
     ),
 )
@@ -251,22 +251,20 @@ _OF_AGENTS: tuple[Mutant, ...] = (
         "S6",
         "agents that look rarely are not waited for",
         (
-            "fleet.workloads",
-            "settle = around.policy.settle if replicaset.template.rules else timedelta(0)",
-            "settle = timedelta(seconds=15 if replicaset.template.rules else 0)",
+            SHARED,
+            "around.policy.settle if settles else timedelta(0)",
+            "timedelta(seconds=15 if settles else 0)",
         ),
-        kinds=("replicaset",),
         focus="agents",
     ),
     fault(
         "S6",
         "what was ill before fails after a minute",
         (
-            "fleet.workloads",
+            SHARED,
             "grace=around.policy.failure_grace",
             "grace=timedelta(seconds=60)",
         ),
-        kinds=("replicaset",),
         focus="agents",
     ),
     fault(
@@ -294,7 +292,7 @@ _OF_AGENTS: tuple[Mutant, ...] = (
         "S13",
         "a long outage begins with a short one that ended before",
         (
-            "fleet.outages",
+            "rollouts.outages",
             "since, until = min(since, known[0]), max(until, known[1])",
             "since, until = known[0], max(until, known[1])",
         ),

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from tests.safety.mutating import Mutant, fault
 
-LIVE, TERMS = "fleet.live", "fleet.terms"
+LIVE, TERMS = "rollouts.live", "rollouts.terms"
 BACK, SOAKED, HOLDS, GATES = (
     "strategies.retreat",
-    "fleet.rollbacks",
-    "planning.holds",
+    "rollouts.line",
+    "rollouts.holds",
     "strategies.gates",
 )
 RS = ("replicaset",)
@@ -42,7 +42,7 @@ _OF_WAIVERS: tuple[Mutant, ...] = (
         "S20",
         "a waiver is for ever",
         (
-            "planning.record",
+            "rollouts.head",
             "mine = self.revision\n        return frozenset(",
             "return frozenset(waivers)\n        return frozenset(",
         ),
@@ -70,7 +70,7 @@ _OF_GATES: tuple[Mutant, ...] = (
     fault(
         "S14",
         "a gate stays open",
-        ("planning.record", "opened=none, rollback=None", "rollback=None"),
+        ("rollouts.head", "opened=none, rollback=None", "rollback=None"),
         focus="gates",
     ),
     fault(
@@ -119,15 +119,15 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
         fault(
             "S10",
             "any older revision will do",
-            (SOAKED, "for each in self.of(cluster):", "for each in sorted(kept):"),
+            (SOAKED, "for each in line.soaked:", "for each in sorted(kept):"),
         ),
         fault(
             "S10",
             "what is up has soaked",
             (
-                SOAKED,
-                "if verdict is Verdict.SOAKED and before.revision != undone:",
-                'if before.health.value == "Succeeded" and before.revision != undone:',
+                "rollouts.line",
+                "if verdict is Verdict.SOAKED and left.revision != undone:",
+                'if left.health.value == "Succeeded" and left.revision != undone:',
             ),
         ),
         fault(
@@ -178,7 +178,7 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
         fault(
             "S10",
             "the bar is forgotten",
-            ("planning.record", '_read_rollback(body.get("rollback")),', "None,"),
+            ("rollouts.record", '_read_rollback(body.get("rollback")),', "None,"),
         ),
         fault(
             "S10",

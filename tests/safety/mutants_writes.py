@@ -79,8 +79,7 @@ _OF_REMOVALS: tuple[Mutant, ...] = (
     fault(
         "S11",
         "works of a missing placement go",
-        ("fleet.workloads", "(reading.is_torn or reading.is_gone)", "reading.is_torn"),
-        ("fleet.addon_shares", "(reading.is_torn or reading.is_gone)", "reading.is_torn"),
+        ("rollouts.share", "not (reading.is_torn or reading.is_gone)", "not reading.is_torn"),
         focus="pairs",
     ),
 )
@@ -89,7 +88,7 @@ _OF_PROFILES: tuple[Mutant, ...] = (
     fault(
         "R4",
         "in profile ocm a refused write is tried again at once",
-        ("fleet.terms", " and c not in refused)", ")"),
+        ("rollouts.terms", " and c not in refused)", ")"),
         focus="ocm",
     ),
     fault(
@@ -119,7 +118,7 @@ _OF_WORKS: tuple[Mutant, ...] = (
     fault(
         "S9",
         "both own what they share",
-        ("fleet.workloads", "mine = without(reading, taken)", "mine = reading"),
+        ("rollouts.replicaset_workload", "mine = without(reading, taken)", "mine = reading"),
         kinds=RS,
         focus="pairs",
     ),
@@ -159,9 +158,9 @@ _OF_STATUSES: tuple[Mutant, ...] = (
         "S12",
         "counts are of any generation",
         (
-            "fleet.tallies",
-            "c.is_true and c.observed_generation == work.generation for",
-            "c.is_true for",
+            "rollouts.tallies",
+            "c is not None and c.is_true and c.observed_generation == work.generation",
+            "c is not None and c.is_true",
         ),
         kinds=RS,
     ),
@@ -170,8 +169,8 @@ _OF_STATUSES: tuple[Mutant, ...] = (
         "complete, though some have failed",
         (
             SAID,
-            "return Verdict(Reason.COMPLETE_WITH_FAILURES if failed else Reason.COMPLETE, text)",
-            "return Verdict(Reason.COMPLETE, text)",
+            "return WorkloadVerdict(Reason.COMPLETE_WITH_FAILURES if failed else Reason.COMPLETE, text)",
+            "return WorkloadVerdict(Reason.COMPLETE, text)",
         ),
         kinds=RS,
     ),

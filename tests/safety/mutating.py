@@ -38,7 +38,7 @@ class Mutant:
     """A fault that breaks one promise.
 
     ``focus``: the histories that it is looked for in, "" for all (`tests.safety.focus`). ``look``: for
-    promises that need more than one history. ``closely``: every decision is asked for in other ways.
+    promises that need more than one history.
     """
 
     promise: str
@@ -47,7 +47,6 @@ class Mutant:
     kinds: tuple[str, ...] = KINDS
     focus: str = ""
     look: str = "history"
-    closely: bool = False
 
 
 def fault(
@@ -57,7 +56,6 @@ def fault(
     kinds: tuple[str, ...] = KINDS,
     focus: str = "",
     look: str = "history",
-    closely: bool = False,
 ) -> Mutant:
     """A mutant, its edits as (module below `rollout`, old text, new text)."""
     changed = tuple(Edit(f"rollout.{module}", old, new) for module, old, new in edits)
@@ -68,7 +66,6 @@ def fault(
         kinds=kinds,
         focus=focus,
         look=look,
-        closely=closely,
     )
 
 

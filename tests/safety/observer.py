@@ -23,6 +23,7 @@ from rollout.planning.plan import Plan
 from tests.safety import objects
 from tests.safety.judging import PlanJudge
 from tests.safety.model import Rollout
+from tests.safety.questions import Questions
 from tests.safety.replay import decision, difference, read_anew
 from tests.safety.subject import Subject
 from tests.safety.terms import QUIET, Waits, clusters_on
@@ -75,6 +76,7 @@ class Judge:
         self._brought = ""  # and what that is
         self._refused: dict[Ref, tuple[str, datetime]] = {}  # what was refused, and when
         self.written_down = WrittenDown(self.told, self.counts, self.blame)
+        self.questions = Questions(self.told, self.hub, self.counts)
         self.hub.watch(subject.carrier, 0, self._saw)
         self.hub.watch(ROLLOUT_RECORD, 0, self._saw_page)
 
@@ -128,7 +130,7 @@ class Judge:
         """R1: what a touch depends on has been written down before."""
         if self.told.is_ocm:
             return  # it depends on nothing but what agents say
-        lines = self.written_down.of(rollout.name)
+        lines = self.written_down.thought(rollout.name)
         for stage in rollout.plan.stages:
             for cluster in stage.members:
                 track = rollout.current(cluster)
@@ -228,6 +230,9 @@ class Judge:
     def _rest_closely(self, fleet: Fleet, now: datetime) -> None:
         """L3: who is overdue has a verdict."""
         self._ask_again(fleet, now)
+        rollouts = self.told.rollouts.values()
+        if not any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts):
+            self.questions.ask(fleet.policy, now, self.blame)
         waits(self.told, fleet.view(self.subject.ref.kind), now, self.counts, self.blame)
         for rollout in self.told.rollouts.values():
             lines = self.written_down.of(rollout.name)
@@ -254,6 +259,7 @@ class Judge:
         recorded = self.written_down.clusters()
         if None in recorded.values():
             self._removed.clear()
+        self._refused.clear()  # nobody writes refusals down: each process may try once
         self.told.listed_all(now, recorded)
 
     # -- what lands --------------------------------------------------------------------------------

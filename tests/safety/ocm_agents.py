@@ -69,7 +69,11 @@ class OcmAgents:
     Args:
         every: how often they look at what they applied; a look may take 1.9 times as long to come.
         bad: the revisions that some clusters have trouble with.
+
+    ``is_gated``: health is asked for.
     """
+
+    is_gated = True
 
     def __init__(
         self, hub: Hub, clock: Clock, seed: int, every: timedelta, bad: tuple[str, ...]
@@ -186,7 +190,7 @@ class OcmAgents:
     def _apply(self, cluster: str, spoke: _Spoke, ref: Ref, work: Obj) -> None:
         if CLEANUP not in (work["metadata"].get("finalizers") or []):
             work = self._hub.patch(ref, {"metadata": {"finalizers": [CLEANUP]}})
-        now, revision = self._clock.now(), _revision_of(work)
+        now, revision = self._clock.now(), self._revision_of(work)
         came = self._first.setdefault((cluster, revision), now)
         if now < came + self._fate(cluster, revision).refused:
             spoke.tries += 1
@@ -197,6 +201,7 @@ class OcmAgents:
         spoke.tries = 0
         if spoke.applied != revision:
             spoke.applied, spoke.applied_at = revision, now
+        self._note(cluster)
         said = {"Applied": "True"}
         if not work["spec"].get("manifestConfigs"):
             said |= {"Available": "True"}
@@ -234,6 +239,45 @@ class OcmAgents:
             except (Conflict, Gone):
                 return
 
+    def _revision_of(self, work: Obj) -> str:
+        return str(work["spec"]["workload"]["manifests"][0]["data"]["v"])
 
-def _revision_of(work: Obj) -> str:
-    return str(work["spec"]["workload"]["manifests"][0]["data"]["v"])
+
+class AgentsOfAddOns(OcmAgents):
+    """The same agents, of works that add-on managers deploy. What they bring is there once it is applied; a
+    bad one crashes, at once or later, which a rule of the work tells.
+
+    Where health is not asked for, whatever is there is well.
+    """
+
+    def was_well(self, cluster: str, revision: str) -> bool:
+        return super().was_well(cluster, _value(revision))
+
+    def was_ill(self, cluster: str, revision: str) -> bool:
+        return super().was_ill(cluster, _value(revision))
+
+    def _note(self, cluster: str) -> None:
+        spoke = self._spokes.get(cluster)
+        if spoke is not None and spoke.applied:
+            _, ill = self._state(cluster, spoke)
+            known = self._ill if ill and self.is_gated else self._well
+            known.add((cluster, spoke.applied))
+
+    def _fate(self, cluster: str, revision: str) -> Fate:
+        found = super()._fate(cluster, revision)
+        dice = Random(f"crash:{self._seed}:{cluster}:{revision}")
+        ill = found.ill and timedelta(seconds=dice.choice((0, 0, 5, 120)))
+        return Fate(found.refused, timedelta(0), ill, found.cured)
+
+    def _judged(self, cluster: str, spoke: _Spoke, work: Obj) -> Mapping[str, str]:
+        _, ill = self._state(cluster, spoke)
+        return {"Available": "True", "Degraded": "True" if ill else "False"}
+
+    def _revision_of(self, work: Obj) -> str:
+        pod = work["spec"]["workload"]["manifests"][0]["spec"]["template"]["spec"]
+        return str(pod["containers"][0]["image"])
+
+
+def _value(revision: str) -> str:
+    """What a configuration says, whichever object it is."""
+    return revision.rpartition("/")[2]

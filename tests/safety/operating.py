@@ -7,14 +7,9 @@ for an approval of this revision.
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from random import Random
 
-from rollout.fleet.live import LiveRollout
-from rollout.model.amounts import Amount
-from rollout.strategies.retreat import RetreatLimits
 from tests.safety import wishes
 from tests.safety.model import Rollout
-from tests.safety.questions import worse_way_back
 from tests.safety.terms import amount
 
 Blame = Callable[[str, str], None]
@@ -76,16 +71,6 @@ class OperationsJudge:
         self.counts["S10.barred"] += 1
         if forward:
             self.blame("S10", f"{forward} are touched with what has been taken back")
-
-    def way_back(self, live: LiveRollout, now: datetime, dice: Random) -> None:
-        """R6, of a rollback that is going on."""
-        back, rollout = live.head.rollback, live.ledger.rollout
-        if back is None or live.retreat is None:
-            return
-        kept = {each: each for cluster in rollout.standings for each in live.soaked.of(cluster)}
-        targets = live.soaked.targets(rollout, back.to, kept)
-        limits = RetreatLimits(Amount(2), Amount(1))
-        worse_way_back(rollout, back.began, targets, limits, now, dice, self.counts, self.blame)
 
     # -- going back --------------------------------------------------------------------------------
 

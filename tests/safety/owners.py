@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 from rollout.model import names
 from rollout.model.kinds import Ref
-from rollout.planning.plan import Create, Delete, Patch, Plan
+from rollout.model.writes import Create, Delete, Patch
+from rollout.planning.plan import Plan
 from tests.safety.told import Told
 
 Blame = Callable[[str, str], None]
@@ -24,13 +25,17 @@ class OwnersJudge:
         self._labels(plan)
 
     def _held(self, plan: Plan) -> None:
-        """S8: from what a person holds nothing is taken away, and nothing there is changed."""
+        """S8: from what a person holds nothing is taken away, and nothing there is changed. In profile
+        ``ocm`` OCM's rules choose who is touched, and know of nobody who is held.
+        """
         held = self.told.held()
         self.counts["S8.held_deselected"] += any(
             self.told.owner(cluster) is None and self.told.carriers(cluster) for cluster in held
         )
         for write in plan.writes:
             if write.ref.kind is not self.subject.carrier or write.ref.namespace not in held:
+                continue
+            if self.told.is_ocm and isinstance(write, Patch | Create) and write.touch is not None:
                 continue
             if isinstance(write, Delete | Patch | Create):
                 self.blame("S8", f"{write.ref} is written to or removed, though held: {write}")

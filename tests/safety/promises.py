@@ -65,10 +65,10 @@ _COMMON: tuple[Promise, ...] = (
              crashes_between_writes=4, verdict_before_touch=500, crash_after_write_k=3),
     _promise("R4", "what was refused is tried again after a pause", tried_again=1),
     _promise("R5", "asked again or anew, nothing new", asked_again=50, replayed=90,
-             replayed_midway=20),
-    _promise("R6", "bad news adds nothing", bad_news=20, lower_limit=1),
+             replayed_midway=20, turns=100),
+    _promise("R6", "bad news adds nothing", bad_news=20, slower=20),
     _promise("R8", "nothing grows without bound", fleets_measured=0.01, lives_measured=0.01),
-    _promise("O1", "a reason for each wait, a cause for each touch", waiting=500,
+    _promise("O1", "a reason for each wait, a cause for each touch", waits_foreseen=100,
              touches_with_cause=3000, waits_told=100),
 )  # fmt: skip
 
@@ -94,7 +94,6 @@ _OF_KIND: Mapping[str, Mapping[str, float]] = {
         "S14.gate_open": 200,
         "S14.approved_another": 50,
         "S14.approved_too_early": 10,
-        "R6.bad_news_on_the_way_back": 3,
     },
     "addon": {
         "S6.successes": 1000,

@@ -1,119 +1,156 @@
-"""Is one decision the same when it is asked in another way? Promises about the pure step: R5, R6."""
+"""Does bad news add anything? Promise R6, asked of documents: whoever reads a hub on which one thing is worse
+touches nobody more.
+
+Each world is the hub as it is with some documents instead of others, read by a new process and asked at some
+later instant. Who is touched is read from the writes.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from random import Random
 
-from rollout.model.approvals import Side
-from rollout.model.waits import Reason, Wait
-from rollout.strategies.base import Checkpoint, Health, Rollout, Stage, Standing, Step, Verdict
-from rollout.strategies.retreat import RetreatLimits, retreat
-from rollout.strategies.step import decide
+from rollout.hub.base import Hub
+from rollout.model import names
+from rollout.model.kinds import Obj, Ref
+from rollout.model.policy import Policy
+from rollout.model.writes import Create, Patch, PatchStatus
+from rollout.runtime.planners import plan_now
+from tests.safety.model import Rollout
+from tests.safety.replay import read_anew
+from tests.safety.terms import QUIET
+from tests.safety.told import Told
 
-Blame = Callable[[str, str], None]
-SHUT = Wait(Reason.APPROVAL_NEEDED, "somebody has to approve")
+LATER = tuple(timedelta(seconds=n) for n in (5, 100, 400, 7200))
+_HALF = {"75%": "50%", "50%": "25%", "25%": "10%", "20%": "10%"}
 
-
-def pure(rollout: Rollout, step: Step, now: datetime, dice: Random, blame: Blame) -> None:
-    """R5: the same answer again, and from input in another order; the ledger says the same."""
-    again = decide(rollout, now)
-    if again != decide(rollout, now):
-        blame("R5", "asked twice, it decides differently")
-    names = list(rollout.standings)
-    dice.shuffle(names)
-    shuffled = replace(rollout, standings={name: rollout.standings[name] for name in names})
-    if decide(shuffled, now) != again:
-        blame("R5", "the order of the input changes the decision")
-    if set(step.touch) - set(again.touch):
-        blame("R5", f"the ledger touches {step.touch}, the plain step {again.touch}")
+Worse = tuple[str, Mapping[Ref, Obj]]
+"""What is worse, in words, and the documents that say so."""
 
 
-def worse_news(
-    rollout: Rollout, now: datetime, dice: Random, counts: Counter[str], blame: Blame
-) -> None:
-    """R6: bad news, a pause, a lower limit: what is touched is a subset."""
-    touched = [c for c, s in rollout.standings.items() if s.revision == rollout.revision]
-    members = {c for st in rollout.staging.stages for g in st.groups for c in g.clusters}
-    touched = [c for c in touched if c in members]
-    if touched:
-        cluster = dice.choice(sorted(touched))
-        good = decide(_with(rollout, cluster, now, well=True), now)
-        bad = decide(_with(rollout, cluster, now, well=False), now)
-        counts["R6.bad_news"] += 1
-        if set(bad.touch) - set(good.touch):
-            blame("R6", f"{cluster} failing adds {set(bad.touch) - set(good.touch)}")
-    before = decide(rollout, now)
-    if decide(replace(rollout, hold=Wait(Reason.PAUSED, "")), now).touch:
-        blame("R6", "a hold adds touches")
-    for stage in dice.sample(rollout.staging.stages, min(1, len(rollout.staging.stages))):
-        shut = Checkpoint("shut", stage.key, Side.BEFORE, SHUT)
-        gated = replace(rollout, checkpoints=(*rollout.checkpoints, shut))
-        if set(decide(gated, now).touch) - set(before.touch):
-            blame("R6", f"a gate at {stage.key} adds touches")
-    if set(decide(replace(rollout, strict_tolerance=True), now).touch) - set(before.touch):
-        blame("R6", "less tolerance adds touches")
-    lower = replace(
-        rollout,
-        staging=replace(
-            rollout.staging, stages=tuple(_lower(stage) for stage in rollout.staging.stages)
-        ),
-    )
-    counts["R6.lower_limit"] += bool(before.touch)
-    if set(decide(lower, now).touch) - set(before.touch):
-        blame("R6", "a lower limit adds touches")
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """Clusters that get what is asked for, and those that are given back something else."""
+
+    forward: frozenset[str] = frozenset()
+    back: frozenset[str] = frozenset()
 
 
-def _lower(stage: Stage) -> Stage:
-    if stage.limit is None or stage.limit.value < 2:
-        return stage
-    return replace(stage, limit=replace(stage.limit, value=stage.limit.value // 2))
+class Questions:
+    """Asks in one history. ``policy``: what the engine goes by."""
+
+    def __init__(self, told: Told, hub: Hub, counts: Counter[str]) -> None:
+        self._told, self._hub, self._counts = told, hub, counts
+        self._dice = Random(0)
+
+    def ask(self, policy: Policy, now: datetime, blame: Callable[[str, str], None]) -> None:
+        """Ask about one cluster, and about each thing that people can do to slow a rollout down."""
+        workload = self._hub.list(self._told.subject.ref.kind).items
+        asked = next(
+            (o for o in workload if o["metadata"]["name"] == self._told.subject.ref.name), None
+        )
+        rollout = self._dice.choice(sorted(self._told.rollouts.values(), key=lambda r: r.name))
+        if asked is None or rollout.terms is None:
+            return
+        at = now + self._dice.choice(LATER)
+
+        def touched(instead: Mapping[Ref, Obj]) -> Touched:
+            return self._touched(policy, now, at, instead)
+
+        good, bad = self._news(rollout, now)
+        base = touched(good)
+        if bad:
+            self._counts["R6.bad_news"] += 1
+            is_back = bool(rollout.back.given)
+            self._counts["R6.bad_news_on_the_way_back"] += is_back
+            worse = touched(bad)
+            more = worse.forward - base.forward
+            if more:
+                blame("R6", f"{min(bad, key=str)} failing adds {sorted(more)} at {at:%H:%M:%S}")
+        for what, documents in slower(self._told.subject.ref, asked, self._told.subject.placements):
+            self._counts["R6.slower"] += bool(base.forward or base.back)
+            found = touched({**good, **documents})
+            more = (found.forward - base.forward) | (found.back - base.back)
+            if more:
+                blame("R6", f"{what} adds {sorted(more)} at {at:%H:%M:%S}")
+
+    def _news(self, rollout: Rollout, now: datetime) -> tuple[Mapping[Ref, Obj], Mapping[Ref, Obj]]:
+        """What an agent may say next of a cluster that is in flight: that all is well, and that it is not."""
+        flying = [c for c in sorted(rollout.selected) if rollout.in_flight(c, now)]
+        if not flying:
+            return {}, {}
+        cluster = self._dice.choice(flying)
+        found = [
+            self._told.subject.reported(cluster, is_well, self._hub, now)
+            for is_well in (True, False)
+        ]
+        return found[0], found[1]
+
+    def _touched(
+        self, policy: Policy, now: datetime, at: datetime, instead: Mapping[Ref, Obj]
+    ) -> Touched:
+        subject = self._told.subject
+        anew = read_anew(subject, self._hub, now - QUIET, policy, instead=instead)
+        plan = plan_now(subject.planner(), anew, subject.ref, at)
+        there = {
+            ref: obj for ref, obj in self._told.objects.items() if ref.kind is not subject.carrier
+        } | dict(instead)
+        for obj in self._hub.list(subject.carrier).items:
+            there.setdefault(Ref(subject.carrier, _key(obj)), obj)
+        forward: set[str] = set()
+        back: set[str] = set()
+        for write in plan.writes:
+            if write.ref.kind is not subject.carrier:
+                continue
+            match write:
+                case Create(_, changes) | Patch(_, changes):
+                    pass
+                case PatchStatus(_, status):
+                    changes = {"status": status}
+                case _:
+                    continue
+            owner, before = self._told.owner(write.ref.namespace), there.get(write.ref)
+            had = subject.carried(before, there.get) if before else None
+            brings = subject.brought(before, changes, there.get)
+            if isinstance(write, Create) and not brings:
+                forward.add(write.ref.namespace)
+            elif brings and (had is None or had.revision != brings):
+                is_asked = owner is not None and brings == owner.terms_revision
+                (forward if is_asked else back).add(write.ref.namespace)
+        return Touched(frozenset(forward), frozenset(back))
 
 
-def _with(rollout: Rollout, cluster: str, now: datetime, *, well: bool) -> Rollout:
-    """The same, had this cluster soaked, or finally failed."""
-    old = rollout.standings[cluster]
-    new = Standing(
-        cluster,
-        old.revision,
-        old.touched,
-        Health.SUCCEEDED if well else Health.FAILED,
-        now,
-        Verdict.SOAKED if well else Verdict.FAILED,
-        "" if well else "Degraded",
-    )
-    return replace(rollout, standings={**rollout.standings, cluster: new})
+def _key(obj: Obj) -> str:
+    meta = obj["metadata"]
+    return f"{meta['namespace']}/{meta['name']}"
 
 
-def worse_way_back(
-    rollout: Rollout,
-    began: datetime,
-    targets: Mapping[str, str],
-    limits: RetreatLimits,
-    now: datetime,
-    dice: Random,
-    counts: Counter[str],
-    blame: Blame,
-) -> None:
-    """R6, of a rollback: a failure on the way, a lower limit or budget adds nothing."""
-
-    def going(known: Rollout, at_most: RetreatLimits) -> set[str]:
-        return {c for c, _ in retreat(known, targets, began, at_most, now).touch}
-
-    before = going(rollout, limits)
-    lower = replace(limits, limit=replace(limits.limit, value=limits.limit.value // 2))
-    fewer = replace(limits, budget=replace(limits.budget, value=limits.budget.value // 2))
-    if (going(rollout, lower) | going(rollout, fewer)) - before:
-        blame("R6", "a lower limit of a rollback adds touches")
-    given = [
-        c
-        for c, s in rollout.standings.items()
-        if s.revision != rollout.revision and s.touched >= began
-    ]
-    if given:
-        counts["R6.bad_news_on_the_way_back"] += 1
-        cluster = dice.choice(sorted(given))
-        good, bad = (_with(rollout, cluster, now, well=well) for well in (True, False))
-        if going(bad, limits) - going(good, limits):
-            blame("R6", f"{cluster} failing on the way back adds touches")
+def slower(ref: Ref, workload: Obj, placements: Callable[[Obj], list[Obj]]) -> Iterator[Worse]:
+    """What people can write into a workload that lets it go on no faster."""
+    notes = workload["metadata"].get("annotations") or {}
+    gates = ",".join(filter(None, (notes.get(names.GATES, ""), "before:*")))
+    is_none = notes.get(names.ROLLBACK_CONCURRENCY, "").strip("%") == "0"
+    asked: Mapping[str, Mapping[str, str]] = {
+        "a pause": {names.PAUSED: "true"},
+        "a gate before each stage": {names.GATES: gates},
+        "less tolerance": {names.FAILURE_TOLERANCE: "Strict"},
+        "a lower limit of a rollback": {names.ROLLBACK_CONCURRENCY: "0" if is_none else "1"},
+        "a lower budget of a rollback": {names.ROLLBACK_FAILURES: "0"},
+    }
+    for what, more in asked.items():
+        meta = {**workload["metadata"], "annotations": {**notes, **more}}
+        yield what, {ref: {**workload, "metadata": meta}}
+    lower, is_lower = deepcopy(workload), False
+    for placement in placements(lower):
+        strategy = placement.get("rolloutStrategy") or {}
+        kind = strategy.get("type", "All")
+        member = strategy.get(kind[:1].lower() + kind[1:]) or {}
+        limit = member.get("maxConcurrency")
+        if isinstance(limit, int) and limit > 1:
+            member["maxConcurrency"], is_lower = limit // 2, True
+        elif limit in _HALF:
+            member["maxConcurrency"], is_lower = _HALF[limit], True
+    if is_lower:
+        yield "a lower limit", {ref: lower}

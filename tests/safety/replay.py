@@ -4,6 +4,7 @@ A decision is a function of the objects on the hub and the instant: a process th
 in whatever order, plans what the one plans that has followed them all along.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from random import Random
@@ -11,9 +12,9 @@ from random import Random
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import Hub
 from rollout.model.events import Change, Event
-from rollout.model.kinds import ROLLOUT_RECORD, Kind, ref_of
+from rollout.model.kinds import ROLLOUT_RECORD, Kind, Obj, Ref, ref_of
+from rollout.model.policy import Policy
 from rollout.planning.plan import Plan
-from rollout.planning.policy import Policy
 from rollout.runtime.planners import plan_now
 from rollout.strategies.base import Step
 from tests.safety.subject import Subject
@@ -36,14 +37,26 @@ def decision(subject: Subject, fleet: Fleet, now: datetime) -> Decision:
 
 
 def read_anew(
-    subject: Subject, hub: Hub, read_at: datetime, policy: Policy, dice: Random | None = None
+    subject: Subject,
+    hub: Hub,
+    read_at: datetime,
+    policy: Policy,
+    dice: Random | None = None,
+    instead: Mapping[Ref, Obj] = {},
 ) -> Fleet:
-    """A fleet that was told all that the hub holds. ``dice``: in any order."""
+    """A fleet that was told all that the hub holds. ``dice``: in any order. ``instead``: with these objects
+    as they are here.
+    """
     fleet = Fleet(policy, trackers=subject.trackers)
     kinds, read = list(fleet.watched), set[Kind]()
     while kinds:
         events = [
-            Event(ref_of(kind, obj), Change.ADDED, obj, int(obj["metadata"]["resourceVersion"]))
+            Event(
+                ref := ref_of(kind, obj),
+                Change.ADDED,
+                instead.get(ref, obj),
+                int(obj["metadata"]["resourceVersion"]),
+            )
             for kind in kinds
             for obj in hub.list(kind).items
         ]

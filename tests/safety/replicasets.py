@@ -1,6 +1,7 @@
 """What is a ManifestWorkReplicaSet to the suite? Templates that say which revision they are."""
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
 
 from rollout.api.decoding import decode
 from rollout.clock import Clock
@@ -8,11 +9,13 @@ from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Tracker
 from rollout.hub.base import Hub
 from rollout.model import names
+from rollout.model.instants import rfc3339
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.planning.replicasets import ReplicaSetPlanner
 from tests.safety.subject import Carried, Controllers, Find, Said, Standing, stamp_of
 from tests.safety.terms import Terms, terms_of
+from tests.support import make
 
 WORKLOAD = Ref(REPLICA_SET, "default/web")
 OWNER = WORKLOAD.key.replace("/", ".")
@@ -127,6 +130,13 @@ class ReplicaSets:
         kinds = ("Applied", "Degraded") if health == "failed" else (decisive, "Applied", "Degraded")
         return Carried(revision_of(obj["spec"]), health, stamp_of(status, *kinds))
 
+    def reported(self, cluster: str, well: bool, hub: Hub, now: datetime) -> Mapping[Ref, Obj]:
+        return {
+            Ref(MANIFEST_WORK, f"{cluster}/{work['metadata']['name']}"): reported(work, well, now)
+            for work in hub.list(MANIFEST_WORK, cluster).items
+            if self.is_ours(work)
+        }
+
     def brought(self, before: Obj | None, changes: Obj, find: Find) -> str:
         if "spec" not in changes:
             return ""
@@ -177,6 +187,21 @@ class ReplicaSets:
 
     def false_success(self, before: Obj, changes: Obj, find: Find) -> str:
         return ""
+
+
+def reported(work: Obj, well: bool, now: datetime) -> Obj:
+    """A work of which its agent says so now."""
+    said = {"Applied": well, "Available": well, "Progressing": False, "Degraded": not well}
+    conditions = [
+        make.condition(
+            kind,
+            str(is_true),
+            work["metadata"]["generation"],
+            since=rfc3339(now),
+        )
+        for kind, is_true in said.items()
+    ]
+    return {**work, "status": {**(work.get("status") or {}), "conditions": conditions}}
 
 
 def _true(work: Obj) -> set[str]:

@@ -127,6 +127,10 @@ class Subject(Protocol):
         """What a carrier brings to its cluster; None where it brings nothing."""
         ...
 
+    def reported(self, cluster: str, well: bool, hub: Hub, now: datetime) -> Mapping[Ref, Obj]:
+        """Objects as they are once an agent says of what the cluster has that all is well, or that it failed."""
+        ...
+
     def brought(self, before: Obj | None, changes: Obj, find: Find) -> str:
         """The revision that a write of a carrier brings, "" where it brings none."""
         ...

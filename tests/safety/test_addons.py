@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from rollout.fleet.addon_shares import Share
-from rollout.fleet.selections import UNTOLD, Reading
 from rollout.model import names
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
@@ -16,6 +14,8 @@ from rollout.model.kinds import (
 )
 from rollout.model.waits import Reason, Wait
 from rollout.planning.addons import AddOnPlanner
+from rollout.rollouts.addon_share import AddOnShare
+from rollout.rollouts.selections import UNTOLD, Reading
 from rollout.strategies.base import Health
 from tests.support import make
 from tests.support.addons import (
@@ -68,11 +68,11 @@ def give_own(rig: Rig, cluster: str, *refs: Obj) -> Rig:
     )
 
 
-def share_of(rig: Rig) -> Share:
+def share_of(rig: Rig) -> AddOnShare:
     addons = rig.engine.fleet.rollout(CMA)
     assert addons is not None
     found = addons.shares["default/p"]
-    assert isinstance(found, Share)
+    assert isinstance(found, AddOnShare)
     return found
 
 
@@ -226,7 +226,7 @@ def test_a_hold_that_this_engine_is_about_to_end_is_told_only_if_it_stays() -> N
     rig = placed("c0", "c1").works_do(["c0", "c1"])
     share, now = share_of(rig), rig.clock.now()
     share.hold = Wait(Reason.TORN_DECISIONS, "half written")
-    share.reading = Reading(share.reading.selection, share.hold, untold_until=now + UNTOLD)
+    share.reading = Reading(share.reading.selection, hold=share.hold, untold_until=now + UNTOLD)
     view: Any = rig.engine.fleet.view(CLUSTER_MANAGEMENT_ADDON)
 
     held, told = (AddOnPlanner().plan(NAME, view, at) for at in (now, now + UNTOLD))

@@ -272,11 +272,9 @@ class Told:
             fingerprint = self.subject.fingerprint(workload, ref, self.objects.get)
             rollout.fingerprint, rollout.said = fingerprint, said_of(fingerprint, approvals, now)
             rollout.halted = self.paused or self.frozen
-            rollout.agree(terms, now)
+            rollout.agree(terms, now, taken)
         for name, rollout in self.rollouts.items():
             self.moves += sum(owners.get(c, name) != name for c in rollout.selected)
-        for rollout in self.rollouts.values():
-            rollout.lent = rollout.lost.keys() & taken
         self._hand_over()
 
     def _hand_over(self) -> None:
@@ -312,7 +310,7 @@ class Told:
         if decided_by_others(placement) and now < quiet_until:
             rollout.quiet_until = quiet_until
             chosen = {c for members in groups.values() for c in members}
-            rollout.unnamed = rollout.selected - chosen
+            rollout.unnamed = rollout.selected - chosen - taken
             for group, members in before.items():
                 kept = [c for c in members if c not in chosen]
                 if kept:

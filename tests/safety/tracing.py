@@ -81,7 +81,7 @@ class TracedHistory(History):
         super().__init__(setting_of(seed, kind))
         self.lines: list[str] = []
         self.judge.violations = _Deaf()
-        self.judge.plans.calm, self.judge.plans.asking = False, 0.0  # nothing is asked but once
+        self.judge.plans.calm, self.closely = False, 0.0  # nothing is asked but once
 
     def make_door(self) -> Door:
         door = TracedDoor(self.faulty, self.judge, self.subject.carrier, self.hands.refusing)

@@ -9,7 +9,8 @@ from collections import Counter
 from datetime import timedelta
 from random import Random
 
-from tests.safety.mutating import Mutant, apply, fault
+from tests.safety.days import DAYS, BrokenPromise, run_days, seek
+from tests.safety.mutating import Mutant, fault
 
 CLUSTERS = 6
 TIERS = ("a", "b", None)
@@ -28,7 +29,11 @@ VALUE_FAULTS: tuple[Mutant, ...] = (
     fault(
         "S22",
         "of two values of one field the last counts",
-        ("values.rendering", "before is not None and before[2] != value", "False"),
+        (
+            "values.rendering",
+            "before is not None and _text(before[2]) != _text(value)",
+            "False",
+        ),
     ),
     fault(
         "S22",
@@ -102,11 +107,7 @@ VALUE_FAULTS: tuple[Mutant, ...] = (
 )
 
 
-class Broken(AssertionError):
-    """A promise did not hold."""
-
-
-class Day:
+class ValuesDay:
     """One history."""
 
     def __init__(self, seed: int, counts: Counter[str]) -> None:
@@ -160,10 +161,12 @@ class Day:
                 if line.version == before:
                     continue  # put right
             if line.version != due:
-                raise Broken(f"S22: {line.cluster} gets {line.version!r}, not {due!r}")
+                raise BrokenPromise(f"S22: {line.cluster} gets {line.version!r}, not {due!r}")
             waited = line.after - self.since.get(line.cluster, line.after - QUIET)
             if before is not None and waited < QUIET:
-                raise Broken(f"S22: {line.cluster} gets {due!r} {waited} after its label changed")
+                raise BrokenPromise(
+                    f"S22: {line.cluster} gets {due!r} {waited} after its label changed"
+                )
             self.counts["touched"] += 1
             self.carried[line.cluster] = line.version
         self.seen = len(self.story.lines)
@@ -177,12 +180,16 @@ class Day:
             has = self.story.versions().get(cluster)
             self.counts["held"] += due is None
             if has != (self.carried.get(cluster) if due is None else due):
-                raise Broken(f"S23: {cluster} has {has!r} in the end, and {due!r} is due")
+                raise BrokenPromise(f"S23: {cluster} has {has!r} in the end, and {due!r} is due")
         whole = all(self.due(c) is not None for c in self.tiers)
         if (self.story.reason == "Complete") is not whole:
-            raise Broken(f"S23: {self.story.reason}: {self.story.message}")
+            raise BrokenPromise(f"S23: {self.story.reason}: {self.story.message}")
 
     # -- what happens ----------------------------------------------------------------------------
+
+    def begin(self) -> None:
+        self.story.settle()
+        self.look()
 
     def happen(self) -> None:
         act = self.dice.choice(
@@ -258,11 +265,13 @@ class Day:
         self.story.end()
         back = {line.cluster for line in self.story.lines[start:]}
         if back - touched:
-            raise Broken(f"S24: {sorted(back - touched)} are taken back, and were never touched")
+            raise BrokenPromise(
+                f"S24: {sorted(back - touched)} are taken back, and were never touched"
+            )
         if {c: v for c, v in self.story.versions().items() if c in touched} != {
             c: before[c] for c in touched
         }:
-            raise Broken("S24: they do not have again what soaked there")
+            raise BrokenPromise("S24: they do not have again what soaked there")
         self.counts["taken back"] += len(touched)
         self.carried, self.seen = before, len(self.story.lines)
         self.change_template()
@@ -318,32 +327,10 @@ class Day:
         }
 
 
-def check(seeds: range, steps: int = 8) -> Counter[str]:
-    """Run a history for each seed. Raises: Broken, with the seed."""
-    counts: Counter[str] = Counter()
-    for seed in seeds:
-        day = Day(seed, counts)
-        try:
-            day.story.settle()
-            day.look()
-            for _ in range(steps):
-                day.happen()
-            day.rest()
-        except AssertionError as error:
-            raise Broken(f"seed {seed}: {error}") from error
-    return counts
-
-
-def main() -> int:
-    """``python -m tests.safety.values NUMBER``: exit with 1 where the histories show that fault."""
-    apply(VALUE_FAULTS[int(sys.argv[1])])
-    try:
-        check(range(60))
-    except Exception as error:  # noqa: BLE001  (a fault may break the engine in any way)
-        print(error)
-        return 1
-    return 0
+def check(seeds: range = DAYS) -> Counter[str]:
+    """Run a history for each seed. Raises: BrokenPromise, with the seed."""
+    return run_days(ValuesDay, seeds, steps=8)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(seek(VALUE_FAULTS, check))

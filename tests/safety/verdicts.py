@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 
-from rollout.fleet.live import LiveRollout
+from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Settled, Step, Verdict
 from tests.safety.model import Rollout
 from tests.safety.ocm_agents import Truth

@@ -1,17 +1,24 @@
-"""Does everybody who waits have exactly one reason, and is it the right one? Promise O1, at rest."""
+"""Does everybody who waits have exactly one reason, and is it the right one? Promise O1, at rest.
+
+What is judged is the list of clusters as people see it on the dashboard. What it must say is worked out from
+the plain model alone.
+"""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from rollout.account.waits import WaitAccount, cluster_wait
-from rollout.fleet.live import LiveRollout
-from rollout.strategies.base import StageReport
+from rollout.account.roster import roster_page
+from rollout.account.tree import ClusterAccount
+from rollout.account.waits import WaitAccount
+from rollout.rollouts.live import LiveRollout
+from rollout.strategies.base import Phase
 from tests.safety import wishes
 from tests.safety.model import Rollout
 from tests.safety.terms import Stage
 from tests.safety.told import Told
+from tests.safety.tracks import Track
 
 Blame = Callable[[str, str], None]
 
@@ -27,23 +34,22 @@ def waits(told: Told, view: Any, now: datetime, counts: Counter[str], blame: Bla
         share = workload.shares.get(told.subject.share_key(rollout.name)) if workload else None
         if share is None or rollout.hold or rollout.bad or rollout.terms is None:
             continue
-        live = share.live
-        reports = {report.key: report for report in live.last.stages}
+        listed = _listed(share.live, blame)
         for stage in rollout.plan.stages:
             for cluster in stage.members:
-                if cluster not in live.ledger:
-                    blame("O1", f"{cluster} is selected, and the engine has no place for it")
+                if cluster not in listed:
+                    blame("O1", f"{cluster} is selected, and is in no list")
                     continue
-                wait = cluster_wait(live, cluster, reports.get(stage.key))
-                _judge(told, rollout, stage, cluster, wait, now, counts, blame)
+                _judge(told, rollout, stage, cluster, listed[cluster].wait, now, counts, blame)
 
 
-def is_told(live: LiveRollout | None, cluster: str, report: StageReport) -> bool:
-    """Whether a reason of its own is told of a cluster; that it is due is none."""
-    if live is None or cluster not in live.ledger:
-        return False
-    wait = cluster_wait(live, cluster, report)
-    return wait is not None and wait.reason != "Due"
+def _listed(live: LiveRollout, blame: Blame) -> Mapping[str, ClusterAccount]:
+    page = roster_page([live], phase=None, text="", start=0, most=10_000)
+    accounts = [e.account for e in page.entries if e.account.phase is not Phase.LOST]
+    found = {each.name: each for each in accounts}
+    if len(found) != len(accounts):
+        blame("O1", f"of {len(accounts)} lines of clusters only {len(found)} are of different ones")
+    return found
 
 
 def _judge(
@@ -73,8 +79,52 @@ def _judge(
     expected = _expected(told, rollout, stage, cluster)
     if track is None and expected and not rollout.is_maybe(cluster):
         counts["O1.stopped_waits"] += 1
-        if wait.reason not in expected:
-            blame("O1", f"{cluster} is said to wait for {wait.reason}, it is {sorted(expected)}")
+    elif goes_on and rollout.sure and not rollout.doubt:
+        is_new = track is None and not rollout.is_maybe(cluster)
+        has_it = track is not None and track.exact and track.landed
+        expected = _in_line(told, rollout, stage, now) if is_new else frozenset()
+        expected = _under_way(rollout, track, now) if has_it and track is not None else expected
+        if is_new and expected and _may_be_barred(told, rollout):
+            expected |= {"RolledBack"}
+        counts["O1.waits_foreseen"] += bool(expected)
+    else:
+        return
+    if expected and wait.reason not in expected:
+        blame(
+            "O1", f"{cluster} is said to wait for {wait.reason}, it is {sorted(expected)}: {track}"
+        )
+
+
+def _may_be_barred(told: Told, rollout: Rollout) -> bool:
+    """Whether another placement may take this revision back: then it goes no further here either."""
+    others = [other for other in told.rollouts.values() if other is not rollout]
+    return any(o.back.has_reason or o.back.barred == rollout.fingerprint for o in others)
+
+
+def _in_line(told: Told, rollout: Rollout, stage: Stage, now: datetime) -> frozenset[str]:
+    """Why a cluster is not touched yet, where that is plain and nobody stops the rollout; else none."""
+    exact = all(t.exact and t.landed and not t.refused for t in rollout.tracks.values())
+    if not exact or rollout.is_unquiet or told.closed(now) or rollout.terms is None:
+        return frozenset()
+    if rollout.terms.asked.gates or rollout.breach(now, surely=False):
+        return GOING_BACK | {"MaxFailuresExceeded"} if rollout.breach(now) else frozenset()
+    earlier = rollout.plan.stages[: rollout.plan.stages.index(stage)]
+    if not all(rollout.may_have_passed(each, now) for each in earlier):
+        return frozenset({"WaitingForStage"})
+    if stage.limit is None or set(rollout.unproven).intersection(each.key for each in earlier):
+        return frozenset()
+    flying = sum(rollout.in_flight(c, now) for c in stage.members)
+    if not 0 < stage.limit <= flying:
+        return frozenset()
+    return frozenset({"SlotsFull", "FailureTolerance"} if rollout.terms.strict else {"SlotsFull"})
+
+
+def _under_way(rollout: Rollout, track: Track, now: datetime) -> frozenset[str]:
+    """What a cluster that has the revision waits for, where that is plain; else none."""
+    if track.refused or rollout.may_be_failure(track, now):
+        return frozenset()
+    found = {"silent": {"NotAcknowledged", "Unreachable"}, "succeeded": {"Soaking"}}
+    return frozenset(found.get(track.health, ()))
 
 
 def _expected(told: Told, rollout: Rollout, stage: Stage, cluster: str) -> frozenset[str]:

@@ -8,9 +8,9 @@ from typing import Any
 
 from rollout.fleet.fleet import Fleet
 from rollout.model.kinds import Kind, Ref
-from rollout.planning.facts import Fact
+from rollout.model.policy import Policy
 from rollout.planning.plan import Plan, Planner
-from rollout.planning.policy import Policy
+from rollout.rollouts.facts import Fact
 from tests.safety.observer import Judge
 from tests.safety.terms import LEASE, Waits
 from tests.support.faults import Fault, RandomFaults

@@ -8,7 +8,7 @@ from typing import Any
 
 from rollout.model import names
 from rollout.model.events import Change, Event
-from rollout.model.kinds import Obj, Ref
+from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
 from tests.safety.readings import Span
 from tests.safety.told import Told
 from tests.safety.tracks import Track
@@ -33,6 +33,17 @@ class WrittenDown:
         for page in self._pages_of(placement):
             found.update(_lines(page))
         return found
+
+    def thought(self, placement: str) -> dict[str, Any]:
+        """The same, with the pages that somebody removed, until the engine hears of that."""
+        heard = self._told.known(ROLLOUT_RECORD) - self._pages.keys()
+        pages = [self._told.objects[ref] for ref in heard]
+        found: dict[str, Any] = {}
+        for page in pages:
+            if _placement_of(page) == self._told.subject.share_key(placement):
+                self._counts["allowed.page_removed"] += 1
+                found.update(_lines(page))
+        return found | self.of(placement)
 
     def clusters(self) -> Mapping[str, Collection[str] | None]:
         """The clusters that the record of each placement has lines of; None where it has no head."""

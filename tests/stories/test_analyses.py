@@ -5,17 +5,24 @@ from typing import Any
 
 import pytest
 
+from rollout import operate
+from rollout.account.interventions import GateAccount
+from rollout.analysis.clusters import explain_cluster
+from rollout.analysis.snapshot import snapshot_of
 from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import (
     ANALYSIS_TEMPLATE,
     APPROVAL,
+    REPLICA_SET,
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
     Obj,
+    Ref,
     ref_of,
 )
+from rollout.operate import Who
 from tests.support import make
 from tests.support.story import MIN, READY, SEC, SETTLED, T0, Story
 
@@ -23,6 +30,7 @@ GATED = make.progressive(mandatoryDecisionGroups=[{"groupName": "canary"}])
 ONE_BY_ONE = {"type": "Progressive", "progressive": {"maxConcurrency": 1}}
 GOOD, BAD, UNCLEAR = 0.99, 0.1, 0.7
 AFTER_CANARY = "after:canary=analysis/slo"
+WEB = Ref(REPLICA_SET, "default/web")
 
 
 def template(kind: Any = ROLLOUT_ANALYSIS, **metric: Any) -> Obj:
@@ -156,6 +164,25 @@ def test_what_is_not_clear_waits_for_a_person() -> None:
     assert (told.reason, told.state().code) == ("AnalysisInconclusive", 4)
     approve(told)
     assert told.end().reason == "Complete"
+
+
+@pytest.mark.parametrize("named", ["", AFTER_CANARY])
+def test_the_verb_opens_a_gate_that_is_not_clear_and_its_account_asks_for_that(named: str) -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(UNCLEAR)).to(5 * SEC)
+    assert [gate.asks_person for gate in _gates(told)] == [False]
+    told.to(30 * MIN)
+    (shut,) = _gates(told)
+    operate.approve(told.hub, WEB, Who("ben", told.clock.now(), "it looks well"), named)
+
+    assert (shut.state, shut.asks_person) == ("shut", True)
+    assert shut.why.startswith("analysis slo is not clear")
+    assert told.end().reason == "Complete"
+
+
+def _gates(told: Story) -> list[GateAccount]:
+    found = snapshot_of(told.hub, told.clock.now()).account(WEB)
+    assert found is not None
+    return [gate for _, stage in found.stages for gate in stage.gates]
 
 
 def test_an_approval_does_not_open_a_gate_whose_analysis_has_failed() -> None:
@@ -295,26 +322,41 @@ def test_a_cluster_has_soaked_when_its_analysis_is_successful() -> None:
     assert list(told.touched().values()) == [timedelta(0), span, 2 * span]
 
 
-def test_a_failed_analysis_is_a_failure_of_that_cluster_and_counts() -> None:
-    told = story(
+def one_is_bad(**progressive: Any) -> Story:
+    """One cluster after the other is measured, and the second one is bad."""
+    return story(
         {names.CLUSTER_ANALYSIS: "slo"},
         gives(GOOD),
         gives(BAD, clusters={"names": ["c01"]}),
-        strategy=ONE_BY_ONE,
-    ).end()
+        strategy={**ONE_BY_ONE, "progressive": {"maxConcurrency": 1, **progressive}},
+    )
+
+
+def test_a_failed_analysis_is_a_failure_of_that_cluster_and_counts() -> None:
+    told = one_is_bad().end()
 
     assert told.reason == "MaxFailuresExceeded"
     assert sorted(told.touched()) == ["c00", "c01"]
     assert phases(told) == ["Failed", "Successful"]
 
 
+def test_what_was_measured_of_a_failed_cluster_stands_in_the_event_and_the_explanation() -> None:
+    told = one_is_bad().end()
+
+    failed = next(run for run in runs(told) if run["status"]["phase"] == "Failed")
+    said = f"run {failed['metadata']['name']}: {failed['status']['message']}"
+    assert "rate" in said
+    event = next(note for note in told.notes if note.reason == "ClusterFailed")
+    assert event.message.endswith(f"c01 (AnalysisFailed) failed; c01: {said}")
+    explained = explain_cluster(snapshot_of(told.hub, told.clock.now()), "c01")
+    assert explained is not None
+    (share,) = explained.shares
+    assert share.wait is not None
+    assert share.wait.ends.endswith(f". Measured: {said}")
+
+
 def test_a_failed_analysis_of_a_cluster_is_tolerated_within_the_budget() -> None:
-    told = story(
-        {names.CLUSTER_ANALYSIS: "slo"},
-        gives(GOOD),
-        gives(BAD, clusters={"names": ["c01"]}),
-        strategy={**ONE_BY_ONE, "progressive": {"maxConcurrency": 1, "maxFailures": 1}},
-    ).end()
+    told = one_is_bad(maxFailures=1).end()
 
     assert told.reason == "CompleteWithFailures"
     assert sorted(told.touched()) == ["c00", "c01", "c02"]
@@ -330,6 +372,15 @@ def test_an_outage_keeps_the_cluster_soaking_and_the_next_one_waiting() -> None:
 
     assert list(told.touched()) == ["c00"]
     assert told.end().reason == "Complete"
+
+
+def test_an_outage_is_what_the_rollout_says_that_it_waits_for() -> None:
+    told = story({names.CLUSTER_ANALYSIS: "slo"}, fails(), strategy=ONE_BY_ONE).to(59 * MIN)
+    account = snapshot_of(told.hub, told.clock.now()).account(Ref(REPLICA_SET, "default/web"))
+
+    assert account is not None
+    ends = "the provider of the metric answers again, or somebody skips it (`rollout skip`)"
+    assert account.wait.ends == f"MetricUnreachable of c00: {ends}"
 
 
 def test_a_failed_cluster_stays_failed_over_a_restart_and_without_its_run() -> None:
@@ -365,3 +416,38 @@ def test_facts_of_the_cluster_are_put_into_what_is_asked() -> None:
 
     (run,) = runs(told)
     assert run["spec"]["metrics"][0]["provider"]["prometheus"]["query"] == "x{c='c00'}"
+
+
+@pytest.mark.parametrize("fact", ["cluster.name", "cluster.labels[region]", "cluster.claims[id]"])
+@pytest.mark.parametrize("asked", [{names.GATES: AFTER_CANARY}, {names.ANALYSIS: "slo"}], ids=str)
+def test_what_is_not_about_one_cluster_takes_no_facts_of_a_cluster(
+    asked: dict[str, str], fact: str
+) -> None:
+    """The query would be about a cluster without a name: what it matches says nothing."""
+    measured = template()
+    measured["spec"]["args"] = [{"name": "c", "valueFrom": {"rollout": fact}}]
+    workload = make.workload(strategy=GATED, annotations=asked)
+    documents = [*make.fleet(3, canary=1), measured, workload]
+    told = Story(documents, {"measurements": [gives(GOOD)]}).end()
+
+    assert told.reason == "Misconfigured"
+    assert f"takes argument c from {fact}: cluster-analysis alone has a cluster" in told.message
+    assert told.touched() == {}
+
+    told.annotate(names.ANALYSIS_ARGS, "c=all")
+    assert told.end().reason == "Complete"
+
+
+def test_a_cluster_that_is_taken_back_is_not_measured_again() -> None:
+    told = story(
+        {names.CLUSTER_ANALYSIS: "slo", names.ROLLBACK: "Automatic"},
+        gives(GOOD),
+        gives(BAD, **{"from": "30m"}),
+        strategy=ONE_BY_ONE,
+    ).to(30 * MIN)
+    assert told.reason == "Complete"
+    told.template(make.template("2"))
+    told.to(40 * MIN)
+
+    assert told.reason == "RolledBack"
+    assert set(told.versions().values()) == {"1"}

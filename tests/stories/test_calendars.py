@@ -1,7 +1,11 @@
 """Clusters wait for their windows, through the whole engine. The first of January 2026 is a Thursday."""
 
+from datetime import timedelta
 from typing import Any
 
+from rollout.analysis.snapshot import snapshot_of
+from rollout.clock import VirtualClock
+from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import (
@@ -13,10 +17,12 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
+from rollout.operate import Who, override_calendars
 from tests.support import make
 from tests.support.story import HOUR, MIN, SEC, T0, US, Story
 
 NIGHT = {"name": "night", "action": "Allow", "schedule": "0 22 * * *", "duration": "90m"}
+ALWAYS = {"name": "all-day", "action": "Allow", "schedule": "0 0 * * *", "duration": "24h"}
 ZONES = {"c00": "UTC", "c01": "Asia.Tokyo", "c02": "America.New_York"}
 """Their nights begin at 22:00, 13:00 and 03:00 UTC, and end ninety minutes later."""
 
@@ -181,6 +187,30 @@ def test_an_override_opens_for_as_long_as_it_lasts_and_at_most_a_day() -> None:
         assert bool(told.touched()) is opens, hours
 
 
+def test_of_an_override_only_the_last_day_counts() -> None:
+    told = story(calendar(), make.workload(), zones={"c00": "UTC"}).settle()
+    told.annotate(names.OVERRIDE_CALENDARS, rfc3339(T0 + 27 * HOUR))
+    told.to(20 * HOUR)
+
+    assert told.touched() == {"c00": 3 * HOUR}
+
+
+def test_an_override_is_shown_while_it_lasts_with_who_asked_for_it() -> None:
+    told = story(calendar(), make.workload(), zones={"c00": "UTC"}).settle()
+    asked = Who("ann", T0, "payments are down")
+    override_calendars(told.hub, Ref(REPLICA_SET, "default/web"), T0 + HOUR, asked)
+
+    def shown(at: timedelta) -> list[str]:
+        told.to(at)
+        account = snapshot_of(told.hub, told.clock.now()).account(Ref(REPLICA_SET, "default/web"))
+        assert account is not None
+        return list(map(str, account.interventions))
+
+    end, by = rfc3339(T0 + HOUR), f"by ann (unverified) at {rfc3339(T0)}: payments are down"
+    assert shown(MIN) == [f"past all calendars until {end} {by}"]
+    assert shown(HOUR + MIN) == []
+
+
 def test_after_the_override_calendars_count_again() -> None:
     told = story(calendar(), make.workload(), zones={"c00": "UTC"})
     told.annotate(names.OVERRIDE_CALENDARS, rfc3339(T0 + HOUR))
@@ -191,6 +221,26 @@ def test_after_the_override_calendars_count_again() -> None:
     assert told.touched("2") == {}
     told.to(22 * HOUR)
     assert told.touched("2") == {"c00": 22 * HOUR}
+
+
+def test_a_workload_says_which_calendar_cannot_be_read_and_goes_on_as_before() -> None:
+    clock = VirtualClock(T0)  # a hub that takes what an API server would refuse
+    hub = MemoryHub(clock)
+    told = Story([*make.fleet(1), make.workload()], hub=hub, clock=clock)
+    told.add(calendar(ALWAYS, timeZone="UTC"))
+    told.end()
+    broken = Ref(CLUSTER_CALENDAR, "business")
+    told.hub.patch(broken, {"spec": {"windows": [{**ALWAYS, "schedule": "at night"}]}})
+    told.template(make.template("2"))
+    told.end()
+
+    assert told.reason == "Complete"
+    assert "ClusterCalendar business is Misconfigured (spec.windows[0].schedule" in told.message
+    assert told.touched("2")
+
+    told.hub.patch(broken, {"spec": {"windows": [ALWAYS]}})
+    told.end()
+    assert "Misconfigured" not in told.message
 
 
 def test_in_profile_ocm_closed_clusters_are_not_touched_either() -> None:

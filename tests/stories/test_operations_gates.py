@@ -137,7 +137,7 @@ def test_a_gate_after_the_last_stage_keeps_the_rollout_from_being_complete() -> 
 
 
 def test_gates_are_read_as_people_write_them() -> None:
-    assert parse_gate(" after:edge/canary ") == GateRef(Side.AFTER, "canary", "edge")
+    assert parse_gate(" after:edge/canary ") == GateRef(Side.AFTER, "canary", placement="edge")
     assert parse_gate("before:*") == GateRef(Side.BEFORE, "*")
     for bad in ("", "canary", "between:canary", "before:", "before:edge/"):
         assert parse_gate(bad) is None

@@ -6,9 +6,9 @@ import pytest
 
 from rollout.clock import VirtualClock
 from rollout.errors import Invalid
-from rollout.fleet.workloads import Workload
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
+from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 from tests.stories.operating import BAD_2, TWO_AT_ONCE, revision, rolled_out
 from tests.support import make
 from tests.support.story import HOUR, MIN, SEC, T0, Story
@@ -35,6 +35,40 @@ def test_a_breach_takes_the_revision_back_from_those_that_got_it_newest_first() 
     assert status["currentRevision"] == good != status["updateRevision"]
     told = [note.reason for note in story.notes]
     assert {"RollbackStarted", "RollbackCompleted"} <= set(told)
+
+
+def test_a_rollback_names_five_clusters_that_failed_before_it_takes_them_back() -> None:
+    at_once = make.progressive(progressDeadline="5m")
+    story = rolled_out(8, {names.ROLLBACK: "Automatic"}, strategy=at_once)
+    story.template(make.template("2"))
+    story.end()
+
+    begun = [note.message for note in story.notes if note.reason == "RollbackStarted"]
+    five = ", ".join(f"c0{n} (Degraded)" for n in range(5))
+    assert len(begun) == 1
+    assert begun[0].endswith(f"; failed: {five} and 3 more")
+
+
+def test_a_cluster_that_fails_is_named_once_when_it_goes_back_before_its_verdict_is_due() -> None:
+    at_once = make.progressive(progressDeadline="5m")
+    story = rolled_out(8, {names.ROLLBACK: "Automatic"}, strategy=at_once)
+    story.template(make.template("2"))
+    story.end()
+
+    told = " ".join(note.message for note in story.notes if note.reason == "ClusterFailed")
+    assert [told.count(f"c0{n} (Degraded)") for n in range(8)] == [1] * 8
+
+
+def test_a_rollback_that_a_person_asks_for_names_no_cluster_where_none_has_failed() -> None:
+    story = rolled_out(annotations={names.ROLLBACK: "Manual"})
+    story.template(make.template("3"))
+    story.settle()
+    story.annotate(names.UNDO, revision(story))
+    story.end()
+
+    begun = [note.message for note in story.notes if note.reason == "RollbackStarted"]
+    assert len(begun) == 1
+    assert "failed:" not in begun[0]
 
 
 def test_a_rollback_does_not_roll_forward_again_by_itself_not_even_after_a_restart() -> None:
@@ -292,6 +326,6 @@ def test_a_paused_rollback_goes_on_when_it_is_resumed() -> None:
 def test_an_engine_that_bars_only_where_it_failed_goes_on_in_the_other_placement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(Workload, "taken_back", lambda _: {})
+    monkeypatch.setattr(ReplicaSetWorkload, "taken_back", lambda _: {})
     with pytest.raises(AssertionError):
         test_what_one_placement_takes_back_goes_no_further_in_another()

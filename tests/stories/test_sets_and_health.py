@@ -18,7 +18,8 @@ from rollout.model.kinds import (
     key_of,
 )
 from rollout.model.names import TAINT_UNREACHABLE
-from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.engine import Engine
+from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners
 from rollout.runtime.timers import VirtualTimers
 

@@ -7,7 +7,6 @@ may be half written, and a waiver is for one revision.
 import pytest
 
 from rollout import operate
-from rollout.analysis.copies import storing
 from rollout.analysis.forecast import forecast
 from rollout.analysis.snapshot import snapshot_of
 from rollout.cli.explain import rollout_lines
@@ -15,6 +14,7 @@ from rollout.model import names
 from rollout.model.kinds import PLACEMENT, REPLICA_SET, Obj, Ref
 from rollout.operate import Who
 from tests.support import make
+from tests.support.changes import storing
 from tests.support.story import MIN, SEC, SETTLED, T0, Story, said
 
 WEB, P = Ref(REPLICA_SET, "default/web"), Ref(PLACEMENT, "default/p")

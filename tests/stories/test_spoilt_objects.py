@@ -10,7 +10,8 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, MANAGED_CLUSTER, MANIFEST_WORK, ref_of
-from rollout.runtime.engine import Engine, Pace
+from rollout.runtime.engine import Engine
+from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners, trackers
 from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.sim.agents import Agents

@@ -2,8 +2,8 @@
 
 from datetime import UTC, datetime
 
-from rollout.analysis.copies import Change, copied, storing
-from rollout.analysis.whole import Whole
+from rollout.analysis.copies import Change, holding
+from rollout.analysis.full_run import FullRun
 from rollout.clock import VirtualClock
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
@@ -22,6 +22,7 @@ from tests.support.addons import (
     progressive,
     refer,
 )
+from tests.support.changes import storing
 from tests.support.shapes import binding, cluster, cluster_set, placement
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -52,9 +53,9 @@ def canaries(value: str = "one", size: int = 12) -> list[Obj]:
 
 
 def rolled_out(objects: list[Obj]) -> tuple[MemoryHub, VirtualClock]:
-    hub, clock = copied(None, NOW)
+    hub, clock = holding({}, NOW)
     storing(objects)(hub)
-    Whole(hub, clock, Scenario()).run()
+    FullRun(hub, clock, Scenario()).run()
     return hub, clock
 
 

@@ -28,8 +28,10 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.policy import DEFAULT, Policy
-from rollout.runtime.engine import Engine, Pace
+from rollout.model.policy import DEFAULT, Policy
+from rollout.planning.plan import Note
+from rollout.runtime.engine import Engine
+from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners, trackers
 from rollout.runtime.timers import VirtualTimers
 from rollout.sim.addon_agents import AddOnManager
@@ -264,6 +266,7 @@ class Rig(Desk):
         self.hub: MemoryHub = MemoryHub(self.clock, admit=self._admit)
         self.touched: list[tuple[str, str]] = []  # cluster, what it was told to apply
         self._told: dict[str, list[Any]] = {}
+        self.notes: list[Note] = []
         for document in documents:
             self.add(document)
         self.policy = policy
@@ -279,6 +282,7 @@ class Rig(Desk):
             planners(rolls_addons=True),
             Fleet(self.policy, trackers=trackers(rolls_addons=True)),
             pace=Pace(least_interval={}, strict=True),
+            notes=lambda note, _: self.notes.append(note),
             seed=0,
         )
         self.manager = AddOnManager(self.hub, self.clock)

@@ -6,12 +6,12 @@ With one workload times are coarse, so that reports, soaks and deadlines often f
 import random
 from typing import Any
 
-from rollout.analysis.copies import storing
 from rollout.analysis.simulating import Question, question
 from rollout.model.kinds import Obj
 from rollout.model.names import FAILURE_TOLERANCE, SKIP
 from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import read_scenario
+from tests.support.changes import storing
 from tests.support.shapes import CLUSTER_API, binding, cluster_set, workload
 from tests.support.shapes import cluster as plain_cluster
 
@@ -155,10 +155,37 @@ def workloads(rng: random.Random) -> list[Obj]:
     return found
 
 
-def random_question(seed: int) -> Question:
-    """Everything about it follows from the seed."""
+def calendars(seed: int) -> list[Obj]:
+    """Windows of minutes in the first three hours, for all clusters or for those of one ring."""
+    rng, found = random.Random(f"calendars {seed}"), list[Obj]()
+    for i in range(rng.randint(1, 2)):
+        windows = [
+            {
+                "name": f"w{n}",
+                "action": rng.choice(["Allow", "Allow", "Deny"]),
+                "schedule": f"*/{rng.choice([3, 5, 7])} 0-2 1 1 *",
+                "duration": rng.choice(["1m", "2m", "4m"]),
+            }
+            for n in range(rng.randint(1, 2))
+        ]
+        if any(window["action"] == "Allow" for window in windows):
+            late = {"name": "late", "action": "Allow", "schedule": "0 3 1 1 *", "duration": "2400h"}
+            windows.append(late)
+        spec: Obj = {"windows": windows, "timeZone": "UTC"}
+        if rng.random() < 0.5:
+            spec["clusters"] = {"labelSelector": {"matchLabels": {"ring": rng.choice(RINGS[:2])}}}
+        meta = {"name": f"calendar-{i}"}
+        api = "rollout-engine.io/v1alpha1"
+        found.append({"apiVersion": api, "kind": "ClusterCalendar", "metadata": meta, "spec": spec})
+    return found
+
+
+def random_question(seed: int, *, closing: bool = False) -> Question:
+    """Everything about it follows from the seed. ``closing``: with calendars."""
     rng = random.Random(seed)
     objects = [cluster_set(), binding(), *clusters(rng)]
     rolled_out = workloads(rng)
     objects += [placement("fleet", rng), placement("again", rng), *rolled_out]
+    if closing:
+        objects += calendars(seed)
     return question(storing(objects), scenario(rng, coarse=len(rolled_out) == 1))

@@ -17,32 +17,54 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model import names
-from rollout.model.kinds import Obj
+from rollout.model.kinds import REPLICA_SET, Obj, Ref
+from rollout.runtime.decisions import DecisionLog
 from tests.stories.operating import BAD_2
 from tests.support import make
-from tests.support.story import SEC, T0, Story
+from tests.support.story import MIN, SEC, T0, Story
 
 TOKEN = "the-token-of-the-test"
 HOST = "dashboard.test"
-CANARIES = make.progressive(
-    mandatoryDecisionGroups=[{"groupName": "canary"}],
-    maxConcurrency=2,
-    minSuccessTime="1m",
-    progressDeadline="5m",
-    maxFailures=1,
-)
 
 
-def documents(clusters: int = 12) -> list[Obj]:
+def canaries(soak: str = "1m") -> Obj:
+    """A strategy with a canary group, then two at once."""
+    return make.progressive(
+        mandatoryDecisionGroups=[{"groupName": "canary"}],
+        maxConcurrency=2,
+        minSuccessTime=soak,
+        progressDeadline="5m",
+        maxFailures=1,
+    )
+
+
+CANARIES = canaries()
+
+
+def documents(clusters: int = 12, soak: str = "1m") -> list[Obj]:
     """``web`` waits at a gate, ``api`` will break, ``cron`` is done soon, ``idle`` is paused."""
+    strategy = canaries(soak)
     gated = {names.GATES: "before:rest"}
     return [
         *make.fleet(clusters, canary=2),
-        make.workload("web", strategy=CANARIES, annotations=gated, labels={"team": "shop"}),
-        make.workload("api", strategy=CANARIES, version="2", labels={"team": "data"}),
+        make.workload("web", strategy=strategy, annotations=gated, labels={"team": "shop"}),
+        make.workload("api", strategy=strategy, version="2", labels={"team": "data"}),
         make.workload("cron", strategy=make.everywhere()),
-        make.workload("idle", strategy=CANARIES, annotations={names.PAUSED: "true"}),
+        make.workload("idle", strategy=strategy, annotations={names.PAUSED: "true"}),
     ]
+
+
+def logging_decisions(story: Story, path: Path) -> DecisionLog:
+    """A new workload ``logged``, a bad release and its fix, with all decisions written down."""
+    log = story.engine.fleet.witness = DecisionLog(path)
+    story.add(make.workload("logged", strategy=CANARIES))
+    story.on(10 * MIN)
+    for version in ("2", "3"):
+        spec = make.workload("logged", strategy=CANARIES, version=version)["spec"]
+        story.hub.patch(Ref(REPLICA_SET, "default/logged"), {"spec": spec})
+        story.on(10 * MIN)
+    log.close()
+    return log
 
 
 @contextmanager
@@ -82,11 +104,16 @@ def office_on(
 
 @contextmanager
 def browsing(
-    path: Path, clock: Clock, *, logged_in: bool = True, may: May | None = None
+    path: Path,
+    clock: Clock,
+    *,
+    logged_in: bool = True,
+    may: May | None = None,
+    decision_log: Path | None = None,
 ) -> Iterator[TestClient]:
     """A client of that dashboard, without a browser."""
     with office_on(path, clock, may) as (office, _):
-        app = application(office, {HOST})
+        app = application(office, {HOST}, decision_log=decision_log)
         with TestClient(app, base_url=f"http://{HOST}") as client:
             if logged_in:
                 client.get(f"/login?token={TOKEN}")

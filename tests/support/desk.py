@@ -8,14 +8,14 @@ from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.watched import WATCHED
-from rollout.fleet.workloads import Workload
 from rollout.hub.memory import MemoryHub
 from rollout.model.content import content_hash
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, MANIFEST_WORK, REPLICA_SET, Kind, Obj, Ref, ref_of
+from rollout.model.policy import DEFAULT, Policy
 from rollout.planning.plan import Plan, Write
-from rollout.planning.policy import DEFAULT, Policy
 from rollout.planning.replicasets import ReplicaSetPlanner
+from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 from rollout.runtime.io import WriteResult, perform
 from rollout.runtime.planners import plan_now
 from tests.support import make
@@ -142,7 +142,7 @@ def desk(*clusters: str, extra: tuple[Obj, ...] = (), **workload: Any) -> Desk:
     return Desk([*decided(*clusters), *extra, make.workload(**workload)])
 
 
-def workload_in(fleet: Fleet, key: str = "default/web") -> Workload | None:
+def workload_in(fleet: Fleet, key: str = "default/web") -> ReplicaSetWorkload | None:
     """One ManifestWorkReplicaSet as the fleet knows it."""
     view = fleet.view(REPLICA_SET)
     assert isinstance(view, ReplicaSets)

@@ -9,9 +9,11 @@ from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_RECORD, Kind, Ref
-from rollout.planning.plan import NOTHING, Create, Plan, Write
-from rollout.runtime.engine import Engine, Pace
+from rollout.model.writes import Create
+from rollout.planning.plan import NOTHING, Plan, Write
+from rollout.runtime.engine import Engine
 from rollout.runtime.io import Done, InlineIo, WriteOutcome, perform
+from rollout.runtime.pace import Pace
 from rollout.runtime.timers import VirtualTimers
 from tests.support import make
 
@@ -43,7 +45,7 @@ class Script:
 
         def answer() -> Plan:
             del self.answers[ref.key]
-            return Plan(tuple(tuple(wave) for wave in waves), recheck_at)
+            return Plan(tuple(tuple(wave) for wave in waves), recheck_at=recheck_at)
 
         self.answers[ref.key] = answer
 

@@ -29,7 +29,7 @@ SEC, MIN, US = timedelta(seconds=1), timedelta(minutes=1), timedelta(microsecond
 NEW, OLD = "new", "old"
 
 SOAK, DEADLINE, GRACE = 5 * MIN, 10 * MIN, MIN
-TIMING = Timing(SOAK, DEADLINE, GRACE)
+TIMING = Timing(soak=SOAK, deadline=DEADLINE, grace=GRACE)
 
 SILENT, PROGRESSING = Health.SILENT, Health.PROGRESSING
 SUCCEEDED, FAILED = Health.SUCCEEDED, Health.FAILED
@@ -45,7 +45,15 @@ def standing(
     reason: str = "",
 ) -> Standing:
     """A cluster touched with ``revision``; its health has stood since the touch, unless said."""
-    return Standing(cluster, revision, touched, health, since or touched, verdict, reason)
+    return Standing(
+        cluster,
+        revision,
+        touched=touched,
+        health=health,
+        since=since or touched,
+        verdict=verdict,
+        reason=reason,
+    )
 
 
 LETTERS = {
@@ -97,11 +105,11 @@ def spec_of(
     """A rolloutStrategy; mandatory groups by name or by index."""
     return RolloutSpec(
         kind,
-        soak,
-        deadline,
-        amount(budget),
-        None if limit is None else amount(limit),
-        tuple(GroupRef(m) if isinstance(m, str) else GroupRef("", m) for m in mandatory),
+        min_success_time=soak,
+        deadline=deadline,
+        max_failures=amount(budget),
+        concurrency=None if limit is None else amount(limit),
+        mandatory=tuple(GroupRef(m) if isinstance(m, str) else GroupRef("", m) for m in mandatory),
     )
 
 
@@ -131,15 +139,15 @@ def rollout_in(
 ) -> Rollout:
     return Rollout(
         NEW,
-        _staging(spec, tuple(groups), tuple(named)),
-        {s.cluster: s for s in standings},
-        Timing(soak_of(spec, timedelta(0)), spec.deadline, grace),
-        frozenset(passed),
-        frozenset(skipped),
-        dict(lost or {}),
-        None,
-        strict_tolerance,
-        frozenset(held),
+        staging=_staging(spec, tuple(groups), tuple(named)),
+        standings={s.cluster: s for s in standings},
+        timing=Timing(soak=soak_of(spec, timedelta(0)), deadline=spec.deadline, grace=grace),
+        passed=frozenset(passed),
+        skipped=frozenset(skipped),
+        lost=dict(lost or {}),
+        hold=None,
+        strict_tolerance=strict_tolerance,
+        held=frozenset(held),
     )
 
 

@@ -4,14 +4,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.observations import Observation
-from rollout.fleet.terms import Terms
 from rollout.model.intents import Intents
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
 from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Wait
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.observations import Observation
+from rollout.rollouts.terms import Terms
 from rollout.strategies.base import Health, Phase, Step, select
 from rollout.strategies.stages import BUILT_IN
 from rollout.strategies.step import decide
@@ -50,7 +50,7 @@ class Hub:
         """A process begins: the record is read, the works are seen, then terms are agreed."""
         self.live = LiveRollout(WORKLOAD, "global", "uid-1", self.now)
         self.live.restore(self.pages.open(self.live.book), self.now)
-        self.live.observations = {c: w for c, w in self.works.items() if c in self.members}
+        self.live.look({c: w for c, w in self.works.items() if c in self.members})
         self.agree()
 
     @property
@@ -100,7 +100,9 @@ class Hub:
         self.live.landed(cluster)
         before = self.works.get(cluster)
         if before is None or before.content != revision:
-            self.works[cluster] = Observation(revision, SILENT, "", revision, started_at)
+            self.works[cluster] = Observation(
+                revision, SILENT, reason="", revision=revision, started_at=started_at
+            )
         self.live.observe(cluster, self.works[cluster], self.now)
 
     def restart(self, down: timedelta = timedelta(0)) -> None:

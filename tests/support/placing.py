@@ -18,8 +18,9 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.model.writes import Create, Delete, Patch, PatchStatus
 from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import Create, Delete, Patch, PatchStatus, Plan, Write
+from rollout.planning.plan import Plan, Write
 
 T0 = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

@@ -17,6 +17,7 @@ from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.settings import Settings
 from rollout.sim.agents import Agents
 from rollout.sim.scenario import Scenario
+from tests.support.selected import SelectedHub
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 SEC = timedelta(seconds=1)
@@ -85,10 +86,12 @@ class Process:
         self.me, self.frozen, self.ended = me, False, ""
         self.line = Line(world, me)
         self.in_touch = True
+        self.begun: list[datetime] = []  # when it was asked to go by the server's clock
         self._world = world
         self._timers: list[VirtualTimers] = []
+        works = settings.sharding("default").selector
         around = Connections(
-            hub=self.line,
+            hub=SelectedHub(self.line, {MANIFEST_WORK: works} if works else {}),
             side=self.line,
             side_io=InlineIo(self.line),
             io=self._pipe,
@@ -96,6 +99,7 @@ class Process:
             timers=self._alarms,
             lease_timers=self._alarms,
             in_touch=lambda _: self.in_touch,
+            begin=lambda: self.begun.append(world.clock.now()),
         )
         self.parts = assemble(settings, around, me, "default")
         self.controller = self.parts.controller

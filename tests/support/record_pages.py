@@ -1,9 +1,10 @@
 """The hub as far as a record can tell: its pages, each with a version."""
 
-from rollout.fleet.book import RecordBook, Shelf
 from rollout.model.kinds import Obj
-from rollout.planning.plan import Create, Patch, Write
-from rollout.planning.record import Record, page_of, read_record
+from rollout.model.writes import Create, Patch
+from rollout.planning.plan import Write
+from rollout.rollouts.book import RecordBook, Shelf
+from rollout.rollouts.record import Record, page_of, read_record
 
 
 class Pages:

@@ -9,16 +9,21 @@ import re
 import tokenize
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import get_args
 
 import click
+from prometheus_client import Metric
+from pydantic import BaseModel
 
 from rollout.api.crds import schema_of
 from rollout.api.decoding import MODELS
 from rollout.cli.main import _COMMANDS, cli
 from rollout.model.kinds import KINDS, Obj
 from rollout.model.waits import Reason
-from rollout.runtime.metrics import Metrics
+from rollout.runtime.metrics import ControllerFigures, Metrics
 from rollout.settings import Settings
+from rollout.sim.scenario import Spec
+from tests.support import reference_words as words
 from tests.support.syntax import ROOT
 
 FOLDER = ROOT / "docs" / "reference"
@@ -61,6 +66,7 @@ def pages() -> dict[str, str]:
         "settings.md": "\n".join(_settings()),
         "metrics.md": "\n".join(_metrics()),
         "names.md": "\n".join(_names()),
+        "scenarios.md": "\n".join(_scenarios()),
     }
 
 
@@ -153,16 +159,63 @@ def _settings() -> Iterator[str]:
         for name, field in Settings.model_fields.items()
     ]
     yield from _table(("flag", "variable", "default", "what it does"), rows)
+    yield "## Other variables\n"
+    said = [(f"`{name}`", text) for name, text in words.VARIABLES.items()]
+    yield from _table(("variable", "what it does"), said)
+    yield "KUBECONFIG, HTTPS_PROXY, NO_PROXY and OTEL_* mean what they mean elsewhere.\n"
 
 
 def _metrics() -> Iterator[str]:
     yield from _title("Metrics")
     yield "No metric is labelled with a cluster's name.\n"
-    rows = sorted(
-        (f"`{metric.name}`", metric.type, metric.documentation)
-        for metric in Metrics().registry.collect()
-    )
-    yield from _table(("metric", "type", "what it counts"), list(rows))
+    rows = [(f"`{name}`", metric.type, metric.documentation) for name, metric in metrics().items()]
+    yield from _table(("metric", "type", "what it counts"), rows)
+
+
+def metrics() -> dict[str, Metric]:
+    """Every metric that a controller answers, by the name that Prometheus knows it by."""
+    found = Metrics()
+    found.follow(ControllerFigures, lambda: True)
+    found.follow_clock(lambda: None)
+    return {
+        f"{each.name}_total" if each.type == "counter" else each.name: each
+        for each in sorted(found.registry.collect(), key=lambda each: each.name)
+    }
+
+
+def _scenarios() -> Iterator[str]:
+    yield from _title("Scenarios of simulated agents")
+    yield "An `AgentScenario` (`rollout-engine.io/v1alpha1`) says how simulated agents behave: `rollout run --agents FILE`. A time span is a text such as `90s`.\n"
+    for model in scenario_models():
+        yield f"## {'AgentScenario.spec' if model is Spec else model.__name__}\n"
+        yield f"{' '.join((model.__doc__ or '').replace('``', '`').split())}\n"
+        rows = [(f"`{name}`", words.SCENARIO.get(name, "")) for name in scenario_fields(model)]
+        yield from _table(("field", "what it is"), rows)
+
+
+def scenario_models() -> list[type[BaseModel]]:
+    """The objects that a scenario is made of, the whole first."""
+    found: list[type[BaseModel]] = [Spec]
+    for model in found:
+        for field in model.model_fields.values():
+            inner = [field.annotation, *_parts(field.annotation)]
+            found += [
+                each
+                for each in inner
+                if isinstance(each, type) and issubclass(each, BaseModel) and each not in found
+            ]
+    return found
+
+
+def _parts(annotation: object) -> Iterator[object]:
+    for part in get_args(annotation):
+        yield part
+        yield from _parts(part)
+
+
+def scenario_fields(model: type[BaseModel]) -> list[str]:
+    """The fields of an object as they are written."""
+    return [field.alias or name for name, field in model.model_fields.items()]
 
 
 def _names() -> Iterator[str]:
@@ -170,6 +223,10 @@ def _names() -> Iterator[str]:
     yield "## Annotations and labels\n"
     told = [(f"`{value}`", said) for value, said in written_names().items()]
     yield from _table(("name", "what it is"), told)
+    yield "### Of others\n"
+    yield "Names of Open Cluster Management, Kubernetes and SIG Multicluster that are read or written.\n"
+    others = [(f"`{value}`", said) for value, said in words.OTHER_NAMES.items()]
+    yield from _table(("name", "what it is"), others)
     yield "## Conditions\n"
     yield from _table(
         ("type", "what it says"), [(f"`{t}`", said) for t, said in CONDITIONS.items()]
@@ -186,6 +243,12 @@ def _names() -> Iterator[str]:
         for reason in sorted(Reason)
     ]
     yield from _table(("reason", "concerns", "exit code", "what ends it"), rows)
+    yield "### Of conditions and clusters\n"
+    said = [(f"`{reason}`", text) for reason, text in sorted(words.REASONS.items())]
+    yield from _table(("reason", "what it says"), said)
+    yield "## Events\n"
+    told = [(f"`{reason}`", text) for reason, text in sorted(words.EVENTS.items())]
+    yield from _table(("reason", "what happened"), told)
 
 
 def condition_types() -> set[str]:

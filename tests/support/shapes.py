@@ -140,7 +140,16 @@ def stage(
     """A stage, with its clusters counted by the word of their phase."""
     counts = {Phase(word): count for word, count in phases.items()}
     most = members if limit is None else limit
-    report = StageReport(title, title, members, most, budget, passed, counts, reason_of(blocked))
+    report = StageReport(
+        key=title,
+        title=title,
+        members=members,
+        limit=most,
+        budget=budget,
+        passed=passed,
+        phases=counts,
+        blocked=reason_of(blocked),
+    )
     return StageAccount(
         title=title,
         members=members,

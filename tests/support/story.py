@@ -11,7 +11,7 @@ from typing import Any
 
 from rollout.account.states import WorkloadState, state_of
 from rollout.clock import Clock, VirtualClock
-from rollout.errors import Gone, HubError
+from rollout.errors import Denied, Gone, HubError
 from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub
@@ -28,23 +28,27 @@ from rollout.model.kinds import (
     REPLICA_SET,
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
+    ROLLOUT_NOTIFICATION,
     ROLLOUT_RECORD,
+    Kind,
     Obj,
     Ref,
     ref_of,
 )
+from rollout.model.policy import DEFAULT, Policy
 from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
+from rollout.planning.deliveries import NotificationPlanner
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note
-from rollout.planning.policy import DEFAULT, Policy
 from rollout.planning.replicasets import ReplicaSetPlanner
-from rollout.runtime.analysis_io import AnalysisIo
-from rollout.runtime.engine import Engine, Pace
-from rollout.runtime.io import InlineIo
+from rollout.runtime.analysis_io import Measurer
+from rollout.runtime.engine import Engine
+from rollout.runtime.notification_io import Deliverer
+from rollout.runtime.pace import Pace
 from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Jump
-from rollout.sim.measuring import ScenarioMeasurer
 from rollout.sim.scenario import Scenario
+from rollout.sim.surroundings import SIMULATED, simulated_io
 from tests.support import make
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
@@ -77,6 +81,7 @@ class Story:
         documents: as `tests.support.make` makes them, with their statuses.
         agents: the ``spec`` of an AgentScenario.
         clock, drive: another clock, and what makes the thing that moves it.
+        measurer, deliverer: who is asked for metrics, and who tells people, instead of the simulation.
         wrap: puts something between the hub and the engine; agents and the test see the plain hub.
     """
 
@@ -91,11 +96,14 @@ class Story:
         wrap: Callable[[MemoryHub], EmbeddedHub] | None = None,
         policy: Policy = DEFAULT,
         gather: timedelta = timedelta(0),
+        measurer: Measurer | None = None,
+        deliverer: Deliverer = SIMULATED,
     ) -> None:
         virtual = clock if isinstance(clock, VirtualClock) else VirtualClock(T0)
         self.clock = clock or virtual
         self._make_drive = drive or (lambda: Jump(virtual))
         self.denied: dict[str, HubError] = {}  # namespaces that refuse every write of a spec
+        self.denied_kinds: set[Kind] = set()  # of which nothing is created
         self.hub = hub or MemoryHub(self.clock, admit=self._admit)
         self.lines: list[Line] = []
         self.notes: list[Note] = []
@@ -106,7 +114,7 @@ class Story:
             self.add(document)
         self._scenario = Scenario.model_validate({"spec": dict(agents or {})})
         self.agents = Agents(self.hub, self.clock, self._scenario)
-        self._measurer = ScenarioMeasurer(self.hub, self.clock, self._scenario)
+        self._io = simulated_io(self._between, self.clock, self._scenario, deliverer, measurer)
         self._stop = self.hub.watch(MANIFEST_WORK, 0, self._heard)
         self._boot()
         self.agents.start()
@@ -115,10 +123,14 @@ class Story:
         is_written = old is None or new.get("spec") is not old.get("spec")
         if ref.namespace in self.denied and is_written:
             raise self.denied[ref.namespace]
+        if old is None and ref.kind in self.denied_kinds:
+            raise Denied(f"{ref}: the server does not want it")
         return admit(ref, new, old)
 
     def _heard(self, event: Event) -> None:
         key, spec = event.ref.key, event.obj["spec"]
+        if names.ANALYSIS_RUN in (event.obj["metadata"].get("labels") or {}):
+            return  # it measures, and carries nothing of the workload
         gone = event.change is Change.DELETED
         if gone:
             self._specs.pop(key, None)
@@ -143,9 +155,10 @@ class Story:
                 REPLICA_SET: ReplicaSetPlanner(),
                 ROLLOUT_ANALYSIS: AnalysisPlanner(),
                 ROLLOUT_ANALYSIS_RUN: AnalysisRunPlanner(),
+                ROLLOUT_NOTIFICATION: NotificationPlanner(),
             },
             Fleet(self._policy),
-            io=AnalysisIo(InlineIo(self._between), self._measurer, self.clock),
+            io=self._io,
             pace=Pace(least_interval={REPLICA_SET: self._gather}, strict=True),
             notes=lambda note, _: self.notes.append(note),
             seed=0,

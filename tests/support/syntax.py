@@ -13,7 +13,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """One module; ``path`` is relative to the package, such as ``fleet/live.py``."""
+    """One module; ``path`` is relative to the package, such as ``rollouts/live.py``."""
 
     path: str
     lines: int

@@ -4,17 +4,13 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from rollout.api.addon_template import (
-    decode_agent_work,
-    decode_deployment_config,
-    decode_template,
-)
+from rollout.api.addon_template import decode_agent_work, decode_deployment_config, decode_template
 from rollout.api.decoding import decode
 from rollout.model import names
 from rollout.model.addon import ClusterAddOn, ConfigRef
 from rollout.model.addon_template import AddOnTemplate, DeploymentConfig
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, MANIFEST_WORK, Obj
-from rollout.planning.plan import Create, Patch
+from rollout.model.writes import Create, Patch
 from rollout.planning.templates.deploy import DeployInput, DeployWrites, deploy
 from rollout.planning.templates.render import rendered
 

@@ -4,7 +4,9 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.ui.serving import PATIENCE
 
 ARGUMENTS = [
     "--headless",
@@ -22,6 +24,7 @@ ARGUMENTS = [
 def browser() -> Iterator[Browser]:
     path = shutil.which("chromium")
     assert path, "Chromium is not installed: scripts/ui-assets.sh"
+    expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as play:
         found = play.chromium.launch(executable_path=path, args=ARGUMENTS)
         yield found

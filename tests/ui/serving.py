@@ -1,5 +1,8 @@
 """A story on a state file, a dashboard of its own on a free port, and pages of a browser on it."""
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,10 +17,13 @@ from rollout.clock import Clock
 from rollout.dashboard.answers import Office
 from rollout.dashboard.app import application
 from rollout.dashboard.serve import LOCAL, listening
-from tests.support.dashboards import TOKEN, office_on
+from tests.support.dashboards import TOKEN, office_on, story_on
+from tests.support.story import Story
 
-SOON = 10_000
-"""Milliseconds in which what was asked for must be on the page."""
+ROOT = Path(__file__).parents[2]
+NIGHT = ROOT / "examples" / "slow-release"
+PATIENCE = 240
+"""Seconds until a test gives up waiting: a machine may be slow, or busy with something else."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +39,41 @@ class Served:
         return f"{self.address}/login?token={TOKEN}"
 
 
+def rollout(state: Path, *words: str) -> str:
+    """Run a command on a state file. Returns: what it printed."""
+    command = [sys.executable, "-m", "rollout", *words, "--state", str(state)]
+    done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=600)
+    return done.stdout.decode()
+
+
 @contextmanager
-def serving(path: Path, clock: Clock, port: int = 0) -> Iterator[Served]:
+def process_on(state: Path) -> Iterator[str]:
+    """A dashboard in a process of its own. Gives the address that lets one in."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rollout", "dashboard", "--state", str(state), "--by", "ann"],
+        env={**os.environ, "ROLLOUT_DASHBOARD_TOKEN": TOKEN},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+
+@contextmanager
+def serving(
+    path: Path, clock: Clock, port: int = 0, decision_log: Path | None = None
+) -> Iterator[Served]:
     listen = listening(LOCAL, port)
     host = f"{LOCAL}:{listen.getsockname()[1]}"
     with office_on(path, clock) as (office, _):
         config = uvicorn.Config(
-            application(office, {host}), log_level="error", timeout_graceful_shutdown=1
+            application(office, {host}, decision_log=decision_log),
+            log_level="error",
+            timeout_graceful_shutdown=1,
         )
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listen]}, daemon=True)
@@ -47,7 +81,7 @@ def serving(path: Path, clock: Clock, port: int = 0) -> Iterator[Served]:
 
         def stop() -> None:
             server.should_exit = True
-            thread.join(10)
+            thread.join(PATIENCE)
             listen.close()
 
         try:
@@ -66,7 +100,7 @@ def page_on(
         complains: requests that are refused are expected.
     """
     context = browser.new_context(**options)
-    context.set_default_timeout(SOON)
+    context.set_default_timeout(PATIENCE * 1000)
     page = context.new_page()
     complaints: list[str] = []
     page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -77,3 +111,16 @@ def page_on(
     finally:
         context.close()
     assert complains or complaints == []
+
+
+@contextmanager
+def dashboard_on(
+    browser: Browser, path: Path, *, complains: bool = False, **options: Any
+) -> Iterator[tuple[Story, Served, Page]]:
+    """A story on a new state file, its dashboard, and a page that is logged in there."""
+    with (
+        story_on(path) as story,
+        serving(path, story.clock) as served,
+        page_on(browser, served, complains=complains, **options) as page,
+    ):
+        yield story, served, page

@@ -7,9 +7,8 @@ from playwright.sync_api import Browser, expect
 
 from rollout.model import names
 from rollout.model.kinds import APPROVAL, REPLICA_SET, Ref
-from tests.support.dashboards import story_on
 from tests.support.operated import notes
-from tests.ui.serving import page_on, serving
+from tests.ui.serving import dashboard_on
 
 pytestmark = pytest.mark.ui
 
@@ -20,11 +19,7 @@ def test_a_gate_is_approved_by_keyboard_alone_and_the_page_follows(
     browser: Browser, tmp_path: Path
 ) -> None:
     path = tmp_path / "state.db"
-    with (
-        story_on(path) as story,
-        serving(path, story.clock) as served,
-        page_on(browser, served) as page,
-    ):
+    with dashboard_on(browser, path) as (story, _served, page):
         page.keyboard.press("/")
         page.keyboard.type("web")
         expect(page.locator("a.go")).to_have_count(1)
@@ -32,6 +27,7 @@ def test_a_gate_is_approved_by_keyboard_alone_and_the_page_follows(
         page.keyboard.press("j")
         page.keyboard.press("Enter")
         expect(page.locator(".gate")).to_contain_text("shut, nobody has approved it")
+        page.wait_for_load_state("load")  # before its script has run, a button is a link to a page
         page.locator(".gate a[data-act]").focus()
         page.keyboard.press("Enter")
         dialog = page.locator("dialog[open]")
@@ -53,11 +49,7 @@ def test_without_script_every_page_can_be_read_and_every_form_be_sent(
     browser: Browser, tmp_path: Path
 ) -> None:
     path = tmp_path / "state.db"
-    with (
-        story_on(path) as story,
-        serving(path, story.clock) as served,
-        page_on(browser, served, java_script_enabled=False) as page,
-    ):
+    with dashboard_on(browser, path, java_script_enabled=False) as (story, _served, page):
         page.fill("#q", "api")
         page.click("form.filter button")
         expect(page.locator("a.go")).to_have_count(1)
@@ -72,11 +64,7 @@ def test_without_script_every_page_can_be_read_and_every_form_be_sent(
 
 def test_a_refused_verb_says_why_in_its_dialog(browser: Browser, tmp_path: Path) -> None:
     path = tmp_path / "state.db"
-    with (
-        story_on(path) as story,
-        serving(path, story.clock) as served,
-        page_on(browser, served, complains=True) as page,
-    ):
+    with dashboard_on(browser, path, complains=True) as (_story, served, page):
         page.goto(f"{served.address}{WEB}")
         page.click("details.more summary")
         page.click("#act-undo")
@@ -85,3 +73,16 @@ def test_a_refused_verb_says_why_in_its_dialog(browser: Browser, tmp_path: Path)
         page.fill("dialog #f-reason", "try")
         page.click("dialog button.main")
         expect(page.locator("dialog .fault")).to_contain_text("there is no earlier revision")
+
+
+def test_a_button_of_what_is_gone_leads_to_a_page_that_says_so(
+    browser: Browser, tmp_path: Path
+) -> None:
+    path = tmp_path / "state.db"
+    with dashboard_on(browser, path, complains=True) as (_story, served, page):
+        page.goto(f"{served.address}{WEB}")
+        page.evaluate(
+            "document.getElementById('act-pause').href = '/act/pause?kind=mwrs&workload=gone'"
+        )
+        page.click("#act-pause")
+        expect(page.locator("h1")).to_have_text("Not found")

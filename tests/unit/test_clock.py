@@ -6,7 +6,7 @@ import pytest
 from freezegun import freeze_time
 
 from rollout.clock import HubClock, SteadyClock, SystemClock, VirtualClock
-from rollout.strategies import Health, Phase, Standing, Timing
+from rollout.strategies.base import Health, Phase, Standing, Timing
 from rollout.strategies.judge import judge
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
@@ -155,8 +155,8 @@ def test_s13_a_step_of_the_clock_inside_a_process_ends_no_soak_and_no_deadline(
     machine = Machine()
     clock = machine.clock()
     timing = Timing(soak=timedelta(minutes=5), deadline=timedelta(minutes=10))
-    soaking = Standing("a", "r", clock.now(), Health.SUCCEEDED, clock.now())
-    running = Standing("b", "r", clock.now(), Health.PROGRESSING, clock.now())
+    soaking = Standing("a", "r", touched=clock.now(), health=Health.SUCCEEDED, since=clock.now())
+    running = Standing("b", "r", touched=clock.now(), health=Health.PROGRESSING, since=clock.now())
 
     machine.wall += step
     machine.pass_time(timedelta(minutes=5) - timedelta(microseconds=1))

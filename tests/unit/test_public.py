@@ -18,6 +18,7 @@ from rollout import (
     Standing,
     decide,
     load,
+    operate,
     rollout_of,
 )
 
@@ -42,6 +43,13 @@ def test_each_name_is_where_the_package_looks_for_it_and_says_what_it_is(name: s
 def test_a_name_that_there_is_not_is_an_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'simulate'"):
         rollout.simulate  # type: ignore[attr-defined]  # noqa: B018  (what is tested)
+
+
+def test_each_verb_is_found_where_programs_and_the_documentation_look_for_it() -> None:
+    assert dir(operate) == sorted(operate.__all__)
+    assert [name for name in operate.__all__ if not hasattr(operate, name)] == []
+    with pytest.raises(AttributeError, match="no attribute 'promote'"):
+        operate.promote  # noqa: B018  (what is tested)
 
 
 def test_importing_the_package_loads_nothing_of_it() -> None:

@@ -11,7 +11,7 @@ import yaml
 from rollout import Group, GroupRef, RolloutSpec, RunHistory, Standing, Step, rollout_of
 from rollout.model.amounts import Amount
 from rollout.model.kinds import REPLICA_SET, Ref
-from rollout.planning.facts import StepMade
+from rollout.rollouts.facts import StepMade
 from rollout.strategies.base import Health, Rollout
 from rollout.strategies.step import decide
 from tests.support import make

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rollout.errors import ConfigError
-from rollout.planning.policy import DEFAULT
+from rollout.model.policy import DEFAULT
 from rollout.runtime.assembly import lease_terms, policy_of
 from rollout.runtime.leader import LeaseTerms
 from rollout.settings import Settings, address, raised, settings

@@ -6,11 +6,10 @@ Only what stands in the files is known: what may exist elsewhere is a warning, n
 from collections.abc import Callable, Iterable
 
 from rollout.api.load import Loaded
-from rollout.api.preflight.addons import addon_findings
 from rollout.api.preflight.findings import Finding, Severity, World
 from rollout.api.preflight.manifests import manifest_findings
 from rollout.api.preflight.objects import object_findings
-from rollout.api.preflight.placements import placement_findings
+from rollout.api.preflight.placements import addon_findings, placement_findings
 from rollout.api.preflight.progress import progress_findings
 from rollout.api.preflight.rollouts import rollout_findings
 

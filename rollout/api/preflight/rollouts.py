@@ -11,8 +11,10 @@ from rollout.model.names import (
     ALLOW_EMPTY_GROUPS,
     FAILURE_TOLERANCE,
     GATES,
+    HISTORY_LIMIT,
     HOLD,
     PROGRESSING,
+    ROLLBACK,
     SEMANTICS,
     SKIP,
 )
@@ -28,6 +30,7 @@ def rollout_findings(world: World) -> Iterator[Finding]:
         yield from _rules_wanted(item, workload)
         yield from _without_effect(item, workload)
         yield from _unknown_clusters(world, item, workload)
+        yield from _proposed(item, workload)
         seen: set[str] = set()
         for path, raw, ref in _refs(item, workload):
             if ref.name in seen:
@@ -38,7 +41,7 @@ def rollout_findings(world: World) -> Iterator[Finding]:
                 )
             seen.add(ref.name)
             yield from _placement(world, item, ref.name, f"{path}.name")
-            yield from _strategy(world, item, ref, raw, f"{path}.rolloutStrategy")
+            yield from _strategy(world, item, ref, raw, path=f"{path}.rolloutStrategy")
 
 
 def _refs(item: Item, workload: ReplicaSet) -> Iterator[tuple[str, Obj, PlacementRef]]:
@@ -132,8 +135,8 @@ def _strategy(
             )
     here = f"{path}.{member}"
     yield from _quoted(item, mapping(strategy.get(member)), here)
-    yield from _limits(world, item, ref.name, spec, here)
-    yield from _groups(world, item, ref.name, spec, here)
+    yield from _limits(world, item, ref.name, spec, path=here)
+    yield from _groups(world, item, ref.name, spec, path=here)
 
 
 def _quoted(item: Item, member: Obj, path: str) -> Iterator[Finding]:
@@ -190,8 +193,15 @@ def _groups(
     names = [group.name for group in found.groups]
     notes = mapping(mapping(item.document.obj.get("metadata")).get("annotations"))
     may_be_empty = listed_in(notes, ALLOW_EMPTY_GROUPS)
+    asked = [group.name for group in spec.mandatory]
     for i, group in enumerate(spec.mandatory):
-        if group.name and group.name not in names:
+        if group.name and group.name in asked[:i]:
+            yield item.warning(
+                f"{path}.mandatoryDecisionGroups[{i}].groupName",
+                f"{group.name!r} is named twice: it is one stage, where it stands first",
+                "keep one of the two",
+            )
+        elif group.name and group.name not in names:
             exist = ", ".join(dict.fromkeys(names)) or "none"
             yield item.warning(
                 f"{path}.mandatoryDecisionGroups[{i}].groupName",
@@ -206,6 +216,17 @@ def _groups(
                 f"correct its groupClusterSelector, or allow it by annotation {ALLOW_EMPTY_GROUPS}: "
                 f"{group.name}",
             )
+
+
+def _proposed(item: Item, workload: ReplicaSet) -> Iterator[Finding]:
+    """Fields that not every hub stores."""
+    if workload.follows_ocm:
+        yield item.info(
+            "spec",
+            "failureStrategy and revisionHistoryLimit are proposed by OCM: a hub whose definitions "
+            "lack them drops them",
+            f"annotations {ROLLBACK} and {HISTORY_LIMIT} work on every hub",
+        )
 
 
 def _unknown_clusters(world: World, item: Item, workload: ReplicaSet) -> Iterator[Finding]:

@@ -8,14 +8,7 @@ from typing import Any
 
 import click
 
-from rollout.cli.options import (
-    F,
-    decorated,
-    files_option,
-    namespace_option,
-    output_option,
-    shared,
-)
+from rollout.cli.options import F, decorated, files_option, namespace_option, output_option, shared
 from rollout.model.instants import parse_instant
 
 

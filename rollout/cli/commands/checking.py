@@ -15,6 +15,8 @@ _OF_THE_CONTROLLER = (
     "keep_sets",
     "roll_addons",
     "watch_health",
+    "publish_decisions",
+    "publish_clusters",
     "lease_name",
     "agent_status_interval_seconds",
     "settle_seconds",
@@ -22,11 +24,11 @@ _OF_THE_CONTROLLER = (
 )
 """Settings that decide what it needs on a hub, and how long it waits for agents."""
 
-DOCTOR_HELP = """Look for what keeps a controller from working on this hub.
+DOCTOR_HELP = """Check a hub for what would keep a controller from working.
 
 Another controller of the same objects, missing permissions, missing or foreign
-CustomResourceDefinitions, records that cannot be read, a clock that is off. Give it the settings of the controller that is
-meant. One that does not decide Placements is taken to keep no sets and to roll out no add-ons, unless
+CustomResourceDefinitions, records that cannot be read, a clock that is off. Give it the settings of the controller that
+you run. One that does not decide Placements is taken to keep no sets and to roll out no add-ons, unless
 that is said.
 
 \b
@@ -50,7 +52,7 @@ Exit codes:
     "account",
     metavar="NS/NAME",
     default="",
-    help="Whose permissions to look at.  [default: those of who asks]",
+    help="Whose permissions to look at.  [default: your own]",
 )
 @click.option(
     "--leave",

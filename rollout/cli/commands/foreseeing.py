@@ -9,10 +9,13 @@ from typing import Any
 import click
 
 from rollout.cli.options import (
+    agents_option,
     files_option,
     namespace_option,
     output_option,
+    seed_option,
     shared,
+    shared_without_hub,
 )
 
 PLAN_HELP = """Show what would happen if files were applied now; nothing is changed.
@@ -76,7 +79,7 @@ Exit codes:
 @shared
 def diff(**values: Any) -> int:
     """Show what applying files would change in what is stored, field by field."""
-    from rollout.cli.diff import diff as body
+    from rollout.cli.plan import diff as body
 
     return body(**values)
 
@@ -100,14 +103,8 @@ The exit code is 0 however it ends.
 )
 @files_option(required=False)
 @namespace_option
-@click.option(
-    "--agents",
-    metavar="SCENARIO.yaml",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="How the agents behave; without it, as a scenario among the files says, else all are"
-    " healthy.",
-)
-@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
+@agents_option
+@seed_option
 @click.option("--runs", type=click.IntRange(1), default=1, help="How many runs.  [default: 1]")
 @click.option(
     "--compare",
@@ -145,7 +142,7 @@ def simulate_command(**values: Any) -> None:
     help="How to print the findings: github for annotations of a workflow, sarif for code scanning."
     "  [default: text]",
 )
-@shared
+@shared_without_hub
 def validate(**values: Any) -> int:
     """Check files, without a hub.
 

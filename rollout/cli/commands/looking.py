@@ -10,12 +10,7 @@ from click.shell_completion import CompletionItem
 
 from rollout.cli.hiding import show_secrets_option
 from rollout.cli.naming import complete_kind, complete_names
-from rollout.cli.options import (
-    duration,
-    namespace_option,
-    output_option,
-    shared,
-)
+from rollout.cli.options import duration, namespace_option, output_option, shared
 from rollout.cli.tables import FORMATS
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
@@ -140,12 +135,13 @@ def list_command(**values: Any) -> None:
 EXPLAIN_HELP = """Explain why something is in its present state and what would change it.
 
 \b
-rollout explain rollout NAME      the one reason why a workload (mwrs) is not done; its stages
-rollout explain addon NAME        the same of an add-on (cma)
+rollout explain NAME              the one reason why a workload is not done; its stages
+rollout explain rollout NAME      the same; the workload is a ManifestWorkReplicaSet (mwrs)
+rollout explain addon NAME        the same; the workload is an add-on (cma)
 rollout explain cluster NAME      what each workload waits for there, or why it is not selected
 rollout explain placement NAME    which clusters are selected, which refused, and why
 
-No engine need be running: the answer is worked out anew from what is stored.
+No engine has to run: the answer is worked out anew from what is stored.
 """
 
 _SUBJECTS = {
@@ -156,25 +152,29 @@ _SUBJECTS = {
 }
 
 
-def _kind(ctx: click.Context, param: click.Parameter, value: str) -> Kind:
-    found = _SUBJECTS.get(value) or find(value)
-    if found not in _SUBJECTS.values():
-        raise click.BadParameter(f"{value!r} is not one of {', '.join(_SUBJECTS)}", ctx, param)
-    assert found is not None
-    return found
+def _subject(words: tuple[str, ...]) -> tuple[Kind | None, str]:
+    """The kind and the name; a name alone is that of a workload of either kind."""
+    kind = (_SUBJECTS.get(words[0]) or find(words[0])) if words else None
+    if len(words) == 1 and kind is None:
+        return None, words[0]
+    subjects = ", ".join(_SUBJECTS)
+    if words and kind not in _SUBJECTS.values():
+        raise click.UsageError(f"{words[0]!r} is not one of {subjects}")
+    if len(words) != 2:
+        raise click.UsageError(
+            f"name one of {subjects}, and then NAME; or a workload by NAME alone"
+        )
+    return kind, words[1]
 
 
 def _complete_subject(
-    _ctx: click.Context, _param: click.Parameter, incomplete: str
+    ctx: click.Context, param: click.Parameter, incomplete: str
 ) -> list[CompletionItem[Any]]:
+    before = ctx.params.get(str(param.name)) or ()
+    if before:
+        kind = _SUBJECTS.get(before[0]) or find(before[0])
+        return complete_names(ctx, kind, incomplete) if kind in _SUBJECTS.values() and kind else []
     return [CompletionItem(word) for word in _SUBJECTS if word.startswith(incomplete)]
-
-
-def _complete_name(
-    ctx: click.Context, _param: click.Parameter, incomplete: str
-) -> list[CompletionItem[Any]]:
-    kind = ctx.params.get("kind")
-    return complete_names(ctx, kind, incomplete) if isinstance(kind, Kind) else []
 
 
 @click.command(
@@ -182,9 +182,8 @@ def _complete_name(
     short_help="Explain why something is in its present state and what would change it.",
 )
 @click.argument(
-    "kind", metavar="|".join(_SUBJECTS), callback=_kind, shell_complete=_complete_subject
+    "words", metavar=f"[{'|'.join(_SUBJECTS)}] NAME", nargs=-1, shell_complete=_complete_subject
 )
-@click.argument("name", metavar="NAME", shell_complete=_complete_name)
 @click.option(
     "--workload",
     default="",
@@ -196,11 +195,12 @@ def _complete_name(
 @namespace_option
 @output_option
 @shared
-def explain(**values: Any) -> None:
+def explain(words: tuple[str, ...], **values: Any) -> None:
     """Explain the present state of a rollout, an add-on, a cluster or a placement."""
     from rollout.cli.explain import explain as body
 
-    body(**values)
+    kind, name = _subject(words)
+    body(kind=kind, name=name, **values)
 
 
 @click.command(short_help="Show all there is to know of a workload (mwrs, cma).")

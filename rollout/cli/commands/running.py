@@ -11,14 +11,16 @@ import click
 
 from rollout.cli.clocks import CLOCK_ACCEPTED, ClockMode, parse_mode
 from rollout.cli.options import (
+    agents_option,
     duration,
     files_option,
     namespace_option,
+    seed_option,
     shared,
 )
 from rollout.model.amounts import DURATION_ACCEPTED
 
-RUN_HELP = """Apply files and run their rollouts, here.
+RUN_HELP = """Apply files and run their rollouts on this machine.
 
 The hub is our own and the clusters' agents are simulated. With --state everything is kept in that
 file: killed at any moment and started again, the run goes on where it was (-f may then be left out).
@@ -50,13 +52,7 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> time
 @click.command(help=RUN_HELP)
 @files_option(required=False)
 @namespace_option
-@click.option(
-    "--agents",
-    metavar="SCENARIO.yaml",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="How the simulated agents behave; without it, as a scenario among the files says, else all"
-    " are healthy.",
-)
+@agents_option
 @click.option(
     "--clock",
     "mode",
@@ -72,7 +68,7 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> time
     callback=_span,
     help="Stop after so much of its time (10m), done or not; run it again to go on.",
 )
-@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
+@seed_option
 @click.option(
     "--profile",
     "--semantics",
@@ -118,7 +114,7 @@ def demo(**values: Any) -> int:
 
 @click.group(name="agents")
 def agents_command() -> None:
-    """Act for the agents of clusters that have none."""
+    """Simulate the agents of clusters that have none."""
 
 
 @agents_command.command(name="simulate")
@@ -128,7 +124,7 @@ def agents_command() -> None:
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="How they behave; without it all are healthy.",
 )
-@click.option("--seed", type=int, help="Seed of all chance, instead of the scenario's.")
+@seed_option
 @shared
 def simulate_agents_command(**values: Any) -> None:
     """Act for the agents of every cluster of a hub, until interrupted, to try the hub with nothing else.

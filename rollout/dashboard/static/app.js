@@ -1,27 +1,77 @@
 // Keeps a page as current as the hub: one stream of events, closed while nobody looks, and a poll behind it.
 "use strict";
 (() => {
-  const POLL = 5000, LEAST = 400;
-  const lost = document.getElementById("lost");
+  const POLL = 5000, LEAST = 400, PRESSED = 2000, CHOSEN = 30000;
+  const lost = document.getElementById("lost"), dialog = document.getElementById("dialog");
   let source = null, seen = document.body.dataset.view, asking = false, again = false;
 
   function refresh() {
     if (asking) { again = true; return; }
-    if (document.querySelector("details.more[open]")) return;
+    if (document.querySelector("#live > #confirm")) return; // a form that somebody fills in
     asking = true;
     htmx.ajax("GET", location.pathname + location.search, { target: "#live", select: "#live", swap: "outerHTML" })
       .then(() => document.body.dispatchEvent(new Event("rollout:fresh")), () => {})
       .finally(() => setTimeout(() => {
         asking = false;
-        if (again) { again = false; refresh(); }
+        if (again || unfinished()) { again = false; refresh(); }
       }, LEAST));
   }
+  // Nothing is renewed between the two halves of a press, which would be lost, nor while text is chosen to be copied.
+  let pressed = -PRESSED, chosen = -CHOSEN, late = false;
+  function held() {
+    const found = getSelection(), now = performance.now();
+    if (now - pressed < PRESSED) return true;
+    return now - chosen < CHOSEN && !found.isCollapsed && document.getElementById("live").contains(found.anchorNode);
+  }
+  function press() { pressed = performance.now(); }
+  function release() {
+    pressed = -PRESSED;
+    if (late && !held()) { late = false; refresh(); }
+  }
+  addEventListener("pointerdown", press, true);
+  addEventListener("pointerup", release, true);
+  addEventListener("pointercancel", release, true);
+  addEventListener("keydown", (event) => { if (event.key === " ") press(); }, true);
+  addEventListener("keyup", (event) => { if (event.key === " ") release(); }, true);
+  document.addEventListener("selectionchange", () => { chosen = performance.now(); if (late && !held()) release(); });
+
+  // What somebody has opened and typed, and how far they have scrolled, stays so when the page is renewed.
+  let left = [], typed = [], focused = "";
+  document.body.addEventListener("htmx:beforeSwap", (event) => {
+    if (event.detail.target.id !== "live") return;
+    if (held()) { event.detail.shouldSwap = false; late = true; return; }
+    left = [...document.querySelectorAll("#live details[id], #live ol[id]")].map((each) => [each.id, each.open, each.scrollTop]);
+    const at = document.activeElement;
+    focused = event.detail.target.contains(at) && !at.id ? at.outerHTML : ""; // htmx looks after those with an id
+    typed = [...document.querySelectorAll("#live input[id]")].filter((each) => each.value !== each.defaultValue).map((each) => [each.id, each.value, each.selectionStart, each.selectionEnd]);
+  });
+  document.body.addEventListener("htmx:afterSwap", (event) => {
+    for (const [id, open, top] of left) {
+      const found = document.getElementById(id);
+      if (found) { found.open = open; found.scrollTop = top; }
+    }
+    for (const [id, value, start, end] of typed) {
+      const found = document.getElementById(id);
+      if (found) { found.value = value; found.setSelectionRange(start, end); }
+    }
+    const again = focused && [...document.querySelectorAll("#live a, #live summary, #live [tabindex]")].find((each) => each.outerHTML === focused);
+    if (again) again.focus({ preventScroll: true });
+    left = []; typed = []; focused = "";
+  });
+  // It opens when its form is ready: before that, Enter would leave the page. What comes next in it has the focus.
+  document.body.addEventListener("htmx:afterSettle", (event) => {
+    if (event.detail.target === dialog && dialog.firstElementChild && !dialog.open) dialog.showModal();
+    const next = dialog.open && !dialog.contains(document.activeElement) && dialog.querySelector("input:not([type=hidden]), a[data-close]");
+    if (next) next.focus();
+  });
+  // An answer that is still being worked out is asked for again soon.
+  function unfinished() { return !document.hidden && document.querySelector("[data-soon]") !== null; }
 
   function listen() {
     if (source || document.hidden) return;
     source = new EventSource("/events");
     source.addEventListener("view", (event) => {
-      if (event.data === seen) return;
+      if (event.data === seen && lost.hidden) return; // one that was begun again counts from 1
       seen = event.data;
       refresh();
     });
@@ -50,19 +100,20 @@
   document.body.addEventListener("htmx:afterOnLoad", () => { lost.hidden = true; });
   document.body.addEventListener("htmx:responseError", (event) => {
     if (event.detail.xhr.status === 401) location.assign("/login?back=" + encodeURIComponent(location.pathname));
+    else if (event.detail.elt === dialog) location.assign(wanted); // the page says what is wrong
     else lost.hidden = event.detail.xhr.status < 500;
   });
 
   // Buttons open the same page in a dialog; what is pressed there answers there.
-  const dialog = document.getElementById("dialog");
-  let opener = "";
+  let opener = "", wanted = "";
   document.addEventListener("click", (event) => {
     const act = event.target.closest("a[data-act]");
     if (act && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
       event.preventDefault();
       opener = act.id;
-      htmx.ajax("GET", act.getAttribute("href"), { target: "#dialog", select: "#confirm", swap: "innerHTML" })
-        .then(() => { if (dialog.firstElementChild && !dialog.open) dialog.showModal(); });
+      wanted = act.getAttribute("href");
+      // With a source of its own it does not stand in line behind the renewal of the page.
+      htmx.ajax("GET", wanted, { source: dialog, target: dialog, select: "#confirm", swap: "innerHTML" });
     }
     if (event.target.closest("a[data-close]") && dialog.open) {
       event.preventDefault();
@@ -75,7 +126,10 @@
   dialog.addEventListener("close", () => {
     dialog.replaceChildren();
     const back = document.getElementById(opener);
-    if (back) back.focus();
+    for (const each of [back, back && back.closest("details") && back.closest("details").firstElementChild, document.getElementById("live")]) {
+      if (each) each.focus(); // what stands in a menu that is shut cannot be
+      if (each && document.activeElement === each) break;
+    }
     refresh();
   });
   // A refused form is shown with its reason.
@@ -95,7 +149,7 @@
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const typing = event.target.closest("input, textarea, select, dialog");
-    if (event.key === "Escape" && event.target.matches("input[type=search]")) { event.target.blur(); return; }
+    if (event.key === "Escape" && event.target.matches("input[type=search]")) { event.preventDefault(); event.target.blur(); return; }
     if (typing) return;
     if (event.key === "/") { const box = document.getElementById("q"); if (box) { event.preventDefault(); box.focus(); box.select(); } }
     if (event.key === "j") step(1);
@@ -103,7 +157,7 @@
   });
 
   // Filters act while one types; without script the form does, with its button.
-  let typed = 0;
+  let soon = 0;
   function filter(form) {
     const asked = new URLSearchParams(location.search);
     asked.delete("page");
@@ -114,12 +168,15 @@
     history.replaceState(null, "", location.pathname + (asked.size ? "?" + asked : ""));
     refresh();
   }
-  document.addEventListener("input", (event) => {
+  function filtered(event, wait) {
     const form = event.target.closest("form.filter");
-    if (!form) return;
-    clearTimeout(typed);
-    typed = setTimeout(() => filter(form), 200);
-  });
+    if (!form || (!wait && !soon)) return;
+    clearTimeout(soon);
+    soon = setTimeout(() => { soon = 0; filter(form); }, wait);
+  }
+  document.addEventListener("input", (event) => filtered(event, 200));
+  document.addEventListener("change", (event) => filtered(event, 0)); // who leaves the field has typed all
 
   listen();
+  if (unfinished()) setTimeout(refresh, LEAST);
 })();

@@ -6,7 +6,8 @@
   const canvas = box.querySelector("canvas"), tip = document.getElementById("tip"), words = JSON.parse(box.dataset.phases);
   const plotted = document.getElementById("course");
   const CELL = 12, GAP = 2, HEAD = 22;
-  let stages = [], places = [], layout = "", plot = null, tag = "";
+  const WHOLE = [0, 1, 2, 3, 4, 5].flatMap((zeros) => [1, 2, 5].map((step) => step * 10 ** zeros)); // of clusters there are no halves
+  let stages = [], places = [], layout = "", plot = null, tag = "", course = null, ahead = null;
 
   const colour = (word) => getComputedStyle(document.documentElement).getPropertyValue("--p-" + word).trim();
 
@@ -71,36 +72,60 @@
   });
 
   // -- the curves -----------------------------------------------------------------------------
-  function curves(course) {
+  // A point says how many were in which phase until then.
+  function curves() {
     plotted.hidden = course.at.length < 2;
     if (plotted.hidden) return;
-    const shown = course.phases.filter((each) => each.phase !== "waiting");
+    // Soaked ones at the bottom: the forecast goes on from there.
+    const rank = (each) => ["soaked", "soaking"].indexOf(each.phase) + 1 || 9;
+    const shown = course.phases.filter((each) => each.phase !== "waiting").sort((a, b) => rank(a) - rank(b));
     const sums = [], below = new Array(course.at.length).fill(0);
     for (const each of shown) { each.counts.forEach((count, i) => { below[i] += count; }); sums.push([...below]); }
-    const series = [{ label: "time" }], data = [course.at];
+    const now = course.at[course.at.length - 1], soaked = shown.length && shown[0].phase === "soaked" ? shown[0].counts[course.at.length - 1] : 0;
+    const lines = ahead ? [["p50", [6, 4]], ["p90", [2, 4]]].map(([name, dash]) => [name, dash, new Map([[now, soaked], ...ahead[name].filter(([at, count]) => at > now && count > soaked)])]).filter(([, , points]) => points.size > 1) : [];
+    const at = [...new Set([...course.at, ...lines.flatMap(([, , points]) => [...points.keys()])])].sort((a, b) => a - b);
+    const series = [{ label: "time", value: (_, at) => at === null ? "now" : new Date(at * 1e3).toISOString().slice(0, 19).replace("T", " ") + "Z" }], data = [at];
     for (let i = shown.length - 1; i >= 0; i--) {
-      series.push({ label: shown[i].phase, stroke: colour(shown[i].phase), fill: colour(shown[i].phase), width: 1, paths: uPlot.paths.stepped({ align: 1 }), points: { show: false }, value: (_, __, ___, at) => at === null ? "" : String(shown[i].counts[at]) });
-      data.push(sums[i]);
+      series.push({ label: shown[i].phase, stroke: colour(shown[i].phase), fill: colour(shown[i].phase), width: 1, paths: uPlot.paths.stepped({ align: -1 }), points: { show: false }, value: (_, __, ___, n) => String(shown[i].counts[n ?? course.at.length - 1] ?? "") });
+      data.push(at.map((_, n) => n < sums[i].length ? sums[i][n] : null));
+    }
+    for (const [name, dash, points] of lines) {
+      series.push({ label: "soaked, " + name, stroke: colour("soaked"), width: 2, dash, spanGaps: true, points: { show: false }, value: (_, count) => count ?? "" });
+      data.push(at.map((each) => points.get(each) ?? null));
     }
     const soft = getComputedStyle(document.documentElement).getPropertyValue("--soft").trim();
     const axis = { stroke: soft, grid: { stroke: soft + "30", width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
     if (plot) plot.destroy();
-    plot = new uPlot({ width: inside(plotted), height: 220, fmtDate: (text) => uPlot.fmtDate(text.replace(/\{h\}/g, "{HH}").replace(/\{aa\}/g, "").replace(/\{M\}\/\{D\}(\/\{YY\})?/g, "{YYYY}-{MM}-{DD}")), tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"), scales: { y: { range: (_, __, most) => [0, Math.max(Math.min(Math.ceil(most * 1.1), course.members), 1)] } }, axes: [axis, { ...axis, size: 44 }], series, legend: { live: true }, cursor: { drag: { x: false, y: false }, points: { show: false } } }, data, plotted);
+    plot = new uPlot({ width: inside(plotted), height: 220, padding: [8, 40, 0, 24], fmtDate: (text) => uPlot.fmtDate(text.replace(/\{h\}/g, "{HH}").replace(/\{aa\}/g, "").replace(/\{M\}\/\{D\}(\/\{YY\})?/g, "{YYYY}-{MM}-{DD}")), tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"), scales: { y: { range: (_, __, most) => [0, Math.max(Math.min(Math.ceil(most * 1.1), course.members), 1)] } }, axes: [{ ...axis, space: 84 }, { ...axis, size: 44, incrs: WHOLE }], series, legend: { live: true }, cursor: { drag: { x: false, y: false }, points: { show: false } } }, data, plotted);
   }
 
   // -- what is new ----------------------------------------------------------------------------
   async function fetched() {
-    const answer = await fetch(box.dataset.from + (layout ? "?layout=" + layout : ""), { headers: tag ? { "If-None-Match": tag } : {} });
+    const query = new URLSearchParams(box.dataset.follows ? location.search : "");
+    if (layout) query.set("layout", layout);
+    const answer = await fetch(box.dataset.from + (query.size ? "?" + query : ""), { headers: tag ? { "If-None-Match": tag } : {} });
     if (!answer.ok) return;
     tag = answer.headers.get("etag") || "";
     const found = await answer.json();
     stages = found.stages.map((stage, i) => ({ title: stage.title, clusters: stage.clusters || stages[i].clusters, phases: Uint8Array.from(atob(stage.phases), (sign) => sign.charCodeAt(0)) }));
     layout = found.layout;
     draw();
-    curves(found.course);
+    course = found.course;
+    curves();
+  }
+  async function foreseen() {
+    if (!box.dataset.outlook || document.hidden) return;
+    const answer = await fetch(box.dataset.outlook);
+    if (!answer.ok) return;
+    const found = await answer.json();
+    if (!found.ended) { setTimeout(foreseen, 1500); return; }
+    ahead = found;
+    if (course) curves();
   }
   document.body.addEventListener("rollout:fresh", fetched);
   addEventListener("resize", () => { draw(); if (plot) plot.setSize({ width: inside(plotted), height: 220 }); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", fetched);
   fetched();
+  foreseen();
+  setInterval(foreseen, 60000);
 })();

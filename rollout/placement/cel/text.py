@@ -198,7 +198,9 @@ def _compiled(pattern: str) -> Any:
     try:
         return re2.compile(pattern, options=options)
     except re2.error as error:
-        return f"invalid regular expression {shown(pattern)}: {error}"
+        why = error.args[0] if error.args else ""
+        told = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
+        return f"invalid regular expression {shown(pattern)}: {told}"
 
 
 def _regex(pattern: str) -> Any:

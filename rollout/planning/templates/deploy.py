@@ -13,8 +13,8 @@ from rollout.model.addon import ClusterAddOn
 from rollout.model.addon_template import AddOnTemplate, AgentWork
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import MANIFEST_WORK, Obj, Ref
-from rollout.planning.addons_configs import content_of, in_order
-from rollout.planning.plan import Delete, Write
+from rollout.model.writes import Delete
+from rollout.planning.plan import Write
 from rollout.planning.templates import Fatal, Unrenderable, hooks
 from rollout.planning.templates.feedback import manifest_configs
 from rollout.planning.templates.health import of_workloads, of_works
@@ -35,6 +35,7 @@ from rollout.planning.templates.works import (
     share_out,
     written,
 )
+from rollout.rollouts.addon_configs import content_of, in_order
 
 APPLIED = Condition(
     names.MANIFEST_APPLIED,
@@ -97,7 +98,7 @@ class DeployWrites:
 
 def deploy(subject: DeployInput, now: datetime) -> DeployWrites:
     """One pass; nothing where the add-on names no template yet, or its agent is not registered."""
-    made = _Pass(subject)
+    made = _DeployPass(subject)
     addon = subject.addon
     if uses_template(addon) is None or names.REGISTRATION_APPLIED not in addon.conditions:
         return made.outcome
@@ -117,7 +118,7 @@ def _how_bad(applied: Condition | None) -> int:
     return 0 if applied.is_true else 2
 
 
-class _Pass:
+class _DeployPass:
     """One look at one ManagedClusterAddOn."""
 
     def __init__(self, subject: DeployInput) -> None:

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from rollout.model.addon_template import AddOnTemplate
 from rollout.model.kinds import Obj
-from rollout.planning.templates.placeholders import in_tree
 from rollout.planning.templates.render import WORKLOADS, Rendered, group_of, name_of
+from rollout.planning.templates.values import in_tree
 
 WELL_KNOWN = {"type": "WellKnownStatus"}
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import re2
 
-from rollout.model.addon_template import Mirror, Proxy, Registration
+from rollout.model.addon_template import Proxy, Registration, RegistryMirror
 from rollout.model.kinds import Obj
 from rollout.planning.templates import Unrenderable
 from rollout.planning.templates.values import Values, needed
@@ -94,8 +94,8 @@ def _env(pod: Pod, agent: Agent, name: str, value: str) -> None:
 def _mount(pod: Pod, agent: Agent, mount: Obj, volume: Obj) -> None:
     for container in _containers(pod, agent):
         where = f"{pod.resource} {pod.name}, container {container.get('name')}"
-        _put(container, "volumeMounts", mount, "mountPath", where, agent)
-    _put(pod.spec, "volumes", volume, "name", f"{pod.resource} {pod.name}", agent)
+        _put(container, "volumeMounts", mount, "mountPath", where=where, agent=agent)
+    _put(pod.spec, "volumes", volume, "name", where=f"{pod.resource} {pod.name}", agent=agent)
 
 
 def _put(holder: Obj, field: str, item: Obj, key: str, where: str, agent: Agent) -> None:
@@ -200,7 +200,7 @@ def _pattern(text: str) -> Any:
 # -- images ----------------------------------------------------------------------------------------
 
 
-def _pulled_from(image: str, registries: Iterable[Mirror], *, strict: bool) -> str:
+def _pulled_from(image: str, registries: Iterable[RegistryMirror], *, strict: bool) -> str:
     """The image, from the registry that mirrors it.
 
     In ``strict`` the longest source that ends at a boundary of the name counts, and an empty mirror
@@ -223,7 +223,7 @@ def _mirrored(image: str, source: str, mirror: str) -> str:
     return mirror + image[len(source) :] if image.startswith(source) else image
 
 
-def _longest(image: str, registries: Iterable[Mirror]) -> str:
+def _longest(image: str, registries: Iterable[RegistryMirror]) -> str:
     found: tuple[str, str] | None = None
     for source, mirror in registries:
         short, to = source.rstrip("/"), mirror.rstrip("/")

@@ -19,17 +19,16 @@ from rollout.model.addon_template import (
 )
 from rollout.model.kinds import Obj
 from rollout.planning.templates import Unrenderable
-from rollout.planning.templates.placeholders import in_text, in_tree
-from rollout.planning.templates.pods import (
-    CA_FILE,
-    Agent,
-    Pod,
-    ca_config_map,
-    decorate,
-    uses_ca,
-)
+from rollout.planning.templates.pods import CA_FILE, Agent, Pod, ca_config_map, decorate, uses_ca
 from rollout.planning.templates.typed import POD_TEMPLATE, WORKLOAD, complete, mismatch
-from rollout.planning.templates.values import Values, merged, registries_of, values_of
+from rollout.planning.templates.values import (
+    Values,
+    in_text,
+    in_tree,
+    merged,
+    registries_of,
+    values_of,
+)
 
 DEFAULT_NAMESPACE = "open-cluster-management-agent-addon"
 WORKLOADS = {"Deployment": "deployments", "DaemonSet": "daemonsets"}

@@ -5,18 +5,20 @@ values. Source: OCM add-on template spec 1.2-1.4, semantics rows T3, T25.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rollout.model.addon_template import (
     AddOnTemplate,
     DeploymentConfig,
-    Mirror,
     Proxy,
-    Requirement,
+    RegistryMirror,
+    ResourceRequirement,
 )
-from rollout.planning.templates import Unrenderable
+from rollout.model.kinds import Obj
+from rollout.model.spec_hash import go_json
+from rollout.planning.templates import Fatal, Unrenderable
 
 HUB_KUBECONFIG = "HUB_KUBECONFIG"
 CLUSTER_NAME = "CLUSTER_NAME"
@@ -44,9 +46,9 @@ class Values:
     presets: tuple[tuple[str, str], ...]
     namespace: str = ""
     node_placement: Mapping[str, object] | None = None
-    registries: tuple[Mirror, ...] = ()
+    registries: tuple[RegistryMirror, ...] = ()
     proxy: Proxy = field(default_factory=Proxy)
-    requirements: tuple[Requirement, ...] = ()
+    requirements: tuple[ResourceRequirement, ...] = ()
     spoilt: frozenset[str] = frozenset()
 
 
@@ -72,7 +74,7 @@ def values_of(
     template: AddOnTemplate,
     config: DeploymentConfig | None,
     cluster: str,
-    registries: tuple[Mirror, ...],
+    registries: tuple[RegistryMirror, ...],
     *,
     strict: bool,
 ) -> Values:
@@ -129,7 +131,7 @@ def _variables(config: DeploymentConfig, public: dict[str, str], *, strict: bool
     return private
 
 
-def _checked(requirements: tuple[Requirement, ...]) -> tuple[Requirement, ...]:
+def _checked(requirements: tuple[ResourceRequirement, ...]) -> tuple[ResourceRequirement, ...]:
     for each in requirements:
         if each.container_id.count(":") != 2:
             raise Unrenderable(f"invalid ContainerID: {each.container_id}")
@@ -142,7 +144,7 @@ def needed(values: Values, name: str) -> None:
         raise Unrenderable(f"{_PRIVATE[name]} value is invalid")
 
 
-def registries_of(text: str) -> tuple[Mirror, ...]:
+def registries_of(text: str) -> tuple[RegistryMirror, ...]:
     """The registries in a ManagedCluster's annotation. Raises: Unrenderable where it is no such JSON."""
     if not text:
         return ()
@@ -158,10 +160,99 @@ def registries_of(text: str) -> tuple[Mirror, ...]:
     return tuple(_mirror(item) for item in listed or ())
 
 
-def _mirror(item: object) -> Mirror:
+def _mirror(item: object) -> RegistryMirror:
     at = {} if item is None else item
     if isinstance(at, dict):
         source, mirror = at.get("source") or "", at.get("mirror") or ""
         if isinstance(source, str) and isinstance(mirror, str):
-            return Mirror(source, mirror)
+            return RegistryMirror(source, mirror)
     raise Unrenderable("the cluster's image registries: want objects of source and mirror")
+
+
+_OPEN, _CLOSE = "{{", "}}"
+_SHOWN = 5
+
+
+def in_text(manifest: Obj, values: Mapping[str, str]) -> Obj:
+    """The manifest, replaced in its JSON text (profile ``ocm``). Raises: Unrenderable."""
+    text = _replaced(go_json(manifest), values)
+    try:
+        found: Any = json.loads(text, parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
+        raise Unrenderable(f"{error}") from None
+    return _object(found, text)
+
+
+def _object(found: Any, text: str) -> Obj:
+    if not isinstance(found, dict):
+        raise Unrenderable(f"a manifest is to be an object, not {type(found).__name__}")
+    if not found.get("kind"):
+        raise Unrenderable(f"Object 'Kind' is missing in '{text}'")
+    return found
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(f"{constant} is no JSON")
+
+
+def _replaced(text: str, values: Mapping[str, str]) -> str:
+    """Replace every placeholder once; one that is not known becomes empty."""
+    parts: list[str] = []
+    at = 0
+    while (begin := text.find(_OPEN, at)) >= 0:
+        end = text.find(_CLOSE, begin + 2)
+        if end < 0:
+            raise Fatal(
+                f'Cannot find end tag="}}}}" in the template={go_json(text)} '
+                f"starting from {go_json(text[begin + 2 :])}"
+            )
+        parts += text[at:begin], values.get(text[begin + 2 : end], "")
+        at = end + 2
+    return "".join((*parts, text[at:]))
+
+
+def in_tree(manifest: Obj, values: Mapping[str, str], where: str) -> Obj:
+    """A copy of the manifest, replaced in its keys and strings (profile ``strict``).
+
+    ``where`` names the manifest in errors. Raises: Unrenderable, naming each place of an unknown or
+    unclosed placeholder.
+    """
+    faults: list[str] = []
+    found: Obj = _walk(manifest, values, "", faults)
+    if faults:
+        more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
+        raise Unrenderable(f"{where}: {'; '.join(faults[:_SHOWN])}{more}")
+    return found
+
+
+def _walk(value: Any, values: Mapping[str, str], path: str, faults: list[str]) -> Any:
+    if isinstance(value, str):
+        return "".join(_filled(value, values, path, faults)) if _OPEN in value else value
+    if isinstance(value, list):
+        return [_walk(v, values, f"{path}[{i}]", faults) for i, v in enumerate(value)]
+    if not isinstance(value, dict):
+        return value
+    found: Obj = {}
+    for key, item in value.items():
+        at = f"{path}.{key}"
+        name = "".join(_filled(key, values, at, faults)) if _OPEN in key else key
+        if name in found:
+            faults.append(f"{at}: there is a key {name} already")
+        found[name] = _walk(item, values, at, faults)
+    return found
+
+
+def _filled(text: str, values: Mapping[str, str], path: str, faults: list[str]) -> Iterator[str]:
+    at = 0
+    while (begin := text.find(_OPEN, at)) >= 0:
+        yield text[at:begin]
+        end = text.find(_CLOSE, begin + 2)
+        if end < 0:
+            faults.append(f"{path}: column {begin + 1}: {{{{ is not closed")
+            return
+        name = text[begin + 2 : end]
+        if name not in values:
+            faults.append(f"{path}: there is no variable {name!r}")
+        yield values.get(name, "")
+        at = end + 2
+    yield text[at:]

@@ -12,11 +12,13 @@ from rollout.model.addon import ClusterAddOn
 from rollout.model.addon_template import AgentWork
 from rollout.model.content import content_hash
 from rollout.model.kinds import MANAGED_CLUSTER_ADDON, MANIFEST_WORK, Obj, Ref
+from rollout.model.ownership import owned_by
 from rollout.model.spec_hash import go_json
-from rollout.planning.addons_configs import hashes_of
-from rollout.planning.plan import Create, Patch, Write
+from rollout.model.writes import Create, Patch
+from rollout.planning.plan import Write
 from rollout.planning.templates import Unrenderable
 from rollout.planning.templates.render import group_of, name_of
+from rollout.rollouts.addon_configs import hashes_of
 
 ROOM = 409_600
 """Bytes of encoded manifests that a work holds: 80 % of what the reference lets a work have."""
@@ -173,14 +175,7 @@ def written(filled: Filled, parts: Parts, addon: ClusterAddOn, annotations: Obj)
     for field, value in zip(("manifestConfigs", "deleteOption", "executor"), parts, strict=True):
         if value:
             spec[field] = value
-    owner = {
-        "apiVersion": MANAGED_CLUSTER_ADDON.api_version,
-        "kind": MANAGED_CLUSTER_ADDON.name,
-        "name": addon.name,
-        "uid": addon.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
+    owner = owned_by(Ref(MANAGED_CLUSTER_ADDON, addon.key), addon.uid, controller=True)
     meta: Obj = {"labels": {names.ADDON_NAME_LABEL: addon.name}, "ownerReferences": [owner]}
     if annotations:
         meta["annotations"] = annotations

@@ -16,8 +16,8 @@ from rollout.account.wire import as_json
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.snapshot import Snapshot, snapshot_of
 from rollout.cli.explain import rollout_lines
-from rollout.cli.lines import stage_line
 from rollout.cli.picture import fleet_picture, workload_picture
+from rollout.cli.screen import stage_line
 from rollout.cli.status import list_lines
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.waits import Reason, Scope

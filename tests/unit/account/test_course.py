@@ -4,6 +4,7 @@ from rollout.account.course import course
 from rollout.account.roster import PHASES, roster, roster_page
 from rollout.analysis.snapshot import snapshot_of
 from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.rollouts.workload import lives_of
 from rollout.strategies.base import Phase
 from tests.stories.operating import BAD_2, TWO_AT_ONCE
 from tests.support import make
@@ -26,7 +27,7 @@ def test_the_last_point_is_what_the_account_says() -> None:
         workload = snapshot_of(story.hub, story.clock.now()).workload(WEB)
         assert workload is not None
 
-        points = course(workload, story.clock.now())
+        points = course(lives_of(workload), story.clock.now())
 
         assert points[-1].phases == {p: n for p, n in phases.items() if n}
         assert [sum(point.phases.values()) for point in points] == [6] * len(points)
@@ -39,7 +40,7 @@ def test_before_the_first_touch_there_is_no_course() -> None:
     workload = snapshot_of(story.hub, story.clock.now()).workload(WEB)
     assert workload is not None
 
-    assert course(workload, story.clock.now()) == ()
+    assert course(lives_of(workload), story.clock.now()) == ()
 
 
 def test_the_bytes_are_the_phases_of_the_account() -> None:
@@ -47,10 +48,21 @@ def test_the_bytes_are_the_phases_of_the_account() -> None:
     workload = snapshot_of(story.hub, story.clock.now()).workload(WEB)
     assert workload is not None
 
-    (stage,) = roster(workload)
-    page = roster_page(workload, phase=None, text="", start=0, most=3)
+    (stage,) = roster(lives_of(workload))
+    page = roster_page(lives_of(workload), phase=None, text="", start=0, most=3)
 
     counted = {phase: stage.phases.count(PHASES.index(phase)) for phase in phases}
     assert counted == phases
     assert (page.total, len(page.entries)) == (6, 3)
     assert page.entries[0].account.phase in (Phase.FAILING, Phase.FAILED, Phase.PROGRESSING)
+
+
+def test_clusters_are_found_by_the_reason_for_which_they_wait() -> None:
+    story, _ = halfway("2", 100)
+    workload = snapshot_of(story.hub, story.clock.now()).workload(WEB)
+    assert workload is not None
+
+    page = roster_page(lives_of(workload), phase=None, text="degraded", start=0, most=9)
+
+    assert page.total == len(page.entries) > 0
+    assert {each.account.wait.reason for each in page.entries if each.account.wait} == {"Degraded"}

@@ -4,11 +4,11 @@ from datetime import datetime
 
 import pytest
 
-from rollout.analysis.copies import Change, copied, storing
+from rollout.analysis.copies import Change, holding
 from rollout.analysis.forecast import Forecast, WorkloadPlan, forecast
+from rollout.analysis.full_run import FullRun
 from rollout.analysis.seals import fingerprint
 from rollout.analysis.simulating import question, simulate
-from rollout.analysis.whole import Whole
 from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Event
@@ -38,6 +38,7 @@ from tests.support.addons import (
     installed_at,
     refer,
 )
+from tests.support.changes import storing
 from tests.support.shapes import placement
 
 INSTANT = """
@@ -87,7 +88,7 @@ def test_a_config_edit_touches_whom_it_was_planned_to_in_the_order_that_was_plan
     plan = only(forecast(hub, edit, start))
     listener = Listener(hub, clock)
     edit(hub)
-    Whole(hub, clock, parse_scenario(INSTANT)).run()
+    FullRun(hub, clock, parse_scenario(INSTANT)).run()
 
     stages = plan.placements[0].stages
     order = [each for stage in stages for each in stage.updated]
@@ -99,13 +100,13 @@ def test_a_config_edit_touches_whom_it_was_planned_to_in_the_order_that_was_plan
 
 
 def test_a_new_addon_is_installed_everywhere_at_once_and_configured_by_stage() -> None:
-    hub, clock = copied(None, NOW)
+    hub, clock = holding({}, NOW)
     create = storing(canaries())
 
     plan = only(forecast(hub, create, NOW))
     listener = Listener(hub, clock)
     create(hub)
-    Whole(hub, clock, parse_scenario(INSTANT)).run()
+    FullRun(hub, clock, parse_scenario(INSTANT)).run()
 
     stages = plan.placements[0].stages
     assert [each for _, each in listener.touched] == [c for stage in stages for c in stage.added]

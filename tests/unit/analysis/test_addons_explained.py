@@ -3,22 +3,22 @@
 from datetime import datetime
 
 from rollout.analysis.clusters import explain_cluster
-from rollout.analysis.copies import storing
+from rollout.analysis.full_run import FullRun
 from rollout.analysis.histories import Role, history
 from rollout.analysis.snapshot import snapshot_of
-from rollout.analysis.whole import Whole
 from rollout.hub.memory import MemoryHub
 from rollout.sim.scenario_file import parse_scenario
 from rollout.strategies.base import Phase
 from tests.support.addon_changes import CHANGES, NOW, canaries, four, rolled_out
 from tests.support.addons import CMA, MIN, config
+from tests.support.changes import storing
 
 
 def moment() -> tuple[MemoryHub, datetime]:
     """A config edit on its way, when nothing more happens: two of the agents never get ready."""
     hub, clock = rolled_out(canaries())
     storing([config(value="two")])(hub)
-    Whole(hub, clock, parse_scenario(SILENT)).run()
+    FullRun(hub, clock, parse_scenario(SILENT)).run()
     return hub, clock.now()
 
 

@@ -7,12 +7,13 @@ import yaml
 
 from rollout.account.wire import as_json
 from rollout.analysis.changes import Action, object_changes
-from rollout.analysis.copies import copied, storing
+from rollout.analysis.copies import holding
 from rollout.analysis.differences import manifest_diff
 from rollout.analysis.seals import fingerprint, is_sealed, seal
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, REPLICA_SET, Kind, Obj, Ref
 from rollout.model.secrets import Masks
+from tests.support.changes import storing
 from tests.support.shapes import cluster, placement, workload
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -103,7 +104,7 @@ def test_what_is_no_seal_seals_nothing(sealed: str) -> None:
 
 
 def hub_of(*objects: Obj) -> MemoryHub:
-    hub, _ = copied(None, NOW)
+    hub, _ = holding({}, NOW)
     storing(objects)(hub)
     return hub
 

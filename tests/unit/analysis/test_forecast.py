@@ -6,14 +6,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rollout.analysis.cautions import Caution
-from rollout.analysis.copies import copied, storing
+from rollout.analysis.copies import holding
 from rollout.analysis.forecast import Forecast, WorkloadPlan, forecast
-from rollout.analysis.whole import Whole
+from rollout.analysis.full_run import FullRun
 from rollout.clock import VirtualClock
 from rollout.errors import Gone
 from rollout.hub.base import Listing
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import (
+    CLUSTER_CALENDAR,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     PLACEMENT,
@@ -26,6 +27,7 @@ from rollout.model.names import FAILURE_TOLERANCE, PAUSED
 from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import parse_scenario
 from tests.support.analysis_cases import random_question
+from tests.support.changes import storing
 from tests.support.shapes import binding, cluster, cluster_set, placement, workload
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -59,9 +61,9 @@ def fleet(size: int = 12, strategy: Obj = STRATEGY, value: str = "1") -> list[Ob
 
 
 def rolled_out(objects: Iterable[Obj]) -> tuple[MemoryHub, VirtualClock]:
-    hub, clock = copied(None, NOW)
+    hub, clock = holding({}, NOW)
     storing(objects)(hub)
-    Whole(hub, clock, Scenario()).run()
+    FullRun(hub, clock, Scenario()).run()
     return hub, clock
 
 
@@ -171,7 +173,7 @@ def test_what_is_foreseen_for_right_now_is_what_the_engine_does_first(seed: int)
     written = [unstored(obj) for _, obj in hub.everything()]
 
     found = forecast(None, storing(written), clock.now())
-    run = Whole(hub, clock, Scenario())
+    run = FullRun(hub, clock, Scenario())
     run.run()
 
     foreseen = {
@@ -268,7 +270,7 @@ def test_a_paused_workload_is_foreseen_to_stand_still() -> None:
 
 
 def test_a_freeze_is_foreseen_to_stop_whatever_goes_on() -> None:
-    hub, clock = copied(None, NOW)
+    hub, clock = holding({}, NOW)
     storing(fleet())(hub)
     freeze = {
         "apiVersion": "rollout-engine.io/v1alpha1",
@@ -310,13 +312,16 @@ spec: {defaults: {applyAfter: 0s, readyAfter: 0s}}
 """
 
 
+@pytest.mark.parametrize("closing", [False, True], ids=["open", "with calendars"])
 @pytest.mark.parametrize("seed", range(16))
-def test_the_earliest_finish_is_that_of_agents_that_succeed_at_once(seed: int) -> None:
-    hub, clock = random_question(seed).hub()
+def test_the_earliest_finish_is_that_of_agents_that_succeed_at_once(
+    seed: int, closing: bool
+) -> None:
+    hub, clock = random_question(seed, closing=closing).hub()
     written = [unstored(obj) for _, obj in hub.everything()]
 
     found = forecast(None, storing(written), clock.now())
-    run = Whole(hub, clock, parse_scenario(INSTANT))
+    run = FullRun(hub, clock, parse_scenario(INSTANT))
     run.run()
 
     finishes = [plan.finish.at for plan in found.workloads]
@@ -325,13 +330,33 @@ def test_the_earliest_finish_is_that_of_agents_that_succeed_at_once(seed: int) -
         assert max(at for at in finishes if at is not None) == run.now
 
 
+def test_a_window_that_never_opens_is_what_stands_in_the_way() -> None:
+    shut = {
+        "name": "old",
+        "action": "Allow",
+        "from": "2020-01-01T00:00",
+        "until": "2020-01-02T00:00",
+    }
+    calendar = {
+        "apiVersion": CLUSTER_CALENDAR.api_version,
+        "kind": CLUSTER_CALENDAR.name,
+        "metadata": {"name": "never"},
+        "spec": {"timeZone": "UTC", "windows": [shut]},
+    }
+
+    plan = only(forecast(None, storing([*fleet(), calendar]), NOW))
+
+    assert plan.finish.at is None
+    assert plan.finish.why.startswith("WindowClosed: not until ClusterCalendar never: ")
+
+
 @pytest.mark.parametrize("seed", range(16))
 def test_clusters_are_touched_in_the_order_that_was_foreseen(seed: int) -> None:
     hub, clock = random_question(seed).hub()
     written = [unstored(obj) for _, obj in hub.everything()]
 
     found = forecast(None, storing(written), clock.now())
-    run = Whole(hub, clock, parse_scenario(INSTANT))
+    run = FullRun(hub, clock, parse_scenario(INSTANT))
     run.run()
 
     for plan in found.workloads:

@@ -125,3 +125,19 @@ def test_a_gate_at_a_placement_that_is_elsewhere_is_not_judged() -> None:
     found = inspected(placement(), gated("before:rset", ref("elsewhere")))
 
     assert [f.path for f in found] == ["spec.placementRefs[0].name"]
+
+
+def test_a_gate_that_stands_in_one_placement_of_two_is_answered_with_how_to_write_it() -> None:
+    core, edge = placement(), placement()
+    core["metadata"]["name"], edge["metadata"]["name"] = "core", "edge"
+    limited = {"type": "Progressive", "progressive": {"maxConcurrency": 1}}
+    refs = (
+        {"name": "core", "rolloutStrategy": {"type": "All"}},
+        {"name": "edge", "rolloutStrategy": limited},
+    )
+
+    found = inspected(core, edge, gated("before:rest", *refs))
+
+    (wrong,) = [each for each in found if "matches no stage" in each.message]
+    assert wrong.message.startswith("placement core: gate before:rest")
+    assert wrong.remedy == "write before:edge/rest where it stands"

@@ -4,11 +4,10 @@ import pickle
 
 import pytest
 
-from rollout.analysis.copies import storing
+from rollout.analysis.full_run import FullRun
 from rollout.analysis.outcomes import End
 from rollout.analysis.simulating import Question, question, simulate, simulate_many
 from rollout.analysis.tracks import Timeline
-from rollout.analysis.whole import Whole
 from rollout.api.load import load
 from rollout.model import names
 from rollout.model.kinds import KINDS, Obj
@@ -16,6 +15,7 @@ from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import is_scenario, parse_scenario, read_scenario
 from tests.support import make
 from tests.support.analysis_cases import random_question
+from tests.support.changes import storing
 from tests.support.shapes import binding, cluster, cluster_set, placement, workload
 from tests.support.story import Story
 
@@ -57,6 +57,27 @@ def test_a_rehearsal_is_the_whole_simulation(seed: int) -> None:
     assert short.outcome == whole.outcome
     assert touches(short.timeline) == touches(whole.timeline)
     assert short.timeline == whole.timeline
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_a_rehearsal_is_the_whole_simulation_where_calendars_close_clusters(seed: int) -> None:
+    asked = random_question(seed, closing=True)
+
+    short, whole = simulate(asked), simulate(asked, whole=True)
+
+    assert short.whole_because == ""
+    assert short.outcome == whole.outcome
+    assert short.timeline == whole.timeline
+    rows = [row for stage in short.timeline.stages for row in stage.rows if row.bars]
+    assert not any(start <= r.bars[0].start < end for r in rows for start, end in r.closed)
+
+
+def test_calendars_delay_what_would_have_ended_before() -> None:
+    asked = [(random_question(n), random_question(n, closing=True)) for n in range(24)]
+
+    lasted = [(simulate(a).outcome.lasted, simulate(b).outcome.lasted) for a, b in asked]
+
+    assert sum(b > a for a, b in lasted) > 8
 
 
 @pytest.mark.parametrize("name", ["few-failures", "silent-agents"])
@@ -123,7 +144,7 @@ def test_a_change_to_a_fleet_that_is_done_is_rehearsed_from_there() -> None:
     first = fleet(6, CAREFUL)
     hub, clock = first.hub()
 
-    Whole(hub, clock, parse_scenario(SCENARIO)).run()
+    FullRun(hub, clock, parse_scenario(SCENARIO)).run()
     change = storing([workload(strategy=CAREFUL, value="2")])
     asked = question(change, parse_scenario(RISKY), hub=hub, now=clock.now())
 
@@ -138,7 +159,7 @@ def test_a_change_to_a_fleet_that_is_done_is_rehearsed_from_there() -> None:
 def test_a_rollout_that_is_under_way_takes_the_whole_simulation() -> None:
     hub, clock = fleet(6, CAREFUL).hub()
 
-    Whole(hub, clock, parse_scenario(RISKY)).run()  # halts
+    FullRun(hub, clock, parse_scenario(RISKY)).run()  # halts
     change = storing([workload(strategy=CAREFUL, value="2")])
 
     found = simulate(question(change, hub=hub, now=clock.now()))

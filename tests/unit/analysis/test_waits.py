@@ -6,12 +6,12 @@ from datetime import datetime, timedelta
 
 import pytest
 
+from rollout.account.waits import block_wait
 from rollout.analysis.clusters import ClusterShare, explain_cluster
-from rollout.analysis.copies import storing
 from rollout.analysis.simulating import question
-from rollout.analysis.snapshot import Snapshot, away_since, snapshot_of
+from rollout.analysis.snapshot import Snapshot, snapshot_of
 from rollout.clock import VirtualClock
-from rollout.hub.base import StateKey
+from rollout.hub.base import StateKey, away_since
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.names import PAUSED
@@ -20,6 +20,9 @@ from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 from rollout.strategies.base import Phase
 from tests.support.analysis_cases import random_question
+from tests.support.changes import storing
+from tests.support.fleets import spec_of
+from tests.support.live import Hub
 from tests.support.shapes import T0, binding, cluster, cluster_set, placement, workload
 
 DONE = frozenset({Phase.SOAKED, Phase.SKIPPED})
@@ -101,6 +104,21 @@ def test_what_is_worked_out_anew_is_what_the_engine_had_said(seed: int) -> None:
             assert account is not None
             told = {c["type"]: c["reason"] for c in status["conditions"]}
             assert account.wait.reason in (told["Ready"], told["Progressing"]), key
+
+
+@pytest.mark.parametrize(
+    ("limit", "ends"),
+    [
+        (1, "the cluster in flight there is done (at most 1 at a time)"),
+        (2, "one of the 2 clusters in flight there is done (at most 2 at a time)"),
+    ],
+)
+def test_who_waits_for_a_slot_reads_how_many_clusters_hold_one(limit: int, ends: str) -> None:
+    hub = Hub(spec_of(limit=limit, budget=1))
+    hub.turn()
+    hub.turn()
+
+    assert block_wait(hub.live, hub.live.last.stages[0]).ends == ends
 
 
 def test_a_look_at_a_hub_writes_nothing() -> None:

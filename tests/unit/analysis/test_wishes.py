@@ -9,7 +9,6 @@ from rollout.account.interventions import GateAccount, remembered
 from rollout.account.tree import WorkloadAccount
 from rollout.account.waits import WaitAccount
 from rollout.analysis.clusters import explain_cluster
-from rollout.analysis.copies import storing
 from rollout.analysis.forecast import forecast
 from rollout.analysis.histories import Role, history
 from rollout.analysis.snapshot import snapshot_of
@@ -18,6 +17,7 @@ from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.operate import Who
 from tests.support import make
+from tests.support.changes import storing
 from tests.support.story import HOUR, MIN, Story
 
 WEB = Ref(REPLICA_SET, "default/web")
@@ -197,6 +197,50 @@ def test_a_gate_that_is_asked_for_behind_the_rollout_is_passed() -> None:
         ("before:canary", "passed"),
         ("after:rest", "passed"),
     ]
+
+
+def test_an_approval_that_expires_says_until_when_it_opens_the_gate() -> None:
+    story = gated("before:rest")
+    story.settle()
+    end = story.clock.now() + 5 * HOUR
+    operate.approve(story.hub, WEB, who(story, "ben"), expires=end)
+    story.settle()
+
+    (line,) = told(story, "Gate")
+    assert f"approved by ben (unverified) until {end:%Y-%m-%dT%H:%M:%SZ}; it opens when" in line
+
+
+def test_a_gate_that_is_no_approval_says_what_keeps_it_shut_and_asks_nobody_to_approve() -> None:
+    story = gated("before:rest=analysis/slo")
+    story.settle()
+
+    ((_, gate),) = gates(story)
+    assert (gate.state, gate.asks_person) == ("shut", False)
+    assert "nobody has approved it" not in told(story, "Gate")[0]
+    assert "analysis slo" in told(story, "Gate")[0]
+
+
+# -- the earliest finish -----------------------------------------------------------------------
+
+
+def test_what_waits_for_a_person_is_not_done_by_itself() -> None:
+    story = gated("before:rest")
+    story.settle()
+    running = account(story).finish
+    story.end()
+    waiting = account(story)
+    operate.approve(story.hub, WEB, who(story, "ben"))
+    story.settle()
+    approved = account(story).finish
+
+    assert running is not None
+    assert running.at is not None
+    assert waiting.reason == "ApprovalNeeded"
+    assert waiting.finish is not None
+    assert waiting.finish.at is None
+    assert waiting.finish.why == f"ApprovalNeeded: not until {waiting.wait.ends}"
+    assert approved is not None
+    assert approved.at is not None
 
 
 # -- rollbacks ---------------------------------------------------------------------------------

@@ -99,7 +99,7 @@ BAD: dict[str, tuple[dict[str, Any], str]] = {
         {"clusters": {"labelSelector": {"matchExpressions": [{"key": "a", "operator": "is"}]}}},
         "spec.clusters.labelSelector.matchExpressions[0].operator",
     ),
-    "two windows of one name": ({"windows": [NIGHTS, NIGHTS]}, "spec"),
+    "two windows of one name": ({"windows": [NIGHTS, NIGHTS]}, "spec.windows[1].name"),
 }
 
 
@@ -121,11 +121,11 @@ WINDOWS: dict[str, tuple[dict[str, Any], str]] = {
     "a duration that is too short": ({"duration": "30s"}, ".duration"),
     "a date that is none": ({"from": "tomorrow"}, ".from"),
     "a name that is none": ({"name": "Nights!"}, ".name"),
-    "both kinds of ends": ({"from": "2026-01-01T00:00", "until": "2026-01-02T00:00"}, ""),
+    "both kinds of ends": ({"from": "2026-01-01T00:00", "until": "2026-01-02T00:00"}, ".schedule"),
     "a schedule without duration": ({"duration": None}, ""),
     "an end before the start": (
         {"schedule": None, "duration": None, "from": "2026-02-01T00:00", "until": "2026-01-02T00:00"},
-        "",
+        ".until",
     ),
 }  # fmt: skip
 

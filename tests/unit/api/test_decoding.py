@@ -128,7 +128,7 @@ def test_a_bad_set_says_where(spec: object, path: str) -> None:
 
 def test_a_binding_is_read() -> None:
     obj = {"metadata": {"namespace": "ns", "name": "s"}, "spec": {"clusterSet": "s"}}
-    assert decode_binding(obj) == ClusterSetBinding("ns", "s", "s")
+    assert decode_binding(obj) == ClusterSetBinding(namespace="ns", name="s", cluster_set="s")
 
 
 @pytest.mark.parametrize(
@@ -179,7 +179,16 @@ def decision(index: object) -> Decision:
 )
 def test_a_decision_has_the_group_of_its_labels(written: object, index: int | None) -> None:
     found = decision(written)
-    assert found == Decision("ns", "p-decision-1", "p", index, "canary", ("c1",), 3, "u")
+    assert found == Decision(
+        "ns",
+        "p-decision-1",
+        placement="p",
+        group_index=index,
+        group_name="canary",
+        clusters=("c1",),
+        version=3,
+        uid="u",
+    )
 
 
 def page(*entries: object) -> Decision:

@@ -146,6 +146,22 @@ def test_what_is_no_yaml_says_its_line(text: str, line: int) -> None:
     assert message.startswith("not YAML: ")
 
 
+@pytest.mark.parametrize(
+    ("text", "is_template"),
+    [
+        ("image: {{ .Values.image }}:1", True),
+        ("{{- if .Values.web }}\na: b\n{{- end }}", True),
+        ("a:\n  - {{ .name }}", True),
+        ('query: "{{args.app}}"\na: 1\na: 2', False),
+        ('query: "{{args.app}}": 3', False),
+    ],
+)
+def test_a_fault_of_a_template_says_what_to_do_with_it(text: str, is_template: bool) -> None:
+    """Braces in quotes, as analyses write their arguments, do not hide what is wrong elsewhere."""
+    ((found,),) = [parsed.faults for parsed in read_yaml(text)]
+    assert ("helm template" in found.message) is is_template
+
+
 def test_a_control_character_is_a_fault() -> None:
     ((line, message),) = faults("a: \x01\n")
     assert (line, message[:9]) == (1, "not YAML:")

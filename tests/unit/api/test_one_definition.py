@@ -174,5 +174,6 @@ def test_every_kind_that_people_write_is_drawn() -> None:
     by_machines = {
         "ManagedCluster", "PlacementDecision", "AddOnPlacementScore", "ManifestWork",
         "ManagedClusterAddOn", "RolloutRecord", "RolloutRevision", "RolloutAnalysisRun",
+        "RolloutNotification",
     }  # fmt: skip
     assert set(SPECS) | by_machines == set(MODELS)

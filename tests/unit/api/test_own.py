@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.api.own import decode_approval, decode_freeze
-from rollout.model.approvals import Approval, Decision, Freeze
+from rollout.model.approvals import Approval, ApprovalDecision, Freeze
 from rollout.model.kinds import Obj
 
 REV = "5f3a9c"
@@ -30,8 +30,8 @@ def test_an_approval_is_read() -> None:
     workload = {"kind": "ClusterManagementAddOn", "name": "logs"}
 
     assert decode_approval(approval(workload=workload, **more)) == Approval(
-        "a", "apps", "ClusterManagementAddOn", "logs", REV, Decision.APPROVE, "before:west",
-        "ann", "fine", NOON,
+        name="a", namespace="apps", kind="ClusterManagementAddOn", workload="logs", revision=REV, decision=ApprovalDecision.APPROVE, gate="before:west",
+        actor="ann", reason="fine", expires=NOON,
     )  # fmt: skip
 
 
@@ -58,7 +58,7 @@ UNCLEAR: dict[str, dict[str, Any]] = {
 def test_an_approval_of_which_a_part_is_unclear_counts_for_nothing(word: str) -> None:
     found = decode_approval(approval(**UNCLEAR[word]))
 
-    assert found.decision is Decision.APPROVE
+    assert found.decision is ApprovalDecision.APPROVE
     assert not found.counts(REV, NOON)
 
 
@@ -66,7 +66,7 @@ def test_an_approval_of_which_a_part_is_unclear_counts_for_nothing(word: str) ->
 def test_a_refusal_of_which_a_part_is_unclear_refuses_all_the_same(word: str) -> None:
     found = decode_approval(approval(**{**UNCLEAR[word], "decision": "Reject"}))
 
-    assert found.decision is Decision.REJECT
+    assert found.decision is ApprovalDecision.REJECT
     assert found.counts(REV, NOON) == ("revision" not in word), "whom it refuses must be clear"
 
 

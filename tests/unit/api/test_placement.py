@@ -106,8 +106,8 @@ def test_a_placement_is_read_whole() -> None:
         (Coordinate("AddOn", resource="r", score="s"), -10),
     )
     assert found.tolerations == (
-        Toleration("k", "Equal", "v", "", 5),
-        Toleration("", "Exists", "", "NoSelect"),
+        Toleration("k", "Equal", value="v", effect="", seconds=5),
+        Toleration("", "Exists", value="", effect="NoSelect"),
     )
     assert found.spread == (SpreadConstraint("zone", "Claim", 2, hard=True),)
     assert found.group_size == Amount(20, percent=True, written=True)

@@ -162,6 +162,14 @@ def test_a_quoted_group_size_is_a_warning() -> None:
     assert found.path == "spec.decisionStrategy.groupStrategy.clustersPerDecisionGroup"
 
 
+def test_groups_of_no_cluster_are_a_warning_since_they_are_one_group_of_all() -> None:
+    strategy = {"groupStrategy": {"clustersPerDecisionGroup": 0}}
+    found = the_one(*SURROUNDINGS, placement(decisionStrategy=strategy))
+    assert found.message == (
+        "0 is read as not set: all clusters of no named group are one decision group"
+    )
+
+
 def test_objects_without_a_namespace_are_in_the_one_asked_for() -> None:
     def here(obj: Obj) -> Obj:
         return {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "namespace"}}

@@ -43,11 +43,11 @@ def progressive(**fields: Any) -> dict[str, Any]:
             ),
             RolloutSpec(
                 "Progressive",
-                5 * MINUTES,
-                10 * MINUTES,
-                Amount(2),
-                Amount(25, percent=True, written=True),
-                (GroupRef("canary"), GroupRef(index=1), GroupRef()),
+                min_success_time=5 * MINUTES,
+                deadline=10 * MINUTES,
+                max_failures=Amount(2),
+                concurrency=Amount(25, percent=True, written=True),
+                mandatory=(GroupRef("canary"), GroupRef(index=1), GroupRef()),
             ),
         ),
         (

@@ -115,7 +115,7 @@ BAD: list[tuple[Obj, str, object, str]] = [
         of("ManagedClusterSetBinding", spec={"clusterSet": ""}),
         "spec.clusterSet",
         "",
-        "a name of at least 1 character",
+        "text of at least 1 character",
     ),
     (
         of("AddOnPlacementScore", status={"scores": [{"name": "a", "value": 101}]}),

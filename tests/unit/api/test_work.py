@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import json
 from datetime import UTC, datetime
 from typing import Any
 
@@ -73,11 +74,19 @@ def test_a_work_is_read_whole() -> None:
         uid="u1",
         created="2026-11-21T08:00:00Z",
         deleting=False,
-        conditions={"Applied": Condition("Applied", "True", "R", "m", 2, T0)},
+        conditions={
+            "Applied": Condition("Applied", "True", "R", "m", observed_generation=2, since=T0)
+        },
         labels=obj["metadata"]["labels"],
-        annotations=obj["metadata"]["annotations"],
     )
     assert found.spec is SPEC
+
+
+def test_works_that_say_the_same_hold_it_once() -> None:
+    first, second = (decode_work(json.loads(json.dumps(work()))) for _ in range(2))
+    assert first.labels is second.labels
+    assert first.name is second.name
+    assert first.revision is second.revision
 
 
 @pytest.mark.parametrize(

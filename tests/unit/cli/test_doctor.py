@@ -14,7 +14,7 @@ from rollout.cli.diagnosis import (
     CRD_PATH,
     WRITTEN,
     WRITTEN_OF_ADDONS,
-    Finding,
+    CheckResult,
     Level,
     check_kinds,
     keeps,
@@ -24,17 +24,20 @@ from rollout.errors import Denied, Gone, Unavailable
 from rollout.hub.kube_objects import path_of
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
+    CLUSTER_PROFILE,
     KINDS,
     LEASE,
     MANIFEST_WORK,
     PLACEMENT_DECISION,
     REPLICA_SET,
     ROLLOUT_RECORD,
+    SHARED_DECISION,
     Obj,
 )
 from rollout.runtime.permissions import ADDONS, ALWAYS
 from rollout.settings import settings
 from tests.support import make
+from tests.support.multicluster import definition
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 MIN = timedelta(minutes=1)
@@ -98,7 +101,7 @@ class Server:
             raise found
         return json.dumps(found).encode()
 
-    def examine(self, account: str = "", **chosen: object) -> list[Finding]:
+    def examine(self, account: str = "", **chosen: object) -> list[CheckResult]:
         return list(examine(self.send, settings(chosen), "rollout-system", account, NOW))
 
 
@@ -107,7 +110,7 @@ def server() -> Server:
     return Server()
 
 
-def problems(found: list[Finding]) -> list[str]:
+def problems(found: list[CheckResult]) -> list[str]:
     return [f"{f.check}: {f.what}" for f in found if f.level is Level.PROBLEM]
 
 
@@ -287,6 +290,25 @@ def test_a_hub_may_do_without_addons(server: Server) -> None:
     assert {f.check for f in found if f.level is Level.OK} >= {"second controller", "records"}
 
 
+def test_what_is_to_be_published_for_others_must_be_installed_and_only_then(server: Server) -> None:
+    assert problems(server.examine()) == []
+    missing = problems(server.examine(publish_decisions=True, publish_clusters=True))
+    assert [each.partition(";")[0] for each in missing] == [
+        "kinds: not installed: placementdecisions.multicluster.x-k8s.io",
+        "kinds: not installed: clusterprofiles.multicluster.x-k8s.io",
+    ]
+
+    for kind in (SHARED_DECISION, CLUSTER_PROFILE):
+        server.answers[f"{CRD_PATH}{kind.plural}.{kind.group}"] = definition(kind)
+    found = server.examine(publish_decisions=True, publish_clusters=True)
+    assert problems(found) == []
+    assert "clusterprofiles.multicluster.x-k8s.io can be published" in [f.what for f in found]
+
+    server.refused.add(("create", "clusterprofiles"))
+    (refused,) = problems(server.examine(publish_clusters=True))
+    assert "may not create clusterprofiles.multicluster.x-k8s.io" in refused
+
+
 def test_where_addons_are_left_to_ocm_they_are_nobodys_trouble(server: Server) -> None:
     spoil_addon_gate(server)
     spoil_addons(server)
@@ -381,6 +403,13 @@ def test_a_released_lease_has_no_leader(server: Server) -> None:
     server.answers[path_of(LEASE)] = {"items": [lease("rollout-controller", MIN / 60, holder="")]}
     found = list(check_leases(server.send, "rollout-system", "rollout-controller", NOW))
     assert len(problems(found)) == 1
+
+
+def test_a_hub_on_which_nobody_ever_led_is_told_as_a_note(server: Server) -> None:
+    server.answers[path_of(LEASE)] = {"items": [lease("other", MIN / 60)]}
+    found = list(check_leases(server.send, "rollout-system", "rollout-controller", NOW))
+    assert [f.level for f in found] == [Level.NOTE]
+    assert "no Lease rollout-system/rollout-controller" in found[0].what
 
 
 def test_json_has_all_of_it(server: Server, capsys: pytest.CaptureFixture[str]) -> None:

@@ -8,7 +8,10 @@ from rollout.account.waits import WaitAccount
 from rollout.analysis.clusters import ClusterShare, ExplainedCluster
 from rollout.analysis.placements import Candidate, ExplainedPlacement
 from rollout.cli.explain import cluster_lines, placement_lines
-from rollout.model.kinds import REPLICA_SET, Obj
+from rollout.clock import SystemClock
+from rollout.hub.base import StateKey
+from rollout.hub.sqlite import SqliteHub
+from rollout.model.kinds import KINDS, REPLICA_SET, Obj, ref_of
 from rollout.strategies.base import Phase
 from tests.support.halted import ran
 from tests.support.shapes import MIN, T0, cluster, placement, run, workload, write
@@ -121,10 +124,45 @@ def test_a_placement_that_wants_fewer_says_who_is_behind_the_cut(
     assert sum("behind the cut" in line for line in lines) == 2
 
 
+@pytest.mark.parametrize("line", ["status web", "list", "get mwrs", "explain web", "describe web"])
+def test_every_view_says_that_no_engine_runs(tmp_path: Path, line: str) -> None:
+    place = tmp_path / "state.db"
+    hub = SqliteHub(place, SystemClock(), create=True)
+    for obj in (placement(), workload()):
+        hub.create(ref_of(KINDS[obj["kind"]], obj), obj)
+    hub.put_state(StateKey.ALIVE, b"2026-01-01T00:00:00.000000Z")
+    hub.close()
+
+    found = run(*line.split(), state=place)
+
+    assert "no engine runs here since 2026-01-01T00:00:00Z" in found.stderr
+
+
+@pytest.mark.parametrize("words", [("web",), ("rollout", "web"), ("rollout", "default/web")])
+def test_a_workload_is_explained_by_its_name_alone_too(state: Path, words: tuple[str, ...]) -> None:
+    assert said(run("explain", *words, state=state))[0] == "Name:         default/web"
+
+
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (("rollout", "nope"), "`rollout get manifestworkreplicasets -A` shows which there are"),
+        ((), "name one of rollout, addon, cluster, placement, and then NAME"),
+        (("cluster",), "name one of rollout, addon, cluster, placement, and then NAME"),
+        (("clusterset", "prod"), "'clusterset' is not one of rollout, addon, cluster, placement"),
+    ],
+)
+def test_explain_says_what_it_can_explain(state: Path, words: tuple[str, ...], fault: str) -> None:
+    found = run("explain", *words, state=state)
+
+    assert (found.exit_code, fault in found.stderr) == (2, True), found.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "fault"),
+    [
+        (("nope",), "there is no workload 'nope'; `rollout list -A` shows all"),
+        (("rollout", "nope"), "there is no workload 'nope'; `rollout list -A` shows all"),
+        (("rollout", "default/nope"), "`rollout get manifestworkreplicasets -A` shows"),
         (("placement", "nope"), "`rollout get placements -A` shows which there are"),
         (("cluster", "nope"), "`rollout get managedclusters` shows which there are"),
         (("cluster", "c1", "--workload", "nope"), "there is no workload 'nope'"),
@@ -219,9 +257,9 @@ def test_a_wait_that_time_ends_says_when() -> None:
 def test_refusals_that_say_the_same_are_counted_together() -> None:
     refused = "TaintToleration: broken is not tolerated"
     candidates = (
-        Candidate("a", True, rank=1, total=5, scores={"Steady": (1, 5)}),
-        Candidate("b", False, refused, T0 + timedelta(hours=1)),
-        Candidate("c", False, refused),
+        Candidate("a", selected=True, rank=1, total=5, scores={"Steady": (1, 5)}),
+        Candidate("b", selected=False, refused=refused, until=T0 + timedelta(hours=1)),
+        Candidate("c", selected=False, refused=refused),
     )
     account = ExplainedPlacement(
         key="default/p",
@@ -293,6 +331,7 @@ def test_a_namespace_is_taken_from_the_name_in_every_place(state: Path) -> None:
         ("pause", "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"),
         ("status shop/web -n default", "'shop/web' is not in namespace default"),
         ("get placment fleet", "there is no kind 'placment'; did you mean placements?"),
+        ("get clusters", "there is no kind 'clusters'; did you mean managedclusters?"),
         ("get mwrs default/web", "write KIND/NAME for each, and a namespace with -n"),
     ],
 )

@@ -58,10 +58,16 @@ def test_a_revision_that_no_engine_has_seen_yet_has_no_number(state: Path, tmp_p
 
 
 def test_what_carries_no_revision_that_is_kept_is_counted() -> None:
-    revision = RevisionAccount(1, "abc", Role.CURRENT, 3, T0)
+    revision = RevisionAccount(number=1, revision="abc", role=Role.CURRENT, clusters=3, created=T0)
 
     assert history_lines(
-        History(REPLICA_SET.name, "default/web", T0 + 5 * MIN, (revision,), 2)
+        History(
+            kind=REPLICA_SET.name,
+            key="default/web",
+            now=T0 + 5 * MIN,
+            revisions=(revision,),
+            unknown=2,
+        )
     ) == [
         "NUMBER   REVISION   STATE     CLUSTERS   AGE",
         "1        abc        current   3          5m",

@@ -4,17 +4,9 @@ from datetime import timedelta
 import pytest
 
 from rollout.account.tree import FleetAccount, NoteAccount, StageAccount, WorkloadAccount
-from rollout.cli.lines import Teller, summary
-from tests.support.shapes import (
-    DONE,
-    MIN,
-    ROLLING,
-    T0,
-    account,
-    condition,
-    stage,
-    standing,
-)
+from rollout.cli.screen import Teller, summary
+from rollout.cli.tables import text_table
+from tests.support.shapes import DONE, MIN, ROLLING, T0, account, condition, stage, standing
 
 
 def shot(minutes: int, *stages: StageAccount, notes: Sequence[NoteAccount] = ()) -> FleetAccount:
@@ -139,19 +131,50 @@ def test_the_summary_tells_durations_of_the_fleet_and_of_the_run() -> None:
         condition("Ready", "True", "RolledOutWithFailures"),
     )
     halted = standing(condition("Progressing", "False", "MaxFailuresExceeded"), name="db")
-    last = at(60, account(done, *stages), account(halted))
+    asked = standing(condition("Progressing", "False", "ApprovalNeeded"), name="asked")
+    last = at(60, account(done, *stages), account(halted), account(asked))
 
-    assert summary(last, timedelta(seconds=7.06)) == [
-        "WORKLOAD      RESULT                          CLUSTERS   SOAKED   FAILED   FLEET TIME   WALL TIME",
-        "default/web   ⚠ done, with failures           300        298      2        31m          7.1s",
-        "default/db    ✖ failed: MaxFailuresExceeded   0          0        0        31m          7.1s",
+    assert summary(last, last.started, timedelta(seconds=7.06)) == [
+        "WORKLOAD        RESULT                             CLUSTERS   SOAKED   FAILED   FLEET TIME   WALL TIME",
+        "default/web     ⚠ done, with failures              300        298      2        31m          7.1s",
+        "default/db      ✖ failed: MaxFailuresExceeded      0          0        0        31m          7.1s",
+        "default/asked   ‖ needs a person: ApprovalNeeded   0          0        0        60m          7.1s",
     ]
 
 
 def test_a_rollout_that_goes_on_has_lasted_until_now() -> None:
     last = at(60, account(ROLLING))
 
-    assert summary(last, timedelta(0))[1].split()[-2:] == ["60m", "0.000s"]
+    assert summary(last, last.started, timedelta(0))[1].split()[-2:] == ["60m", "0s"]
+
+
+def test_a_run_that_goes_on_with_an_earlier_one_tells_only_how_long_it_took_itself() -> None:
+    done = account(standing(condition("Ready", "True", "RolledOut")))
+    last = at(60, account(ROLLING), done)
+
+    rows = summary(last, last.started + 45 * MIN, timedelta(0))
+
+    assert [row.split()[-2] for row in rows[1:]] == ["15m", "0s"]
+
+
+def test_stages_that_passed_in_an_earlier_run_are_not_told_again() -> None:
+    past = stage("canary #0", 10, {"Soaked": 10}, passed=True)
+    done = standing(condition("Ready", "True", "RolledOut"))
+
+    assert told(at(60, account(done, past))) == ["01:00:00 default/web ✔ RolledOut"]
+
+
+def test_a_table_that_is_too_wide_for_the_terminal_is_broken_between_words() -> None:
+    header = ("WORKLOAD", "RESULT", "FLEET TIME")
+    rows = [("shop/payments-api", "✖ failed: MaxFailuresExceeded", "31m"), ("a", "", "0s")]
+
+    assert text_table(header, rows, room=50) == [
+        "WORKLOAD           RESULT               FLEET TIME",
+        "shop/payments-api  ✖ failed:            31m",
+        "                   MaxFailuresExceeded",
+        "a                                       0s",
+    ]
+    assert text_table(header, rows, room=100) == text_table(header, rows)
 
 
 def test_the_end_of_a_stage_with_failures_is_told_though_no_tenth_is_full() -> None:

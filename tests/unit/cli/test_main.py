@@ -47,6 +47,7 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
         "unfreeze",
         "override",
         "calendar",
+        "notify",
         "replay",
         "delete",
         "controller",
@@ -61,7 +62,7 @@ def test_help_lists_every_command_in_the_order_one_needs_them() -> None:
 
 
 @pytest.mark.parametrize(
-    "command", ["demo", "run", "validate", "apply", "get", "status", "delete", "completion"]
+    "command", ["demo", "run", "plan", "apply", "get", "status", "delete", "dashboard"]
 )
 def test_every_command_explains_itself(command: str) -> None:
     result = run(command, "--help")
@@ -100,6 +101,16 @@ def test_shared_options_may_stand_before_or_after_the_command(tmp_path: Path) ->
 
     assert before.stdout.endswith("created\n")
     assert after.stdout.endswith("unchanged\n")
+
+
+@pytest.mark.parametrize(
+    "command", ["validate", "replay", "crds", "manifests", "completion", "version"]
+)
+def test_the_help_of_a_command_that_needs_no_hub_offers_none(command: str) -> None:
+    told = run(command, "--help").stdout
+
+    assert [name for name in ("--state", "--context", "--kubeconfig") if name in told] == []
+    assert "--verbose" in told
 
 
 def test_an_option_after_the_command_wins_over_the_environment(tmp_path: Path) -> None:
@@ -200,6 +211,7 @@ def test_light_commands_load_neither_pydantic_nor_rich() -> None:
     ("typed", "told"),
     [
         ("statsu", "error: no such command 'statsu': did you mean status? (see rollout --help)"),
+        ("rollback", "error: no such command 'rollback': did you mean undo? (see rollout --help)"),
         ("xyzzy", "error: no such command 'xyzzy' (see rollout --help)"),
     ],
 )

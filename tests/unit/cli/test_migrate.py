@@ -7,7 +7,7 @@ from rollout.clock import SystemClock
 from rollout.hub.sqlite import SqliteHub
 from rollout.model import names
 from rollout.model.kinds import CONFIG_MAP, REPLICA_SET, Ref
-from rollout.planning.record import record_id
+from rollout.rollouts.record import record_id
 from tests.support.shapes import fleet, run
 
 WEB = Ref(REPLICA_SET, "default/web")

@@ -93,7 +93,7 @@ def test_each_verb_says_in_a_line_what_it_did_and_that_a_second_time_changes_not
     assert web("resume") == f"{MWRS} unchanged: it is not paused"
     assert web("abort") == f"{MWRS} aborted: revision {REVISION} goes to no further cluster"
     assert web("abort") == f"{MWRS} unchanged: aborted already {by_ann}"
-    assert web("retry") == f"{MWRS} retried: what failed gets another attempt"
+    assert web("retry") == f"{MWRS} retried: each cluster that has failed gets another attempt"
     of = f"(for revision {REVISION}; a later one asks for them again)"
     assert web("skip", "c3", "c2") == f"{MWRS} skipped: c2, c3 {of}"
     assert web("skip", "c2") == f"{MWRS} unchanged: skipped already: c2"
@@ -127,7 +127,7 @@ def test_verbs_that_write_objects_name_them(state: Path) -> None:
         f"{freeze} created: nothing is touched or removed on this hub from now on, until "
         "2026-01-01T02:10:24Z"
     )
-    assert said("unfreeze", state=state) == f"{freeze} ended: the line runs again"
+    assert said("unfreeze", state=state) == f"{freeze} ended: rollouts on the hub go on"
     assert said("unfreeze", state=state) == f"{freeze} unchanged: the hub is not frozen"
 
 
@@ -146,7 +146,7 @@ def test_addons_are_operated_like_other_workloads(words: str, addon_state: Path)
     assert addon("pause") == f"{CMA} paused"
     assert addon("resume") == f"{CMA} resumed"
     assert addon("abort").startswith(f"{CMA} aborted: revision ")
-    assert addon("retry") == f"{CMA} retried: what failed gets another attempt"
+    assert addon("retry") == f"{CMA} retried: each cluster that has failed gets another attempt"
     assert addon("skip", "aws-prod-01").startswith(f"{CMA} skipped: aws-prod-01 (for revision ")
     assert addon("hold", "aws-prod-02") == f"{CMA} held: aws-prod-02"
     assert addon("release") == f"{CMA} released: aws-prod-02"
@@ -222,7 +222,7 @@ def test_what_names_no_workload_is_typed_wrongly(verb: str, words: str, state: P
             1,
             "no earlier revision to go back to; abort this one, or roll out a fix",
         ),
-        ("undo mwrs web --to-revision x", 2, "'x' is not a valid integer"),
+        ("undo mwrs web --to-revision x", 2, "'x' is not a whole number"),
         ("approve mwrs web", 1, "annotation rollout-engine.io/gates would, such as before:rest"),
         ("reject mwrs web --revision 0123456789", 1, f"{REVISION} is"),
         ("approve mwrs web --expires soon", 2, "--expires 'soon' is neither an instant"),

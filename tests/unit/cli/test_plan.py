@@ -9,13 +9,7 @@ import pytest
 
 from rollout.account.finish import Finish
 from rollout.analysis.changes import Action, ObjectChange
-from rollout.analysis.forecast import (
-    Forecast,
-    PlacementPlan,
-    RemovalPlan,
-    StagePlan,
-    WorkloadPlan,
-)
+from rollout.analysis.forecast import Forecast, PlacementPlan, RemovalPlan, StagePlan, WorkloadPlan
 from rollout.cli.plan import plan_lines
 from rollout.model.kinds import REPLICA_SET, Obj
 from rollout.model.waits import Reason, Wait
@@ -84,6 +78,19 @@ def test_what_is_stored_already_changes_nothing(state: Path, tmp_path: Path) -> 
     assert (found.exit_code, found.stdout) == (0, "\nNothing would change.\n")
 
 
+def test_a_stored_object_of_a_kind_that_no_plan_rests_on_is_known(
+    state: Path, tmp_path: Path
+) -> None:
+    settings = {"apiVersion": "v1", "kind": "ConfigMap", "data": {"x": "1"}}
+    path = write(
+        tmp_path / "a.yaml", {**settings, "metadata": {"name": "a", "namespace": "default"}}
+    )
+    assert run("plan", "-f", path, state=state).exit_code == 10
+    run("apply", "-f", path, state=state)
+
+    assert "Nothing would change" in run("plan", "-f", path, state=state).stdout
+
+
 def test_a_plan_writes_nothing(state: Path, changed: str) -> None:
     before = state.read_bytes()
 
@@ -125,6 +132,19 @@ def test_a_misspelt_canary_group_is_warned_of(tmp_path: Path, state: Path) -> No
     assert "warning: ManifestWorkReplicaSet default/web" in found.stdout
     assert "'canery'" in found.stdout
     assert "will not finish: UnknownDecisionGroup" in found.stdout
+
+
+def test_what_the_files_are_warned_of_is_not_said_again_of_the_rollout(
+    tmp_path: Path, state: Path
+) -> None:
+    gated = workload(strategy=STRATEGY)
+    gated["metadata"]["annotations"] = {"rollout-engine.io/gates": "after:canary"}
+
+    found = run("plan", "-f", write(tmp_path / "a.yaml", gated), state=state)
+
+    lines = [each for each in found.stdout.splitlines() if each.startswith("warning: ")]
+    assert sum("gate after:canary matches no stage" in each for each in lines) == 1
+    assert "will not finish: UnknownApprovalGroup" in found.stdout
 
 
 def secretive(value: str) -> Obj:
@@ -272,11 +292,25 @@ def words(plan: WorkloadPlan) -> Iterator[str]:
 def test_removals_say_who_loses_it_and_what_holds_the_others() -> None:
     removal = RemovalPlan(("a", "b", "c"), ("a",), "RemovalBrake: too many")
     hold = Wait(Reason.PAUSED, "somebody did")
-    refs = (PlacementPlan("p", "All", 4, hold, (stage(),)),)
+    refs = (PlacementPlan(placement="p", strategy="All", selected=4, hold=hold, stages=(stage(),)),)
     finish = Finish(None, None, "Paused: not until somebody resumes it")
 
     assert list(
-        words(WorkloadPlan(MWRS, "default/web", "r1", "r1", refs, (), (), removal, "", "", finish))
+        words(
+            WorkloadPlan(
+                kind=MWRS,
+                key="default/web",
+                before="r1",
+                after="r1",
+                placements=refs,
+                installed=(),
+                aside=(),
+                removal=removal,
+                diff_of="",
+                diff="",
+                finish=finish,
+            )
+        )
     ) == [
         "- Placement default/p deleted",
         "",
@@ -304,9 +338,23 @@ def test_percentages_are_shown_with_what_they_come_to() -> None:
         updated=("a",),
         blocked="WaitingForStage",
     )
-    refs = (PlacementPlan("p", "Progressive", 290, None, (found,)),)
+    refs = (
+        PlacementPlan(
+            placement="p", strategy="Progressive", selected=290, hold=None, stages=(found,)
+        ),
+    )
     plan = WorkloadPlan(
-        MWRS, "w", "r1", "r2", refs, (), (), RemovalPlan(), "", "", Finish(T0, timedelta(0))
+        kind=MWRS,
+        key="w",
+        before="r1",
+        after="r2",
+        placements=refs,
+        installed=(),
+        aside=(),
+        removal=RemovalPlan(),
+        diff_of="",
+        diff="",
+        finish=Finish(T0, timedelta(0)),
     )
 
     row = list(words(plan))[5]

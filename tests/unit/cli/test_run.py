@@ -16,7 +16,7 @@ from rollout.cli.clocks import START, ClockMode
 from rollout.cli.documents import read_documents
 from rollout.cli.options import Options, Stop
 from rollout.cli.run import execute
-from rollout.cli.scenarios import Asked
+from rollout.cli.scenarios import ScenarioChoice
 from rollout.clock import VirtualClock
 from rollout.model.kinds import Obj
 from tests.support.shapes import (
@@ -206,7 +206,7 @@ def test_the_exit_code_of_a_run_is_that_of_its_workloads(
         Options(),
         documents,
         ClockMode(None),
-        Asked(),
+        ScenarioChoice(),
         lambda *_: Fake([shot(T0, account(obj))], interrupted).run,
     )
 
@@ -223,11 +223,11 @@ def test_the_engine_gets_the_scenario_and_a_clock_at_the_start_of_virtual_time(
         return Fake([shot(T0, account(DONE))]).run
 
     documents = read_documents([fleet(tmp_path / "a.yaml")])
-    execute(Options(), documents, ClockMode(None), Asked(seed=7), engine)  # type: ignore[arg-type]  # it knows which clock it gets
+    execute(Options(), documents, ClockMode(None), ScenarioChoice(seed=7), engine)  # type: ignore[arg-type]  # it knows which clock it gets
 
     now, speed, found = seen
     assert (now, speed) == (START, None)
-    assert found == Asked(seed=7).scenario()
+    assert found == ScenarioChoice(seed=7).scenario()
 
 
 def test_in_a_terminal_the_picture_is_drawn_and_the_summary_stays(tmp_path: Path) -> None:

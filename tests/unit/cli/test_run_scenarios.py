@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rollout.cli.clocks import ClockMode, FastClock, clock_for, parse_mode, resume
-from rollout.cli.scenarios import Asked, asked, settled
+from rollout.cli.scenarios import ScenarioChoice, asked, settled
 from rollout.clock import SystemClock, VirtualClock
 from rollout.errors import ConfigError
 from rollout.hub.base import StateKey
@@ -99,9 +99,9 @@ def test_a_scenario_that_is_named_wins_and_a_seed_wins_over_its_own(tmp_path: Pa
 def test_a_bad_scenario_is_an_error_that_says_where(tmp_path: Path) -> None:
     path = write(tmp_path / "a.yaml", scenario("many"))
 
-    with pytest.raises(ConfigError, match=rf"{path}:1: spec\.seed"):
+    with pytest.raises(ConfigError, match=rf"{path}:4: spec\.seed"):
         asked(None, [path], None)
-    with pytest.raises(ConfigError, match=rf"{path}:1: spec\.seed"):
+    with pytest.raises(ConfigError, match=rf"{path}:4: spec\.seed"):
         asked(Path(path), [], None)
 
 
@@ -120,8 +120,8 @@ def test_a_run_that_goes_on_has_the_scenario_and_seed_it_began_with(tmp_path: Pa
 
     settled(hub, first)
 
-    assert settled(hub, Asked()) == first
-    assert settled(hub, Asked(seed=10)) == Asked(first.text, 10)
+    assert settled(hub, ScenarioChoice()) == first
+    assert settled(hub, ScenarioChoice(seed=10)) == ScenarioChoice(first.text, 10)
 
 
 def test_another_scenario_brings_its_own_seed(tmp_path: Path) -> None:
@@ -139,4 +139,4 @@ def test_a_scenario_error_names_no_traceback(tmp_path: Path) -> None:
     result = run("run", "-f", path, "--clock", "virtual")
 
     assert result.exit_code == 1
-    assert result.stderr.startswith("error: cannot use the scenario")
+    assert ": spec.seed: 'many' is not valid" in result.stderr

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -6,7 +7,7 @@ import pytest
 
 from rollout.analysis.outcomes import Distribution, End, Outcome, Spread, distribution, spread
 from rollout.analysis.pictures import COLORS, MOST_LINES, svg
-from rollout.analysis.tracks import Bar, Row, StageTimeline, Timeline
+from rollout.analysis.tracks import Bar, ClusterTimeline, StageTimeline, Timeline
 from rollout.cli.simulate import comparison_lines, distribution_lines, gantt
 from rollout.model.kinds import Obj
 from rollout.strategies.base import Phase
@@ -62,6 +63,41 @@ def test_a_simulation_leaves_the_state_file_alone(tmp_path: Path) -> None:
     run("simulate", "-f", path, state=state)
 
     assert state.read_bytes() == before
+
+
+def test_windows_are_in_the_picture_and_in_the_finish(tmp_path: Path) -> None:
+    picture = tmp_path / "run.svg"
+
+    told = run("simulate", "-f", "examples/calendars", "--svg", str(picture)).stdout.splitlines()
+    data = json.loads(run("simulate", "-f", "examples/calendars", "-o", "json").stdout)
+
+    # In Berlin it is one o'clock at night; Tokyo and New York wait for ten in the evening.
+    assert told[0].startswith("✔ done after 13:00:12: 3 of 3 clusters")
+    (closed,) = [line for line in told if line.startswith("  closed")]
+    assert closed.endswith("═  ─ some, ═ all")
+    assert closed.split()[1][0] == "─"
+    (stage,) = data["timeline"]["stages"]
+    begins = {row["cluster"]: row["closed"][0][0] for row in stage["rows"] if row["closed"]}
+    assert begins == {
+        "berlin": "2026-01-01T03:00:00Z",
+        "ohio": "2026-01-01T00:00:00Z",
+        "tokyo": "2026-01-01T00:00:00Z",
+    }
+    titles = [each.text for each in ET.parse(picture).iter(f"{SVG}title")]
+    assert "closed" in titles
+
+
+def test_a_run_that_waits_for_an_approval_is_held_for_it(tmp_path: Path) -> None:
+    gated = workload(strategy=STRATEGY)
+    gated["metadata"]["annotations"] = {"rollout-engine.io/gates": "before:rest"}
+    state = ran(tmp_path, HEALTHY)
+    gated["spec"]["manifestWorkTemplate"]["workload"]["manifests"][0]["data"] = {"value": "2"}
+
+    found = run("simulate", "-f", write(tmp_path / "two.yaml", gated), state=state)
+
+    assert found.stdout.startswith(
+        "‖ held (ApprovalNeeded) after 00:00:00: 0 of 6 clusters touched"
+    )
 
 
 def test_many_runs_show_how_often_each_end_comes_about(tmp_path: Path) -> None:
@@ -173,10 +209,24 @@ def line(rows: int = 1) -> Timeline:
         Bar(T0 + 5 * MIN, T0 + 10 * MIN, Phase.SOAKING),
         Bar(T0 + 10 * MIN, T0 + 20 * MIN, Phase.SOAKED),
     )
-    found = tuple(Row(f"c{i}", bars, Phase.SOAKED) for i in range(rows))
+    found = tuple(ClusterTimeline(f"c{i}", bars, Phase.SOAKED) for i in range(rows))
     stages = (
-        StageTimeline("default/web", "fleet", "canary <1>", T0, T0 + 10 * MIN, found),
-        StageTimeline("default/web", "fleet", "the rest", None, None, (Row("z", ()),)),
+        StageTimeline(
+            workload="default/web",
+            placement="fleet",
+            title="canary <1>",
+            began=T0,
+            passed=T0 + 10 * MIN,
+            rows=found,
+        ),
+        StageTimeline(
+            workload="default/web",
+            placement="fleet",
+            title="the rest",
+            began=None,
+            passed=None,
+            rows=(ClusterTimeline("z", ()),),
+        ),
     )
     return Timeline(T0, T0 + 20 * MIN, stages)
 
@@ -187,6 +237,22 @@ def test_the_text_timeline_fills_up_as_clusters_soak() -> None:
         "canary <1>  ░░░░░░░░░░██████████  1/1",
         "the rest                          0/1",
     ]
+
+
+def test_stages_of_several_workloads_or_placements_are_told_apart() -> None:
+    one, rest = line().stages
+    placements = Timeline(T0, T0 + MIN, (one, replace(rest, placement="edge")))
+    workloads = Timeline(T0, T0 + MIN, (one, replace(rest, workload="default/api")))
+
+    assert list(map(placements.title_of, placements.stages)) == [
+        "fleet canary <1>",
+        "edge the rest",
+    ]
+    assert list(map(workloads.title_of, workloads.stages)) == [
+        "default/web canary <1>",
+        "default/api the rest",
+    ]
+    assert "default/api the rest (1)" in svg(workloads, "two")
 
 
 def test_a_picture_names_its_stages_and_marks_where_they_passed() -> None:
@@ -206,7 +272,16 @@ def test_of_a_large_fleet_not_every_cluster_is_drawn() -> None:
 
 
 def outcome(seed: int, end: End, minutes: int, touched: int, failed: int = 0) -> Outcome:
-    return Outcome(seed, end, "", minutes * MIN, 10, touched, touched - failed, failed)
+    return Outcome(
+        seed=seed,
+        end=end,
+        reason="",
+        lasted=minutes * MIN,
+        clusters=10,
+        touched=touched,
+        soaked=touched - failed,
+        failed=failed,
+    )
 
 
 def test_a_distribution_keeps_finished_and_halted_runs_apart() -> None:
@@ -233,9 +308,9 @@ def test_a_distribution_keeps_finished_and_halted_runs_apart() -> None:
     ("values", "found"),
     [
         ([], None),
-        ([7], Spread(7, 7, 7, 7, 7)),
-        (list(range(1, 101)), Spread(1, 50, 90, 99, 100)),
-        (list(range(1000, 0, -1)), Spread(1, 500, 900, 990, 1000)),
+        ([7], Spread(least=7, p50=7, p90=7, p99=7, most=7)),
+        (list(range(1, 101)), Spread(least=1, p50=50, p90=90, p99=99, most=100)),
+        (list(range(1000, 0, -1)), Spread(least=1, p50=500, p90=900, p99=990, most=1000)),
     ],
 )
 def test_percentiles_are_by_nearest_rank(values: list[int], found: Spread[int] | None) -> None:

@@ -47,3 +47,11 @@ def test_what_answers_at_once_loads_neither_models_nor_yaml(command: str) -> Non
 
     assert found & {"pydantic", "yaml", "sqlite3"} == set()
     assert not {name for name in found if name.startswith(("rollout.api", "rollout.hub"))}
+
+
+def test_no_help_loads_the_models_of_kinds() -> None:
+    """They are a third of a second; with the settings alone a help stays below that."""
+    found = loaded(*_COMMANDS)
+
+    assert "rollout.api.decoding" not in found
+    assert "pydantic" not in loaded(*(set(_COMMANDS) - {"controller", "doctor"}))

@@ -63,7 +63,7 @@ Message:      placement fleet: 2 failed in the whole fleet, 1 tolerated; roll ou
 Strategy:     Progressive, maxConcurrency 50%, minSuccessTime 5m, progressDeadline 10m, maxFailures 1
 Revision:     1 (845b837f637ed182), begun 10m ago
 Progress:     ██████░░░░░░░░░░░░░░  2/6  ✔ 2 soaked  ✖ 2 failed  • 2 waiting
-Budget:       2 of 1 failure used (the rest)
+Budget:       2 failed, 1 allowed (the rest)
 Waiting for:  a fix is rolled out, maxFailures is raised, or failed clusters are skipped (`rollout skip`, annotation rollout-engine.io/skip) or tried again (`rollout retry`)
 
 NAME           STATUS                 CLUSTERS  INFO

@@ -54,6 +54,24 @@ def test_plan_shows_one_diff_for_all_clusters_that_get_the_same() -> None:
     assert "image: us.registry.example/shop/storefront:1.4.0" in workload["contents"][2]["diff"]
 
 
+def test_plan_says_how_many_clusters_get_contents_that_it_does_not_show(tmp_path: Path) -> None:
+    cluster = (Path(EXAMPLE) / "clusters.yaml").read_text().partition("---")[0]
+    names = [f"berlin-{n:02}" for n in range(12)]
+    fleet = [cluster.replace("name: berlin", f"name: {name}") for name in names]
+    values = (Path(EXAMPLE) / "values.yaml").read_text().replace("Willkommen", "Hi")
+    own = values.replace("literal: Hi", "value: current + cluster.name")
+    for file, text in (("clusters", "---\n".join(fleet)), ("values", own)):
+        (tmp_path / f"{file}.yaml").write_text(text)
+    for path in Path(EXAMPLE).glob("*.yaml"):
+        if path.stem not in ("clusters", "values"):
+            (tmp_path / path.name).write_text(path.read_text())
+
+    found = run("plan", "-f", str(tmp_path)).stdout
+
+    assert found.count("1 cluster like berlin-") == 10
+    assert "2 clusters with other contents: `rollout render` shows each" in found
+
+
 def test_explain_shows_each_value_and_the_rule_that_gives_it(state: str) -> None:
     found = run("--state", state, "explain", "cluster", "berlin").stdout
 

@@ -169,6 +169,12 @@ def test_a_confirmation_says_how_many_clusters_it_concerns_and_how_to_type_it(
     assert f"{names.PAUSED}-" in page
 
 
+def test_what_a_button_stops_is_not_said_to_be_written_later(client: TestClient) -> None:
+    page = client.get("/act/abort", params={**FORM, "workload": "idle"}).text
+
+    assert "0 clusters written to right away, 12 clusters wait for as long as it is held" in page
+
+
 def test_an_approval_is_shown_as_the_object_that_kubectl_would_create(client: TestClient) -> None:
     page = client.get("/act/approve", params={**FORM, "gate": "before:rest"}).text
 

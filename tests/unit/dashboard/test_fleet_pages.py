@@ -1,5 +1,6 @@
 """What do the pages of clusters, placements and consents show, and to whom?"""
 
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import cast
@@ -10,11 +11,12 @@ from starlette.testclient import TestClient
 from rollout import dashboard
 from rollout.account.roster import LOOKED_FOR
 from rollout.clock import VirtualClock
+from rollout.dashboard import fleet_pages
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model import names
-from rollout.model.kinds import MANAGED_CLUSTER, Kind
+from rollout.model.kinds import APPROVAL, MANAGED_CLUSTER, Kind
 from rollout.strategies.base import Phase
 from tests.stories.operating import freeze
 from tests.support import make
@@ -67,6 +69,37 @@ def test_a_placement_says_who_is_selected_and_how_the_scores_came_about(
     assert "default/web" in page
 
 
+def test_placements_and_approvals_are_paged_and_placements_found_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    placements = [make.placement(f"q{n:02}") for n in range(60)]
+    approvals = [
+        {
+            "apiVersion": APPROVAL.api_version,
+            "kind": APPROVAL.name,
+            "metadata": {"name": f"a{n:02}", "namespace": "default"},
+            "spec": {"workload": {"name": "web"}, "revision": "0" * 16, "gate": "*", "reason": f"r{n:02}",
+                     "decision": "Approve"},
+        }
+        for n in range(60)
+    ]  # fmt: skip
+    with story_on(path, *placements, *approvals) as story, browsing(path, story.clock) as client:
+        first, last, one, none, given, rest = (
+            client.get(where).text
+            for where in (
+                "/placements",
+                "/placements?page=2",
+                "/placements?q=q07",
+                "/placements?q=nobody",
+                "/consents",
+                "/consents?page=2",
+            )
+        )
+
+    assert [page.count('class="go"') for page in (first, last, one, none)] == [50, 11, 1, 0]
+    assert "Nothing matches" in none
+    assert [len(re.findall(r">r\d\d<", page)) for page in (given, rest)] == [50, 10]
+
+
 def test_who_is_filtered_out_is_told_with_the_filter(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     tainted = make.cluster("bad", taints=[{"key": "broken", "effect": "NoSelect"}])
@@ -80,7 +113,8 @@ def test_who_is_filtered_out_is_told_with_the_filter(tmp_path: Path) -> None:
 def test_calendars_freezes_and_what_waits_for_a_person_are_on_one_page(tmp_path: Path) -> None:
     path = tmp_path / "state.db"
     stop = freeze("stop", reason="outage", actor="ben")
-    with story_on(path, CALENDAR, stop) as story, browsing(path, story.clock) as client:
+    over = freeze("over", until="2026-01-01T00:01:00Z")
+    with story_on(path, CALENDAR, stop, over) as story, browsing(path, story.clock) as client:
         page = client.get("/consents").text
         first = client.get("/").text
 
@@ -88,6 +122,7 @@ def test_calendars_freezes_and_what_waits_for_a_person_are_on_one_page(tmp_path:
     assert "Europe/Berlin" in page
     assert "<svg" in page.partition("Calendars</h2>")[2]
     assert "‖ the hub is frozen" in page
+    assert "2026-01-01T00:01:00Z (60s ago)" in page
     assert "End the freeze" in page
     assert "default/idle" in page.partition("Freezes</h2>")[0]
     assert "frozen by ben (unverified): outage" in first
@@ -197,3 +232,22 @@ def test_every_phase_is_looked_for_and_has_a_colour() -> None:
 
     assert set(LOOKED_FOR) == set(Phase)
     assert all(sheet.count(f"--p-{phase.value.lower()}:") == 2 for phase in Phase)
+
+
+def test_where_asking_all_would_take_long_one_workload_is_asked_why_it_does_not_select_a_cluster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fleet_pages, "MOST_DECIDED", 10)
+    taint = {"key": "drained", "effect": "NoSelect", "timeAdded": "2026-01-01T00:00:00Z"}
+    alone = make.cluster("alone", taints=[taint])
+    with (
+        story_on(tmp_path / "s.db", alone) as story,
+        browsing(tmp_path / "s.db", story.clock) as client,
+    ):
+        page = client.get("/clusters/alone").text
+        assert "4 workloads do not select it" in page
+        assert "TaintToleration" not in page
+        told = client.get("/clusters/alone?why=mwrs/default/web").text
+
+    assert "3 workloads do not select it" in told
+    assert "TaintToleration" in told

@@ -1,13 +1,15 @@
 """What do the list of rollouts and the page of one show?"""
 
 import re
+import threading
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from rollout.model import names
 from tests.support import make
-from tests.support.dashboards import browsing, story_on
+from tests.support.dashboards import CANARIES, browsing, story_on
 from tests.support.story import MIN
 
 NAMES = re.compile(r'class="go" id="w-ManifestWorkReplicaSet-default-(\w+)"')
@@ -81,6 +83,47 @@ def test_what_is_not_there_is_not_found(client: TestClient, page: str) -> None:
     assert "Not found" in answer.text
 
 
+@pytest.mark.parametrize("name", ["web", "idle", "api"])
+def test_the_list_and_the_page_agree_that_a_rollout_ends_when_somebody_acts(
+    client: TestClient, name: str
+) -> None:
+    (row,) = re.findall(rf'id="w-\w+-default-{name}".*?</tr>', client.get("/").text, re.DOTALL)
+    page = client.get(f"/rollouts/mwrs/default/{name}").text
+
+    assert "not by itself" in row
+    assert "<dt>Done</dt><dd>not by itself</dd>" in page
+
+
+@pytest.mark.parametrize("semantics", ["strict", "ocm"])
+def test_the_list_and_the_page_agree_on_the_earliest_end_of_what_goes_on(
+    tmp_path: Path, semantics: str
+) -> None:
+    path, notes = tmp_path / "state.db", {names.SEMANTICS: semantics}
+    slow = make.workload("slow", strategy=CANARIES, annotations=notes)
+    with story_on(path, slow, after=20) as story, browsing(path, story.clock) as client:
+        (row,) = re.findall(r'id="w-\w+-default-slow".*?</tr>', client.get("/").text, re.DOTALL)
+        page = client.get("/rollouts/mwrs/default/slow").text
+
+    said = (">in ", " at the earliest</dd>")
+    if semantics == "ocm":
+        said = (">not worked out<", "<dt>Done</dt><dd>not worked out in profile ocm</dd>")
+    assert said[0] in row
+    assert said[1] in page
+
+
+@pytest.mark.parametrize("gate", ["before:p/rest", "before:rest=analysis/slo", "after:canary"])
+def test_each_gate_stands_once_on_its_side_of_its_stage(tmp_path: Path, gate: str) -> None:
+    path = tmp_path / "state.db"
+    gated = make.workload("gated", strategy=CANARIES, annotations={names.GATES: gate})
+    with story_on(path, gated) as story, browsing(path, story.clock) as client:
+        page = client.get("/rollouts/mwrs/default/gated").text
+
+    columns = re.findall(r'<li class="(gate|stage) .*?(?:<bdi>|<b>)(.*?)</b', page, re.DOTALL)
+    assert columns == [("stage", "canary #0"), ("gate", gate), ("stage", "the rest")]
+    approves = re.search(r'class="gate .*?Approve</a>.*?</ol>', page, re.DOTALL)
+    assert (approves is None) == ("analysis" in gate)
+
+
 def test_a_page_that_has_not_changed_is_not_sent_again(client: TestClient) -> None:
     first = client.get("/")
     again = client.get("/", headers={"If-None-Match": first.headers["etag"]})
@@ -97,11 +140,11 @@ def test_a_change_of_another_process_is_on_the_page_soon(tmp_path: Path) -> None
         story.add(make.workload("late"))
         story.on(MIN)
         found = named(client)
-        for _ in range(100):
+        for _ in range(2_400):
             if "late" in found:
                 break
             story.hub.poll()
-            client.get("/healthz")
+            threading.Event().wait(0.1)
             found = named(client)
         assert "late" in found
         assert client.get("/").headers["etag"] != before

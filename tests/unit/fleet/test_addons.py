@@ -1,11 +1,14 @@
 """What the fleet knows of add-ons, and what it makes of it: rollouts through the engine."""
 
+import json
 from datetime import timedelta
 from typing import Any
 
 from rollout.errors import NotServed
+from rollout.fleet.fleet import Fleet
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
+from rollout.model.events import Change, Event
 from rollout.model.kinds import (
     MANAGED_CLUSTER,
     MANAGED_CLUSTER_ADDON,
@@ -15,14 +18,19 @@ from rollout.model.kinds import (
     Obj,
     Ref,
     kind_by_resource,
+    ref_of,
 )
-from rollout.planning.record import page_ref, record_id
+from rollout.rollouts.addon_workload import AddOnWorkload
+from rollout.rollouts.record import HEAD, page_ref, record_id
+from rollout.runtime.planners import trackers
 from tests.support import make
 from tests.support.addons import (
     CMA,
+    GROUP,
     MIN,
     NAME,
     SEC,
+    T0,
     Rig,
     addon,
     cluster_addon,
@@ -32,6 +40,8 @@ from tests.support.addons import (
     progressive,
     refer,
 )
+
+CONFIG = kind_by_resource(GROUP, "addondeploymentconfigs", namespaced=True)
 
 
 def canary(**notes: str) -> Rig:
@@ -251,7 +261,7 @@ def test_a_kind_that_the_server_does_not_have_holds_only_what_refers_to_it() -> 
     )
     rig.later(10 * MIN)
     assert [name for name, *_ in rig.carries("c0")] == ["t"]
-    assert rig.engine.fleet.outages() == ()
+    assert rig.engine.fleet.outages.spans == ()
 
 
 def test_a_cluster_that_one_placement_lost_and_another_selects_is_no_failure_of_the_first() -> None:
@@ -286,3 +296,37 @@ def test_a_placement_that_is_gone_holds_only_its_own_clusters() -> None:
 
     assert rig.take_touched() == ["c0"]
     assert rig.halted("q") == ("True", "PlacementNotFound")
+
+
+def rolled_out(rig: Rig) -> str:
+    """The revision that the record of the placement names."""
+    page = rig.hub.get(page_ref("rollout-system", record_id(CMA, "default/p"), 0))
+    return str(json.loads(page["data"][HEAD])["revision"])
+
+
+def test_what_is_missing_is_no_new_revision_though_the_placement_is_gone_too() -> None:
+    rig = canary()
+    before = rolled_out(rig)
+
+    rig.hub.delete(Ref(PLACEMENT, "default/p"))
+    rig.hub.delete(Ref(CONFIG, "default/default"))
+    rig.settle().later(MIN)
+
+    assert rig.halted() == ("True", "PlacementNotFound")
+    assert rolled_out(rig) == before
+
+
+def test_a_configuration_whose_kind_is_wanted_again_at_once_is_still_known() -> None:
+    """Nobody has asked in between which kinds are wanted, so none is read again."""
+    documents = [addon("default", placements=[installed_at("p")]), config()]
+    known = Fleet(trackers=trackers(rolls_addons=True))
+    for version, document in enumerate([*documents, addon(placements=[]), documents[0]], 1):
+        kind = CONFIG if document is documents[1] else CMA.kind
+        event = Event(ref_of(kind, document), Change.MODIFIED, document, version)
+        known.apply(event, T0)
+
+    known.refresh(CMA, T0)
+
+    workload = known.rollout(CMA)
+    assert isinstance(workload, AddOnWorkload)
+    assert [ref.name for ref in workload.known] == ["default"]

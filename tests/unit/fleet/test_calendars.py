@@ -8,17 +8,9 @@ import pytest
 
 from rollout.fleet.fleet import Fleet
 from rollout.model.events import Change, Event
-from rollout.model.kinds import (
-    CALENDAR,
-    CLUSTER_CALENDAR,
-    KINDS,
-    REPLICA_SET,
-    Obj,
-    Ref,
-    ref_of,
-)
+from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, KINDS, REPLICA_SET, Obj, Ref, ref_of
+from rollout.model.writes import PatchStatus
 from rollout.planning.calendars import CalendarPlanner
-from rollout.planning.plan import PatchStatus
 from tests.support import make
 from tests.support.story import HOUR, MIN, T0
 

@@ -230,7 +230,7 @@ def test_counts_that_were_read_never_change() -> None:
 
 def test_an_unknown_kind_is_an_error() -> None:
     with pytest.raises(ValueError, match="not a kind that is kept here"):
-        World().store.remove(Kind("Thing", "things", "", "v1", False), "x")
+        World().store.remove(Kind("Thing", "things", "", "v1", namespaced=False), "x")
 
 
 def test_a_placement_with_cel_that_comes_back_sees_clusters_as_they_are_now() -> None:

@@ -20,7 +20,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.plan import Create, Delete
+from rollout.model.writes import Create, Delete
 from tests.support import make
 from tests.support.desk import WEB, Desk, decided, workload_in
 
@@ -64,8 +64,8 @@ def test_an_event_that_is_not_newer_changes_nothing() -> None:
     assert heard.tell(make.workload(), Change.MODIFIED, version=5) == set()
     assert heard.tell(make.workload(), Change.MODIFIED, version=4) == set()
     assert heard.tell(make.workload(), Change.DELETED, version=4) == set()
-    assert heard.fleet.exists(WEB)
-    assert heard.fleet.version(WEB) == 5
+    assert heard.fleet.versions.exists(WEB)
+    assert heard.fleet.versions.of(WEB) == 5
 
 
 def test_an_event_from_before_a_deletion_does_not_bring_it_back() -> None:
@@ -74,9 +74,9 @@ def test_an_event_from_before_a_deletion_does_not_bring_it_back() -> None:
     heard.tell(make.workload(), Change.DELETED, version=6)
 
     assert heard.tell(make.workload(), Change.MODIFIED, version=5) == set()
-    assert not heard.fleet.exists(WEB)
+    assert not heard.fleet.versions.exists(WEB)
     assert heard.tell(make.workload(), version=7) == {WEB_STRING}
-    assert heard.fleet.exists(WEB)
+    assert heard.fleet.versions.exists(WEB)
 
 
 def test_repeated_and_late_events_end_where_each_once_in_order_ends() -> None:
@@ -100,7 +100,7 @@ def test_repeated_and_late_events_end_where_each_once_in_order_ends() -> None:
     assert other is not None
     assert one.members == other.members == {"a": "p", "b": "p"}
     assert [one.work(c) for c in "ab"] == [other.work(c) for c in "ab"]
-    assert plain.known(MANIFEST_WORK) == shaken.known(MANIFEST_WORK)
+    assert plain.versions.known(MANIFEST_WORK) == shaken.versions.known(MANIFEST_WORK)
 
 
 # -- whom it concerns --------------------------------------------------------------------------
@@ -292,7 +292,7 @@ def test_outages_last_a_lease_longer_and_those_that_meet_are_one() -> None:
     fleet.out_of_touch(at[20], at[30])
     fleet.out_of_touch(at[100], at[110])
 
-    assert fleet.outages() == ((at[0], at[45]), (at[100], at[125]))
+    assert fleet.outages.spans == ((at[0], at[45]), (at[100], at[125]))
 
 
 def test_every_kind_that_a_workload_rests_on_is_known_by_key() -> None:
@@ -301,8 +301,8 @@ def test_every_kind_that_a_workload_rests_on_is_known_by_key() -> None:
         heard.tell(document)
 
     for kind in (MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, MANIFEST_WORK, REPLICA_SET):
-        (ref,) = heard.fleet.known(kind)
-        assert heard.fleet.exists(ref)
+        (ref,) = heard.fleet.versions.known(kind)
+        assert heard.fleet.versions.exists(ref)
     assert heard.fleet.rolled_out() == [WEB]
 
 

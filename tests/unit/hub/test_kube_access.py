@@ -143,7 +143,7 @@ def test_a_configuration_that_cannot_be_used_says_which(
 
     with pytest.raises(ConfigError, match=words):
         KubeHub(access if access.kubeconfig else Access(str(tmp_path / "kubeconfig"), "nowhere"))
-    assert threading.active_count() == before
+    assert threading.active_count() <= before, "one of an earlier test may have ended meanwhile"
 
 
 def test_in_a_pod_the_service_account_is_used_unless_a_kubeconfig_is_named(

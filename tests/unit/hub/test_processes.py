@@ -1,56 +1,20 @@
 """What several processes that share one file can rely on."""
 
-import os
-import subprocess
-import sys
+import fcntl
 import threading
-from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from rollout.clock import VirtualClock
 from rollout.errors import Conflict, Expired, Gone, Unavailable
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import CONFIG_MAP, Obj, Ref
+from rollout.model.kinds import CONFIG_MAP, Ref
+from tests.kube.setting import eventually
+from tests.support.hubs import Open, child, put
 
 A, B = Ref(CONFIG_MAP, "ns/a"), Ref(CONFIG_MAP, "ns/b")
-ROOT = Path(__file__).parents[3]
-Open = Callable[..., SqliteHub]
-
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    return tmp_path / "state.db"
-
-
-@pytest.fixture
-def start(path: Path) -> Iterator[Open]:
-    """Opens the file as one more process would."""
-    made: list[SqliteHub] = []
-
-    def build(**options: Any) -> SqliteHub:
-        made.append(SqliteHub(path, VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)), **options))
-        return made[-1]
-
-    yield build
-    for hub in made:
-        hub.close()
-
-
-def put(hub: SqliteHub, ref: Ref, n: int, version: int | None = None) -> Obj:
-    return hub.patch(ref, {"data": {"n": str(n)}}, version)
-
-
-def child(script: str, *args: object) -> "subprocess.Popen[str]":
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *map(str, args)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
 
 
 def test_writes_of_others_are_checked_against_although_nobody_polled(start: Open) -> None:
@@ -237,6 +201,16 @@ def test_a_runner_that_never_rests_lets_others_write(path: Path, start: Open) ->
     assert (process.returncode, hub.get(A)["data"]["n"]) == (0, "20")
 
 
+def has_its_turn(path: Path) -> bool:
+    """Whether somebody waits who writes next."""
+    with Path(f"{path}.turn").open("rb") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        return False
+
+
 def test_who_waits_to_write_goes_before_a_runner_that_wants_to_write_again(
     path: Path, start: Open
 ) -> None:
@@ -254,7 +228,7 @@ def test_who_waits_to_write_goes_before_a_runner_that_wants_to_write_again(
     with runner.batch():
         thread.start()
         waiting.wait()
-        thread.join(0.05)  # by then it looks, now and then, whether the file is free
+        eventually("it has taken the turn", lambda: has_its_turn(path))
     with runner.batch():
         found = runner.get(A).get("data")
     thread.join()

@@ -98,6 +98,21 @@ def test_the_worst_limit_of_a_metric_counts(
     assert measured(letters, metric(**fields)).phase is phase
 
 
+@pytest.mark.parametrize(
+    ("letters", "said"),
+    [
+        ("SF", "metric m: 1 failed, tolerated 0; the last value is 9"),
+        (
+            "I",
+            "metric m: 1 inconclusive, tolerated 0: neither condition is true; the last value is 5",
+        ),
+        ("EEEEE", "metric m: 5 errors in a row, tolerated 4: connection refused"),
+    ],
+)
+def test_a_verdict_says_what_was_measured_last(letters: str, said: str) -> None:
+    assert measured(letters, metric()).message == said
+
+
 LIMITS = [
     metric(count=count, failure_limit=failures, inconclusive_limit=unclear, error_limit=errors)
     for count in (1, 2, None)
@@ -257,3 +272,32 @@ def test_values_of_any_order_of_metrics_give_one_verdict() -> None:
         return take(metrics, begin(metrics, T0), samples, T0).phase
 
     assert run("abc") is run("cba")
+
+
+def test_what_takes_long_is_looked_at_ever_more_seldom_and_at_most_a_minute_apart() -> None:
+    job = metric(interval=None, count=1)
+    now, found, looks = T0, begin([job], T0), list[float]()
+    while now < T0 + 60 * MIN:
+        pending = Sample(started_at=now, finished_at=now, is_pending=True)
+        found = take([job], found, {"m": pending}, now)
+        at = due([job], found, now).look_at
+        assert at is not None
+        looks.append((at - now).total_seconds())
+        now = at
+
+    assert looks[:4] == [5, 5, 5, 5]
+    assert looks == sorted(looks)
+    assert looks[-1] == 60
+    assert len(looks) < 90
+
+
+def test_what_takes_long_is_looked_at_no_later_than_its_interval() -> None:
+    job = metric(interval=timedelta(seconds=20))
+    pending = Sample(started_at=T0, finished_at=T0, is_pending=True)
+    found = take([job], begin([job], T0), {"m": pending}, T0)
+    later = T0 + 30 * MIN
+    again = Sample(started_at=later, finished_at=later, is_pending=True)
+
+    found = take([job], found, {"m": again}, later)
+
+    assert due([job], found, later).look_at == later + timedelta(seconds=20)

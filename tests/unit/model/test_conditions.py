@@ -16,7 +16,9 @@ def wire(kind: str, status: str = "True", **more: object) -> dict[str, object]:
 
 def test_a_condition_is_read_whole() -> None:
     raw = [wire("Applied", reason="R", message="m", observedGeneration=3)]
-    assert read_conditions(raw) == {"Applied": Condition("Applied", "True", "R", "m", 3, T0)}
+    assert read_conditions(raw) == {
+        "Applied": Condition("Applied", "True", "R", "m", observed_generation=3, since=T0)
+    }
 
 
 @pytest.mark.parametrize("raw", [None, {}, "x", 5, [None, 5, "x", {}, {"type": 5}, {"type": None}]])
@@ -76,7 +78,7 @@ def test_foreign_conditions_keep_their_place_and_their_text() -> None:
 
 def test_merging_does_not_alter_its_input() -> None:
     old = [wire("Ready")]
-    merge(old, [Condition("Ready", "False", "R", "m", 2)], LATER)
+    merge(old, [Condition("Ready", "False", "R", "m", observed_generation=2)], LATER)
     assert old == [wire("Ready")]
 
 

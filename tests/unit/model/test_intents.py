@@ -13,7 +13,7 @@ from rollout.model.amounts import Amount
 from rollout.model.approvals import GateRef, Side
 from rollout.model.intents import (
     NO_INTENTS,
-    Asked,
+    AskedBy,
     Intents,
     RollbackMode,
     asked_text,
@@ -45,7 +45,7 @@ READ: list[tuple[str, str, str, Any]] = [
         names.GATES,
         "after:canary, before:edge/west,after:canary",
         "gates",
-        (GateRef(Side.AFTER, "canary"), GateRef(Side.BEFORE, "west", "edge")),
+        (GateRef(Side.AFTER, "canary"), GateRef(Side.BEFORE, "west", placement="edge")),
     ),
     (names.ROLLBACK, "None", "rollback", RollbackMode.NONE),
     (names.ROLLBACK, "Manual", "rollback", RollbackMode.MANUAL),
@@ -169,10 +169,12 @@ def test_no_text_makes_reading_fail_and_whatever_is_strange_is_told(
 
 
 def test_who_asked_is_told_as_a_claim() -> None:
-    assert str(Asked()) == ""
-    assert str(Asked("ann")) == " by ann (unverified)"
-    assert str(Asked("ann", NOON, "lunch")) == " by ann (unverified) at 2026-06-01T12:00:00Z: lunch"
-    assert NO_INTENTS.who("pause") == Asked()
+    assert str(AskedBy()) == ""
+    assert str(AskedBy("ann")) == " by ann (unverified)"
+    assert (
+        str(AskedBy("ann", NOON, "lunch")) == " by ann (unverified) at 2026-06-01T12:00:00Z: lunch"
+    )
+    assert NO_INTENTS.who("pause") == AskedBy()
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "1", '"ann"', "null", "[" * 100_000])
@@ -184,8 +186,8 @@ def test_one_entry_that_cannot_be_read_does_not_hide_the_others() -> None:
     body = {"pause": 3, "skip/c1": {"by": ["x"], "at": "noon"}, "abort": {"by": "ann"}}
 
     assert read_asked({names.ASKED: json.dumps(body)}) == {
-        "skip/c1": Asked("['x']"),
-        "abort": Asked("ann"),
+        "skip/c1": AskedBy("['x']"),
+        "abort": AskedBy("ann"),
     }
 
 
@@ -195,17 +197,17 @@ INSTANTS = st.none() | st.datetimes(
     max_value=datetime(9999, 12, 30),  # noqa: DTZ001 - as above
     timezones=st.sampled_from([UTC, timezone(timedelta(hours=2))]),
 )
-ASKED = st.dictionaries(WORDS, st.builds(Asked, WORDS, INSTANTS, WORDS), max_size=4)
+ASKED = st.dictionaries(WORDS, st.builds(AskedBy, WORDS, INSTANTS, WORDS), max_size=4)
 
 
 @given(ASKED)
-def test_what_is_written_of_who_asked_is_what_is_read(asked: dict[str, Asked]) -> None:
+def test_what_is_written_of_who_asked_is_what_is_read(asked: dict[str, AskedBy]) -> None:
     text = asked_text(asked, iter(asked))
 
     assert read_asked({names.ASKED: text}) == asked
 
 
 def test_of_who_asked_only_what_is_still_asked_for_is_kept() -> None:
-    asked = {"pause": Asked("ann"), "hold/c1": Asked("bob")}
+    asked = {"pause": AskedBy("ann"), "hold/c1": AskedBy("bob")}
 
-    assert read_asked({names.ASKED: asked_text(asked, ["hold/c1"])}) == {"hold/c1": Asked("bob")}
+    assert read_asked({names.ASKED: asked_text(asked, ["hold/c1"])}) == {"hold/c1": AskedBy("bob")}

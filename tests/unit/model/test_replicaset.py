@@ -45,11 +45,11 @@ def test_a_value_that_no_rollout_could_keep_to_is_refused_by_name(field: str, va
 def test_the_bounds_themselves_are_taken() -> None:
     spec = RolloutSpec(
         "example.com/Plugin",
-        timedelta(0),
-        timedelta(seconds=1),
-        Amount(100, percent=True),
-        Amount(0, written=True),
-        (GroupRef("canary"), GroupRef(), GroupRef(index=7)),
+        min_success_time=timedelta(0),
+        deadline=timedelta(seconds=1),
+        max_failures=Amount(100, percent=True),
+        concurrency=Amount(0, written=True),
+        mandatory=(GroupRef("canary"), GroupRef(), GroupRef(index=7)),
     )
 
     assert spec.concurrency == Amount(0, written=True)

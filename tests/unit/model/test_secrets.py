@@ -25,6 +25,9 @@ def secret(name: str = "s", **data: Any) -> Obj:
 SECRET = secret(password=CODED)
 
 
+SETTING: Obj = {"target": {"kind": "Secret"}, "path": "/data/p"}
+
+
 def noted(key: str, text: str) -> Obj:
     return {"kind": "ManifestWork", "metadata": {"annotations": {key: text}}}
 
@@ -60,6 +63,10 @@ def fed_back(**meta: str) -> Obj:
             {"resourceMeta": {"kind": "Secret"}, "conditions": [{"message": PLAIN}]},
             id="quoted of an earlier one",
         ),
+        pytest.param({"rules": [{"set": [SETTING | {"literal": PLAIN}]}]}, id="a literal for one"),
+        pytest.param({"rules": [{"set": [SETTING | {"value": f"'{PLAIN}'"}]}]}, id="CEL for one"),
+        pytest.param({"base": "x", "values": [{"manifest": 1, "place": ["data", "p"], "value": PLAIN}]},
+                     id="what is kept of a cluster"),
         pytest.param(fed_back(kind="Secret"), id="feedback"),
         pytest.param(fed_back(resource="secrets"), id="feedback by resource"),
         pytest.param({"spec": [SECRET], "status": {"conditions": [{"message": f"bad: {PLAIN}!"}]}},

@@ -9,8 +9,8 @@ from rollout import operate
 from rollout.errors import ConfigError
 from rollout.model import names
 from rollout.model.kinds import APPROVAL, FREEZE, MANIFEST_WORK
+from rollout.model.policy import Policy
 from rollout.operate import Who
-from rollout.planning.policy import Policy
 from tests.support.addons import (
     CMA,
     MIN,

@@ -15,8 +15,8 @@ from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.intents import read_asked
 from rollout.model.kinds import APPROVAL, FREEZE, REPLICA_SET, Obj, Ref
-from rollout.operate import FREEZE_NAME, Told, Who
-from rollout.operate.revisions import revisions
+from rollout.operate import FREEZE_NAME, VerbResult, Who
+from rollout.operate.given import revisions
 from tests.support import make
 from tests.support.addons import CMA, Rig, addon, config, fleet, installed_at, refer
 from tests.support.story import HOUR, MIN, SEC, T0, Story
@@ -72,7 +72,7 @@ def test_an_approval_says_who_approved_which_gate_of_which_revision_and_opens_it
 
 @pytest.mark.parametrize("verb", [operate.approve, operate.reject])
 def test_the_same_word_twice_changes_nothing_at_one_instant_and_later(
-    verb: Callable[[MemoryHub, Ref, Who], tuple[Told, ...]],
+    verb: Callable[[MemoryHub, Ref, Who], tuple[VerbResult, ...]],
 ) -> None:
     story = gated()
     who = now(story)
@@ -149,7 +149,11 @@ def test_an_approval_of_an_addon_lies_where_each_of_its_placements_does() -> Non
     ("gates", "asked", "words"),
     [
         ("", {}, "asks for no approval; annotation rollout-engine.io/gates would"),
-        ("before:rest,after:rest", {}, "has 2 gates: choose before:rest, after:rest, or"),
+        (
+            "before:rest,after:rest",
+            {},
+            "has 2 gates: choose one with --gate: before:rest, after:rest, or",
+        ),
         ("before:rest", {"gate": "after:rest"}, "has no gate after:rest; it has before:rest"),
         ("before:rest", {"revision": "0123456789abcdef"}, "is not rolled out (any more); "),
         ("before:rest", {"expires": T0}, "that expired at 2026-01-01T00:00:00Z opens no gate"),
@@ -253,7 +257,7 @@ def test_a_freeze_says_who_stopped_the_line_and_why_and_a_second_one_changes_not
     told, again = operate.freeze(hub, ANN), operate.freeze(hub, BEN)
 
     words = "created: nothing is touched or removed on this hub from now on"
-    assert told == Told(Ref(FREEZE, FREEZE_NAME), True, words)
+    assert told == VerbResult(Ref(FREEZE, FREEZE_NAME), True, words)
     assert not again.changed
     assert again.message == "the hub is frozen already by ann (unverified): incident 7"
     assert frozen(hub) == ({"reason": "incident 7", "actor": "ann"}, {"freeze": "ann incident 7"})
@@ -308,8 +312,8 @@ def test_an_unfreeze_ends_the_freeze_and_leaves_word_of_who_ended_it() -> None:
 
     told, again = operate.unfreeze(hub, BEN), operate.unfreeze(hub, BEN)
 
-    assert told == Told(Ref(FREEZE, FREEZE_NAME), True, "ended: the line runs again")
-    assert again == Told(Ref(FREEZE, FREEZE_NAME), False, "the hub is not frozen")
+    assert told == VerbResult(Ref(FREEZE, FREEZE_NAME), True, "ended: rollouts on the hub go on")
+    assert again == VerbResult(Ref(FREEZE, FREEZE_NAME), False, "the hub is not frozen")
     assert frozen(hub) == (
         {"reason": "incident 7", "actor": "ann", "until": "2026-01-01T12:05:00Z"},
         {"freeze": "ann incident 7", "unfreeze": "ben"},
@@ -337,7 +341,7 @@ def test_of_several_freezes_one_must_be_named_and_the_others_stay() -> None:
         == f"ended: the hub stays frozen by {FREEZE_NAME}"
     )
     assert operate.unfreeze(hub, BEN, "audit").message == "it ended at 2026-01-01T12:05:00Z"
-    assert operate.unfreeze(hub, BEN).message == "ended: the line runs again"
+    assert operate.unfreeze(hub, BEN).message == "ended: rollouts on the hub go on"
     with pytest.raises(Gone):
         operate.unfreeze(hub, BEN, "nope")
 

@@ -12,9 +12,9 @@ from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.instants import rfc3339_micro
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, REPLICA_SET, Obj, Ref
-from rollout.operate import Told, Who
-from rollout.operate.revisions import revisions
-from rollout.operate.told import TRIES, Annotations, Edit, annotate
+from rollout.operate import VerbResult, Who
+from rollout.operate.edits import TRIES, Annotations, Edit, annotate
+from rollout.operate.given import revisions
 from tests.support import make
 from tests.support.addons import CMA
 from tests.support.operated import (
@@ -30,7 +30,7 @@ from tests.support.operated import (
     two_placements,
 )
 
-Verb = Callable[[MemoryHub, Ref, Who], Told]
+Verb = Callable[[MemoryHub, Ref, Who], VerbResult]
 
 
 # -- pause and resume --------------------------------------------------------------------------
@@ -40,7 +40,7 @@ Verb = Callable[[MemoryHub, Ref, Who], Told]
 def test_a_pause_is_written_with_who_asked_and_a_second_one_changes_nothing(ref: Ref) -> None:
     hub = hub_with()
 
-    assert operate.pause(hub, ref, ANN) == Told(ref, True, "paused")
+    assert operate.pause(hub, ref, ANN) == VerbResult(ref, True, "paused")
     version = hub.get(ref)["metadata"]["resourceVersion"]
     again = operate.pause(hub, ref, BEN)
 
@@ -56,8 +56,8 @@ def test_a_resume_takes_the_pause_away_and_is_remembered_in_its_place(ref: Ref) 
     hub = hub_with()
     operate.pause(hub, ref, ANN)
 
-    assert operate.resume(hub, ref, BEN) == Told(ref, True, "resumed")
-    assert operate.resume(hub, ref, BEN) == Told(ref, False, "it is not paused")
+    assert operate.resume(hub, ref, BEN) == VerbResult(ref, True, "resumed")
+    assert operate.resume(hub, ref, BEN) == VerbResult(ref, False, "it is not paused")
     assert notes(hub, ref) == {}
     assert asked(hub, ref) == {"resume": "ben"}
 
@@ -89,7 +89,7 @@ def test_an_abort_names_the_revision_and_is_the_same_when_asked_again() -> None:
     told = operate.abort(story.hub, WEB, ANN)
     again = operate.abort(story.hub, WEB, BEN)
 
-    assert told.message == f"aborted: revision {revision} goes to no further cluster"
+    assert told.message.startswith(f"aborted: revision {revision} goes to no further cluster")
     assert again.message.startswith("aborted already by ann (unverified)")
     assert notes(story.hub) == {names.ABORT: revision}
 
@@ -124,6 +124,17 @@ def test_an_abort_of_an_earlier_revision_does_not_stand_in_the_way_of_a_new_one(
     assert notes(story.hub)[names.ABORT] != before
 
 
+def test_who_aborts_or_retries_what_is_done_is_told_that_it_is() -> None:
+    story = rolled_out("1", "2")
+    assert story.reason == "Complete"
+
+    retried = operate.retry(story.hub, WEB, ANN)
+    aborted = operate.abort(story.hub, WEB, ANN)
+
+    assert retried.message == "retried, though nothing has failed: no cluster gets another attempt"
+    assert aborted.message.endswith("; all of them have it, and `rollout undo` takes it back")
+
+
 def test_a_retry_takes_back_an_abort_and_an_undo_and_forgets_who_asked_for_them() -> None:
     story = rolled_out("1", "2")
     operate.abort(story.hub, WEB, ANN)
@@ -132,7 +143,9 @@ def test_a_retry_takes_back_an_abort_and_an_undo_and_forgets_who_asked_for_them(
 
     told = operate.retry(story.hub, WEB, BEN)
 
-    assert told == Told(WEB, True, "retried: what failed gets another attempt")
+    assert told == VerbResult(
+        WEB, True, "retried: each cluster that has failed gets another attempt"
+    )
     assert notes(story.hub) == {names.RETRY: rfc3339_micro(BEN.at)}
     assert asked(story.hub) == {"retry": "ben"}
 
@@ -210,8 +223,8 @@ def test_an_undo_that_was_retried_is_rolled_out_again() -> None:
     ids=["skip", "hold"],
 )
 def test_clusters_are_put_on_a_list_and_taken_off_it(
-    verb: Callable[..., Told],
-    back: Callable[..., Told],
+    verb: Callable[..., VerbResult],
+    back: Callable[..., VerbResult],
     annotation: str,
     on: str,
     off: str,
@@ -225,7 +238,7 @@ def test_clusters_are_put_on_a_list_and_taken_off_it(
 
     assert verb(hub, ref, ["c2", "c1"], ANN).message == f"{on}: c1, c2{only}"
     assert verb(hub, ref, ["c1", "c3"], BEN).message == f"{on}: c3{only}"
-    assert verb(hub, ref, ["c1"], BEN) == Told(ref, False, f"{on} already: c1")
+    assert verb(hub, ref, ["c1"], BEN) == VerbResult(ref, False, f"{on} already: c1")
     assert notes(hub, ref) == {annotation: f"c1{at},c2{at},c3{at},c9"}
     assert asked(hub, ref) == {
         f"{name}/c1": "ann lunch",
@@ -234,10 +247,10 @@ def test_clusters_are_put_on_a_list_and_taken_off_it(
     }
 
     assert back(hub, ref, ["c1", "c8"], ANN).message == f"{off}: c1"
-    assert back(hub, ref, ["c8"], ANN) == Told(ref, False, f"not {on}: c8")
+    assert back(hub, ref, ["c8"], ANN) == VerbResult(ref, False, f"not {on}: c8")
     assert notes(hub, ref) == {annotation: f"c2{at},c3{at},c9"}
     assert back(hub, ref, [], ANN).message == f"{off}: c2, c3, c9"
-    assert back(hub, ref, [], ANN) == Told(ref, False, f"none is {on}")
+    assert back(hub, ref, [], ANN) == VerbResult(ref, False, f"none is {on}")
     assert notes(hub, ref) == {}
     assert set(asked(hub, ref)) == {"unskip" if name == "skip" else "release"}
 
@@ -245,7 +258,7 @@ def test_clusters_are_put_on_a_list_and_taken_off_it(
 @BOTH
 @pytest.mark.parametrize("verb", [operate.skip, operate.hold])
 def test_names_that_no_cluster_has_are_refused_unless_forced(
-    verb: Callable[..., Told], ref: Ref
+    verb: Callable[..., VerbResult], ref: Ref
 ) -> None:
     hub = hub_with()
 
@@ -266,7 +279,7 @@ def test_a_cluster_skipped_again_is_skipped_for_the_present_revision_alone() -> 
 
 @pytest.mark.parametrize("verb", [operate.skip, operate.hold])
 def test_nobody_is_left_to_believe_that_profile_ocm_holds_a_cluster(
-    verb: Callable[..., Told],
+    verb: Callable[..., VerbResult],
 ) -> None:
     hub = hub_with({names.SEMANTICS: "ocm"})
 
@@ -366,7 +379,7 @@ def test_people_who_hold_clusters_at_the_same_time_lose_no_cluster() -> None:
     hub = hub_with()
     clusters = [f"c{n}" for n in range(TRIES)]
 
-    def hold(cluster: str) -> Told:
+    def hold(cluster: str) -> VerbResult:
         return operate.hold(hub, WEB, [cluster], Who(f"of {cluster}", NOON))
 
     with ThreadPoolExecutor(4) as pool:

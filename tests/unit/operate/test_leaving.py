@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from rollout.cli.leaving import leave
+from rollout.cli.doctor import leave
 from rollout.cli.options import Stop
 from rollout.hub.memory import MemoryHub
 from rollout.model import names

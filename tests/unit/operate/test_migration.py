@@ -18,9 +18,9 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.operate.migration import Step, migration, perform
-from rollout.planning.record import CLUSTERS, HEAD
+from rollout.operate.migration import MigrationStep, migration, perform
 from rollout.planning.revisions import revision_ref
+from rollout.rollouts.record import CLUSTERS, HEAD
 from tests.support import make
 from tests.support.story import HOUR, MIN, SEC, Story
 
@@ -50,7 +50,7 @@ def write(story: Story, kind: Kind, obj: Obj) -> None:
     story.hub.create(Ref(kind, f"{meta['namespace']}/{meta['name']}"), {**head, **obj})
 
 
-def migrated(story: Story) -> list[Step]:
+def migrated(story: Story) -> list[MigrationStep]:
     """Take over, while no controller runs."""
     found = list(migration(story.hub, "rollout-system"))
     for step in found:
@@ -62,7 +62,7 @@ def old_ones(story: Story) -> list[Obj]:
     return [o for kind in (CONFIG_MAP, CONTROLLER_REVISION) for o in story.hub.list(kind).items]
 
 
-def doubts(steps: list[Step]) -> str:
+def doubts(steps: list[MigrationStep]) -> str:
     return "\n".join(doubt for step in steps for doubt in step.doubts)
 
 

@@ -9,7 +9,7 @@ from rollout.model import names
 from rollout.model.instants import rfc3339_micro
 from rollout.model.kinds import Ref
 from rollout.operate import Who
-from rollout.operate.revisions import revisions
+from rollout.operate.given import revisions
 from tests.support import make
 from tests.support.addons import CMA
 from tests.support.operated import ANN, BEN, BOTH, WEB, hub_with, notes, rolled_out, two_placements

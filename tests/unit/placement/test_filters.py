@@ -19,10 +19,10 @@ TAINT = Taint("key1", "value1", "NoSelect", T0)
 @pytest.mark.parametrize(
     ("toleration", "tolerated"),
     [
-        (Toleration("key1", "Equal", "value1"), True),
-        (Toleration("key1", "", "value1"), True),
-        (Toleration("key1", "Equal", ""), False),
-        (Toleration("key2", "Equal", "value1"), False),
+        (Toleration("key1", "Equal", value="value1"), True),
+        (Toleration("key1", "", value="value1"), True),
+        (Toleration("key1", "Equal", value=""), False),
+        (Toleration("key2", "Equal", value="value1"), False),
         (Toleration("key1", "Exists"), True),
         (Toleration("key2", "Exists"), False),
         (Toleration("", "Exists"), True),

@@ -51,7 +51,7 @@ def placement(size: Any = None, *named: dict[str, Any]) -> Placement:
 
 
 def fleet(count: int, prefix: str = "c", **labels: str) -> list[Cluster]:
-    return [Cluster(f"{prefix}{n:04}", labels) for n in range(count)]
+    return [Cluster(f"{prefix}{n:04}", labels=labels) for n in range(count)]
 
 
 def sizes(found: Grouping) -> list[tuple[str, int]]:
@@ -147,7 +147,11 @@ def test_a_named_group_nothing_matches_disappears(profile: Profile) -> None:
 
 @both
 def test_the_first_group_that_matches_has_the_cluster(profile: Profile) -> None:
-    clusters = [Cluster("a", {"x": "1", "y": "1"}), Cluster("b", {"y": "1"}), Cluster("c")]
+    clusters = [
+        Cluster("a", labels={"x": "1", "y": "1"}),
+        Cluster("b", labels={"y": "1"}),
+        Cluster("c"),
+    ]
     asked = placement(1, labelled("x", x="1"), labelled("y", y="1"), labelled("y", y="1"))
 
     found = group(asked, clusters, profile)
@@ -162,9 +166,9 @@ def test_the_first_group_that_matches_has_the_cluster(profile: Profile) -> None:
 @both
 def test_a_group_wants_labels_and_claims_alike(profile: Profile) -> None:
     clusters = [
-        Cluster("both", {"env": "a"}, {"cloud": "x"}),
-        Cluster("label", {"env": "a"}, {"cloud": "y"}),
-        Cluster("claim", {"env": "b"}, {"cloud": "x"}),
+        Cluster("both", labels={"env": "a"}, claims={"cloud": "x"}),
+        Cluster("label", labels={"env": "a"}, claims={"cloud": "y"}),
+        Cluster("claim", labels={"env": "b"}, claims={"cloud": "x"}),
     ]
     selector = {
         "labelSelector": {
@@ -189,7 +193,7 @@ def operators(*operators: str) -> dict[str, Any]:
 
 @both
 def test_a_label_may_be_asked_to_be_there_or_not(profile: Profile) -> None:
-    clusters = [Cluster("with", {"env": ""}), Cluster("without")]
+    clusters = [Cluster("with", labels={"env": ""}), Cluster("without")]
 
     there = group(placement(None, operators("Exists")), clusters, profile)
     absent = group(placement(None, operators("DoesNotExist")), clusters, profile)
@@ -214,7 +218,7 @@ def test_a_bad_selector_keeps_the_groups_before_it_in_ocm_and_none_in_strict() -
 
 
 def test_claims_are_plain_strings_in_strict_and_label_values_in_ocm() -> None:
-    clusters = [Cluster("a", {}, {"region": "eu west"})]
+    clusters = [Cluster("a", labels={}, claims={"region": "eu west"})]
     selector = {"matchExpressions": [{"key": "region", "operator": "In", "values": ["eu west"]}]}
     asked = placement(None, {"groupName": "g", "groupClusterSelector": {"claimSelector": selector}})
 
@@ -231,7 +235,7 @@ def test_no_cluster_makes_one_empty_group_with_one_empty_page(profile: Profile) 
 
 
 def test_scores_order_the_clusters_of_each_group_best_first() -> None:
-    clusters = [Cluster(n, {"env": "a"} if n in "ad" else {}) for n in "abcd"]
+    clusters = [Cluster(n, labels={"env": "a"} if n in "ad" else {}) for n in "abcd"]
     scores = {"a": 1, "b": -5, "d": 3}
 
     found = group(placement(None, labelled("a", env="a")), clusters, scores=scores)
@@ -256,7 +260,7 @@ LABELS = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=350)
 def test_pages_hold_each_selected_cluster_once_whatever_the_order(
     envs: list[str], size: Any, named: bool, profile: Profile
 ) -> None:
-    clusters = [Cluster(f"c{n}", {"env": env} if env else {}) for n, env in enumerate(envs)]
+    clusters = [Cluster(f"c{n}", labels={"env": env} if env else {}) for n, env in enumerate(envs)]
     asked = placement(size, *(labelled(env, env=env) for env in ("b", "a") if named))
 
     found = group(asked, clusters, profile)

@@ -8,7 +8,14 @@ from rollout.placement.grouping import cut, paginate
 
 def pages(groups: tuple[Group, ...]) -> list[Decision]:
     return [
-        Decision("ns", page.name, "p", page.group.index, page.group.name, page.clusters)
+        Decision(
+            "ns",
+            page.name,
+            placement="p",
+            group_index=page.group.index,
+            group_name=page.group.name,
+            clusters=page.clusters,
+        )
         for page in paginate("p", groups)
     ]
 
@@ -39,7 +46,14 @@ def test_a_newcomer_fills_the_gap_of_one_that_left() -> None:
 
 @pytest.mark.parametrize("number", ["²", "9" * 5000, ""], ids=["²", "many digits", "none"])
 def test_a_page_whose_name_ends_in_no_number_is_read_like_any_other(number: str) -> None:
-    page = Decision("ns", f"p-decision-{number}", "p", 0, "", tuple(names(2)))
+    page = Decision(
+        "ns",
+        f"p-decision-{number}",
+        placement="p",
+        group_index=0,
+        group_name="",
+        clusters=tuple(names(2)),
+    )
 
     assert [g.clusters for g in cut([("", names(2))], 0, [page])] == [tuple(names(2))]
 

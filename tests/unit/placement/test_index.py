@@ -21,9 +21,9 @@ selectors = st.builds(Selector, st.lists(requirements, max_size=3).map(tuple))
 clusters = st.builds(
     Cluster,
     st.sampled_from(NAMES),
-    maps,
-    maps,
-    st.sampled_from(((), (Taint("t"),), (Taint("t"), Taint("u")))),
+    labels=maps,
+    claims=maps,
+    taints=st.sampled_from(((), (Taint("t"),), (Taint("t"), Taint("u")))),
     deleting=st.booleans(),
 )
 steps = st.lists(st.one_of(clusters, st.sampled_from(NAMES)), max_size=12)

@@ -18,7 +18,7 @@ REGION, ZONE = SpreadConstraint("region"), SpreadConstraint("zone", max_skew=1, 
 
 
 def at(name: str, region: str, zone: str) -> Cluster:
-    return Cluster(name, {"region": region, "zone": zone}, {"zone": zone})
+    return Cluster(name, labels={"region": region, "zone": zone}, claims={"zone": zone})
 
 
 def spread(number: int | None, *constraints: SpreadConstraint, weight: int = 1) -> Placement:

@@ -38,9 +38,9 @@ tolerations = st.builds(
     Toleration,
     st.sampled_from(("k", "l")),
     st.sampled_from(("Equal", "Exists")),
-    st.just(""),
-    st.sampled_from(("", "NoSelect", "PreferNoSelect")),
-    st.sampled_from((None, 10, 30)),
+    value=st.just(""),
+    effect=st.sampled_from(("", "NoSelect", "PreferNoSelect")),
+    seconds=st.sampled_from((None, 10, 30)),
 )
 EXPRESSIONS = (
     'managedCluster.metadata.labels.env == "a"',
@@ -78,7 +78,15 @@ def clusters_called(draw: st.DrawFn, name: str) -> Cluster:
     have, allocatable = draw(labels), draw(amounts)
     raw = {"metadata": {"name": name, "labels": have}, "spec": {}, "status": {}}
     claims, tainted = draw(labels), tuple(draw(st.lists(taints, max_size=2)))
-    return Cluster(name, have, claims, tainted, allocatable, allocatable, raw=raw)
+    return Cluster(
+        name,
+        labels=have,
+        claims=claims,
+        taints=tainted,
+        allocatable=allocatable,
+        capacity=allocatable,
+        raw=raw,
+    )
 
 
 @st.composite

@@ -108,6 +108,15 @@ def test_two_that_are_late_stop_the_rollout_at_the_deadline_and_not_before() -> 
     assert rig.later(5 * SEC - timedelta(microseconds=1)).message() == going(2)
     assert rig.later(timedelta(microseconds=1)).message() == going(0, late=2)
     assert rig.halted() == ("True", "MaxFailuresExceeded")
+
+
+def test_people_are_told_once_of_what_passed_and_of_the_clusters_that_failed() -> None:
+    rig = replaced().later(5 * SEC).later(5 * SEC)
+
+    told = [(note.ref, note.reason, note.message) for note in rig.notes]
+    assert (CMA, "StagePassed", "placement default/p: all clusters passed") in told
+    failed = "placement default/p: c0 (TimedOut), c1 (TimedOut) failed"
+    assert [message for _, reason, message in told if reason == "ClusterFailed"] == [failed]
     rig.take_touched()
     assert rig.later(60 * MIN).take_touched() == []
 

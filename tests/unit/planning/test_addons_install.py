@@ -3,13 +3,7 @@
 import pytest
 
 from rollout.model import names
-from rollout.model.kinds import (
-    CONFIG_MAP,
-    MANAGED_CLUSTER,
-    MANAGED_CLUSTER_ADDON,
-    PLACEMENT,
-    Ref,
-)
+from rollout.model.kinds import CONFIG_MAP, MANAGED_CLUSTER, MANAGED_CLUSTER_ADDON, PLACEMENT, Ref
 from tests.support import make
 from tests.support.addons import (
     ADDON_API,

@@ -12,7 +12,8 @@ from rollout.hub.patching import merge, same
 from rollout.model import names
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.selectors import is_label_value
-from rollout.planning.documents import difference, owner_label, work_labels, work_name
+from rollout.model.work import owner_label, work_labels, work_name
+from rollout.planning.documents import difference
 from tests.support import make
 
 

@@ -10,7 +10,7 @@ import pytest
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import MANAGED_CLUSTER, Ref
 from rollout.model.names import CLUSTER_AVAILABLE
-from rollout.planning.plan import PatchStatus
+from rollout.model.writes import PatchStatus
 from tests.support.placing import T0
 from tests.unit.planning.test_health import GRACE, PERIOD, UNREACHABLE, Health, lease
 

@@ -71,7 +71,30 @@ def test_a_pause_and_a_hold_are_told_when_they_begin_and_when_they_end() -> None
     d.edit({"spec": {"placementRefs": [{"name": "nobody"}]}})
     found += reasons(told(d))
 
-    assert found == ["RolloutStarted", "RolloutPaused", "RolloutStarted", "RolloutHeld"]
+    assert found == ["RolloutStarted", "RolloutPaused", "RolloutResumed", "RolloutHeld"]
+
+
+def test_another_revision_after_a_pause_is_a_rollout_that_starts() -> None:
+    d = desk(1)
+    told(d)
+    d.edit({"metadata": {"annotations": {names.PAUSED: "true"}}})
+    told(d)
+    d.edit(
+        {
+            "metadata": {"annotations": {names.PAUSED: "false"}},
+        }
+    )
+    d.template(make.template("2"))
+
+    assert reasons(told(d)) == ["RolloutStarted"]
+
+
+def test_a_rollout_that_was_held_before_it_touched_anybody_starts() -> None:
+    d = desk(1, annotations={names.PAUSED: "true"})
+    assert reasons(told(d)) == ["RolloutPaused"]
+    d.edit({"metadata": {"annotations": {names.PAUSED: "false"}}})
+
+    assert reasons(told(d)) == ["RolloutStarted"]
 
 
 def test_an_end_with_failures_is_a_warning() -> None:

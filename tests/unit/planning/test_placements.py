@@ -3,7 +3,7 @@
 import pytest
 
 from rollout.model.kinds import PLACEMENT_DECISION, Obj, Ref
-from rollout.planning.plan import Create, PatchStatus
+from rollout.model.writes import Create, PatchStatus
 from tests.support.placing import ENV, SECOND, T0, TICK, World, groups, predicate, satisfied, simple
 
 LABELS = {

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, Obj, Ref
+from rollout.model.writes import Delete, PatchStatus
 from rollout.planning.decisions import LONGEST_ORDER
-from rollout.planning.plan import Delete, PatchStatus
 from tests.support.placing import ENV, SECOND, T0, TICK, World, groups, predicate, simple
 
 # Writing pages.

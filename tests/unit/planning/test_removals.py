@@ -1,5 +1,6 @@
 """Which works go, and what holds them."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -14,7 +15,8 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.plan import Delete, Plan
+from rollout.model.writes import Delete
+from rollout.planning.plan import Plan
 from tests.support import make
 from tests.support.desk import MIN, SEC, T0, WEB, Desk, decided, redecide
 
@@ -277,3 +279,13 @@ def test_profile_ocm_removes_most_clusters_of_a_small_fleet_as_ocm_does() -> Non
     desk = registered(2, annotations={"rollout-engine.io/semantics": "ocm"})
 
     assert going(leaves(desk, 2)) == clusters(2)
+
+
+def test_a_work_whose_deletion_was_accepted_is_not_deleted_again_before_that_is_heard() -> None:
+    desk = settled(12)
+    (of_another, accepted) = (w for w in leaves(desk, 2).writes if isinstance(w, Delete))
+
+    desk.fleet.landed(accepted, desk.clock.now())
+    desk.fleet.landed(replace(of_another, uid="of a work before it"), desk.clock.now())
+
+    assert going(desk.plan()) == [of_another.ref.namespace]

@@ -17,8 +17,8 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.plan import Delete, Patch, PatchStatus, RemoveFinalizer
-from rollout.planning.policy import DEFAULT
+from rollout.model.policy import DEFAULT
+from rollout.model.writes import Delete, Patch, PatchStatus, RemoveFinalizer
 from tests.support import make
 from tests.support.desk import (
     CONTENT,
@@ -340,4 +340,4 @@ def test_record_and_revision_go_with_their_owner() -> None:
 
     assert d.hub.list(ROLLOUT_RECORD).items == ()
     assert d.hub.list(ROLLOUT_REVISION).items == ()
-    assert not d.fleet.exists(Ref(REPLICA_SET, "default/web"))
+    assert not d.fleet.versions.exists(Ref(REPLICA_SET, "default/web"))

@@ -5,7 +5,7 @@ import pytest
 from rollout.model import names
 from rollout.model.content import content_hash
 from rollout.model.kinds import MANIFEST_WORK, Obj, Ref, ref_of
-from rollout.planning.plan import Create, Delete, Patch
+from rollout.model.writes import Create, Delete, Patch
 from tests.support import make
 from tests.support.desk import CONTENT, MIN, SEC, WEB, Desk, decided, desk, redecide, verbs
 

@@ -1,4 +1,4 @@
-"""What docs/operating.md, docs/addons.md, docs/calendars.md docs/analyses.md and docs/values.md show is what happens."""
+"""What the pages of how-tos in docs show is what happens."""
 
 import re
 import shlex
@@ -48,7 +48,8 @@ def matches(shown: list[str], printed: list[str]) -> bool:
 
 
 @pytest.mark.parametrize(
-    "page", ["operating.md", "addons.md", "calendars.md", "analyses.md", "values.md"]
+    "page",
+    ["operating.md", "addons.md", "calendars.md", "analyses.md", "notifications.md", "values.md"],
 )
 def test_every_command_prints_what_the_page_shows(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

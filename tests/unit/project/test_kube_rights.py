@@ -49,4 +49,4 @@ def test_rights_are_read_from_every_role_of_the_manifests() -> None:
 
     assert Right("cluster.open-cluster-management.io", "placements/status", "patch") in found
     assert Right("coordination.k8s.io", "leases", "watch") in found
-    assert Right("", "secrets", "get") not in found
+    assert Right("", "secrets", "list") not in found

@@ -14,7 +14,7 @@ import yaml
 
 from rollout import __version__
 from rollout.fleet.fleet import Fleet
-from rollout.model.kinds import LEASE, Obj
+from rollout.model.kinds import CLUSTER_PROFILE, LEASE, SHARED_DECISION, Obj
 from rollout.runtime.metrics import ControllerFigures, Metrics, WorkloadFigures
 from rollout.runtime.permissions import (
     ADDONS,
@@ -22,7 +22,11 @@ from rollout.runtime.permissions import (
     DASHBOARD,
     EXECUTORS,
     HEALTH,
+    JOBS,
     PLACING,
+    PROFILING,
+    PUBLISHING,
+    SECRETS,
     SETS,
     Permission,
     grants,
@@ -122,7 +126,10 @@ def test_the_components_grant_what_their_settings_need() -> None:
         ("sets", SETS),
         ("addons", ADDONS),
         ("health", HEALTH),
+        ("multicluster", (*PUBLISHING, *PROFILING)),
         ("execute-as", EXECUTORS),
+        ("jobs", JOBS),
+        ("secrets", SECRETS),
         ("dashboard", DASHBOARD),
     ):
         roles = of_kind(documents(MANIFESTS / "components" / name / "rbac.yaml"), "ClusterRole")
@@ -135,6 +142,10 @@ def test_whatever_is_watched_may_be_read() -> None:
         (Fleet(watches_health=True), (*ALWAYS, *HEALTH)),
         (Fleet(trackers=trackers(rolls_addons=True)), (*ALWAYS, *ADDONS)),
         (Fleet(trackers=trackers(rolls_addons=True)), DASHBOARD),
+        (
+            Fleet(publishes=(SHARED_DECISION, CLUSTER_PROFILE)),
+            (*ALWAYS, *PUBLISHING, *PROFILING),
+        ),
     ):
         allowed = grants(p for p in permissions if not p.here)
         for kind in {*fleet.watched, *fleet.wanted_kinds()}:
@@ -145,7 +156,7 @@ def test_whatever_is_watched_may_be_read() -> None:
 
 def test_get_is_granted_on_what_is_written_and_on_nothing_else() -> None:
     """Where the answer to a write was lost, what is there is read; nothing else is read one by one."""
-    allowed = grants((*STANDALONE, *HEALTH))
+    allowed = grants((*STANDALONE, *HEALTH, *PUBLISHING, *PROFILING))
     written = {
         (group, resource.removesuffix("/status"))
         for group, resource, verb in allowed
@@ -211,6 +222,7 @@ def test_a_hub_that_has_ocms_definitions_gets_those_of_our_own_kinds_alone(
         "freezes",
         "rolloutanalyses",
         "rolloutanalysisruns",
+        "rolloutnotifications",
         "rolloutrecords",
         "rolloutrevisions",
     )

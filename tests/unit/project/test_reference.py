@@ -1,14 +1,20 @@
 """docs/reference is what the code says, and has an entry for everything; links of all pages lead somewhere."""
 
+import ast
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
 
-from rollout.cli.main import _COMMANDS
+from rollout.cli.main import _COMMANDS, cli
+from rollout.model.kinds import KINDS
 from rollout.model.waits import Reason
 from rollout.settings import Settings
 from tests.support import reference
+from tests.support import reference_words as words
+from tests.support.syntax import modules
 
 ROOT = Path(__file__).parents[3]
 PAGES = sorted(
@@ -19,6 +25,31 @@ PAGES = sorted(
         *(ROOT / "examples").rglob("*.md"),
     ]
 )
+
+
+METRIC = r"(rollout|scheduling)_[a-z_]+"
+NO_METRICS = {"rollout_of"}
+"""The public function of this name."""
+NAME = r"[a-z0-9.-]*(open-cluster-management|rollout-engine|kubernetes|x-k8s)\.io/[a-zA-Z0-9._-]+"
+NO_NAMES = {"kubernetes.io/metadata.name", "rollout-engine.io/v1alpha1"}
+"""A label that every namespace has, and the version of our API."""
+WORDS = r"[A-Z][a-z]+([A-Z][A-Za-z]*)+"
+DECIDING = ("account/", "calendars/", "fleet/", "model/", "planning/", "rollouts/", "strategies/")
+NO_REASONS = {
+    *(
+        "AnalysisTemplate",
+        "ClusterAnalysisTemplate",
+        "ClusterProfile",
+        "ClusterRoleBinding",
+        "CronJob",
+    ),
+    *("CustomResourceDefinition", "DaemonSet", "ReplicaSet", "RoleBinding", "StatefulSet"),
+    *("DesiredNumberScheduled", "JobComplete", "NumberReady", "PodPhase", "ReadyReplicas"),
+    *("DoesNotExist", "NotIn", "ResourceAllocatable", "TimeOut", "ToApply"),
+    *("ManagedClusterSetCreated", "ManagedClusterSetSpecRollbacked"),
+}
+"""CamelCase words of these packages that are no reasons: kinds and feedback values of Kubernetes, operators,
+words within OCM's rules, and the ends of reasons that begin with the name of a set."""
 
 
 @pytest.mark.parametrize("name", reference.pages())
@@ -46,6 +77,92 @@ def test_every_command_setting_and_reason_has_its_entry() -> None:
         n for n in Settings.model_fields if f"`ROLLOUT_{n.upper()}`" not in found["settings.md"]
     ] == []
     assert [reason for reason in Reason if f"| `{reason}` |" not in found["names.md"]] == []
+
+
+def options(command: click.Command, name: str) -> Iterator[tuple[str, click.Option]]:
+    """Every flag of a command and of those below it, with the command's whole name."""
+    yield from ((name, each) for each in command.params if isinstance(each, click.Option))
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for inner in command.list_commands(context):
+            found = command.get_command(context, inner)
+            assert found is not None
+            yield from options(found, f"{name} {inner}".strip())
+
+
+def test_every_flag_says_what_it_does() -> None:
+    silent = [f"{name} {each.opts[-1]}" for name, each in options(cli, "") if not each.help]
+    of_a_hub = ("--kubeconfig", "--context", "--state")  # also where a command works on none
+    hidden = [
+        f"{name} {each.opts[-1]}"
+        for name, each in options(cli, "")
+        if each.hidden and each.opts[-1] not in of_a_hub
+    ]
+
+    assert (silent, hidden) == ([], [])
+
+
+def test_every_setting_and_every_metric_says_what_it_is() -> None:
+    settings = [name for name, field in Settings.model_fields.items() if not field.description]
+    metrics = [name for name, metric in reference.metrics().items() if not metric.documentation]
+
+    assert (settings, metrics) == ([], [])
+
+
+def literals() -> Iterator[tuple[str, str]]:
+    """Each text that stands in the code, docstrings left out, and where."""
+    for module in modules():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.value, f"{module.path}:{node.lineno}"
+
+
+def test_every_metric_that_the_code_names_has_its_entry() -> None:
+    named = {text for text, _ in literals() if re.fullmatch(METRIC, text)}
+    told = {name.removesuffix("_total") for name in reference.metrics()}
+
+    assert named - told - NO_METRICS == set()
+    assert len(named & told) > 15
+
+
+def test_every_annotation_and_label_that_the_code_names_has_its_entry() -> None:
+    told = {*reference.written_names(), *words.OTHER_NAMES}
+    found = {text: place for text, place in literals() if re.fullmatch(NAME, text)}
+
+    assert {each: found[each] for each in found.keys() - told - NO_NAMES} == {}
+    assert words.OTHER_NAMES.keys() - found.keys() == set()
+
+
+def test_every_reason_that_the_code_names_has_its_entry() -> None:
+    pages = "\n".join(reference.pages().values())
+    told = {*re.findall(r"`(\w+)`", pages), *KINDS}
+    found = {
+        text: place
+        for text, place in literals()
+        if re.fullmatch(WORDS, text) and place.startswith(DECIDING)
+    }
+
+    assert {each: found[each] for each in found.keys() - told - NO_REASONS} == {}
+    assert found.keys() >= NO_REASONS, "what is named nowhere needs no exception"
+
+
+def test_every_variable_that_the_code_reads_has_its_entry() -> None:
+    page = reference.pages()["settings.md"]
+    read = {
+        text for text, _ in literals() if re.fullmatch(r"(ROLLOUT|POD)_[A-Z_]+|NO_COLOR|TERM", text)
+    }
+    given = {str(each.envvar) for _, each in options(cli, "") if each.envvar}
+
+    assert [each for each in sorted(read | given) if f"`{each}`" not in page] == []
+    assert words.VARIABLES.keys() <= read
+
+
+def test_every_field_of_a_scenario_has_its_entry() -> None:
+    fields = {
+        name for model in reference.scenario_models() for name in reference.scenario_fields(model)
+    }
+
+    assert fields == words.SCENARIO.keys()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))

@@ -9,7 +9,7 @@ import pytest
 
 from rollout.errors import ConfigError
 from rollout.model import names
-from rollout.runtime.decisions import Again, DecisionLog, read_log, redecide
+from rollout.runtime.decisions import DecisionLog, Redecision, read_log, redecide
 from tests.support import make
 from tests.support.shapes import run
 from tests.support.story import MIN, Story
@@ -31,7 +31,7 @@ def lived(log: DecisionLog, annotations: dict[str, str]) -> Story:
     return story
 
 
-def again(path: Path) -> list[Again]:
+def again(path: Path) -> list[Redecision]:
     return list(redecide(read_log(path)))
 
 

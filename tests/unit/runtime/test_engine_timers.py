@@ -1,13 +1,16 @@
 """What if a timer fires while something else is on its way? Each key once, in time, and none forgotten."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
+from rollout.model.events import Event
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.planning.plan import Plan
 from rollout.runtime.io import WriteOutcome, WriteResult
+from rollout.runtime.timers import VirtualTimers
 from tests.support.engines import SEC, T0, A, B, Rig, note
 
 C = Ref(REPLICA_SET, "default/c")
@@ -18,7 +21,7 @@ def held_back(rig: Rig, until: datetime, *waves: tuple[object, ...]) -> Callable
 
     def plan() -> Plan:
         del rig.script.answers[A.key]
-        return Plan(waves, None, status_due_at=until)  # type: ignore[arg-type]  # waves of writes
+        return Plan(waves, recheck_at=None, status_due_at=until)  # type: ignore[arg-type]  # waves of writes
 
     return plan
 
@@ -91,3 +94,47 @@ def test_a_status_that_is_due_waits_as_long_as_the_server_asks(
     rig.run().to(at(60))
 
     assert [when for when, _ in rig.asked()] == [at(0), at(5), soonest]
+
+
+class PromptTimers(VirtualTimers):
+    """Timers that fire as soon as they are due, whatever the engine does, as those on threads do."""
+
+    fired = 0
+
+    def arm(self, key: Hashable, at: datetime) -> None:
+        super().arm(key, at)
+        self.look()
+
+    def look(self) -> None:
+        self.fired += self.run_due()
+        assert self.fired < 10, "a timer that has fired is set again, and fires again, for ever"
+
+
+class PromptRig(Rig):
+    timers: PromptTimers
+
+    def _timers(self, wake: Callable[[Any], None]) -> PromptTimers:
+        self.timers = PromptTimers(self.clock, wake)
+        return self.timers
+
+
+def test_timers_that_fire_while_much_is_being_taken_in_are_taken_in_once() -> None:
+    """A turn that went by the time of its beginning set them again, to be due at once, and never ended."""
+    rig = PromptRig(gather=1 * SEC)
+    rig.start(A, B)
+    taken = rig.fleet.apply
+
+    def apply(event: Event, now: datetime) -> set[Ref]:
+        found = taken(event, now)
+        if event.ref == B:  # it takes long
+            rig.clock.advance(2 * SEC)
+            rig.timers.look()
+        return found
+
+    rig.fleet.apply = apply  # type: ignore[method-assign]  # the news of one object are slow
+    since = len(rig.script.asked)
+    rig.poke(A)
+    rig.poke(B)
+    rig.run()
+
+    assert rig.asked(since) == [(2 * SEC, "a"), (2 * SEC, "b")]

@@ -18,7 +18,8 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.plan import NOTHING, Create, Patch, PatchStatus, Plan, Touch, Write
+from rollout.model.writes import Create, Patch, PatchStatus, Touch
+from rollout.planning.plan import NOTHING, Plan, Write
 from rollout.runtime.io import WriteOutcome, WriteResult, perform
 from rollout.runtime.messages import Woken
 from tests.support import make
@@ -188,7 +189,7 @@ def test_a_write_of_unknown_outcome_is_read_back_before_anything_is_planned() ->
     rig.script.once(A, [touch("c1")])
     rig.start(A)
 
-    assert rig.fleet.exists(touch("c1").ref)
+    assert rig.fleet.versions.exists(touch("c1").ref)
 
 
 def test_a_conflict_brings_in_what_the_other_wrote_though_no_watch_told_it() -> None:
@@ -196,13 +197,15 @@ def test_a_conflict_brings_in_what_the_other_wrote_though_no_watch_told_it() -> 
     rig = Rig(lambda hub: FaultyHub(hub, faults))
     rig.start(A)
     faults.events[REPLICA_SET.name] = Delivery.HOLD
-    version = rig.fleet.version(A)
+    version = rig.fleet.versions.of(A)
     rig.poke(A)
     rig.script.once(A, [Patch(A, {"metadata": {"labels": {"x": "y"}}}, version)])
     rig.engine.inbox.put(Woken(A))
     rig.run()
 
-    assert rig.fleet.version(A) == int(rig.store.get(A)["metadata"]["resourceVersion"]) > version
+    assert (
+        rig.fleet.versions.of(A) == int(rig.store.get(A)["metadata"]["resourceVersion"]) > version
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,7 +239,7 @@ def test_what_a_write_returns_is_known_before_the_watch_tells_it() -> None:
     rig.engine.inbox.put(Woken(A))
     rig.run()
 
-    assert rig.fleet.version(A) == int(rig.store.get(A)["metadata"]["resourceVersion"])
+    assert rig.fleet.versions.of(A) == int(rig.store.get(A)["metadata"]["resourceVersion"])
 
 
 # -- exceptions --------------------------------------------------------------------------------
@@ -283,13 +286,13 @@ def test_what_was_deleted_while_a_watch_was_broken_is_found() -> None:
     rig.poke(B)
     rig.store.delete(A)
     rig.run()
-    assert rig.fleet.exists(A)
+    assert rig.fleet.versions.exists(A)
 
     faults.events.clear()
     rig.hub.release()
     rig.run()
-    assert not rig.fleet.exists(A)
-    assert rig.fleet.exists(B)
+    assert not rig.fleet.versions.exists(A)
+    assert rig.fleet.versions.exists(B)
     rig.poke(B, "watched again")
     asked = len(rig.script.asked)
     assert rig.run().script.keys[asked:] == ["b"]
@@ -306,10 +309,10 @@ def test_a_list_that_fails_is_tried_again_and_the_engine_lives() -> None:
     faults.calls["list"] = [Fault.UNAVAILABLE] * 3
     rig.hub.release()
     rig.run()
-    assert rig.fleet.exists(A)
+    assert rig.fleet.versions.exists(A)
 
     rig.to(10 * SEC)
-    assert not rig.fleet.exists(A)
+    assert not rig.fleet.versions.exists(A)
 
 
 def test_deadlines_do_not_run_while_a_watch_is_out_of_sync_nor_for_a_lease_after() -> None:
@@ -327,7 +330,7 @@ def test_deadlines_do_not_run_while_a_watch_is_out_of_sync_nor_for_a_lease_after
     faults.calls["list"] = [Fault.UNAVAILABLE] * 4
     story._between.release()  # type: ignore[attr-defined]  # a FaultyHub
     story.to(60 * SEC)
-    ((begin, end),) = story.engine.fleet.outages()
+    ((begin, end),) = story.engine.fleet.outages.spans
     assert begin - T0 == 30 * SEC
     assert 30 * SEC + 6 * SEC <= end - T0 - 15 * SEC <= 30 * SEC + 8 * SEC
     due = 60 * SEC + (end - begin)

@@ -21,7 +21,8 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from rollout.planning.plan import Create, Note, Patch, Write
+from rollout.model.writes import Create, Patch
+from rollout.planning.plan import Note, Write
 from rollout.runtime.events import (
     AT_ONCE,
     BURST,
@@ -34,6 +35,8 @@ from rollout.runtime.events import (
 from rollout.runtime.io import Done, InlineIo
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
+PATIENCE = 240.0
+"""Seconds: a machine may be busy with something else."""
 SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
 WEB = Ref(REPLICA_SET, "default/web")
 STAGE = Note(WEB, "StagePassed", "stage canary passed")
@@ -69,7 +72,7 @@ def test_a_first_note_becomes_an_event() -> None:
 def test_a_placement_speaks_as_ocm_does() -> None:
     note = Note(
         Ref(PLACEMENT, "ns/p"), "DecisionUpdate", "Decision p-decision-1 is updated with placement p"
-        " in namespace ns", True, "DecisionUpdated", Ref(PLACEMENT_DECISION, "ns/p-decision-1"),
+        " in namespace ns", warning=True, action="DecisionUpdated", related=Ref(PLACEMENT_DECISION, "ns/p-decision-1"),
     )  # fmt: skip
     obj = event_object(Ref(EVENT, "ns/p.1"), note, "", "pod", T0)
     assert obj["reportingController"] == "placement-controller"
@@ -181,7 +184,7 @@ class Slow:
         self.patched: list[Obj] = []
 
     def create(self, ref: Ref, obj: Obj) -> Obj:
-        self.let_go.wait(5)
+        self.let_go.wait(PATIENCE)
         if self.fault is not None:
             raise self.fault
         self.created.append(obj)
@@ -215,10 +218,10 @@ def test_the_teller_never_waits_and_what_is_too_much_is_dropped() -> None:
     events.start()
     for i in range(QUEUED + 100):
         events.tell(Note(Ref(REPLICA_SET, f"default/w{i}"), "R", "m"), T0)
-    assert len(dropped) >= 99
+    assert len(dropped) >= 90, "all but those that the teller has taken by then"
     assert set(dropped) == {"queue"}
     hub.let_go.set()
-    events.stop()
+    events.stop(PATIENCE)
 
 
 def test_counts_go_out_no_more_at_a_time_than_first_notes() -> None:
@@ -229,7 +232,7 @@ def test_counts_go_out_no_more_at_a_time_than_first_notes() -> None:
         for _ in range(2):  # the second one is only counted
             events.tell(Note(Ref(REPLICA_SET, f"default/w{i}"), "R", "m"), T0)
     events.start()
-    events.stop()
+    events.stop(PATIENCE)
 
     assert sum(io.sizes) == 40
     assert max(io.sizes) <= AT_ONCE
@@ -242,7 +245,7 @@ def test_what_was_told_is_written_before_the_end() -> None:
     events.start()
     for _ in range(3):
         events.tell(STAGE, SystemClock().now())
-    events.stop()
+    events.stop(PATIENCE)
     assert [obj["regarding"]["uid"] for obj in hub.created] == ["uid of web"]
     assert [changes["series"]["count"] for changes in hub.patched] == [3]
     assert dropped == []
@@ -256,7 +259,7 @@ def test_a_refused_event_is_counted_and_forgotten(fault: Exception) -> None:
     events.start()
     events.tell(STAGE, T0)
     events.tell(Note(WEB, "Other", "m"), T0)
-    events.stop()
+    events.stop(PATIENCE)
     assert dropped == ["refused", "refused"]
 
 
@@ -270,7 +273,7 @@ def test_what_was_not_written_is_told_again_the_next_time() -> None:
         hub.let_go.wait(0.01)
     hub.fault = None
     events.tell(STAGE, SystemClock().now())
-    events.stop()
+    events.stop(PATIENCE)
     assert len(hub.created) == 1
 
 

@@ -6,6 +6,7 @@ from enum import Enum
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+from benchmarks.virtual import documents
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.versions import Versions
 from rollout.model.kinds import (
@@ -21,13 +22,15 @@ from rollout.model.kinds import (
 )
 from rollout.placement.index import ClusterIndex
 from rollout.planning.placements import PlacementPlanner
+from rollout.sim.local import NOTES_KEPT
+from rollout.sim.simulate import Simulation
 from tests.support import make
 from tests.support.processes import Process, World
 
 EACH = 8
 ROUNDS = 3
 BOUNDED: dict[str, type] = {
-    "_gone": Versions,  # those deleted lately, at most 20,000
+    "_gone": Versions,  # those deleted lately, at most 5,000
     "_derived": ClusterIndex,  # columns of scores, at most so many
     "_loads": PlacementPlanner,  # of the placements planned last
     "_records": Fleet,  # looked at where records are tested
@@ -109,3 +112,21 @@ def test_what_a_controller_keeps_does_not_grow_with_workloads_that_are_gone() ->
     }
     assert grown == {}
     assert len(taken[-1]) > 50  # it has looked at something
+
+
+def test_a_run_keeps_the_notes_of_workloads_that_are_there_and_not_of_those_that_are_gone() -> None:
+    *fleet, workload = documents(1)
+    simulation = Simulation(fleet)
+    taken = []
+    for number in range(6):
+        names = [f"w{number}-{n}" for n in range(40)]
+        for name in names:
+            simulation.add({**workload, "metadata": {"name": name, "namespace": "default"}})
+        account = simulation.run()
+        assert all(found.notes for found in account.workloads)
+        for name in names:
+            simulation.hub.delete(Ref(REPLICA_SET, f"default/{name}"))
+        simulation.run()
+        taken.append(sizes(simulation, "simulation", set(), {}))
+
+    assert max(each["simulation._run._notes"] for each in taken) < 3 * 40 + NOTES_KEPT

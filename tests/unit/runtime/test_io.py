@@ -13,6 +13,7 @@ from rollout.errors import Unavailable
 from rollout.hub.base import Hub, Listing
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
+from rollout.hub.kube_session import Times
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import (
@@ -26,7 +27,8 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.planning.plan import Create, Delete, Patch, PatchStatus, RemoveFinalizer, Write
+from rollout.model.writes import Create, Delete, Patch, PatchStatus, RemoveFinalizer
+from rollout.planning.plan import Write
 from rollout.runtime.io import InlineIo, Io, WriteOutcome, WriteResult
 from rollout.runtime.kube_io import KubeIo
 from tests.kube.facade import refuse, serving
@@ -70,12 +72,16 @@ class Driver:
                 every.set()
 
         self.io.send(writes, done)
-        assert every.wait(10), f"{len(found)} of {len(writes)} came back"
+        assert every.wait(240), f"{len(found)} of {len(writes)} came back"
         return found
 
 
 @pytest.fixture(params=["inline", "over HTTP"])
-def driver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Driver]:
+def driver(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Driver]:
+    for name in ("OLDEST_SECONDS", "FRESH_SECONDS"):  # nothing waits too long on a slow machine
+        monkeypatch.setattr(f"rollout.runtime.kube_io.{name}", 120.0)
     if request.param == "inline":
         memory = Watched()
 
@@ -85,7 +91,8 @@ def driver(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Driver]:
         yield Driver(memory, InlineIo(memory), lambda: memory.lists, break_down)
         return
     with serving() as facade:
-        kube = KubeHub(Access(str(facade.kubeconfig(tmp_path))), patience=2)
+        times = Times(connect=60, read=60, write=60)
+        kube = KubeHub(Access(str(facade.kubeconfig(tmp_path))), times=times)
         fail = refuse(503)
         yield Driver(
             kube, KubeIo(kube), lambda: facade.count("list"), lambda: facade.script("list", fail)
@@ -171,14 +178,19 @@ def test_a_delete_is_dropped_where_decisions_read_live_name_the_cluster(
     add(hub, make.decision(["c1"], page=2))
     add(hub, make.decision(["c2"], "q"))
 
-    assert do(driver, Delete(WORK, uid, placements, "c1")) is result
+    assert do(driver, Delete(WORK, uid, unless_selected_by=placements, cluster="c1")) is result
     assert bool(hub.list(MANIFEST_WORK).items) == (result is WriteResult.STALE)
 
 
 def guarded(hub: Hub, count: int) -> list[Delete]:
     works = [add(hub, make.work(f"c{n}")) for n in range(count)]
     return [
-        Delete(ref_of(MANIFEST_WORK, w), w["metadata"]["uid"], ("default/p",), f"c{n}")
+        Delete(
+            ref_of(MANIFEST_WORK, w),
+            w["metadata"]["uid"],
+            unless_selected_by=("default/p",),
+            cluster=f"c{n}",
+        )
         for n, w in enumerate(works)
     ]
 

@@ -17,8 +17,8 @@ from rollout.runtime.leader import (
     DELETED,
     LeaderCandidate,
     LeaderState,
+    LeaseAction,
     LeaseTerms,
-    Move,
     Predecessor,
     SeenLease,
     decide,
@@ -50,24 +50,32 @@ GONE = SeenLease(holder=DELETED, renewal="", duration=15 * SEC, transitions=0, v
 @pytest.mark.parametrize(
     ("sighting", "held", "move"),
     [
-        pytest.param(None, None, Move.CREATE, id="no lease"),
-        pytest.param(seen(""), None, Move.TAKE, id="released"),
-        pytest.param(GONE, None, Move.FOLLOW, id="deleted just now"),
-        pytest.param(replace(GONE, since=T0 - 15 * SEC), None, Move.CREATE, id="deleted long ago"),
-        pytest.param(seen(age=14.9), None, Move.FOLLOW, id="held, seen to change lately"),
-        pytest.param(seen(age=15), None, Move.TAKE, id="not seen to change for its duration"),
-        pytest.param(seen(age=15, duration=40), None, Move.FOLLOW, id="its duration is longer"),
-        pytest.param(seen(age=14, duration=1), None, Move.FOLLOW, id="its duration is shorter"),
-        pytest.param(seen("a", age=1), None, Move.FOLLOW, id="my name, but not my lease"),
-        pytest.param(seen("a"), 9.9, Move.RENEW, id="mine"),
-        pytest.param(seen("a"), 10, Move.RESIGN, id="mine, not renewed until the deadline"),
-        pytest.param(seen("b"), 1, Move.RESIGN, id="taken from me"),
-        pytest.param(seen(""), 1, Move.RESIGN, id="emptied by someone"),
-        pytest.param(None, 1, Move.RESIGN, id="deleted by someone"),
+        pytest.param(None, None, LeaseAction.CREATE, id="no lease"),
+        pytest.param(seen(""), None, LeaseAction.TAKE, id="released"),
+        pytest.param(GONE, None, LeaseAction.FOLLOW, id="deleted just now"),
+        pytest.param(
+            replace(GONE, since=T0 - 15 * SEC), None, LeaseAction.CREATE, id="deleted long ago"
+        ),
+        pytest.param(seen(age=14.9), None, LeaseAction.FOLLOW, id="held, seen to change lately"),
+        pytest.param(
+            seen(age=15), None, LeaseAction.TAKE, id="not seen to change for its duration"
+        ),
+        pytest.param(
+            seen(age=15, duration=40), None, LeaseAction.FOLLOW, id="its duration is longer"
+        ),
+        pytest.param(
+            seen(age=14, duration=1), None, LeaseAction.FOLLOW, id="its duration is shorter"
+        ),
+        pytest.param(seen("a", age=1), None, LeaseAction.FOLLOW, id="my name, but not my lease"),
+        pytest.param(seen("a"), 9.9, LeaseAction.RENEW, id="mine"),
+        pytest.param(seen("a"), 10, LeaseAction.RESIGN, id="mine, not renewed until the deadline"),
+        pytest.param(seen("b"), 1, LeaseAction.RESIGN, id="taken from me"),
+        pytest.param(seen(""), 1, LeaseAction.RESIGN, id="emptied by someone"),
+        pytest.param(None, 1, LeaseAction.RESIGN, id="deleted by someone"),
     ],
 )
 def test_the_next_move_follows_from_what_was_seen(
-    sighting: SeenLease | None, held: float | None, move: Move
+    sighting: SeenLease | None, held: float | None, move: LeaseAction
 ) -> None:
     since = None if held is None else T0 - held * SEC
     assert decide("a", sighting, since, TERMS, T0) is move
@@ -78,8 +86,8 @@ def test_whoever_does_not_hold_the_lease_never_renews_and_whoever_does_never_tak
     for holder, age, held in cases:
         sighting = None if holder is None else seen(holder, age)
         move = decide("a", sighting, None if held is None else T0 - held * SEC, TERMS, T0)
-        assert (move is Move.RENEW) <= (held is not None and holder == "a")
-        assert (move in (Move.TAKE, Move.CREATE)) <= (held is None)
+        assert (move is LeaseAction.RENEW) <= (held is not None and holder == "a")
+        assert (move in (LeaseAction.TAKE, LeaseAction.CREATE)) <= (held is None)
 
 
 def lease(holder: str, renewal: str, version: int, **more: object) -> dict[str, object]:
@@ -99,7 +107,7 @@ def test_only_a_renewal_is_news_not_an_edit_of_something_else() -> None:
 @pytest.mark.parametrize("spec", [None, {}, {"leaseDurationSeconds": "x", "leaseTransitions": []}])
 def test_a_lease_that_says_nothing_is_free(spec: object) -> None:
     found = sighted({"metadata": {"resourceVersion": "1"}, "spec": spec}, None, T0)
-    assert decide("a", found, None, TERMS, T0) is Move.TAKE
+    assert decide("a", found, None, TERMS, T0) is LeaseAction.TAKE
 
 
 # -- processes -----------------------------------------------------------------------------------

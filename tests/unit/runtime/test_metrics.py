@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from rollout.model import names
+from rollout.model.analyses import AnalysisPhase
 from rollout.model.kinds import (
     ADDON_DEPLOYMENT_CONFIG,
     CLUSTER_MANAGEMENT_ADDON,
@@ -15,11 +17,13 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from rollout.planning.plan import NOTHING, Note, Patch, Plan
+from rollout.model.writes import Patch
+from rollout.planning.plan import NOTHING, Note, Plan
 from rollout.runtime.assembly import uid_of
 from rollout.runtime.io import WriteOutcome, WriteResult
 from rollout.runtime.measured import MeasuredFleet, MeasuredPlanner, News
 from rollout.runtime.metrics import ControllerFigures, Metrics, WorkloadFigures, figures
+from tests.stories.test_analyses import template as analysis
 from tests.support import make
 from tests.support.addons import addon, config, installed_at, progressive
 from tests.support.processes import SEC, T0, Process, World
@@ -75,7 +79,7 @@ def totals(text: bytes) -> dict[str, float]:
 def scraped(process: Process) -> bytes:
     """A scrape, while the engine's thread (this one) answers for itself."""
     controller = process.controller
-    taken = figures(controller.engine.fleet, controller.engine.waiting, 3)
+    taken = figures(controller.engine.fleet, T0, controller.engine.waiting, 3)
     process.parts.metrics.follow(lambda: taken, lambda: controller.leads)
     return process.parts.metrics.text()
 
@@ -320,5 +324,43 @@ def test_what_is_told_of_an_addon_names_its_uid() -> None:
 
 
 def _used(process: Process) -> float:
-    (found,) = figures(process.controller.engine.fleet, 0, 0).workloads
+    (found,) = figures(process.controller.engine.fleet, T0, 0, 0).workloads
     return found.budget_used
+
+
+def test_calendars_and_analyses_can_be_read_from_the_metrics() -> None:
+    night = {"name": "night", "action": "Allow", "schedule": "0 22 * * *", "duration": "4h"}
+    calendar = {
+        "apiVersion": "rollout-engine.io/v1alpha1",
+        "kind": "ClusterCalendar",
+        "metadata": {"name": "nights"},
+        "spec": {"timeZoneFrom": {"label": "zone"}, "windows": [night]},
+    }
+    fleet = [
+        make.cluster("berlin", {"zone": "Europe.Berlin"}),
+        make.cluster("utc", {"zone": "UTC"}),
+    ]
+    web = make.workload(annotations={names.CLUSTER_ANALYSIS: "slo"})
+    surroundings = (make.cluster_set(), make.binding(), make.placement())
+    world = World([*fleet, *surroundings, analysis(), calendar, web])
+    process = world.start("p0")
+    world.on(60)
+
+    found = parsed(scraped(process))
+
+    # At midnight in UTC both are open; of the two clusters nothing can be measured in this process.
+    zones = {
+        dict(labels)["zone"]: value
+        for (name, labels), value in found.items()
+        if name == "rollout_calendar_open" and dict(labels)["name"] == "nights"
+    }
+    assert zones == {"Europe/Berlin": 1, "UTC": 1}
+    runs = {
+        dict(labels)["phase"]: value
+        for (name, labels), value in found.items()
+        if name == "rollout_analysis_runs"
+    }
+    assert sum(runs.values()) == 2
+    assert set(runs) == {phase.value for phase in AnalysisPhase}
+    assert found["rollout_measurements_total", (("result", "failed"),)] >= 2
+    assert "berlin" not in str([labels for _, labels in found])

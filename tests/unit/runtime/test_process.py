@@ -14,17 +14,10 @@ import pytest
 
 from rollout.errors import Fenced
 from rollout.model.events import Change
-from rollout.model.kinds import (
-    LEASE,
-    MANIFEST_WORK,
-    PLACEMENT,
-    REPLICA_SET,
-    Obj,
-    Ref,
-)
-from rollout.planning.plan import Patch, PatchStatus
+from rollout.model.kinds import LEASE, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.model.writes import Patch, PatchStatus
 from rollout.runtime.io import FencedIo, perform
-from rollout.runtime.leader import LeaderCandidate, LeaderState, LeaseTerms, Move
+from rollout.runtime.leader import LeaderCandidate, LeaderState, LeaseAction, LeaseTerms
 from tests.support import make
 from tests.support.addons import addon, installed_at
 from tests.support.processes import SEC, T0, Process, World
@@ -123,7 +116,7 @@ def test_a_new_leader_starts_where_the_old_one_stopped_and_counts_the_gap_as_an_
     second = world.start("p1")
     world.on(40)
     assert second.leads
-    (outage, *_) = second.controller.engine.fleet.outages()
+    (outage, *_) = second.controller.engine.fleet.outages.spans
     assert T0 + 8 * SEC <= outage[0] <= T0 + 10 * SEC
     assert outage[1] >= T0 + 23 * SEC  # when it took over
     world.on(600, lambda: progressing(world) == "Complete")
@@ -153,18 +146,18 @@ def test_watches_that_were_gone_for_long_are_an_outage_and_a_blink_is_none() -> 
     world.on(3)
     process.in_touch = True
     world.on(3)
-    assert fleet.outages() == ()
-    assert fleet.blind_since() is None
+    assert fleet.outages.spans == ()
+    assert fleet.outages.blind_since is None
     process.in_touch = False
     world.on(20)
-    assert fleet.outages() == ()  # it is told once it is over
-    blind = fleet.blind_since()
+    assert fleet.outages.spans == ()  # it is told once it is over
+    blind = fleet.outages.blind_since
     assert blind is not None
     assert abs(world.clock.now() - blind - 20 * SEC) < SEC
     process.in_touch = True
     world.on(1)
-    assert fleet.blind_since() is None
-    ((begin, end),) = fleet.outages()
+    assert fleet.outages.blind_since is None
+    ((begin, end),) = fleet.outages.spans
     assert timedelta(seconds=34) <= end - begin <= timedelta(seconds=37)  # 20 s, and a lease
 
 
@@ -219,9 +212,9 @@ def test_a_question_is_answered_on_the_engines_thread_and_its_errors_are_the_ask
     answers: list[object] = []
 
     def ask() -> None:
-        answers.append(process.controller.ask(threading.get_ident, 5))
+        answers.append(process.controller.ask(threading.get_ident, 240))
         try:
-            process.controller.ask(lambda: 1 / 0, 5)
+            process.controller.ask(lambda: 1 / 0, 240)
         except ZeroDivisionError as error:
             answers.append(error)
 
@@ -351,10 +344,10 @@ def test_r2_the_story_catches_a_process_that_goes_on(
 
 
 def test_r2_a_successor_that_does_not_wait_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
-    def hasty(me: str, seen: Any, held: Any, terms: LeaseTerms, now: datetime) -> Move:
+    def hasty(me: str, seen: Any, held: Any, terms: LeaseTerms, now: datetime) -> LeaseAction:
         if held is not None:
-            return Move.RENEW
-        return Move.CREATE if seen is None else Move.TAKE
+            return LeaseAction.RENEW
+        return LeaseAction.CREATE if seen is None else LeaseAction.TAKE
 
     monkeypatch.setattr("rollout.runtime.leader.decide", hasty)
     world = World(documents())

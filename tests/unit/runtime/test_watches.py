@@ -95,7 +95,7 @@ def test_a_hub_without_addons_does_all_else_and_says_what_is_missing(
     assert [record.message for record in caplog.records] == [
         f"{error}; it is tried again now and then" for _ in refused
     ]
-    assert rig.engine.fleet.outages() == ()
+    assert rig.engine.fleet.outages.spans == ()
 
 
 def test_addons_are_rolled_out_once_the_hub_has_them() -> None:
@@ -174,7 +174,7 @@ def test_when_its_definition_goes_a_configuration_is_gone_and_clusters_keep_what
     rig.refused.clear()
     rig.later(5 * MIN)
     assert (rig.take_touched(), rig.halted()) == ([], ("False", "Complete"))
-    assert rig.engine.fleet.outages() == ()
+    assert rig.engine.fleet.outages.spans == ()
 
 
 def test_what_may_no_longer_be_read_is_still_known_and_deadlines_do_not_run() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollout.analysis.copies import Change, storing
+from rollout.analysis.copies import Change
 from rollout.analysis.forecast import forecast
 from rollout.errors import Gone
 from rollout.model import names
@@ -34,6 +34,7 @@ from tests.support.addons import (
     progressive,
     refer,
 )
+from tests.support.changes import storing
 
 CLUSTERS = ["c0", "c1", "c2", "c3", "c4"]
 LIMIT = 2

@@ -7,17 +7,17 @@ from pathlib import Path
 
 import pytest
 
-from rollout.fleet.live import LiveRollout
-from rollout.fleet.observations import Observation
-from rollout.fleet.terms import Terms
 from rollout.model.intents import Intents
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.observations import Observation
+from rollout.rollouts.terms import Terms
 from rollout.strategies.base import Health, Phase, Selection, Standing, Timing, Verdict, select
-from rollout.strategies.diagram import LOST_FROM, TRANSITIONS, Cause, page
 from rollout.strategies.judge import due, judge
 from rollout.strategies.stages import BUILT_IN
 from rollout.strategies.step import decide
+from tests.support.diagram import LOST_FROM, TRANSITIONS, Cause, page
 from tests.support.fleets import (
     GRACE,
     LETTERS,
@@ -41,7 +41,10 @@ def test_the_page_is_what_the_generator_prints() -> None:
 
 State = tuple[Standing | None, int]  # what is known of the one cluster, and seconds since T0
 SECONDS = 10
-TIMINGS = [Timing(soak * SEC, deadline, SEC) for soak, deadline in product((0, 2), (None, 4 * SEC))]
+TIMINGS = [
+    Timing(soak=soak * SEC, deadline=deadline, grace=SEC)
+    for soak, deadline in product((0, 2), (None, 4 * SEC))
+]
 
 
 def moves(state: State, phase: Phase) -> Iterator[tuple[Cause, State]]:
@@ -51,15 +54,28 @@ def moves(state: State, phase: Phase) -> Iterator[tuple[Cause, State]]:
     if second < SECONDS:
         yield Cause.TIME, (known, second + 1)
     if phase in (Phase.WAITING, Phase.OUTDATED):
-        yield Cause.TOUCH, (Standing("c", NEW, now, Health.SILENT, now), second)
+        yield (
+            Cause.TOUCH,
+            (Standing("c", NEW, touched=now, health=Health.SILENT, since=now), second),
+        )
     if known is None:
         for revision, health in product((NEW, OLD), Health):
             done = revision == OLD and health is SUCCEEDED
-            found = Standing("c", revision, now, health, now, Verdict.SOAKED if done else None)
+            found = Standing(
+                "c",
+                revision,
+                touched=now,
+                health=health,
+                since=now,
+                verdict=Verdict.SOAKED if done else None,
+            )
             yield Cause.FOUND, (found, second)
         return
     if known.revision == NEW:
-        yield Cause.ROLLBACK, (Standing("c", OLD, now, Health.SILENT, now), second)
+        yield (
+            Cause.ROLLBACK,
+            (Standing("c", OLD, touched=now, health=Health.SILENT, since=now), second),
+        )
     if phase.is_failure:
         yield Cause.RETRY, (replace(known, verdict=Verdict.RETRY), second)
     other = OLD if known.revision == NEW else NEW
@@ -150,9 +166,10 @@ def test_a_cluster_is_lost_from_the_phases_that_the_diagram_shows(letter: str) -
         intents=Intents(held=frozenset("a" if letter == "H" else "")),
     )
     if known is not None:
-        live.observations = {"a": Observation(known.revision, known.health)}
+        live.look({"a": Observation(known.revision, known.health)})
     live.agree(terms, lambda _: True, T0)
     if known is not None:
+        live.lines["a"] = replace(live.line("a"), standing=known)
         live.ledger.put(known, T0)
     assert live.step(None, T0).count(LETTERS[letter]) == 1
 

@@ -7,7 +7,7 @@ from itertools import product, takewhile
 
 import pytest
 
-from rollout.model.approvals import Approval, Decision, GateRef, Side, parse_gate
+from rollout.model.approvals import Approval, ApprovalDecision, GateRef, Side, parse_gate
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
@@ -20,7 +20,7 @@ from rollout.testing import check_gate, sample_crossing
 from tests.support.fleets import LETTERS, MIN, NEW, SEC, T0, applied, fleet, spec_of
 
 GROUPS = (Group(0, "canary", ("a",)), Group(1, "", ("b",)), Group(2, "west", ("c",)))
-CANARY = Stage("canary/0", "canary #0", GROUPS[:1])
+CANARY = Stage("canary/0", "canary #0", groups=GROUPS[:1])
 
 
 def gate(text: str) -> GateRef:
@@ -48,9 +48,20 @@ def checked(text: str, approvals: tuple[Approval, ...]) -> Wait | None:
 
 
 def approval(
-    gate: str = "*", revision: str = NEW, decision: Decision = Decision.APPROVE, **more: object
+    gate: str = "*",
+    revision: str = NEW,
+    decision: ApprovalDecision = ApprovalDecision.APPROVE,
+    **more: object,
 ) -> Approval:
-    said = Approval("said", "apps", "ManifestWorkReplicaSet", "web", revision, decision, gate)
+    said = Approval(
+        name="said",
+        namespace="apps",
+        kind="ManifestWorkReplicaSet",
+        workload="web",
+        revision=revision,
+        decision=decision,
+        gate=gate,
+    )
     return replace(said, **more)  # type: ignore[arg-type]  # each test names fields that there are
 
 
@@ -65,7 +76,7 @@ APPROVALS: dict[str, tuple[Approval, bool]] = {
     "of the same stage in one placement": (approval("before:edge/canary"), False),
     "of another revision": (approval(revision="other"), False),
     "of no revision": (approval(revision=""), False),
-    "a refusal": (approval(decision=Decision.REJECT), False),
+    "a refusal": (approval(decision=ApprovalDecision.REJECT), False),
     "that ends in a moment": (approval(expires=T0 + SEC), True),
     "that ends now": (approval(expires=T0), False),
     "that has ended": (approval(expires=T0 - SEC), False),
@@ -94,10 +105,10 @@ def test_one_approval_that_counts_is_enough_beside_others_that_do_not() -> None:
 
 
 REFUSALS: dict[str, tuple[Approval, bool]] = {
-    "of this revision": (approval(decision=Decision.REJECT), True),
-    "of one gate": (approval("before:west", decision=Decision.REJECT), True),
-    "of another revision": (approval(revision="other", decision=Decision.REJECT), False),
-    "that has ended": (approval(decision=Decision.REJECT, expires=T0), False),
+    "of this revision": (approval(decision=ApprovalDecision.REJECT), True),
+    "of one gate": (approval("before:west", decision=ApprovalDecision.REJECT), True),
+    "of another revision": (approval(revision="other", decision=ApprovalDecision.REJECT), False),
+    "that has ended": (approval(decision=ApprovalDecision.REJECT, expires=T0), False),
     "that is none": (approval(), False),
 }
 
@@ -110,7 +121,7 @@ def test_a_revision_is_refused_as_a_whole_by_a_refusal(word: str) -> None:
 
 
 def test_a_refusal_says_who_refused_why_and_what_ends_it() -> None:
-    said = approval(decision=Decision.REJECT, actor="ann", reason="too early")
+    said = approval(decision=ApprovalDecision.REJECT, actor="ann", reason="too early")
 
     assert rejection((said,), NEW, T0) == Wait(
         Reason.REJECTED,

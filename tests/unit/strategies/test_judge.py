@@ -30,7 +30,7 @@ from tests.support.fleets import (
     standing,
 )
 
-ENDLESS = Timing(SOAK, None, GRACE)
+ENDLESS = Timing(soak=SOAK, deadline=None, grace=GRACE)
 LIMIT = T0 + DEADLINE
 
 # What is known | the rule's instant | (phase, until) before it | (phase, until) from it on.
@@ -235,7 +235,7 @@ def test_deadlines_do_not_run_while_the_hub_is_out_of_touch(
     outages: list[tuple[int, int]], minutes: int
 ) -> None:
     spans = tuple((T0 + a * MIN, T0 + b * MIN) for a, b in outages)
-    timing = Timing(SOAK, DEADLINE, GRACE, spans)
+    timing = Timing(soak=SOAK, deadline=DEADLINE, grace=GRACE, outages=spans)
     limit = LIMIT + minutes * MIN
     silent = standing("a", SILENT, T0)
 
@@ -245,7 +245,9 @@ def test_deadlines_do_not_run_while_the_hub_is_out_of_touch(
 
 
 def test_a_soak_stands_still_while_the_hub_is_out_of_touch_and_a_grace_runs_on() -> None:
-    timing = Timing(SOAK, None, GRACE, ((T0 + SEC, T0 + SEC + DEADLINE),))
+    timing = Timing(
+        soak=SOAK, deadline=None, grace=GRACE, outages=((T0 + SEC, T0 + SEC + DEADLINE),)
+    )
     end = T0 + SOAK + DEADLINE
 
     assert judge(standing("a", SUCCEEDED), NEW, timing, end - US) == (Phase.SOAKING, end, "")

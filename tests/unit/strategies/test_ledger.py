@@ -43,8 +43,13 @@ SHUT = Wait(Reason.APPROVAL_NEEDED, "somebody has to approve")
 TIMINGS = [
     TIMING,
     Timing(),
-    Timing(MIN, None, MIN),
-    Timing(2 * MIN, 3 * MIN, SEC, ((T0 + MIN, T0 + 4 * MIN), (T0 + 6 * MIN, T0 + 7 * MIN))),
+    Timing(soak=MIN, deadline=None, grace=MIN),
+    Timing(
+        soak=2 * MIN,
+        deadline=3 * MIN,
+        grace=SEC,
+        outages=((T0 + MIN, T0 + 4 * MIN), (T0 + 6 * MIN, T0 + 7 * MIN)),
+    ),
 ]
 PACES = [timedelta(0), SEC, 30 * SEC, MIN, 2 * MIN, 5 * MIN, 3600 * SEC]
 
@@ -78,16 +83,16 @@ def terms(rng: random.Random, standings: dict[str, Standing]) -> Rollout:
     gone = [c for c in CLUSTERS if c not in selected]
     return Rollout(
         rng.choice(REVISIONS),
-        BUILT_IN[spec.type].stages(spec, select(groups)),
-        standings,
-        rng.choice(TIMINGS),
-        frozenset(k for k in KEYS if rng.random() < 0.2),
-        frozenset(c for c in CLUSTERS if rng.random() < 0.1),
-        {c: rng.choice(KEYS) for c in gone if rng.random() < 0.5},
-        rng.choice(HOLDS),
-        rng.random() < 0.3,
-        frozenset(c for c in CLUSTERS if rng.random() < 0.15),
-        gates(rng),
+        staging=BUILT_IN[spec.type].stages(spec, select(groups)),
+        standings=standings,
+        timing=rng.choice(TIMINGS),
+        passed=frozenset(k for k in KEYS if rng.random() < 0.2),
+        skipped=frozenset(c for c in CLUSTERS if rng.random() < 0.1),
+        lost={c: rng.choice(KEYS) for c in gone if rng.random() < 0.5},
+        hold=rng.choice(HOLDS),
+        strict_tolerance=rng.random() < 0.3,
+        held=frozenset(c for c in CLUSTERS if rng.random() < 0.15),
+        checkpoints=gates(rng),
         **carried(rng),
     )
 
@@ -123,7 +128,9 @@ class Both:
             self.put(replace(known, health=health, since=since))
 
     def touch(self, cluster: str, revision: str) -> None:
-        self.put(Standing(cluster, revision, self.now, Health.SILENT, self.now))
+        self.put(
+            Standing(cluster, revision, touched=self.now, health=Health.SILENT, since=self.now)
+        )
 
     def retry(self, cluster: str) -> None:
         """The attempt that the cluster is on is void."""

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.model.placement import Group
-from rollout.strategies.ocm import Answer, Record, Status, decide
+from rollout.strategies.ocm import Answer, ClusterRolloutStatus, Status, decide
 from rollout.strategies.ocm_inputs import MEMBERS
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -59,16 +59,16 @@ def groups(text: str) -> list[Group]:
     ]
 
 
-def records(text: str) -> list[Record]:
+def records(text: str) -> list[ClusterRolloutStatus]:
     found = []
     for item in text.split():
         name, letter, at = re.fullmatch(r"(\w+):(.)(?:@(-?\d+))?", item).groups()  # type: ignore[union-attr]  # a typo in a table may raise
         since = None if at is None else NOW + int(at) * SECOND
-        found.append(Record(name, LETTERS[letter], since))
+        found.append(ClusterRolloutStatus(name, LETTERS[letter], since=since))
     return found
 
 
-def at(record: Record) -> str:
+def at(record: ClusterRolloutStatus) -> str:
     if record.recheck_at is None:
         return ""
     seconds = int((record.recheck_at - NOW).total_seconds())
@@ -251,7 +251,7 @@ def test_an_answer_tells_what_to_write_from_what_is_under_way() -> None:
 
 
 def test_new_clusters_get_their_group_and_known_ones_keep_what_was_handed_in() -> None:
-    known = [Record("1", Status.PROGRESSING, NOW, "stale", 9)]
+    known = [ClusterRolloutStatus("1", Status.PROGRESSING, since=NOW, group="stale", index=9)]
 
     answer = decide(strategy("All"), groups("0(g)={1} 1(h)={2}"), known, NOW)
 
@@ -305,7 +305,10 @@ def test_no_strategy_makes_it_raise_and_an_error_comes_alone(raw: dict[str, Any]
 @pytest.mark.parametrize("soak", ["2000000h", "-2000000h"])
 def test_times_at_the_ends_of_the_calendar_are_held_within_it(year: int, soak: str) -> None:
     since = datetime(year, 6, 1, tzinfo=UTC)
-    known = [Record("a", Status.SUCCEEDED, since), Record("b", Status.PROGRESSING, since)]
+    known = [
+        ClusterRolloutStatus("a", Status.SUCCEEDED, since=since),
+        ClusterRolloutStatus("b", Status.PROGRESSING, since=since),
+    ]
 
     answer = decide(strategy(f"P soak={soak} dl=2000000h"), groups("0={a,b}"), known, NOW)
 

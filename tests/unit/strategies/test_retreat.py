@@ -191,7 +191,7 @@ def test_the_order_of_what_is_known_changes_nothing() -> None:
     rollout, targets = situation("BWBDTB")
     limits = RetreatLimits(Amount(50, percent=True), Amount(1))
     turned = dict(reversed(list(rollout.standings.items())))
-    again = Rollout(NEW, rollout.staging, turned, rollout.timing)
+    again = Rollout(NEW, staging=rollout.staging, standings=turned, timing=rollout.timing)
 
     assert retreat(again, dict(reversed(targets.items())), BEGAN, limits, T0) == retreat(
         rollout, targets, BEGAN, limits, T0

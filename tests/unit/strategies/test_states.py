@@ -115,8 +115,8 @@ SETTLE = 15 * SEC
 
 def heard(story: list[tuple[int, Work]], until: int) -> list[Phase]:
     """The phase at each second, where the hub hears the reports in ``story`` (second, work)."""
-    timing = Timing(SETTLE, 10 * MIN, MIN)
-    known = Standing("c1", NEW, T0, Health.SILENT, T0)
+    timing = Timing(soak=SETTLE, deadline=10 * MIN, grace=MIN)
+    known = Standing("c1", NEW, touched=T0, health=Health.SILENT, since=T0)
     phases = []
     told = dict(story)
     for second in range(until + 1):
@@ -124,7 +124,15 @@ def heard(story: list[tuple[int, Work]], until: int) -> list[Phase]:
         if second in told:
             report = read_report(told[second], BOTH)
             if report.health is not known.health:
-                known = Standing("c1", NEW, T0, report.health, now, None, report.reason)
+                known = Standing(
+                    "c1",
+                    NEW,
+                    touched=T0,
+                    health=report.health,
+                    since=now,
+                    verdict=None,
+                    reason=report.reason,
+                )
         phases.append(judge(known, NEW, timing, now).phase)
     return phases
 

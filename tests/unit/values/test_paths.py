@@ -39,7 +39,8 @@ def test_a_path_leads_to_one_field(path: str, place: Place, current: Any) -> Non
         "", "spec", "/", "//", "/spec//x", "/spec/[name=app]", "/spec/containers[name", "/a[]",
         "/spec/containers[x]", "/apiVersion", "/kind", "/status", "/status/x", "/metadata",
         "/metadata/name", "/metadata/namespace", "/metadata/labels", "/metadata/annotations",
-        "/metadata/annotations/rollout-engine.io~1revision", "/kind/x", "/" + "x" * 1024,
+        "/metadata/annotations/rollout-engine.io~1revision", "/kind/x",
+        "/metadata/name/x", "/metadata/namespace/x", "/" + "x" * 1024,
     ],
 )  # fmt: skip
 def test_what_is_no_path_or_may_not_be_set_is_refused(path: str) -> None:

@@ -22,7 +22,9 @@ TEMPLATE: Obj = {
     }
 }
 RAW = {"metadata": {"annotations": {"rollout-engine.io/x": "mine", "other.io/y": "theirs"}}}
-CLUSTER = Cluster("c1", {"tier": "gold"}, {"size": "large"}, (Taint("k", "v"),), raw=RAW)
+CLUSTER = Cluster(
+    "c1", labels={"tier": "gold"}, claims={"size": "large"}, taints=(Taint("k", "v"),), raw=RAW
+)
 
 
 def setting(path: str, value: Any = None, **more: Any) -> Obj:
@@ -76,6 +78,7 @@ def held(found: Rendering, cluster: Cluster = CLUSTER) -> Wait:
         ("cluster.taints[0].key", "k"),
         ("workload.namespace + '/' + workload.name + workload.labels.team", "shop/weba"),
         ("current + '!'", "1!"),
+        ("registry('eu.example', 'shop/app:' + current)", "eu.example/shop/app:1"),
     ],
 )
 def test_an_expression_sees_the_cluster_the_workload_and_what_stands_there(
@@ -108,7 +111,7 @@ def test_clusters_of_the_same_values_have_the_same_content() -> None:
     found = rendering({"set": [setting("/data/a", "cluster.labels['tier']")]})
 
     one, _ = found.render(CLUSTER)
-    other, _ = found.render(Cluster("c2", {"tier": "gold", "more": "x"}))
+    other, _ = found.render(Cluster("c2", labels={"tier": "gold", "more": "x"}))
     assert one is other
 
 
@@ -152,6 +155,15 @@ def test_the_same_value_twice_is_no_conflict() -> None:
     assert rendered(found)[0]["data"]["a"] == "x"
 
 
+def test_the_same_map_in_another_order_is_no_conflict() -> None:
+    one, other = {"a": "x", "b": "y"}, {"b": "y", "a": "x"}
+    found = rendering(
+        {"set": [setting("/data", literal=one)]}, w=[{"set": [setting("/data", literal=other)]}]
+    )
+
+    assert rendered(found)[0]["data"] == one
+
+
 def test_a_field_inside_of_another_one_that_is_set_is_a_conflict() -> None:
     found = rendering(
         {"set": [setting("/data", literal={"a": "x"}), setting("/data/a", "'y'")]},
@@ -170,6 +182,52 @@ def test_no_rule_reads_a_secret_and_its_values_are_marked() -> None:
     shown = found.shown(CLUSTER)
     assert not isinstance(shown, Wait)
     assert [value.is_secret for value in shown] == [True]
+
+
+def test_no_rule_reads_a_secret_that_stands_in_a_list() -> None:
+    inner = TEMPLATE["workload"]["manifests"][2]
+    template = {"workload": {"manifests": [{"kind": "List", "items": [inner]}]}}
+    path = {"target": {"kind": "List"}, "path": "/items[0]/stringData/token"}
+    values = decode_values(
+        {
+            "metadata": {"name": "v", "namespace": "shop"},
+            "spec": {
+                "workload": {"name": "web"},
+                "rules": [{"set": [{**path, "value": "current + '!'"}]}],
+            },
+        }
+    )
+
+    wait = held(Rendering(template, content_hash(template), {}, [values]))
+
+    assert "s3cret" not in wait.message
+    assert "current" not in wait.message
+
+
+@pytest.mark.parametrize(
+    ("expression", "reason", "said"),
+    [
+        ("'hunter2' + cluster.labels['none']", Reason.VALUES_MISSING, "no such key: none"),
+        ("string(int('hunter2'))", Reason.VALUES_INVALID, "it gives no value"),
+        ("size('hunter2')", Reason.VALUES_INVALID, "takes a string, not number"),
+    ],
+)
+def test_what_is_put_into_a_secret_is_quoted_in_no_message(
+    expression: str, reason: Reason, said: str
+) -> None:
+    target = {"target": {"kind": "Secret"}}
+    wait = held(rendering({"set": [setting("/stringData/token", expression, **target)]}))
+
+    assert wait.reason is reason
+    assert said in wait.message
+    assert "v rules[0].set[0]" in wait.message
+    assert "hunter2" not in wait.message
+
+    (problem,) = rendering(
+        {"set": [setting("/stringData/token", "'hunter2' +", **target)]}
+    ).problems
+    assert "spec.rules[0].set[0].value" in problem
+    assert "hunter2" not in problem
 
 
 def test_a_template_that_grows_beyond_what_a_server_takes_holds_the_cluster() -> None:

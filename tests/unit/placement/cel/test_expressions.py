@@ -33,7 +33,7 @@ RAW: dict[str, Any] = {
         "conditions": None,
     },
 }
-ALPHA = Cluster("alpha", {"env": "prod"}, raw=RAW)
+ALPHA = Cluster("alpha", labels={"env": "prod"}, raw=RAW)
 
 
 def no_scores(name: str) -> Mapping[str, Score]:

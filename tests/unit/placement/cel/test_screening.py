@@ -12,7 +12,7 @@ from rollout.model.placement import Placement, Predicate
 from rollout.model.selectors import EVERYTHING
 from rollout.placement.cel import bounds, expressions
 from rollout.placement.cel.screening import Screening, Unfinished
-from rollout.placement.framework import Cycle, EvaluationCode, Selection
+from rollout.placement.framework import Cycle, EvaluationCode, PlacementSelection
 from rollout.placement.index import ClusterIndex, Pool
 from rollout.placement.scheduler import check, select
 
@@ -37,7 +37,7 @@ def cycle(*texts: str, known: Screening | None = None, **rest: Any) -> Cycle:
     return Cycle(placement(*texts), **{"now": T0, **rest}, screening=known)
 
 
-def in_slices(wanted: Cycle, pool: Pool, steps: int) -> tuple[Selection, int]:
+def in_slices(wanted: Cycle, pool: Pool, steps: int) -> tuple[PlacementSelection, int]:
     """The selection, and in how many slices it was made."""
     assert wanted.screening is not None
     for slices in range(1, 10_000):
@@ -49,7 +49,7 @@ def in_slices(wanted: Cycle, pool: Pool, steps: int) -> tuple[Selection, int]:
     raise AssertionError("it never ends")
 
 
-def outcome(found: Selection) -> object:
+def outcome(found: PlacementSelection) -> object:
     return found.status, found.chosen, found.remarks, found.recheck_at
 
 

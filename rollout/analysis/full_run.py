@@ -1,0 +1,79 @@
+"""How would it go, in everything? The engine, the simulated agents and a hub in memory, to the end.
+
+Works for every scenario; a rehearsal does the same faster where only agents act.
+"""
+
+from datetime import datetime
+
+from rollout.account.tree import FleetAccount
+from rollout.analysis.tracks import Track
+from rollout.clock import VirtualClock
+from rollout.hub.memory import MemoryHub
+from rollout.rollouts.live import LiveRollout
+from rollout.sim.drives import Jump
+from rollout.sim.local import LocalRun
+from rollout.sim.scenario import Scenario
+from rollout.sim.surroundings import ScenarioMeasurer, simulated_io
+
+
+class FullRun:
+    """One run on a hub of our own, which is used up by it.
+
+    ``tracks`` are filled with what becomes of each cluster, by (workload, placement).
+    """
+
+    def __init__(
+        self, hub: MemoryHub, clock: VirtualClock, scenario: Scenario, seed: int | None = None
+    ) -> None:
+        self.start = self.now = self.changed_at = clock.now()
+        self.halted_at: datetime | None = None
+        self.tracks: dict[tuple[str, str], Track] = {}
+        measurer = ScenarioMeasurer(hub, clock, scenario, is_hopeful=True)
+        io = simulated_io(hub, clock, scenario, measurer=measurer)
+        self._run = LocalRun(
+            hub, clock, None, scenario, seed=seed, keep=False, drive=Jump(clock), io=io
+        )
+        self.is_done = False
+
+    def run(self) -> None:
+        """To where every workload is done, or nothing can happen any more."""
+        self._look(self._run.run(self._look).last)
+        fleet = self._run.engine.fleet
+        found = fleet.rolled_out()
+        self.is_done = bool(found) and all(map(fleet.is_done, found))
+
+    @property
+    def lives(self) -> list[LiveRollout]:
+        """The rollouts of all workloads that exist, but of placements whose clusters others own."""
+        fleet = self._run.engine.fleet
+        workloads = map(fleet.rollout, fleet.rolled_out())
+        return [
+            share.live
+            for workload in workloads
+            if workload is not None
+            for share in workload.shares.values()
+            if share.selected or not share.overlapped
+        ]
+
+    def _look(self, shot: FleetAccount) -> None:
+        self.now = shot.now
+        lives = self.lives
+        for live in lives:
+            key = (live.workload.key, live.placement)
+            track = self.tracks.get(key)
+            rollout = live.ledger.rollout
+            if track is None:
+                track = self.tracks[key] = Track(rollout, self.start)
+            if track.rollout.revision != rollout.revision:
+                track.passed.clear()
+            track.rollout = rollout
+            if track.sweep(self.now, live.ledger.standings.values()):
+                self.changed_at = self.now
+            for stage in live.last.stages:
+                if stage.passed:
+                    track.passed.setdefault(stage.key, self.now)
+        halted = any(live.last.halt is not None for live in lives)
+        if not halted:
+            self.halted_at = None
+        elif self.halted_at is None:
+            self.halted_at = self.now

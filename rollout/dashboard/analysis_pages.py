@@ -1,0 +1,105 @@
+"""What has been measured, and how far was it from what is asked for?"""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from rollout.analysis.snapshot import stored
+from rollout.api.analysis_run import decode_run
+from rollout.dashboard.answers import PageRequest
+from rollout.dashboard.charts import LineChart, line_chart
+from rollout.dashboard.view import HubReading
+from rollout.errors import Gone
+from rollout.measuring.values import AnalysisMetric, AnalysisRun, MetricResult
+from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, Ref, key_of, ref_of
+
+PAGE = 50
+_BOUND = re.compile(r"(?:<=|>=|<|>)\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricPicture:
+    """One metric as it is asked for, as it stands, and drawn (None: fewer than two values are numbers)."""
+
+    asked: AnalysisMetric | None
+    result: MetricResult
+    chart: LineChart | None
+
+
+def analyses(asked: PageRequest) -> Response:
+    """Every analysis that has begun, in namespaces that this person may look into; newest first."""
+    found = asked.office.observer.ask(_runs, "analyses")
+    mine = [each for each in found if asked.may("list", ROLLOUT_ANALYSIS_RUN, each.ref.namespace)]
+    text = asked.request.query_params.get("page", "1")
+    pages = max(-(-len(mine) // PAGE), 1)
+    page = min(max(int(text), 1) if text.isdecimal() and len(text) < 7 else 1, pages)
+    shown = mine[(page - 1) * PAGE : page * PAGE]
+    return asked.page("analyses.html", runs=shown, total=len(mine), page=page, pages=pages)
+
+
+def analysis(asked: PageRequest) -> Response:
+    """One analysis. Raises: Gone, NotAllowed."""
+    namespace, name = (str(asked.request.path_params[key]) for key in ("namespace", "name"))
+    asked.require("list", ROLLOUT_ANALYSIS_RUN, namespace)
+    key = key_of(namespace, name)
+    found = asked.office.observer.ask(_runs, "analyses")
+    run = next((each for each in found if each.ref.key == key), None)
+    if run is None:
+        raise Gone(f"there is no rolloutanalysisrun {key}")
+    return asked.page("analysis.html", run=run, metrics=_pictures(run))
+
+
+def runs_of(asked: PageRequest, ref: Ref, most: int) -> list[AnalysisRun]:
+    """The newest analyses of a workload that this person may see."""
+    if not asked.may("list", ROLLOUT_ANALYSIS_RUN, ref.namespace):
+        return []
+    found = asked.office.observer.ask(_runs, "analyses")
+    return [each for each in found if each.subject.workload == ref][:most]
+
+
+def _runs(reading: HubReading) -> list[AnalysisRun]:
+    objects = stored(reading.objects, ROLLOUT_ANALYSIS_RUN)
+    read = (decode_run(ref_of(ROLLOUT_ANALYSIS_RUN, obj), obj) for obj in objects)
+    found = sorted((each for each in read if each is not None), key=lambda each: each.ref.key)
+    begun = reading.snapshot.now
+    found.sort(key=lambda each: each.result.started_at or begun, reverse=True)
+    return found
+
+
+def _pictures(run: AnalysisRun) -> list[MetricPicture]:
+    wanted = {each.name: each for each in run.metrics}
+    return [
+        MetricPicture(asked=wanted.get(name), result=result, chart=_chart(wanted.get(name), result))
+        for name, result in run.result.metrics.items()
+    ]
+
+
+def _chart(wanted: AnalysisMetric | None, result: MetricResult) -> LineChart | None:
+    points = [
+        (each.finished_at.timestamp(), value)
+        for each in result.measurements
+        if (value := number_in(each.value)) is not None
+    ]
+    return line_chart(points, thresholds(wanted)) if len(points) > 1 else None
+
+
+def thresholds(wanted: AnalysisMetric | None) -> Sequence[tuple[str, float]]:
+    """The numbers that conditions compare with: ("success" or "failure", number)."""
+    if wanted is None:
+        return ()
+    pairs = (("success", wanted.success), ("failure", wanted.failure))
+    return tuple((name, float(n)) for name, text in pairs for n in _BOUND.findall(text))
+
+
+def number_in(text: str) -> float | None:
+    """A value as it was measured, where it is a number or a list that begins with one."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    first = value[0] if isinstance(value, list) and value else value
+    is_number = isinstance(first, int | float) and not isinstance(first, bool)
+    return float(first) if is_number and abs(first) < 1e300 else None

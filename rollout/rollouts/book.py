@@ -1,0 +1,214 @@
+"""Which pages of a record differ from what the hub has? The record's pages, kept as text.
+
+Lines are rendered when they change, pages are joined from lines when they are written, so a pass
+costs what it changed.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from rollout.model.kinds import Obj, Ref
+from rollout.model.writes import Create, Delete, Patch
+from rollout.rollouts.head import Head
+from rollout.rollouts.line import Line
+from rollout.rollouts.record import (
+    CLUSTERS,
+    HEAD,
+    PAGE_SIZE,
+    Record,
+    head_text,
+    line_text,
+    page_object,
+    page_ref,
+    page_text,
+    record_id,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """A record as the hub holds it. ``stored`` are data and version of its pages; ``left`` are uids of
+    pages that bear its names and belong to an earlier object of the workload's name.
+    """
+
+    record: Record
+    stored: Mapping[int, tuple[Obj, int]]
+    left: Mapping[int, str] = field(default_factory=dict)
+
+
+class _Page:
+    """One page: its lines by cluster, and what the hub was last seen to hold."""
+
+    __slots__ = ("changed", "lines", "rendered", "sent", "stored", "version")
+
+    def __init__(self) -> None:
+        self.lines: dict[str, str] = {}
+        self.changed = False
+        self.rendered: Obj | None = None
+        self.sent: Obj | None = None  # what was last to be written
+        self.stored: Obj | None = None
+        self.version: int | None = None  # None: it does not exist
+
+
+class RecordBook:
+    """The written side of one rollout's record."""
+
+    def __init__(self, workload: Ref, placement: str, uid: str, namespace: str = "") -> None:
+        self.workload, self.placement, self.uid = workload, placement, uid
+        self.namespace = namespace or workload.namespace  # where its pages lie
+        self.rid = record_id(workload, placement)
+        self._pages: dict[int, _Page] = {0: _Page()}
+        self._places: dict[str, int] = {}
+        self._head = Head()
+        self._left: dict[int, str] = {}
+        self.edited: dict[str, str] = {}  # pages that somebody else wrote, and who
+        self._roomy = 1  # no page before this one has room; page 0 is the head's alone
+
+    @property
+    def head(self) -> Head:
+        return self._head
+
+    def load(self, shelf: Shelf) -> None:
+        """Take over what a read found; nothing is to be written for it."""
+        lines, places = shelf.record.lines, shelf.record.places
+        self._head = shelf.record.head
+        self._left = dict(shelf.left)
+        for number, (data, version) in shelf.stored.items():
+            page = self._pages.setdefault(number, _Page())
+            page.stored, page.version = data, version
+            page.rendered = page.sent = data
+        for cluster, line in lines.items():
+            self._places[cluster] = places[cluster]
+            self._pages[places[cluster]].lines[cluster] = line_text(line)
+
+    def set_head(self, head: Head) -> None:
+        if head != self._head:
+            self._head = head
+            self._pages[0].changed = True
+
+    def set(self, cluster: str, line: Line | None) -> None:
+        """Note what is to be remembered of a cluster; None forgets it."""
+        place = self._places.get(cluster)
+        if line is None:
+            if place is not None:
+                del self._places[cluster], self._pages[place].lines[cluster]
+                self._pages[place].changed = True
+                self._roomy = min(self._roomy, place)
+            return
+        text = line_text(line)
+        if place is None:
+            place = self._places[cluster] = self._room()
+        page = self._pages[place]
+        if page.lines.get(cluster) != text:
+            page.lines[cluster] = text
+            page.changed = True
+
+    def _room(self) -> int:
+        number = self._roomy
+        while len(self._pages.setdefault(number, _Page()).lines) >= PAGE_SIZE:
+            number += 1
+        self._roomy = number
+        return number
+
+    def seen(self, number: int, data: Obj | None, version: int | None, writer: str = "") -> bool:
+        """The hub holds this (None: the page is gone). Returns whether it is not what we wrote: then it
+        has to be written again.
+
+        Args:
+            writer: who wrote it, as far as the hub tells.
+        """
+        self._left.pop(number, None)
+        if data is None and version is None and number not in self._pages:
+            return False  # a page of an earlier object has gone, and none is needed there
+        page = self._pages.setdefault(number, _Page())
+        page.stored, page.version = data, version
+        if data == page.rendered:
+            page.stored = page.rendered  # the same text, kept once
+        name = page_ref(self.namespace, self.rid, number).name
+        ours = [each for each in (page.rendered, page.sent) if each is not None]
+        if data is None or any(each.items() <= data.items() for each in ours):
+            self.edited.pop(name, None)
+            return data is None
+        self.edited[name] = writer or "somebody"
+        return True
+
+    def left_behind(self, number: int, uid: str) -> None:
+        """The hub holds a page there that this workload does not own: it says nothing, and is in the way."""
+        self._left[number] = uid
+        page = self._pages.get(number)
+        if page is not None:
+            page.stored = page.version = None
+
+    def leftovers(self) -> list[Delete]:
+        """What clears the way for pages that are to be created; to land before `writes`.
+
+        The garbage collector would do it too, in its own time, and until then nothing could be
+        written down, hence nothing be touched.
+        """
+        return [
+            Delete(page_ref(self.namespace, self.rid, number), uid)
+            for number, uid in sorted(self._left.items())
+            if number in self._pages
+        ]
+
+    def writes(self, head: Head | None = None, lines: Iterable[Line] = ()) -> list[Create | Patch]:
+        """What brings the hub's pages up to date, by page number.
+
+        Args:
+            head, lines: what is decided now and not yet taken: it is written before anything follows
+                from it. None: the head as it is.
+        """
+        others: dict[int, dict[str, str]] = {}
+        for line in lines:
+            place = self._places.get(line.cluster)
+            number = self._room() if place is None else place
+            others.setdefault(number, {})[line.cluster] = line_text(line)
+        if head is not None and head != self._head:
+            others.setdefault(0, {})
+        found = [
+            self._write(number, page, self._data(number, page, head, others.get(number)))
+            for number, page in sorted(self._pages.items())
+        ]
+        return [write for write in found if write is not None]
+
+    def _data(
+        self, number: int, page: _Page, head: Head | None, others: Mapping[str, str] | None
+    ) -> Obj:
+        """The page as it is to be. Rendered once for as long as nothing on it changes."""
+        if others is not None:
+            return _rendered({**page.lines, **others}, (head or self._head) if not number else None)
+        if page.changed or page.rendered is None:
+            page.rendered = _rendered(page.lines, self._head if not number else None)
+            page.changed = False
+        return page.rendered
+
+    def _write(self, number: int, page: _Page, data: Obj) -> Create | Patch | None:
+        if page.stored is not None and data.items() <= page.stored.items():
+            return None  # keys that others added are left alone
+        ref = page_ref(self.namespace, self.rid, number)
+        if page.version is not None:
+            return Patch(ref, {"data": data}, page.version)
+        obj = page_object(
+            self.rid,
+            self.workload,
+            self.uid,
+            self.placement,
+            page=number,
+            data=data,
+            namespace=self.namespace,
+        )
+        return Create(ref, obj)
+
+    def sends(self, number: int, data: Obj) -> None:
+        """A write of this page goes out."""
+        self._pages.setdefault(number, _Page()).sent = data
+
+
+def _rendered(lines: Mapping[str, str], head: Head | None) -> Obj:
+    """The data of one page; ``head`` where it is the first."""
+    if head is not None and not lines:
+        return {HEAD: head_text(head)}
+    data = {CLUSTERS: page_text(lines.values())}
+    if head is not None:
+        data[HEAD] = head_text(head)
+    return data

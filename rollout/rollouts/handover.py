@@ -1,0 +1,125 @@
+"""What becomes of what is known of the clusters when other terms are agreed?
+
+The terms are those that this process agreed before, or those that an earlier one left in its record.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+
+from rollout.rollouts.head import Head
+from rollout.rollouts.line import Line, soaked_after
+from rollout.rollouts.observations import Observation, is_broken, rebuilt, silenced
+from rollout.rollouts.terms import Terms
+from rollout.strategies.base import Health, Standing, Timing, Verdict
+from rollout.strategies.judge import concluded, is_open
+
+
+def carried_over(
+    before: Terms | None,
+    terms: Terms,
+    timing: Timing,
+    lines: Mapping[str, Line],
+    head: Head,
+    now: datetime,
+) -> list[Line]:
+    """The lines that are to be others before these terms are agreed.
+
+    ``before`` are the last ones (None: those of an earlier process), ``head`` is what the record says
+    of them, ``timing`` the waits as agreed so far, with what is known by now of when nobody heard.
+    """
+    present = [line for line in lines.values() if line.present is not None]
+    found: dict[str, Line] = {}
+    if before is None:
+        found = _broken(terms, lines, now) | _unwritten(terms, present, timing, head, now=now)
+    elif before.as_ocm is None:
+        open_ = [line.standing for line in present if line.standing and is_open(line.standing)]
+        settled = ended(open_, timing, now)
+        found = {c: replace(lines[c], standing=standing) for c, standing in settled.items()}
+    return list((found | _of_another_time(terms, present, found, head)).values())
+
+
+def _of_another_time(
+    terms: Terms, present: Iterable[Line], found: Mapping[str, Line], head: Head
+) -> dict[str, Line]:
+    """Where clusters have contents of their own, and the revision is one that was left before: those that
+    were touched for it then were not touched for it now, and are not to be taken back with it.
+    """
+    if not terms.contents or not head.revision or head.revision == terms.revision:
+        return {}
+    lines = (found.get(line.cluster, line) for line in present)
+    return {
+        line.cluster: replace(line, standing=replace(line.standing, made_for=head.revision))
+        for line in lines
+        if line.standing is not None and line.standing.of_revision == terms.revision
+    }
+
+
+def ended(standings: Iterable[Standing], timing: Timing, now: datetime) -> dict[str, Standing]:
+    """What has come to its end on the terms so far stays so on others (row 11), also on an older
+    revision, of which no step tells: else a longer deadline would put it in flight again.
+    """
+    return {s.cluster: end for s in standings if (end := concluded(s, timing, now)) is not s}
+
+
+def _broken(terms: Terms, lines: Mapping[str, Line], now: datetime) -> dict[str, Line]:
+    """Success that was still to soak, and failure that was not final, where they are gone, or stamped
+    otherwise than before. Since when, nobody knows: it may not have lasted for long enough (rows 7, 8).
+    Other content says nothing: an older revision with a cluster's own configurations over it cannot be told
+    from others by a new process.
+    """
+    found: dict[str, Line] = {}
+    for cluster in (c for group in terms.selection.groups for c in group.clusters):
+        line = lines.get(cluster)
+        known, seen = (line.present, line.seen) if line is not None else (None, None)
+        if line is None or known is None:
+            continue
+        if known.verdict not in (None, Verdict.FAILED):  # who came too late may soak all the same
+            continue
+        if seen is None or (seen.content == known.revision and seen.health is not known.health):
+            has_recovered = known.health is Health.FAILED and seen is not None
+            if known.health is Health.SUCCEEDED or has_recovered:
+                found[cluster] = replace(line, standing=silenced(known, now))
+        elif seen.content == known.revision and is_broken(known, seen):
+            begun = replace(known, since=now, token=seen.token)
+            found[cluster] = replace(line, standing=begun)
+    return found
+
+
+def _unwritten(
+    terms: Terms, present: Iterable[Line], timing: Timing, head: Head, now: datetime
+) -> dict[str, Line]:
+    """Touches that a process did not live to write down. On other terms they would be taken for drift,
+    and what they were to take back would count as if it were still there.
+    """
+    found: dict[str, Line] = {}
+    for line in present:
+        cluster, known, seen = line.cluster, line.standing, line.seen
+        last = terms.wanted(cluster) if terms.revision == head.revision else head.revision
+        if known is None or seen is None or not seen.is_brought:
+            continue
+        if not _is_later(seen, known, last, head):
+            continue
+        soaked = line.soaked
+        if known.verdict is not None:  # else nobody can tell what it had come to
+            back = head.rollback
+            is_undone = back is not None and back.revision == known.of_revision
+            soaked = soaked_after(
+                line, known, timing, now, undone=known.revision if is_undone else ""
+            )
+        standing = rebuilt(cluster, seen, last, now)
+        if terms.contents and head.rollback is None:
+            standing = replace(standing, made_for=head.revision)
+        found[cluster] = replace(line, standing=standing, soaked=soaked)
+    return found
+
+
+def _is_later(seen: Observation, known: Standing, last: str, head: Head) -> bool:
+    """Whether a cluster carries what was brought to it after what the record says of it: what was last
+    to be brought to it (``last``), or what says of itself that it was begun later.
+    """
+    if seen.content == known.revision:
+        return False
+    if seen.content == seen.revision and seen.started_at and seen.started_at > known.touched:
+        return True
+    return seen.content == last and not head.gave(known)

@@ -1,0 +1,81 @@
+"""What is remembered of a rollout as a whole, over all that happens to its clusters and to its process?"""
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from datetime import datetime
+
+from rollout.strategies.base import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """The specs that the present membership follows from; ``since`` when they last changed.
+
+    ``since`` None: no change was ever seen.
+    """
+
+    workload: int = 0
+    placement: int = 0
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rollback:
+    """A rollback that has begun: it bars ``revision`` until the template changes or a person retries.
+
+    ``cause`` is why, in one word; ``to`` the revision that clusters get ("": what soaked there last).
+    """
+
+    revision: str
+    cause: str
+    began: datetime
+    to: str = ""
+
+    def gave(self, standing: Standing) -> bool:
+        """Whether what the cluster is on was given to it by this rollback."""
+        return standing.of_revision != self.revision and standing.touched >= self.began
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The part of the record that is about the rollout as a whole.
+
+    ``opened`` are the gates that have opened for the revision, ``retried`` the last token of a retry.
+    ``waived`` are clusters that a person skipped without naming a revision, each with the one that was
+    current when that was first seen: it counts for no other (S20).
+    """
+
+    revision: str = ""
+    _: KW_ONLY
+    passed: frozenset[str] = frozenset()
+    seen: frozenset[str] = frozenset()
+    basis: Basis = Basis()
+    removals: tuple[tuple[datetime, int], ...] = ()
+    outages: tuple[tuple[datetime, datetime], ...] = ()
+    opened: frozenset[str] = frozenset()
+    retried: str = ""
+    rollback: Rollback | None = None
+    waived: Mapping[str, str] = field(default_factory=dict)
+
+    def waiving(self, waivers: Mapping[str, frozenset[str]]) -> "Head":
+        """With what is to be remembered of these waivers while ``revision`` is the present one."""
+        first = {c: self.waived.get(c, self.revision) for c, of in waivers.items() if "" in of}
+        return self if first == self.waived else replace(self, waived=first)
+
+    def skipped(self, waivers: Mapping[str, frozenset[str]]) -> frozenset[str]:
+        """The clusters that are waived for the present revision."""
+        mine = self.revision
+        return frozenset(
+            c
+            for c, of in waivers.items()
+            if mine in of or ("" in of and self.waived.get(c) == mine)
+        )
+
+    def gave(self, standing: Standing) -> bool:
+        """Whether a rollback that is going on gave the cluster what it is on."""
+        return self.rollback is not None and self.rollback.gave(standing)
+
+    def superseded(self, revision: str) -> "Head":
+        """What a new revision begins with: no stage passed, no gate open, nothing taken back."""
+        none: frozenset[str] = frozenset()
+        return replace(self, revision=revision, passed=none, seen=none, opened=none, rollback=None)

@@ -1,0 +1,188 @@
+"""Why is nothing touched, other than by the rollout's own rules? What people asked for, in one place.
+
+A workload is held as a whole (misconfigured, paused, the hub frozen); a revision is held by itself
+(aborted, rejected, taken back, or asked to pass a gate that stands nowhere). Every hold says who asked,
+as far as they said so, and what ends it. Source: semantics rows 25-27; safety contract S7, S8, S10.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+
+from rollout.model import names
+from rollout.model.analyses import AnalysisPhase, AnalysisVerdict
+from rollout.model.approvals import EVERY_STAGE, Approval, ApprovalDecision, Freeze, refusal
+from rollout.model.instants import rfc3339
+from rollout.model.intents import Intents, RollbackMode
+from rollout.model.problems import Problem, joined
+from rollout.model.waits import Reason, Wait
+from rollout.rollouts.head import Rollback
+from rollout.strategies.base import Step, Timing
+from rollout.strategies.gates import rejection
+from rollout.strategies.retreat import Retreat, RetreatLimits
+
+CAUSES: Mapping[str, str] = {
+    "Breach": "more failed than maxFailures tolerates",
+    "Rejected": "it was rejected",
+    "Aborted": "it was aborted",
+    "Undo": "somebody asked to undo it",
+    "AnalysisFailed": "an analysis of it failed",
+}
+"""Why a rollback begins, by the word that the record keeps."""
+
+
+def stray_gates(intents: Intents, placements: Iterable[str]) -> tuple[Problem, ...]:
+    """Gates in placements that the workload does not have: they would stop nothing (S7)."""
+    known = sorted(set(placements))
+    return tuple(
+        Problem(
+            f"metadata.annotations[{names.GATES}]",
+            str(gate),
+            f"a gate in one of its placements: {', '.join(known)}",
+        )
+        for gate in intents.gates
+        if gate.placement and gate.placement not in known
+    )
+
+
+def workload_hold(
+    problems: Sequence[Problem], intents: Intents, freeze: Freeze | None, unwritten: str = ""
+) -> Wait | None:
+    """Why nothing of a workload may be touched or removed.
+
+    ``unwritten``: what the server says to a part of the record, or a template, that it refuses.
+    """
+    wrong = (*problems, *intents.problems)
+    if wrong:
+        return Wait(Reason.MISCONFIGURED, joined(wrong))
+    if unwritten:
+        text = "nothing is touched that could not be written down first; it is tried again"
+        return Wait(Reason.RECORD_REJECTED, f"the server refuses {unwritten}; {text}")
+    if freeze is not None:
+        by = f" by {freeze.actor} (unverified)" if freeze.actor else ""
+        why = f": {freeze.reason}" if freeze.reason else ""
+        ends = f", or wait until {freeze.until:%Y-%m-%dT%H:%M:%SZ}" if freeze.until else ""
+        text = f"the hub is frozen{by} by Freeze {freeze.name}{why}; delete it to go on{ends}"
+        return Wait(Reason.FROZEN, text)
+    if intents.paused:
+        asked = intents.who("pause")
+        text = f"paused{asked} by annotation {names.PAUSED}; set it to false to resume"
+        return Wait(Reason.PAUSED, text if not asked.reason else f"paused{asked} ({names.PAUSED})")
+    return None
+
+
+def barred(revision: str, placement: str) -> Wait | None:
+    """Why a revision goes no further where another placement (""; none does) takes it back (row 27)."""
+    if not placement:
+        return None
+    text = f"revision {revision} is taken back in placement {placement}: it goes no further here"
+    return Wait(Reason.ROLLED_BACK, f"{text}; roll out a fix, or retry (`rollout retry`)")
+
+
+def missing_news(timing: Timing) -> str:
+    """That time stands still, and since when; "" where it does not (row 20)."""
+    since = timing.blind_since
+    if since is None:
+        return ""
+    return f"news may be missing since {rfc3339(since)}: deadlines and soaks stand still meanwhile"
+
+
+def revision_hold(
+    revision: str, intents: Intents, approvals: Sequence[Approval], now: datetime
+) -> Wait | None:
+    """Why this revision goes no further, where a person said so."""
+    if intents.undo == revision:
+        asked = intents.who("undo")
+        if intents.rollback is RollbackMode.NONE:
+            text = f"annotation {names.ROLLBACK} is None: it is only held"
+        else:
+            text = "its clusters get back what soaked there"
+        return Wait(Reason.UNDONE, f"revision {revision} is to be undone{asked}; {text}")
+    if revision in intents.aborted:
+        asked = intents.who("abort")
+        text = "roll out another one, or retry (`rollout retry`)"
+        return Wait(Reason.ABORTED, f"revision {revision} was aborted{asked}; {text}")
+    return rejection(approvals, revision, now)
+
+
+def analysis_hold(
+    verdicts: Sequence[AnalysisVerdict],
+    revision: str,
+    attempt: str,
+    approvals: Sequence[Approval],
+    now: datetime,
+) -> Wait | None:
+    """Why this revision goes no further for what was measured of it: the worst verdict.
+
+    Of gates only a failure counts here; all else keeps nothing but the gate itself.
+    """
+    mine = [v for v in verdicts if not v.cluster and v.counts_for(revision, attempt)]
+    for verdict in mine:
+        if verdict.phase is AnalysisPhase.FAILED:
+            return Wait(
+                Reason.ANALYSIS_FAILED, f"an analysis of revision {revision} failed, {verdict}"
+            )
+    if any(
+        each.decision is ApprovalDecision.APPROVE
+        and each.gate == EVERY_STAGE
+        and each.counts(revision, now)
+        for each in approvals
+    ):
+        return None
+    found = {verdict.phase: verdict for verdict in mine if not verdict.at}
+    if (unread := found.get(AnalysisPhase.ERROR)) is not None:
+        text = f"revision {revision} cannot be measured, {unread}"
+        return Wait(Reason.METRIC_UNREACHABLE, text)
+    if (unclear := found.get(AnalysisPhase.INCONCLUSIVE)) is not None:
+        text = f"an analysis of revision {revision} is not clear, {unclear}"
+        return Wait(Reason.ANALYSIS_INCONCLUSIVE, text)
+    return None
+
+
+def why_back(step: Step, held: Wait | None, intents: Intents) -> str:
+    """The cause for which a rollback begins now, "" where none does."""
+    if intents.rollback is RollbackMode.NONE:
+        return ""
+    if held is not None and held.reason == Reason.UNDONE:
+        return "Undo"
+    if intents.rollback is not RollbackMode.AUTOMATIC:
+        return ""
+    if held is not None and held.reason in (
+        Reason.ABORTED,
+        Reason.REJECTED,
+        Reason.ANALYSIS_FAILED,
+    ):
+        return held.reason
+    is_free = step.hold is None or (held is not None and held.reason == Reason.ROLLED_BACK)
+    return "Breach" if step.halt is not None and is_free else ""
+
+
+def limits_of(intents: Intents) -> RetreatLimits:
+    """The limits that a rollback has of its own."""
+    return RetreatLimits(intents.rollback_limit, intents.rollback_budget)
+
+
+def going_back(
+    rollback: Rollback, found: Retreat, approvals: Sequence[Approval], now: datetime
+) -> Wait:
+    """What a rollback says that has begun: its revision is barred.
+
+    While one of the approvals rejects it, a retry comes to nothing.
+    """
+    why = CAUSES.get(rollback.cause, rollback.cause)
+    refused = refusal(approvals, rollback.revision, now)
+    ends = " or" if refused is None else f", or Approval {refused.name} is deleted and"
+    tail = f"; it is barred until the template changes{ends} somebody retries (`rollout retry`)"
+    stuck = ""
+    if found.stuck:
+        listed = ", ".join(found.stuck[:3]) + (", ..." if len(found.stuck) > 3 else "")
+        stuck = f"; {len(found.stuck)} have nothing to go back to and keep it ({listed})"
+    if found.hold is not None:
+        return Wait(found.hold.reason, f"{found.hold.message}{stuck}")
+    counts = f"{found.back} of {found.total} clusters are back"
+    if found.failed:
+        counts += f", {found.failed} failed on the way"
+    was = "was" if found.is_done else "is"
+    head = f"revision {rollback.revision} {was} taken back, because {why}: {counts}"
+    return Wait(
+        Reason.ROLLED_BACK if found.is_done else Reason.ROLLING_BACK, f"{head}{stuck}{tail}"
+    )

@@ -1,0 +1,304 @@
+"""What is known of one cluster in one rollout, as one value, and how does that change?
+
+A line is all that is remembered of a cluster: how it stands, what it carries, what the server refused, what
+it can go back to, where it was lost. `next_line` is its only transition: pure, total, and for one cluster.
+All instants are the hub's. Source: semantics rows 5-12, 17-20, 27.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from rollout.rollouts.head import Rollback
+from rollout.rollouts.observations import Observation, stand
+from rollout.rollouts.rejections import RefusedWrite, refusal
+from rollout.strategies.base import Health, Rollout, Standing, Timing, Verdict
+from rollout.strategies.judge import concluded
+
+NOT_BROUGHT = "NotBrought"
+"""The cause of a standing that no touch led to: the cluster can be brought nothing, for what it lacks."""
+SOAKED_KEPT = 5
+"""Revisions remembered for a cluster. The templates themselves are kept as RolloutRevisions."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """Everything that is known of one cluster in one rollout.
+
+    ``standing``: how it stands since it was touched last; None where it never was. ``cause``: why it was
+    touched, in one word. ``seen``: what it carries, as the hub shows it. ``refusal``: the server refused the
+    last write. ``soaked``: the contents that soaked there before the one it is on, the newest first.
+    ``lost_from``: the key of the stage that it left while it was in flight and out of reach ("": it is not
+    lost); the standing is then the one it left with. ``is_lent``: another placement selects it now, and what
+    was lost is not held against this one meanwhile. ``before``: standing and cause from before it turned out
+    that nothing can be brought to it.
+    """
+
+    cluster: str
+    standing: Standing | None = None
+    cause: str = ""
+    lost_from: str = ""
+    soaked: tuple[str, ...] = ()
+    seen: Observation | None = None
+    refusal: RefusedWrite | None = None
+    is_lent: bool = False
+    before: tuple[Standing, str] | None = None
+
+    @property
+    def present(self) -> Standing | None:
+        """How it stands, where it is a cluster of this rollout; what was lost is none."""
+        return None if self.lost_from else self.standing
+
+    @property
+    def supposed(self) -> str:
+        """The content that it is supposed to carry, "" where it was never touched."""
+        return "" if self.present is None else self.present.revision
+
+    @property
+    def is_astray(self) -> bool:
+        """Whether it does not carry what it is supposed to."""
+        supposed = self.supposed
+        return bool(supposed) and (self.seen is None or self.seen.content != supposed)
+
+    @property
+    def is_remembered(self) -> bool:
+        """Whether the record has something to say of it."""
+        return self.standing is not None or bool(self.lost_from)
+
+    def is_told_as(self, other: "Line") -> bool:
+        """Whether the record says the same of both."""
+        mine = self.standing, self.cause, self.lost_from, self.soaked
+        return mine == (other.standing, other.cause, other.lost_from, other.soaked)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What a line is measured against.
+
+    ``revision`` is the workload's present one, ``content`` what this cluster is to carry of it,
+    ``rollback`` the one that is going on. ``is_missed``: news may have been missed since the last
+    observation; then success or failure counts as unbroken only where the agent stamps it as before.
+    """
+
+    revision: str
+    content: str
+    timing: Timing
+    rollback: Rollback | None = None
+    is_missed: bool = False
+
+    def gave(self, standing: Standing) -> bool:
+        """Whether a rollback that is going on gave the cluster what it is on."""
+        return self.rollback is not None and self.rollback.gave(standing)
+
+    @property
+    def made_for(self) -> str:
+        """The revision that a touch with the content is made for, where the content does not say it."""
+        return "" if self.content == self.revision else self.revision
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The hub shows what the cluster carries now (None: nothing)."""
+
+    observation: Observation | None
+
+
+@dataclass(frozen=True, slots=True)
+class Touched:
+    """A write is about to go out. ``back``: the content that it gives back ("": it brings the present one)."""
+
+    cause: str
+    back: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The server refused a write (row 19). ``fails``: the cluster goes without what it is supposed to have."""
+
+    message: str
+    fails: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictFound:
+    """A decision found the verdict that stands in this standing."""
+
+    standing: Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Retried:
+    """A person asked to try again what failed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """It is selected no more, left in flight, and was out of reach when it did."""
+
+    stage: str
+
+
+@dataclass(frozen=True, slots=True)
+class Forgotten:
+    """It is no cluster of this rollout, and nothing is held against it."""
+
+
+@dataclass(frozen=True, slots=True)
+class CameBack:
+    """It was lost, and is selected again."""
+
+
+LineEvent = Seen | Touched | Refused | VerdictFound | Retried | Lost | Forgotten | CameBack
+
+
+def next_line(line: Line, event: LineEvent, course: Course, now: datetime) -> Line:
+    """The line after an event."""
+    match event:
+        case Seen():
+            return _seen(line, event.observation, course, now)
+        case Touched():
+            return _touched(line, event, course, now)
+        case Refused():
+            return _refused(line, event, course, now)
+        case VerdictFound():
+            return replace(line, standing=event.standing)
+        case Retried():
+            known = line.standing
+            again = None if known is None else replace(known, verdict=Verdict.RETRY)
+            return replace(line, standing=again, refusal=None)
+        case Lost():
+            return replace(line, cause="Lost", lost_from=event.stage, refusal=None)
+        case Forgotten():
+            return Line(cluster=line.cluster, seen=line.seen)
+        case CameBack():
+            return Line(cluster=line.cluster, seen=line.seen, soaked=line.soaked)
+
+
+def _seen(line: Line, seen: Observation | None, course: Course, now: datetime) -> Line:
+    line = _brought_again(replace(line, seen=seen))
+    before = line.standing
+    # What was taken back is not taken over again: it is drift.
+    wanted = "" if before is not None and course.gave(before) else course.content
+    missed = course.is_missed
+    after = stand(line.cluster, before, seen, wanted, now=now, missed=missed)
+    if before is not None and after != before and before.revision != course.content:
+        # What came of an older revision stays: later trouble there takes no slot again.
+        known = concluded(before, course.timing, now)
+        after = stand(line.cluster, known, seen, wanted, now=now, missed=missed)
+    if after is None or after == before:
+        return line
+    if before is not None and before.revision == after.revision:
+        return replace(line, standing=after)
+    if after.revision == course.content:
+        after = replace(after, made_for=course.made_for)
+    if seen is not None and not seen.is_brought:
+        line = _not_brought(line)
+    elif before is None:
+        line = replace(line, cause=line.cause or "Found")  # who touched it nobody wrote down
+    return replace(line, standing=after, soaked=soaked_after(line, before, course.timing, now))
+
+
+def _not_brought(line: Line) -> Line:
+    """Nothing can be brought to it, so it fails without having been touched.
+
+    Once it can be, it waits for that like others; what was known of it is not forgotten over that: a cluster
+    that had finally failed on an older revision would come back into flight, and its touch need no slot.
+    """
+    if line.cause == NOT_BROUGHT:
+        return line
+    was = None if line.standing is None else (line.standing, line.cause)
+    return replace(line, cause=NOT_BROUGHT, before=was)
+
+
+def _brought_again(line: Line) -> Line:
+    """Where it can be brought something again, it stands as it did before."""
+    if line.cause != NOT_BROUGHT or (line.seen is not None and not line.seen.is_brought):
+        return line
+    standing, cause = line.before or (None, "")
+    return replace(line, standing=standing, cause=cause, before=None)
+
+
+def _touched(line: Line, event: Touched, course: Course, now: datetime) -> Line:
+    known, content = line.standing, event.back or course.content
+    soaked = line.soaked
+    if known is None or known.revision != content:
+        undone = course.content if content != course.content else ""
+        soaked = soaked_after(line, known, course.timing, now, undone=undone)
+    elif known.verdict is not Verdict.RETRY:
+        return line
+    made_for = "" if event.back else course.made_for
+    standing = Standing(
+        line.cluster, content, touched=now, health=Health.SILENT, since=now, made_for=made_for
+    )
+    touched = replace(line, standing=standing, cause=event.cause, soaked=soaked)
+    if line.seen is not None and line.seen.content == content:
+        return _seen(touched, line.seen, course, now)  # no news may come of what is there already
+    return touched
+
+
+def _refused(line: Line, event: Refused, course: Course, now: datetime) -> Line:
+    line = replace(line, refusal=refusal(line.refusal, event.message, now))
+    known = line.standing
+    if not event.fails or known is None:
+        return line
+    if known.revision != course.content and not course.gave(known):
+        return line
+    if line.seen is not None and line.seen.content == known.revision:
+        return line  # it carries that already: what was refused says only when, or how often
+    if known.health is Health.FAILED or known.verdict is Verdict.SOAKED:
+        return line
+    failed = replace(known, health=Health.FAILED, since=now, reason="WriteRejected")
+    return replace(line, standing=failed)
+
+
+def soaked_after(
+    line: Line, left: Standing | None, timing: Timing, now: datetime, undone: str = ""
+) -> tuple[str, ...]:
+    """What can be gone back to once the cluster leaves a content for another one.
+
+    What soaked there once is still good where it was given back, and nothing has come of it yet.
+
+    Args:
+        left: how it stood until now; None: it was never touched.
+        undone: a content not to go back to.
+    """
+    if left is None:
+        return line.soaked
+    kept = [each for each in line.soaked if each != undone]
+    verdict = concluded(left, timing, now).verdict
+    if verdict in (Verdict.SOAKED, Verdict.FAILED):
+        kept = [each for each in kept if each != left.revision]
+    if verdict is Verdict.SOAKED and left.revision != undone:
+        kept.insert(0, left.revision)
+    return tuple(kept[:SOAKED_KEPT])
+
+
+def cause_of(before: Standing | None, revision: str) -> str:
+    """The cause of a touch with ``revision``, from what was known of the cluster before."""
+    if before is None:
+        return "SlotFree"
+    if before.revision == revision and before.verdict is Verdict.RETRY:
+        return "Retry"
+    return "Supersede"
+
+
+def targets_of(
+    rollout: Rollout, lines: Mapping[str, Line], to: str, kept: Mapping[str, str]
+) -> dict[str, str]:
+    """What each cluster that was touched for the present revision gets back, where that is still kept.
+
+    Args:
+        to: restricts that to what was made for one revision; "" takes the last that soaked there.
+        kept: the contents that can be given back, each with the revision that it was made for.
+    """
+    found: dict[str, str] = {}
+    for cluster, standing in rollout.standings.items():
+        line = lines.get(cluster)
+        if line is None or not rollout.is_on_it(standing):
+            continue
+        for each in line.soaked:
+            of = kept.get(each, rollout.revision)  # what is kept no more cannot be given back
+            if of != rollout.revision and each != standing.revision and to in ("", of, each):
+                found[cluster] = each
+                break
+    return found

@@ -1,0 +1,282 @@
+"""What must a rollout remember beyond its objects, and how is it written down?
+
+One record per (workload, placementRef): the revision, the stages it has passed, and for each touched
+cluster the first attempt, the health the hub saw and since when, the verdict and its reason. It lies in
+RolloutRecords beside the workload (an add-on's in the controller's own namespace), in pages of at most
+`PAGE_SIZE` clusters, as JSON that a person can read. A page is written before any touch that depends on
+what it says. Nobody but the controller's account may write one. Source: semantics, "The record".
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rollout.model import names
+from rollout.model.amounts import parse_digits
+from rollout.model.instants import parse_instant, rfc3339_micro
+from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
+from rollout.model.ownership import owned_object
+from rollout.model.sharing import shared_text
+from rollout.rollouts.head import Basis, Head, Rollback
+from rollout.rollouts.line import SOAKED_KEPT, Line
+from rollout.strategies.base import Health, Standing, Verdict
+
+PAGE_SIZE = 100
+"""Clusters on a page: at most 2,000 are promised. A page is written as a whole; most passes change a
+few clusters."""
+HEAD = "head.json"
+CLUSTERS = "clusters.json"
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record, read back. ``places`` says on which page each cluster stands."""
+
+    head: Head = field(default_factory=Head)
+    lines: Mapping[str, Line] = field(default_factory=dict)
+    places: Mapping[str, int] = field(default_factory=dict)
+
+    def last_sign(self) -> datetime | None:
+        """The latest instant at which its writer surely lived; None where it tells of none."""
+        standings = [line.standing for line in self.lines.values() if line.standing is not None]
+        told = [at for s in standings for at in (s.touched, s.since) if at is not None]
+        told += [begin for begin, _ in self.head.outages]
+        return max(told, default=None)
+
+
+def record_id(workload: Ref, placement: str) -> str:
+    """A short name, safe in labels, for one (workload, placementRef)."""
+    text = f"{workload.kind.name}/{workload.key}/{placement}"
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def page_ref(namespace: str, rid: str, page: int) -> Ref:
+    return Ref(ROLLOUT_RECORD, f"{namespace}/rollout-record-{rid}-{page}")
+
+
+def page_of(ref: Ref) -> tuple[str, int] | None:
+    """The record's id and the page's number, from the name; None where it is no page's name."""
+    rid, _, number = ref.name.removeprefix("rollout-record-").rpartition("-")
+    page = _page_number(number)
+    if not ref.name.startswith("rollout-record-") or not rid or page is None:
+        return None
+    return rid, page
+
+
+def _page_number(text: str) -> int | None:
+    """The number as we write it, without leading zeros; None for what others put there."""
+    number = parse_digits(text)
+    return number if str(number) == text else None
+
+
+def line_text(line: Line) -> str:
+    """One cluster's line of JSON, ``"c1": {...}``."""
+    body: dict[str, Any] = {}
+    if line.standing is not None:
+        standing = line.standing
+        body["revision"] = standing.revision
+        body["touchedAt"] = rfc3339_micro(standing.touched)
+        body["health"] = standing.health.value
+        if standing.since is not None:
+            body["since"] = rfc3339_micro(standing.since)
+        if standing.verdict is not None:
+            body["verdict"] = standing.verdict.value
+        if standing.reason:
+            body["reason"] = standing.reason
+        if standing.token:
+            body["token"] = standing.token
+        if standing.made_for:
+            body["madeFor"] = standing.made_for
+    if line.cause:
+        body["cause"] = line.cause
+    if line.lost_from:
+        body["lostFrom"] = line.lost_from
+    if line.soaked:
+        body["soaked"] = list(line.soaked)
+    return f"{json.dumps(line.cluster)}: {json.dumps(body)}"
+
+
+def page_text(lines: Iterable[str]) -> str:
+    return "{\n" + ",\n".join(lines) + "\n}"
+
+
+def head_text(head: Head) -> str:
+    """The head as JSON, deterministic."""
+    basis = head.basis
+    optional: dict[str, Any] = {}
+    if head.opened:
+        optional["opened"] = sorted(head.opened)
+    if head.retried:
+        optional["retried"] = head.retried
+    if head.rollback is not None:
+        back = head.rollback
+        optional["rollback"] = {
+            "revision": back.revision,
+            "cause": back.cause,
+            "began": rfc3339_micro(back.began),
+            "to": back.to,
+        }
+    if head.waived:
+        waived: dict[str, list[str]] = {}
+        for cluster, revision in sorted(head.waived.items()):
+            waived.setdefault(revision, []).append(cluster)
+        optional["waived"] = waived
+    return json.dumps(
+        {
+            "format": FORMAT,
+            "revision": head.revision,
+            "passed": sorted(head.passed),
+            "seen": sorted(head.seen),
+            "basis": {
+                "workload": basis.workload,
+                "placement": basis.placement,
+                "since": rfc3339_micro(basis.since) if basis.since else None,
+            },
+            "removals": [[rfc3339_micro(at), n] for at, n in head.removals],
+            "outages": [[rfc3339_micro(a), rfc3339_micro(b)] for a, b in head.outages],
+            **optional,
+        },
+        indent=1,
+    )
+
+
+def read_record(pages: Iterable[Obj]) -> Record:
+    """Read all pages of one record, in any order. What cannot be read is as if never written:
+    the standing is then rebuilt from the works, conservatively.
+    """
+    head = Head()
+    lines: dict[str, Line] = {}
+    places: dict[str, int] = {}
+    for page in pages:
+        number = _page_number(page["metadata"]["name"].rpartition("-")[2])
+        data = page.get("data") or {}
+        if number is None:
+            continue
+        if number == 0:
+            head = _read_head(data.get(HEAD))
+        for cluster, body in _loads(data.get(CLUSTERS)).items():
+            line = _read_line(cluster, body)
+            if line is not None:
+                lines[cluster] = line
+                places[cluster] = number
+    return Record(head, lines, places)
+
+
+def _loads(text: object) -> dict[str, Any]:
+    try:
+        found = json.loads(text) if isinstance(text, str) else {}
+    except (ValueError, RecursionError):  # no JSON, or nested beyond reason
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _read_head(text: object) -> Head:
+    body = _loads(text)
+    raw = body.get("basis")
+    basis = raw if isinstance(raw, dict) else {}
+    return Head(
+        str(body.get("revision") or ""),
+        passed=_strings(body.get("passed")),
+        seen=_strings(body.get("seen")),
+        basis=Basis(
+            _whole(basis.get("workload")),
+            _whole(basis.get("placement")),
+            parse_instant(basis.get("since")),
+        ),
+        removals=tuple((at, _whole(n)) for at, n in _pairs(body.get("removals")) if at is not None),
+        outages=tuple(
+            (begin, end)
+            for begin, raw_end in _pairs(body.get("outages"))
+            if begin is not None and (end := parse_instant(raw_end)) is not None
+        ),
+        opened=_strings(body.get("opened")),
+        retried=str(body.get("retried") or ""),
+        rollback=_read_rollback(body.get("rollback")),
+        waived=_read_waived(body.get("waived")),
+    )
+
+
+def _read_waived(raw: object) -> dict[str, str]:
+    by_revision = raw if isinstance(raw, dict) else {}
+    return {
+        cluster: revision
+        for revision, clusters in by_revision.items()
+        for cluster in _strings(clusters)
+    }
+
+
+def _read_rollback(raw: object) -> Rollback | None:
+    """A rollback whose beginning cannot be read is none: it begins anew where it is still asked for."""
+    body = raw if isinstance(raw, dict) else {}
+    began, revision = parse_instant(body.get("began")), str(body.get("revision") or "")
+    if began is None or not revision:
+        return None
+    return Rollback(revision, str(body.get("cause") or ""), began, str(body.get("to") or ""))
+
+
+def _strings(raw: object) -> frozenset[str]:
+    return frozenset(str(item) for item in raw) if isinstance(raw, list) else frozenset()
+
+
+def _whole(raw: object) -> int:
+    return raw if isinstance(raw, int) else 0
+
+
+def _pairs(raw: object) -> list[tuple[datetime | None, Any]]:
+    items = raw if isinstance(raw, list) else []
+    return [
+        (parse_instant(item[0]), item[1])
+        for item in items
+        if isinstance(item, list) and len(item) == 2
+    ]
+
+
+def _read_line(cluster: str, body: object) -> Line | None:
+    if not isinstance(body, dict):
+        return None
+    cause = shared_text(str(body.get("cause") or ""))
+    lost = str(body.get("lostFrom") or "")
+    touched = parse_instant(body.get("touchedAt"))
+    standing: Standing | None = None
+    if touched is not None:
+        try:
+            health = Health(body.get("health"))
+            verdict = Verdict(body["verdict"]) if body.get("verdict") else None
+        except ValueError:
+            return None
+        standing = Standing(
+            shared_text(cluster),
+            shared_text(str(body.get("revision") or "")),
+            touched=touched,
+            health=health,
+            since=parse_instant(body.get("since")),
+            verdict=verdict,
+            reason=shared_text(str(body.get("reason") or "")),
+            token=shared_text(str(body.get("token") or "")),
+            made_for=shared_text(str(body.get("madeFor") or "")),
+        )
+    if standing is None and not lost:
+        return None
+    listed = body.get("soaked")
+    soaked = tuple(str(each) for each in listed) if isinstance(listed, list) else ()
+    return Line(
+        cluster=cluster, standing=standing, cause=cause, lost_from=lost, soaked=soaked[:SOAKED_KEPT]
+    )
+
+
+def page_object(
+    rid: str, owner: Ref, uid: str, placement: str, page: int, data: Obj, namespace: str = ""
+) -> Obj:
+    """A page as a new RolloutRecord beside the workload that owns it, or in another namespace."""
+    return owned_object(
+        page_ref(namespace or owner.namespace, rid, page),
+        owner,
+        uid,
+        {"data": data},
+        labels={names.RECORD_LABEL: rid},
+        annotations={names.OWNER: owner.key, names.RECORD_PLACEMENT: placement},
+    )

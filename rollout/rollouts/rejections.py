@@ -1,0 +1,23 @@
+"""When is a write that the server refused tried again? More and more rarely (row 19)."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rollout.model.backoff import Backoff
+
+RETRY = Backoff(first=timedelta(seconds=5), longest=timedelta(minutes=5))
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedWrite:
+    """A write that the server refused, and when it is tried again."""
+
+    message: str
+    tries: int
+    retry_at: datetime
+
+
+def refusal(known: RefusedWrite | None, message: str, now: datetime) -> RefusedWrite:
+    """What follows from a refusal, after those before it."""
+    tries = known.tries + 1 if known else 1
+    return RefusedWrite(message, tries, now + RETRY.wait(tries))

@@ -1,0 +1,311 @@
+"""On what terms is a rollout carried on, and what follows from them at one instant?"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from itertools import pairwise
+
+from rollout.model.analyses import AnalysisVerdict
+from rollout.model.approvals import Approval
+from rollout.model.intents import NO_INTENTS, Intents
+from rollout.model.kinds import Obj, Ref
+from rollout.model.replicaset import RolloutSpec
+from rollout.model.waits import Reason, Wait
+from rollout.rollouts.facts import Decided
+from rollout.rollouts.head import Head, Rollback
+from rollout.rollouts.holds import analysis_hold, why_back
+from rollout.rollouts.outages import Outages
+from rollout.strategies.base import (
+    Closed,
+    Rollout,
+    Selection,
+    Shut,
+    Staging,
+    Standing,
+    Step,
+    Strategy,
+    Timing,
+)
+from rollout.strategies.gates import GATES, Gate, Gates
+from rollout.strategies.judge import is_open
+from rollout.strategies.retreat import Retreat
+from rollout.strategies.stages import All
+
+UNTIL_THEN = timedelta(days=36_500)  # a soak and a grace that nobody lives to see the end of
+OUTAGES_KEPT = 100  # in a record
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What is to be rolled out to whom, and how.
+
+    ``as_ocm`` is the rolloutStrategy as written where profile ``ocm`` decides, else None.
+    ``intents`` are what people asked for by annotation, ``approvals`` those given for this workload.
+    """
+
+    revision: str
+    spec: RolloutSpec
+    strategy: Strategy
+    selection: Selection
+    soak: timedelta
+    grace: timedelta
+    outages: tuple[tuple[datetime, datetime], ...] = ()
+    intents: Intents = NO_INTENTS
+    approvals: tuple[Approval, ...] = ()
+    keeps_templates: bool = False
+    """Whether older revisions can be given back."""
+    as_ocm: Obj | None = None
+    is_known: bool = True
+    """Whether the selection could be read; where not, nobody is taken to have left."""
+    blind_since: datetime | None = None
+    """Since when news may be missing."""
+    gates: Mapping[str, Gate] = field(default_factory=lambda: GATES)
+    """The kinds of gates that are installed."""
+    unsettled: Wait | None = None
+    """That the selection may still be half written (row 15)."""
+    analyses: tuple[AnalysisVerdict, ...] = ()
+    """What was measured of the workload in this placement."""
+    unmeasurable: str = ""
+    """Why an analysis that is asked for cannot be made."""
+    contents: Mapping[str, str] = field(default_factory=dict)
+    """What each cluster is to carry; empty where all carry the revision itself."""
+    unrendered: Mapping[str, Wait] = field(default_factory=dict)
+    """Why nobody can tell what a cluster is to carry."""
+
+    def wanted(self, cluster: str) -> str:
+        """The content that a cluster is to carry."""
+        return self.contents.get(cluster, self.revision) if self.contents else self.revision
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Circumstances:
+    """What a decision is asked for besides the terms.
+
+    ``hold`` is why nothing of the workload may be touched, ``kept`` the contents that can be given back,
+    each with the revision that it was made for, ``barred`` another placement of the workload that takes the present revision back, ``closed`` the
+    clusters that are shut now.
+    """
+
+    hold: Wait | None
+    now: datetime
+    kept: Mapping[str, str]
+    barred: str
+    closed: Closed
+
+
+def reselected(agreed: Terms | None, head: Head, selection: Selection, known: bool) -> Terms | None:
+    """The terms agreed last with other clusters.
+
+    After a restart none were agreed yet: then the record's revision ("": there is none) is watched,
+    and nothing is judged of it until it is known again how.
+    """
+    if agreed is not None:
+        return replace(agreed, selection=selection, is_known=known)
+    if not head.revision:
+        return None
+    waived = Intents(waivers=dict.fromkeys(head.waived, frozenset({""})))  # for whom they were seen
+    return Terms(
+        revision=head.revision,
+        spec=RolloutSpec(),
+        strategy=All(),
+        selection=selection,
+        soak=UNTIL_THEN,
+        grace=UNTIL_THEN,
+        intents=waived,
+        is_known=known,
+    )
+
+
+def heard(terms: Terms, outages: Outages) -> Terms:
+    """The terms, with what is known now of the times in which nobody heard of the hub."""
+    return replace(terms, outages=outages.spans, blind_since=outages.blind_since)
+
+
+def rollout_on(
+    terms: Terms,
+    staging: Staging,
+    standings: Mapping[str, Standing],
+    timing: Timing,
+    head: Head,
+    lost: Mapping[str, str],
+    hold: Wait | None,
+) -> Rollout:
+    return Rollout(
+        terms.revision,
+        staging=staging,
+        standings=standings,
+        timing=timing,
+        passed=head.passed,
+        skipped=head.skipped(terms.intents.waivers),
+        lost=dict(lost),
+        hold=hold,
+        strict_tolerance=terms.intents.strict_tolerance,
+        held=terms.intents.held,
+        unsettled=terms.unsettled,
+        contents=terms.contents,
+        unrendered=terms.unrendered,
+    )
+
+
+def gates_of(terms: Terms, workload: Ref, placement: str, attempt: str) -> Gates:
+    """The gates in the way of this placement's rollout."""
+    name = placement.rpartition("/")[2]
+    return Gates(
+        workload=workload,
+        placement=name,
+        revision=terms.revision,
+        asked=[gate for gate in terms.intents.gates if gate.placement in ("", name)],
+        kinds=terms.gates,
+        approvals=terms.approvals,
+        attempt=attempt,
+        analyses=terms.analyses,
+    )
+
+
+def measured_hold(terms: Terms, head: Head, now: datetime) -> Wait | None:
+    """Why the present revision goes no further for what was, or cannot be, measured of it."""
+    if terms.unmeasurable:
+        return Wait(Reason.MISCONFIGURED, terms.unmeasurable)
+    return analysis_hold(terms.analyses, head.revision, head.retried, terms.approvals, now=now)
+
+
+def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
+    """The step, to be looked at again when an approval, or a refusal, of its revision ends."""
+    given = terms.approvals if terms is not None else ()
+    mine = [a.expires for a in given if terms is not None and a.revision == terms.revision]
+    ends = [at for at in (*mine, step.recheck_at) if at is not None and at > now]
+    return replace(step, recheck_at=min(ends, default=step.recheck_at))
+
+
+def open_only(step: Step, shut: Shut, refused: Mapping[str, datetime]) -> Step:
+    """A step of OCM's rules, which know of no gates and no refusals, without the clusters that are shut,
+    and those where the server refused this very write, until each is to be tried again.
+    """
+    touch = tuple(c for c in step.touch if c not in shut.waits and c not in refused)
+    if len(touch) == len(step.touch):
+        return step
+    looks = [step.recheck_at, shut.until, *(refused[c] for c in step.touch if c in refused)]
+    return replace(step, touch=touch, recheck_at=min((at for at in looks if at), default=None))
+
+
+def relevant_outages(
+    head: Head,
+    news: Iterable[tuple[datetime, datetime]],
+    standings: Iterable[Standing],
+    now: datetime,
+) -> tuple[tuple[datetime, datetime], ...]:
+    """Outages of this process and of those before: those that are not over, and those before which a
+    cluster was touched that is still on its way (``standings``).
+
+    So many are remembered; then those become one between which the least time passed: a deadline is
+    rather late than early (R8).
+    """
+    open_since = min((s.touched for s in standings if is_open(s)), default=None)
+    merged: list[tuple[datetime, datetime]] = []
+    for begin, end in sorted({*head.outages, *news}):
+        if end <= now and (open_since is None or end <= open_since):
+            continue
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    while len(merged) > OUTAGES_KEPT:
+        gaps = [later[0] - sooner[1] for sooner, later in pairwise(merged)]
+        least = gaps.index(min(gaps))
+        merged[least : least + 2] = [(merged[least][0], merged[least + 1][1])]
+    return tuple(merged)
+
+
+def not_heard_in(
+    rollout: Rollout, outages: tuple[tuple[datetime, datetime], ...], blind: datetime | None
+) -> Rollout:
+    """The rollout as agreed so far, with what is known by now of the times in which nobody heard of it."""
+    timing = replace(rollout.timing, outages=outages, blind_since=blind)
+    return replace(rollout, timing=timing)
+
+
+def differ_in_time_alone(before: Terms, after: Terms) -> bool:
+    """Whether all that has changed is what people ask of the rollout as a whole, and when the hub was out
+    of touch: then nothing is to be counted again but the clusters of which time decides.
+    """
+    asked, now_asked = before.intents, after.intents
+    if (asked.waivers, asked.held, asked.may_be_empty) != (
+        now_asked.waivers,
+        now_asked.held,
+        now_asked.may_be_empty,
+    ):
+        return False
+    return after == replace(
+        before,
+        outages=after.outages,
+        blind_since=after.blind_since,
+        unsettled=after.unsettled,
+        intents=now_asked,
+        approvals=after.approvals,
+        gates=after.gates,
+        analyses=after.analyses,
+        unmeasurable=after.unmeasurable,
+    )
+
+
+def differ_in_contents_alone(before: Terms, after: Terms) -> bool:
+    """Whether all that has changed is what single clusters are to carry."""
+    return after == replace(before, contents=after.contents, unrendered=after.unrendered)
+
+
+def other_contents(before: Terms, after: Terms) -> list[str]:
+    """The clusters that are to carry something else, or of which it is known now, or no more, by name."""
+    clusters = before.contents.keys() | after.contents.keys()
+    return sorted(
+        cluster
+        for cluster in clusters
+        if before.contents.get(cluster) != after.contents.get(cluster)
+        or before.unrendered.get(cluster) != after.unrendered.get(cluster)
+    )
+
+
+def timing_of(terms: Terms, outages: tuple[tuple[datetime, datetime], ...]) -> Timing:
+    """The waits on these terms."""
+    measured: dict[str, AnalysisVerdict] | None = None
+    if terms.intents.cluster_analysis:
+        measured = {}
+        for verdict in sorted(terms.analyses, key=lambda each: each.attempt):
+            if verdict.cluster and verdict.revision == terms.revision:
+                measured[verdict.cluster] = verdict
+    return Timing(
+        soak=terms.soak,
+        deadline=terms.spec.deadline,
+        grace=terms.grace,
+        outages=outages,
+        blind_since=terms.blind_since,
+        measured=measured,
+    )
+
+
+def places_in(staging: Staging) -> dict[str, str]:
+    """The stage key of each cluster."""
+    return {
+        cluster: stage.key
+        for stage in staging.stages
+        for group in stage.groups
+        for cluster in group.clusters
+    }
+
+
+def untouched_while_unsettled(found: Retreat, terms: Terms) -> Retreat:
+    """While the selection may be half written nothing is touched, not even to take it back."""
+    return found if terms.unsettled is None else replace(found, touch=())
+
+
+def with_rollback(
+    decided: Decided, terms: Terms | None, revision: str, now: datetime
+) -> Head | None:
+    """The head of the record with a rollback of this revision, where one begins now."""
+    head = decided.head
+    if terms is None or not terms.keeps_templates or head.rollback is not None:
+        return None
+    cause = why_back(decided.step, decided.hold, terms.intents)
+    if not cause:
+        return None
+    to = terms.intents.undo_to if cause == "Undo" else ""
+    return replace(head, rollback=Rollback(revision, cause, now, to))

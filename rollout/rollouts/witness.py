@@ -1,0 +1,26 @@
+"""Who is told of every decision, with all that it was made from?"""
+
+from datetime import datetime
+from typing import Protocol
+
+from rollout.model.kinds import Ref
+from rollout.rollouts.facts import Made
+
+
+class Witness(Protocol):
+    """Told of each decision that the engine takes, right before anything follows from it."""
+
+    def made(self, workload: Ref, placement: str, made: Made, now: datetime) -> None:
+        """The standings in it are shared and go on changing: they are to be read at once."""
+        ...
+
+
+class Witnesses:
+    """Several, told one after the other."""
+
+    def __init__(self, *each: Witness) -> None:
+        self._each = each
+
+    def made(self, workload: Ref, placement: str, made: Made, now: datetime) -> None:
+        for witness in self._each:
+            witness.made(workload, placement, made, now)

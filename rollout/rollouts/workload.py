@@ -1,0 +1,323 @@
+"""What have workloads of every kind in common, and which clusters are theirs, by which placement?
+
+A workload has a share for each placement, each with its rollout, and the members that follow from their
+selections. Source: semantics rows 14-16.
+"""
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+from rollout.model.conditions import Condition
+from rollout.model.intents import Intents
+from rollout.model.kinds import Obj, Ref
+from rollout.model.replicaset import RolloutSpec
+from rollout.model.waits import Wait
+from rollout.model.writes import Create, Patch
+from rollout.rollouts.head import Basis
+from rollout.rollouts.live import LiveRollout
+from rollout.rollouts.record import page_of
+from rollout.rollouts.rejections import RefusedWrite
+from rollout.rollouts.selections import Reading
+from rollout.rollouts.share import PlacementShare, Surroundings
+from rollout.rollouts.terms import Terms
+from rollout.strategies.base import Selection
+from rollout.strategies.stages import soak_of
+from rollout.values.rendering import ValueShown
+
+REMOVALS_KEPT = 100
+"""Instants of removals that are remembered one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """What a cluster has of a workload: an object, and the revision that it amounts to.
+
+    ``revision`` is "" where the object says nothing yet. Conditions count where they are about
+    ``generation``; None: all do. ``faults`` say which manifests are not well, and why.
+    """
+
+    name: str
+    revision: str
+    conditions: tuple[Condition, ...]
+    _: KW_ONLY
+    generation: int | None = None
+    faults: tuple[str, ...] = ()
+
+
+S_co = TypeVar("S_co", bound=PlacementShare, covariant=True)
+
+
+class Workload(ABC, Generic[S_co]):
+    """A workload of any kind: its shares by placement, its members, and what each cluster has of it."""
+
+    def __init__(self, ref: Ref, profile: str) -> None:
+        """``profile`` decides where it asks for none."""
+        self.ref, self.profile = ref, profile
+        self.shares: dict[str, S_co] = {}
+        self.members: dict[str, str] = {}  # cluster -> placement that owns it
+        self.stale = True  # shares, members and terms may have changed since the last sync
+        self.restated = False  # the terms may have, but not to whom they apply
+        self.strays: set[str] = set()  # clusters that hold something of it, selected by nobody
+        self.removed: dict[str, datetime] = {}  # clusters removed lately -> when
+        self.unwritten: RefusedWrite | None = None  # a part of its record that the server refuses
+
+    @property
+    @abstractmethod
+    def raw(self) -> Obj | None:
+        """The object; None where it is gone."""
+
+    @property
+    @abstractmethod
+    def intents(self) -> Intents:
+        """What its annotations ask for."""
+
+    @property
+    def is_ocm(self) -> bool:
+        """Whether profile ``ocm`` decides for it."""
+        return (self.intents.profile or self.profile) == "ocm"
+
+    @property
+    @abstractmethod
+    def clusters(self) -> list[str]:
+        """Clusters that hold anything of it, by name."""
+
+    @property
+    @abstractmethod
+    def revisions(self) -> tuple[str, ...]:
+        """What it asks for: one thing, or what its placements ask for, in their order."""
+
+    @abstractmethod
+    def revision_at(self, cluster: str) -> str:
+        """What it asks for there; "" where nobody does."""
+
+    @abstractmethod
+    def carried(self, cluster: str) -> Carried | None:
+        """What the cluster has; None where it has nothing that would stay."""
+
+    @abstractmethod
+    def body(self, cluster: str) -> Obj | None:
+        """What the cluster's agent is to bring about now, for a person to read; None: nothing."""
+
+    @abstractmethod
+    def wanted(self, cluster: str) -> Obj | None:
+        """The body that it asks for there; None where that is not known."""
+
+    @abstractmethod
+    def made_of(self, revision: str) -> tuple[str, ...]:
+        """The objects that a revision is made of, in words; nothing where it is one of its own."""
+
+    def is_due(self, now: datetime) -> bool:
+        """Whether shares and members may be out of date."""
+        return self.stale or any(
+            share.reading.quiet_until is not None and share.reading.quiet_until <= now
+            for share in self.shares.values()
+        )
+
+    def values_at(self, cluster: str) -> tuple[ValueShown, ...]:
+        """The values that the cluster has of its own, and where they come from. Add-ons have none, but
+        variables in their configurations.
+        """
+        return ()
+
+    def next_quiet(self) -> datetime | None:
+        """When the next quiet period ends."""
+        return min(
+            (s.reading.quiet_until for s in self.shares.values() if s.reading.quiet_until),
+            default=None,
+        )
+
+    def untold_until(self) -> datetime | None:
+        """Until when nothing is said of it: placements that this engine decides are being written."""
+        return max(
+            (s.reading.untold_until for s in self.shares.values() if s.reading.untold_until),
+            default=None,
+        )
+
+    def open_rollout(
+        self, placement: str, uid: str, around: Surroundings, now: datetime, namespace: str = ""
+    ) -> LiveRollout:
+        """The rollout over a placement, as its record tells of it."""
+        live = LiveRollout(self.ref, placement, uid, now, namespace=namespace)
+        shelf = around.record(self.ref, placement)
+        live.witness = around.witness
+        live.is_blind = lambda: around.outages.blind_since is not None
+        live.book.load(shelf)
+        live.restore(shelf.record, now)
+        began, last = around.outages.began_at, shelf.record.last_sign()
+        if began is not None and last is not None:
+            live.missed(last, began + around.policy.lease)
+        return live
+
+    def deal(
+        self, asked: Iterable[tuple[str, Callable[[Mapping[str, str]], S_co]]]
+    ) -> tuple[dict[str, S_co], dict[str, str]]:
+        """Who owns which clusters: the first placement that selects one (row 21).
+
+        Args:
+            asked: placements in the order in which they take clusters, each with what reads its
+                share, given the clusters that are taken (cluster -> placement). One that is asked
+                twice counts once.
+
+        After a placement of which it is not known whom it selects, nobody can tell what is left for
+        those behind it: they keep what they had, and are held for the same reason.
+        """
+        shares: dict[str, S_co] = {}
+        members: dict[str, str] = {}
+        unread: Wait | None = None
+        for placement, read in asked:
+            if placement in shares:
+                continue
+            share = shares[placement] = read(members)
+            if unread is not None:
+                before = self.shares.get(placement)
+                selection = before.reading.selection if before else Selection()
+                share.reading, share.hold = Reading(selection, hold=unread), unread
+            elif share.may_select_more:
+                unread = share.reading.hold
+            for group in share.reading.selection.groups:
+                members.update(dict.fromkeys(group.clusters, placement))
+        return shares, members
+
+    def sends_page(self, write: Create | Patch) -> None:
+        """A page of its record is about to go out: the book is to know its own words again."""
+        named = page_of(write.ref)
+        if named is None:
+            return
+        rid, number = named
+        data = (write.obj if isinstance(write, Create) else write.changes)["data"]
+        for share in self.shares.values():
+            if share.live.book.rid == rid:
+                share.live.book.sends(number, data)
+
+    def taken_back(self) -> dict[str, str]:
+        """Revisions that are taken back, with the placement that does (row 27)."""
+        heads = {placement: share.live.head for placement, share in self.shares.items()}
+        return {h.rollback.revision: p for p, h in heads.items() if h.rollback is not None}
+
+    def availability(self, around: Surroundings) -> Callable[[str], bool]:
+        """Whether a cluster was there to leave; one that only changed its owner did not leave."""
+        return lambda cluster: cluster in self.members or around.is_available(cluster)
+
+    def restate(
+        self, terms_of: Callable[[S_co], Terms | None], around: Surroundings, now: datetime
+    ) -> None:
+        """Agree on the terms as they are now (None: as they were), for the same clusters."""
+        self.restated = False
+        for share in self.shares.values():
+            terms = terms_of(share)
+            if terms is None:
+                share.live.hear_of(around.outages, self.availability(around), now)
+            else:
+                share.live.agree(terms, self.availability(around), now)
+
+    def terms_of(
+        self,
+        share: PlacementShare,
+        spec: RolloutSpec | None,
+        revision: str,
+        around: Surroundings,
+        *,
+        settles: bool,
+    ) -> Terms | None:
+        """What is asked for in one placement; None where its strategy cannot be followed.
+
+        Args:
+            settles: whether success counts only after it has lasted for a while (`Policy.settle`).
+        """
+        strategy = around.strategy(spec.type) if spec is not None else None
+        if spec is None or strategy is None:
+            return None
+        return Terms(
+            revision=revision,
+            spec=spec,
+            strategy=strategy,
+            selection=share.reading.selection,
+            soak=soak_of(spec, around.policy.settle if settles else timedelta(0)),
+            grace=around.policy.failure_grace,
+            outages=around.outages.spans,
+            intents=self.intents,
+            approvals=around.approvals(self.ref, share.placement_key.partition("/")[0]),
+            as_ocm=share.asked.raw if self.is_ocm else None,
+            is_known=share.reading.hold is None,
+            blind_since=around.outages.blind_since,
+            unsettled=share.reading.unsettled(spec),
+            gates=around.gates,
+            analyses=around.verdicts(self.ref, share.live.placement),
+            unmeasurable=around.unmeasurable(self.ref, self.intents),
+        )
+
+    def advance(self, now: datetime) -> None:
+        """Judge anew what time alone changes until this instant."""
+        for share in self.shares.values():
+            share.live.advance(now)
+
+    def settle_owners(self, now: datetime) -> None:
+        """Tell each rollout which of the clusters that it lost have another owner now.
+
+        To be called before the shares agree on whom they select now: then they still know whom they
+        have touched.
+        """
+        for placement, share in self.shares.items():
+            others = [s.live for name, s in self.shares.items() if name != placement]
+            lost = share.live.all_lost
+            selected = {c for c in lost if self.members.get(c, placement) != placement}
+            touched = {c for c in lost if any(c in other.ledger.standings for other in others)}
+            share.live.settle_lost(selected, touched, now)
+
+    def note_basis(
+        self,
+        generation: int,
+        placements: Iterable[str],
+        around: Surroundings,
+        before: S_co | None,
+        now: datetime,
+    ) -> None:
+        """Remember when the specs that membership follows from last changed (row 16).
+
+        ``before`` is the share that was the first until now: what it remembers goes on.
+        """
+        first = next(iter(self.shares.values()), None)
+        if first is None:
+            return
+        if before is not None and not first.live.head.basis.workload:
+            first.live.remember(before.live.head.basis, before.live.head.removals)
+        found = [around.placement(key) for key in placements]
+        if None in found:
+            return  # one that is gone says nothing of what a person wants
+        total = sum(p.generation for p in found if p is not None)
+        known = first.live.head.basis
+        if (known.workload, known.placement) != (generation, total):
+            since = now if known.workload else None
+            first.live.remember(Basis(generation, total, since), first.live.head.removals)
+
+    def note_removal(self, cluster: str, window: timedelta, now: datetime) -> None:
+        """Something was removed because its cluster is selected no more. Twins count once."""
+        is_twin = self.removed.get(cluster) == now
+        self.removed = {c: at for c, at in self.removed.items() if at + window > now}
+        self.removed[cluster] = now
+        first = next(iter(self.shares.values()), None)
+        if first is None or is_twin:
+            return
+        head = first.live.head
+        counted = Counter({at: n for at, n in head.removals if at + window > now})
+        counted[now] += 1
+        if len(counted) > REMOVALS_KEPT:
+            counted = _by_minute(counted)
+        first.live.remember(head.basis, tuple(sorted(counted.items())))
+
+
+def _by_minute(counted: Counter[datetime]) -> Counter[datetime]:
+    """The same removals by the full minute after them: remembered rather longer than shorter (R8)."""
+    merged: Counter[datetime] = Counter()
+    for at, n in counted.items():
+        merged[at.replace(second=0, microsecond=0) + timedelta(minutes=1)] += n
+    return merged
+
+
+def lives_of(workload: Workload[PlacementShare]) -> list[LiveRollout]:
+    """The rollouts of its placements, in their order."""
+    return [share.live for share in workload.shares.values()]

@@ -1,0 +1,124 @@
+"""When is an object planned again? Its news are gathered for a while, so that one plan answers many of them.
+
+Used by the engine's thread alone. Timers only wake: what fires too early is set again here.
+"""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from rollout.model.kinds import REPLICA_SET, Kind, Ref
+from rollout.runtime.timers import Timers
+
+LEISURE = 9
+"""Of the time of the engine's thread, one object in a hurry takes no more than a tenth."""
+_GATHERED = "gathered"
+"""The timer of news that wait."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How the engine behaves, apart from what it decides."""
+
+    least_interval: Mapping[Kind, timedelta] = field(
+        default_factory=lambda: {REPLICA_SET: timedelta(seconds=1)}
+    )
+    """News of an object is planned at once; then news and due timers are gathered for this long."""
+    from_landing: Container[Kind] = ()
+    """Kinds whose ``least_interval`` is measured from the last write of a plan, not from the plan, so
+    that one object is written at most once in each interval. Other planners bound their own writes."""
+    quiet: Mapping[Kind, timedelta] = field(default_factory=dict)
+    """Of these kinds not even the first news is planned at once, but when none has come for this
+    long, or after the least interval: what happens to many objects together is planned once."""
+    hurry: timedelta | None = None
+    """They are gathered only this long where they can let more be done at once (`Plan.pressing`),
+    and for at least `LEISURE` times as long as the plan took to make. None: as all others."""
+    most_out: Mapping[Kind, int] = field(default_factory=dict)
+    """Of these kinds so many plans are carried out at once; the others are made when their turn
+    comes. A plan whose writes wait for long rests on old news, and is held in memory meanwhile."""
+    strict: bool = False
+    """Raise what a planner raises (tests, simulation) instead of logging, counting and backing off."""
+
+
+USUAL = Pace()
+
+
+class Gathering:
+    """Until when the news of each object are gathered; for the timers of the engine."""
+
+    def __init__(self, pace: Pace, timers: Timers) -> None:
+        self._pace, self._timers = pace, timers
+        self._last_pass: dict[Ref, datetime] = {}
+        self._intervals: dict[Ref, timedelta] = {}  # of objects in a hurry
+        self._until: dict[Ref, datetime] = {}
+        self._heard: dict[Ref, tuple[datetime, datetime]] = {}  # first and last, where quiet is due
+
+    def interval(self, ref: Ref) -> timedelta:
+        """The least time from one plan of the object to the next that news bring about."""
+        usual = self._pace.least_interval.get(ref.kind, timedelta(0))
+        return min(usual, self._intervals.get(ref, usual))
+
+    def is_due(self, ref: Ref, now: datetime) -> bool:
+        """Whether to plan the object now, of which news came; else a timer is set."""
+        soonest = now
+        last = self._last_pass.get(ref)
+        if last is not None:
+            soonest = max(soonest, last + self.interval(ref))
+        quiet = self._pace.quiet.get(ref.kind)
+        if quiet is not None:
+            self._heard[ref] = self._heard.get(ref, (now, now))[0], now
+            soonest = max(soonest, now + quiet)
+        if soonest > now and ref not in self._until:
+            self._gather(ref, soonest)
+        return soonest <= now
+
+    def is_over(self, ref: Ref, timer: str, now: datetime) -> bool:
+        """Whether to plan the object now, of which a timer fired; else it is set again, or was in vain."""
+        if timer == _GATHERED:
+            until = self._until.pop(ref, None)
+            if until is None:
+                return False  # it fired, and before that was taken in all was planned
+            if now < until:  # or another one was set
+                self._gather(ref, until)
+                return False
+        heard = self._heard.get(ref)
+        if heard is not None:
+            first, last = heard
+            longest = first + self._pace.least_interval.get(ref.kind, timedelta(0))
+            quiet_at = min(last + self._pace.quiet[ref.kind], longest)
+            if now < quiet_at:
+                self._gather(ref, quiet_at)
+                return False
+        return True
+
+    def planned(self, ref: Ref, now: datetime) -> None:
+        """The object is planned now, with all that was heard of it."""
+        self._last_pass[ref] = now
+        self._heard.pop(ref, None)
+        if self._until.pop(ref, None) is not None:
+            self._timers.cancel((_GATHERED, ref))
+
+    def hurry(self, ref: Ref, took: timedelta | None) -> None:
+        """Its plan presses, and took so long to make; None: it does not press."""
+        if took is None or self._pace.hurry is None:
+            self._intervals.pop(ref, None)
+        else:
+            self._intervals[ref] = max(self._pace.hurry, LEISURE * took)
+
+    def is_from_landing(self, ref: Ref) -> bool:
+        """Whether its interval is measured from the last write of a plan."""
+        return ref.kind in self._pace.from_landing and bool(self.interval(ref))
+
+    def landed(self, ref: Ref, now: datetime, wanted: bool) -> None:
+        """The last write of its plan came back now; ``wanted``: news came meanwhile."""
+        self._last_pass[ref] = now
+        if wanted or ref in self._until:
+            self._gather(ref, now + self.interval(ref))
+
+    def forget(self, ref: Ref) -> None:
+        """The object is gone: if it comes again, it is planned at once."""
+        self._last_pass.pop(ref, None)
+
+    def _gather(self, ref: Ref, until: datetime) -> None:
+        self._until[ref] = until
+        self._timers.arm((_GATHERED, ref), until)

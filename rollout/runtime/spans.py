@@ -1,0 +1,207 @@
+"""How long did what take? Spans made of decisions, after the fact: a rollout, its stages, their clusters.
+
+Nothing here knows of a tracing library. Ids follow from what a span is about, so that a process that goes on
+with a rollout goes on with its trace.
+"""
+
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime
+
+from rollout.model.kinds import Ref
+from rollout.rollouts.facts import Made, RetreatMade, StepMade
+from rollout.strategies.base import Rollout, Staging, Step, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishedSpan:
+    """Something that took from ``began`` to ``ended``. ``parent`` is 0 for a rollout; ``fault`` is "" where
+    all went well.
+    """
+
+    trace: int
+    id: int
+    parent: int
+    name: str
+    began: datetime
+    ended: datetime
+    fault: str = ""
+    attributes: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True, kw_only=True)
+class _OpenRollout:
+    """A rollout that has not ended. ``began``: None where nothing was touched yet."""
+
+    revision: str
+    began: datetime | None
+    _: KW_ONLY
+    fault: str = ""
+    staging: Staging | None = None
+    stages: Mapping[str, str] = field(default_factory=dict)  # cluster -> stage
+
+    def stage_of(self, cluster: str, staging: Staging) -> str:
+        if staging is not self.staging:
+            self.staging = staging
+            self.stages = {
+                name: stage.key
+                for stage in staging.stages
+                for group in stage.groups
+                for name in group.clusters
+            }
+        return self.stages.get(cluster, "")
+
+
+class SpanRecorder:
+    """Implements `rollout.rollouts.witness.Witness`; hands each span on when it has ended.
+
+    Args:
+        uid_of: the uid of a workload.
+        export: takes a span; it returns at once, and raises nothing.
+    """
+
+    def __init__(
+        self, uid_of: Callable[[Ref], str], export: Callable[[FinishedSpan], None]
+    ) -> None:
+        self._uid_of, self._export = uid_of, export
+        self._open: dict[tuple[Ref, str], _OpenRollout] = {}
+        self._done: dict[tuple[Ref, str], str] = {}  # the revision that ended last
+
+    def made(self, workload: Ref, placement: str, made: Made, now: datetime) -> None:
+        """Spans of all that this decision ends. Cost: what is settled, and a stage when it passes."""
+        if isinstance(made, StepMade):
+            for span in self._of_step(workload, placement, made.rollout, made.step, now=now):
+                self._export(span)
+        elif isinstance(made, RetreatMade) and made.retreat.is_done:
+            known = self._open.get((workload, placement))
+            if known is not None:
+                known.fault = "it was taken back"
+                self._end(workload, placement, known, now)
+
+    def _of_step(
+        self, workload: Ref, placement: str, rollout: Rollout, step: Step, now: datetime
+    ) -> Iterator[FinishedSpan]:
+        known = self._known(workload, placement, rollout, step, now=now)
+        if known is None:
+            return
+        if step.halt is not None:
+            known.fault = step.halt.message
+        about = _About(self._uid_of(workload), workload, placement, rollout.revision)
+        for each in step.settled:
+            standing = rollout.standings.get(each.cluster)
+            if standing is None or each.verdict is Verdict.RETRY:
+                continue
+            at = known.stage_of(each.cluster, rollout.staging)
+            failed = each.reason or "it failed" if each.verdict is Verdict.FAILED else ""
+            yield about.cluster(each.cluster, at, standing.touched, now, fault=failed)
+        for stage in rollout.staging.stages:
+            if stage.key in step.passed:
+                members = (name for group in stage.groups for name in group.clusters)
+                began = _first_touch(rollout, members)
+                if began is not None:
+                    yield about.stage(stage.key, stage.title, began, now)
+        if step.complete:
+            known.fault = ""
+            self._end(workload, placement, known, now)
+
+    def _known(
+        self, workload: Ref, placement: str, rollout: Rollout, step: Step, now: datetime
+    ) -> _OpenRollout | None:
+        """The rollout that this step belongs to; None where it had ended before."""
+        key = (workload, placement)
+        known = self._open.get(key)
+        if known is not None and known.revision != rollout.revision:
+            known.fault = known.fault or f"revision {rollout.revision} came instead"
+            self._end(workload, placement, known, now)
+            known = None
+        if known is None:
+            if not rollout.revision or self._done.get(key) == rollout.revision:
+                return None
+            if step.complete and not step.settled:  # it ended before this process looked at it
+                return None
+            began = _first_touch(rollout, rollout.standings)
+            known = self._open[key] = _OpenRollout(revision=rollout.revision, began=began)
+        if known.began is None and step.touch:
+            known.began = now
+        return known
+
+    def _end(self, workload: Ref, placement: str, known: _OpenRollout, now: datetime) -> None:
+        key = (workload, placement)
+        self._open.pop(key, None)
+        self._done[key] = known.revision
+        if known.began is not None:
+            about = _About(self._uid_of(workload), workload, placement, known.revision)
+            self._export(about.whole(known.began, now, known.fault))
+
+
+def _first_touch(rollout: Rollout, clusters: Iterable[str]) -> datetime | None:
+    """When the first of them was touched with the revision; None where none was."""
+    found = (rollout.standings.get(name) for name in clusters)
+    return min(
+        (s.touched for s in found if s is not None and s.of_revision == rollout.revision),
+        default=None,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _About:
+    """Whose spans they are."""
+
+    uid: str
+    workload: Ref
+    placement: str
+    revision: str
+
+    def whole(self, began: datetime, ended: datetime, fault: str) -> FinishedSpan:
+        name = f"rollout {self.workload.key} {self.placement}"
+        return self._span(name, (), None, began, ended=ended, fault=fault, told={})
+
+    def stage(self, key: str, title: str, began: datetime, ended: datetime) -> FinishedSpan:
+        told = {"rollout.stage": key}
+        return self._span(f"stage {title}", (key,), (), began, ended=ended, fault="", told=told)
+
+    def cluster(
+        self, name: str, stage: str, began: datetime, ended: datetime, fault: str
+    ) -> FinishedSpan:
+        told = {"rollout.stage": stage, "rollout.cluster": name}
+        me = (stage, name, began.isoformat())
+        return self._span(
+            f"cluster {name}", me, (stage,), began, ended=ended, fault=fault, told=told
+        )
+
+    def _span(
+        self,
+        name: str,
+        me: tuple[str, ...],
+        parent: tuple[str, ...] | None,
+        began: datetime,
+        ended: datetime,
+        fault: str,
+        told: Mapping[str, str],
+    ) -> FinishedSpan:
+        return FinishedSpan(
+            trace=_number(16, self.uid, self.revision),
+            id=self._id(me),
+            parent=0 if parent is None else self._id(parent),
+            name=name,
+            began=began,
+            ended=ended,
+            fault=fault,
+            attributes={
+                "rollout.kind": self.workload.kind.name,
+                "rollout.workload": self.workload.key,
+                "rollout.placement": self.placement,
+                "rollout.revision": self.revision,
+                **told,
+            },
+        )
+
+    def _id(self, parts: tuple[str, ...]) -> int:
+        return _number(8, self.uid, self.revision, self.placement, *parts)
+
+
+def _number(size: int, *parts: str) -> int:
+    """So many bytes that follow from the parts, never 0."""
+    digest = hashlib.sha256("\n".join(parts).encode()).digest()
+    return int.from_bytes(digest[:size], "big") or 1

@@ -1,0 +1,391 @@
+"""What does a rollout still know after a restart? Standings, soaks, deadlines, verdicts, gates, losses."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rollout.rollouts.head import Rollback
+from rollout.rollouts.line import NOT_BROUGHT
+from rollout.rollouts.observations import Observation, unbrought
+from rollout.strategies.base import Phase
+from tests.support.fleets import (
+    DEADLINE,
+    FAILED,
+    GRACE,
+    MIN,
+    PROGRESSING,
+    SEC,
+    SOAK,
+    SUCCEEDED,
+    T0,
+    US,
+    spec_of,
+)
+from tests.support.live import A, B, Hub, soaked
+from tests.support.record_pages import Pages
+
+
+def test_after_a_restart_nothing_is_touched_twice() -> None:
+    hub = Hub()
+    hub.turn()
+
+    hub.restart()
+    hub.turn()
+
+    assert hub.written == [("a", A), ("b", A)]
+    assert hub.phases() == "a:Progressing b:Progressing c:Waiting d:Waiting"
+
+
+@pytest.mark.parametrize("down", [0 * MIN, 2 * MIN])
+def test_a_soak_goes_on_over_a_restart_and_ends_at_its_instant(down: timedelta) -> None:
+    """Row 8, S13: neither early nor from the beginning."""
+    hub = Hub()
+    hub.turn()
+    hub.later(MIN)
+    hub.report("a", SUCCEEDED)
+    hub.turn()
+    hub.later(MIN)
+    hub.restart(down)
+
+    hub.now = T0 + MIN + SOAK - US
+    assert hub.phase("a") is Phase.SOAKING
+    hub.later(US)
+    assert hub.phase("a") is Phase.SOAKED
+
+
+def test_a_soak_that_broke_while_nobody_looked_begins_again() -> None:
+    hub = Hub()
+    hub.turn()
+    hub.report("a", SUCCEEDED)
+    hub.turn()
+    hub.later(MIN)
+    hub.works["a"] = replace(hub.works["a"], health=PROGRESSING)
+
+    hub.restart()
+    hub.later(MIN)
+    hub.report("a", SUCCEEDED)
+    hub.later(SOAK - US)
+
+    assert hub.phase("a") is Phase.SOAKING
+
+
+@pytest.mark.parametrize(
+    ("token", "phase"), [("another", Phase.PROGRESSING), ("", Phase.FAILED)], ids=str
+)
+def test_a_failure_that_is_stamped_anew_while_nobody_looked_has_its_grace_again(
+    token: str, phase: Phase
+) -> None:
+    """Row 7. Of one that the agent does not stamp nothing is known: it goes on."""
+    hub = Hub(spec_of(limit=1, budget=1, deadline=None))
+    hub.turn()
+    hub.report("a", FAILED)
+    hub.turn()
+    hub.works["a"] = replace(hub.works["a"], token=token)
+
+    hub.restart(GRACE)
+
+    assert hub.phase("a") is phase
+
+
+def test_on_an_older_revision_a_soak_that_broke_while_nobody_looked_keeps_its_slot() -> None:
+    hub = Hub()
+    hub.turn()
+    hub.report("ab", SUCCEEDED)
+    hub.turn()
+    hub.works["a"] = replace(hub.works["a"], health=PROGRESSING)
+    hub.revision = B
+
+    hub.restart(SOAK)
+
+    assert hub.phases() == "a:Outdated b:Waiting c:Waiting d:Waiting"
+
+
+def test_what_could_be_brought_nothing_while_nobody_looked_was_not_touched_meanwhile() -> None:
+    hub = Hub(clusters="ab", spec=spec_of(limit=1, budget=1))
+    soaked(hub, "ab")
+    hub.revision = B
+    hub.agree()
+    hub.turn()
+    hub.works["b"] = unbrought(B, "ConfigNotFound")
+
+    hub.restart()
+
+    assert hub.live.line("b").cause == NOT_BROUGHT
+
+
+def test_a_cluster_that_lacked_something_for_a_while_stands_as_it_did_before() -> None:
+    """It has finally failed on an older revision, and does not come back into flight over that."""
+    hub = Hub(clusters="ab", spec=spec_of(limit=1, budget=2, deadline=None))
+    hub.turn()
+    hub.report("a", FAILED)
+    hub.later(GRACE)
+    hub.turn()
+    hub.revision = B
+    hub.agree()
+    before = hub.phases()
+
+    hub.live.observe("a", unbrought(B, "ConfigNotFound"), hub.now)
+    hub.live.observe("a", hub.works["a"], hub.now)
+
+    assert hub.phases() == before
+
+
+def test_a_deadline_runs_on_over_a_restart() -> None:
+    hub = Hub()
+    hub.turn()
+    hub.restart(DEADLINE - US)
+
+    assert hub.phase("a") is Phase.PROGRESSING
+    hub.later(US)
+    assert hub.phase("a") is Phase.FAILED
+
+
+def test_verdicts_gates_and_losses_outlive_the_process() -> None:
+    hub = Hub(spec_of(limit=1, budget=2, mandatory=["m"]), clusters="bcd", canaries="a")
+    soaked(hub, "a")
+    hub.turn()
+    hub.later(DEADLINE)
+    hub.turn()
+    hub.unreachable, hub.clusters = {"c"}, "bd"
+    hub.agree()
+    hub.turn()
+    before = hub.phases(), hub.live.head, dict(hub.live.lost)
+
+    hub.restart()
+    hub.turn()
+
+    assert (hub.phases(), hub.live.head, dict(hub.live.lost)) == before
+    assert before[0] == "a:Soaked b:Failed d:Progressing"
+    assert before[1].passed == {"m/0"}
+    assert before[2] == {"c": "rest"}
+
+
+def test_a_finally_failed_cluster_stays_so_though_its_agent_says_otherwise_after_a_restart() -> (
+    None
+):
+    hub = Hub()
+    hub.turn()
+    hub.later(DEADLINE)
+    hub.turn()
+    hub.works["a"] = replace(hub.works["a"], health=PROGRESSING)
+
+    hub.restart()
+
+    assert hub.phase("a") is Phase.FAILED
+    assert hub.live.ledger.standings["a"].reason == "Unreachable"
+
+
+def test_a_lost_record_is_rebuilt_and_soaks_start_again() -> None:
+    """Conservatively: the deadline from what the works say, the soak from now."""
+    hub = Hub()
+    hub.turn()
+    hub.later(MIN)
+    hub.report("a", SUCCEEDED)
+    hub.turn()
+    hub.later(SOAK - SEC)
+    hub.pages = Pages()
+
+    hub.restart()
+
+    assert hub.turn().touch == ()
+    hub.later(SEC)
+    assert hub.phases() == "a:Soaking b:Progressing c:Waiting d:Waiting"
+    assert hub.live.ledger.standings["b"].touched == T0
+    hub.now = T0 + DEADLINE
+    assert hub.phase("b") is Phase.FAILED
+    hub.now = T0 + MIN + SOAK - SEC + SOAK
+    assert hub.phase("a") is Phase.SOAKED
+    assert hub.written == [("a", A), ("b", A)]
+
+
+def test_a_lost_record_makes_no_time_out_of_a_success_of_long_ago() -> None:
+    hub = Hub()
+    soaked(hub, "abcd")
+    hub.pages = Pages()
+
+    hub.restart(10 * DEADLINE)
+
+    assert hub.phases() == "a:Soaking b:Soaking c:Soaking d:Soaking"
+    assert hub.turn().halt is None
+    hub.later(SOAK)
+    assert hub.turn().complete
+
+
+def test_a_lost_record_closes_gates_until_they_pass_again() -> None:
+    hub = Hub(spec_of(limit=2, mandatory=["m"]), canaries="xy")
+    soaked(hub, "xy")
+    hub.pages = Pages()
+
+    hub.restart()
+    step = hub.turn()
+
+    assert step.touch == ()
+    assert step.stages[1].blocked == "WaitingForStage"
+    hub.later(SOAK)
+    assert hub.turn().passed == ("m/0",)
+
+
+def test_a_lost_head_loses_the_gates_and_not_the_verdicts() -> None:
+    hub = Hub(spec_of(limit=2, mandatory=["m"]), canaries="xy")
+    soaked(hub, "xy")
+    page = hub.pages.held[0]
+    hub.pages.held[0] = {**page, "data": {**page["data"], "head.json": "not JSON"}}
+
+    hub.restart()
+
+    assert hub.live.head.passed == frozenset()
+    assert hub.turn().passed == ("m/0",)
+
+
+def test_a_record_that_was_never_written_costs_a_second_look_and_no_second_touch() -> None:
+    """A crash right after the works were written, before the record told of them."""
+    hub = Hub()
+    step = hub.live.step(None, hub.now)
+    for cluster in step.touch:
+        hub.live.attempt(cluster, "SlotFree", hub.now)
+        hub.write(cluster, A, hub.now)
+
+    hub.later(MIN)
+    hub.restart()
+
+    assert hub.turn().touch == ()
+    assert hub.live.ledger.standings["a"].touched == T0
+
+
+def test_a_touch_that_was_never_written_down_is_no_drift_where_its_revision_was_taken_back() -> (
+    None
+):
+    """S4: what may have come of it is judged, and it goes back in its turn, not beside the rollout."""
+    hub = Hub(spec_of(limit=1, budget=0))
+    soaked(hub, "abcd")
+    hub.revision = B
+    hub.agree()
+    hub.pages.flush(hub.live.book)
+    (cluster,) = hub.live.step(None, hub.now).touch
+    hub.live.attempt(cluster, "Supersede", hub.now)
+    hub.write(cluster, B, hub.now)
+    hub.revision = A
+
+    hub.restart()
+
+    assert not hub.live.astray
+    assert hub.live.ledger.standings[cluster].revision == B
+    assert hub.live.line(cluster).soaked == (A,)
+    hub.turn()
+    assert hub.live.line(cluster).cause == "SlotFree"
+
+
+def test_what_was_given_back_and_never_written_down_is_not_where_it_was() -> None:
+    """S13: else what had soaked there before would count once the rollback is over."""
+    hub = Hub(spec_of(limit=4))
+    soaked(hub, "abcd")
+    hub.later(MIN)
+    hub.revision = B
+    hub.agree()
+    soaked(hub, "abcd")
+    hub.later(MIN)
+    hub.live.book.set_head(replace(hub.live.head, rollback=Rollback(B, "Undo", hub.now)))
+    hub.pages.flush(hub.live.book)
+    hub.live.attempt("a", "Rollback", hub.now, A)
+    hub.write("a", A, hub.now)
+
+    hub.restart()
+
+    assert hub.live.ledger.standings["a"].revision == A
+    assert hub.live.line("a").soaked == (A,)
+    assert hub.live.line("b").soaked == (A,)
+    assert not hub.live.astray
+    assert hub.phases() == "a:Outdated b:Soaked c:Soaked d:Soaked"
+
+
+def test_what_others_changed_is_drift_after_a_restart_as_before_it() -> None:
+    hub = Hub(spec_of(limit=1, budget=0))
+    soaked(hub, "abcd")
+    hub.works["a"] = Observation(B, SUCCEEDED)
+    hub.revision = "revision-c"
+
+    hub.restart()
+
+    assert hub.live.ledger.standings["a"].revision == A
+
+
+def test_a_touch_that_is_tried_again_keeps_the_clock_of_the_first_attempt() -> None:
+    """Row 6: a transport error is no failure, and no new beginning."""
+    hub = Hub()
+    hub.live.step(None, hub.now)
+    hub.live.attempt("a", "SlotFree", hub.now)
+    hub.later(MIN)
+
+    hub.live.attempt("a", "SlotFree", hub.now)
+
+    assert hub.live.ledger.standings["a"].touched == T0
+
+
+def test_a_start_in_the_future_is_not_believed() -> None:
+    hub = Hub()
+    hub.works["a"] = Observation(A, PROGRESSING, reason="", revision=A, started_at=T0 + 9 * MIN)
+
+    hub.restart()
+
+    assert hub.live.ledger.standings["a"].touched == T0
+
+
+def test_outages_before_a_restart_still_lengthen_deadlines() -> None:
+    """Row 20."""
+    hub = Hub()
+    hub.turn()
+    hub.later(5 * MIN)
+    hub.outages = ((T0 + MIN, T0 + 4 * MIN),)
+    hub.agree()
+    hub.turn()
+
+    hub.outages = ()
+    hub.restart()
+    hub.outages = ((T0 + 3 * MIN, T0 + 5 * MIN),)
+    hub.agree()
+    hub.now = T0 + DEADLINE + 4 * MIN - US
+
+    assert hub.live.head.outages == ((T0 + MIN, T0 + 5 * MIN),)
+    assert hub.phase("a") is Phase.PROGRESSING
+    hub.later(US)
+    assert hub.phase("a") is Phase.FAILED
+
+
+def test_outages_that_concern_nobody_are_forgotten() -> None:
+    hub = Hub()
+    hub.outages = ((T0 - 5 * MIN, T0 - MIN),)
+    hub.agree()
+    hub.turn()
+    assert not hub.live.head.outages
+
+    hub.outages = ((T0 - 5 * MIN, T0 - MIN), (T0 + MIN, T0 + 2 * MIN))
+    hub.later(3 * MIN)
+    hub.agree()
+
+    assert hub.live.head.outages == hub.outages[1:]
+
+
+def test_a_cluster_that_was_lost_while_nobody_looked_counts_in_the_first_stage() -> None:
+    hub = Hub(spec_of(limit=2, mandatory=["m"]), canaries="xy")
+    hub.turn()
+    hub.canaries, hub.unreachable = "x", {"y"}
+
+    hub.restart()
+
+    assert hub.turn().halt is not None
+    assert hub.live.last.stages[0].phases[Phase.LOST] == 1
+
+
+def test_a_cluster_that_was_lost_in_its_soak_while_nobody_looked_is_lost() -> None:
+    """S17: the soak is measured by the terms, although no terms were agreed in this process yet."""
+    hub = Hub()
+    hub.turn()
+    hub.report("ab", SUCCEEDED)
+    hub.turn()
+    hub.later(MIN)
+    hub.clusters, hub.unreachable = "bcd", {"a"}
+
+    hub.restart()
+
+    assert set(hub.live.lost) == {"a"}

@@ -1,0 +1,148 @@
+"""Traces of whole rollouts, read back from the exporter that OpenTelemetry's SDK has for tests."""
+
+from datetime import timedelta
+
+import pytest
+from opentelemetry.sdk.trace import ReadableSpan
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from rollout.model import names
+from rollout.model.kinds import Obj
+from rollout.runtime.otel import OtelExport
+from rollout.runtime.spans import SpanRecorder
+from tests.support import make
+from tests.support.story import MIN, SETTLED, T0, Story
+
+HOUR = timedelta(hours=1)
+STRATEGY = make.progressive(mandatory=["canary"], maxFailures=0)
+
+
+class Traced:
+    """A story whose engine sends spans."""
+
+    def __init__(self, agents: Obj | None = None, *, annotations: Obj | None = None) -> None:
+        workload = make.workload(strategy=STRATEGY, annotations=annotations or {})
+        self.story = Story([*make.fleet(3, canary=1), workload], agents)
+        self._exporter = InMemorySpanExporter()
+        self._export = OtelExport(SimpleSpanProcessor(self._exporter))
+        self.listen()
+
+    def listen(self) -> None:
+        uid = self.story.mwrs()["metadata"]["uid"]
+        self.story.engine.fleet.witness = SpanRecorder(lambda _: uid, self._export)
+
+    @property
+    def spans(self) -> dict[str, ReadableSpan]:
+        """By name, the last where there are several."""
+        return {each.name: each for each in self._exporter.get_finished_spans()}
+
+    @property
+    def count(self) -> int:
+        return len(self._exporter.get_finished_spans())
+
+
+def parent(span: ReadableSpan) -> int:
+    assert span.parent is not None
+    return int(span.parent.span_id)
+
+
+def identity(span: ReadableSpan) -> int:
+    assert span.context is not None
+    return int(span.context.span_id)
+
+
+def lasted(span: ReadableSpan) -> timedelta:
+    assert span.start_time is not None
+    assert span.end_time is not None
+    return timedelta(microseconds=(span.end_time - span.start_time) // 1000)
+
+
+def test_a_rollout_has_its_stages_and_they_have_their_clusters() -> None:
+    traced = Traced()
+    traced.story.end()
+
+    spans = traced.spans
+    whole = spans.pop("rollout default/web p")
+    stages = {n: s for n, s in spans.items() if n.startswith("stage ")}
+    clusters = {n: s for n, s in spans.items() if n.startswith("cluster ")}
+    assert (len(stages), sorted(clusters)) == (2, ["cluster c00", "cluster c01", "cluster c02"])
+    assert whole.parent is None
+    assert {parent(each) for each in stages.values()} == {identity(whole)}
+    assert {parent(each) for each in clusters.values()} == {identity(s) for s in stages.values()}
+    traces = {each.context.trace_id for each in traced.spans.values() if each.context}
+    assert len(traces) == 1
+    assert {each.status.status_code for each in traced.spans.values()} == {StatusCode.OK}
+
+
+def test_spans_begin_with_the_touch_and_end_with_the_verdict() -> None:
+    traced = Traced()
+    traced.story.end()
+
+    canary = traced.spans["cluster c00"]
+    assert canary.start_time == int(T0.timestamp()) * 10**9
+    assert lasted(canary) == SETTLED
+    assert lasted(traced.spans["rollout default/web p"]) == 2 * SETTLED
+    assert canary.attributes is not None
+    assert canary.attributes["rollout.cluster"] == "c00"
+    assert canary.resource.attributes["service.name"] == "rollout"
+
+
+def test_the_standard_variables_name_the_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OTEL_SERVICE_NAME", "hub-7")
+    traced = Traced()
+    traced.story.end()
+
+    assert traced.spans["cluster c00"].resource.attributes["service.name"] == "hub-7"
+
+
+def test_a_failed_cluster_and_the_revision_that_another_one_follows_are_errors() -> None:
+    traced = Traced({"defaults": {"outcome": "fail"}})
+    traced.story.to(HOUR)
+    assert traced.spans["cluster c00"].status.status_code is StatusCode.ERROR
+    assert "rollout default/web p" not in traced.spans
+
+    traced.story.template(make.template("2"))
+    traced.story.on(MIN)
+    whole = traced.spans["rollout default/web p"]
+    assert whole.status.status_code is StatusCode.ERROR
+    assert "failed" in str(whole.status.description)
+
+
+def test_what_is_taken_back_ends_when_all_clusters_are_back() -> None:
+    traced = Traced(annotations={names.ROLLBACK: "Automatic"})
+    traced.story.end()
+    traced.story.template(make.template("2"))
+    traced.story.on(MIN / 60)
+    traced.story.annotate(names.UNDO, traced.story.mwrs()["status"]["updateRevision"])
+    traced.story.on(HOUR)
+
+    whole = traced.spans["rollout default/web p"]
+    assert whole.status.description == "it was taken back"
+
+
+def test_a_process_that_goes_on_with_a_rollout_goes_on_with_its_trace() -> None:
+    traced = Traced()
+    traced.story.to(SETTLED + MIN / 60)
+    first = traced.spans["cluster c00"]
+    traced.story.restart()
+    traced.listen()
+    traced.story.end()
+
+    whole, last = traced.spans["rollout default/web p"], traced.spans["cluster c02"]
+    assert first.context is not None
+    assert last.context is not None
+    assert first.context.trace_id == last.context.trace_id
+    assert whole.start_time == int(T0.timestamp()) * 10**9
+
+
+def test_what_had_ended_before_is_not_told_again() -> None:
+    traced = Traced()
+    traced.story.end()
+    count = traced.count
+    traced.story.restart()
+    traced.listen()
+    traced.story.on(HOUR)
+
+    assert traced.count == count
