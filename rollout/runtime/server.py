@@ -6,7 +6,6 @@ places are taken the oldest connection gives way.
 """
 
 import asyncio
-import contextlib
 import logging
 import socket
 import ssl
@@ -68,42 +67,49 @@ class Server:
         self._workers = ThreadPoolExecutor(_WORKERS, f"http {address}")
         self._connections: dict[asyncio.Task[None], None] = {}  # the oldest one first
         self._loop = asyncio.new_event_loop()
+        self._http = web.Server(
+            self._handle, access_log=None, handler_cancellation=True, loop=self._loop
+        )
         self._thread = threading.Thread(target=self._run, name=f"http {address}", daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._accepting.cancel)
+        self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(_CLOSING_SECONDS)
         self._workers.shutdown(wait=False, cancel_futures=True)
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._accepting = self._loop.create_task(self._accept())
-        with contextlib.suppress(asyncio.CancelledError):
-            self._loop.run_until_complete(self._accepting)
-        for task in self._connections:
-            task.cancel()
-        self._loop.run_until_complete(asyncio.gather(*self._connections, return_exceptions=True))
+        self._listen()
+        self._loop.run_forever()
+        self._loop.remove_reader(self._listening)
+        self._loop.run_until_complete(_cut_all())
         self._listening.close()
         self._loop.close()
 
     # -- connections ---------------------------------------------------------------------------
 
-    async def _accept(self) -> None:
-        http = web.Server(self._handle, access_log=None, handler_cancellation=True)
-        while True:
-            try:
-                connection, _ = await self._loop.sock_accept(self._listening)
-            except OSError as error:  # it was gone already, or there are no more descriptors
-                log.debug("a connection was not accepted: %s", error)
-                self._give_way()
-                await asyncio.sleep(0.01)
-                continue
-            if len(self._connections) >= MOST:
-                self._give_way()
-            task = self._loop.create_task(self._serve(connection, http))
-            self._connections[task] = None
-            task.add_done_callback(partial(self._ended, connection))
+    def _listen(self) -> None:
+        self._loop.add_reader(self._listening, self._accept)
+
+    def _accept(self) -> None:
+        """Lets one connection in. No coroutine awaits it: one that is cancelled would lose it."""
+        try:
+            connection, _ = self._listening.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:  # it was gone already, or there are no more descriptors
+            log.debug("a connection was not accepted: %s", error)
+            self._give_way()
+            self._loop.remove_reader(self._listening)
+            self._loop.call_later(0.01, self._listen)
+            return
+        connection.setblocking(False)
+        if len(self._connections) >= MOST:
+            self._give_way()
+        task = self._loop.create_task(self._serve(connection))
+        self._connections[task] = None
+        task.add_done_callback(partial(self._ended, connection))
 
     def _ended(self, connection: socket.socket, task: asyncio.Task[None]) -> None:
         """A task that gave way before its first step has closed nothing."""
@@ -116,13 +122,13 @@ class Server:
             del self._connections[oldest]
             oldest.cancel()
 
-    async def _serve(self, connection: socket.socket, http: web.Server) -> None:
+    async def _serve(self, connection: socket.socket) -> None:
         """One connection, until it ends, its time is over or it gives way."""
         transport: asyncio.BaseTransport | None = None
         try:
             async with asyncio.timeout(self._seconds):
                 transport, protocol = await self._loop.connect_accepted_socket(
-                    lambda: _Protocol(http, self._loop), connection, ssl=self._tls
+                    lambda: _Protocol(self._http, self._loop), connection, ssl=self._tls
                 )
                 await protocol.closed.wait()
         except (OSError, TimeoutError) as error:
@@ -176,6 +182,14 @@ class _Protocol(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         super().connection_lost(exc)
         self.closed.set()
+
+
+async def _cut_all() -> None:
+    """Ends all that still runs, those too that gave way a moment ago."""
+    left = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
 
 
 def _listening(address: Address) -> socket.socket:

@@ -1,5 +1,6 @@
 """Does the little server answer probes, refuse what is too much, and stay up? Over real sockets."""
 
+import gc
 import json
 import resource
 import socket
@@ -185,6 +186,20 @@ def test_no_more_connections_are_held_than_there_are_places(server: Server) -> N
     with slow_sockets(server, MOST * 3):
         assert fetch(server, "/healthz").status == 200
         assert len(server._connections) <= MOST
+
+
+def test_a_server_that_closes_closes_the_connections_that_arrive_meanwhile_too() -> None:
+    for _ in range(100):
+        server = Server(Address("127.0.0.1", 0), {"/exact": echo})
+        asked = [
+            socket.create_connection(("127.0.0.1", server.address.port), timeout=60)
+            for _ in range(3)
+        ]
+        server.close()
+        for each in asked:
+            each.close()
+    del server
+    gc.collect()  # a socket that nobody closed is a ResourceWarning here, and so a failure
 
 
 def test_a_request_that_never_ends_is_cut_however_many_bytes_it_sends() -> None:
