@@ -78,7 +78,7 @@ def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> 
         case Phase.WAITING | Phase.OUTDATED:
             return _in_line(live, cluster, standing, judged, stage=stage)
     assert standing is not None, "only touched clusters are in these phases"
-    rejection = live.rejections.get(cluster)
+    rejection = live.rejection(cluster)
     if rejection is not None:
         ends = f"the server accepts the write; it is tried again then. It said: {rejection.message}"
         return WaitAccount("WriteRejected", standing.since, ends, rejection.retry_at)

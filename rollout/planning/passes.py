@@ -102,7 +102,7 @@ class Pass:
 
     def is_refused(self, live: LiveRollout, cluster: str) -> bool:
         """Whether the server has refused a write there lately; it is tried again later (row 19)."""
-        rejection = live.rejections.get(cluster)
+        rejection = live.rejection(cluster)
         if rejection is None or rejection.retry_at <= self.now:
             return False
         self.recheck(rejection.retry_at)

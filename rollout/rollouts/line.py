@@ -26,8 +26,8 @@ class Line:
     """Everything that is known of one cluster in one rollout.
 
     ``standing``: how it stands since it was touched last; None where it never was. ``cause``: why it was
-    touched, in one word. ``seen``: what it carries, as the hub shows it. ``refusal``: the server refused the
-    last write. ``soaked``: the contents that soaked there before the one it is on, the newest first.
+    touched, in one word. ``seen``: what it carries, as the hub shows it. ``refusal``: the server refused
+    that write, and nothing has landed since. ``soaked``: the contents that soaked there before the one it is on, the newest first.
     ``lost_from``: the key of the stage that it left while it was in flight and out of reach ("": it is not
     lost); the standing is then the one it left with. ``is_lent``: another placement selects it now, and what
     was lost is not held against this one meanwhile. ``before``: standing and cause from before it turned out
@@ -53,6 +53,11 @@ class Line:
     def supposed(self) -> str:
         """The content that it is supposed to carry, "" where it was never touched."""
         return "" if self.present is None else self.present.revision
+
+    def refused(self, wanted: str) -> RefusedWrite | None:
+        """The refused write of what it is supposed to carry, or of ``wanted`` where it was never touched."""
+        known = self.refusal
+        return known if known is not None and known.content == (self.supposed or wanted) else None
 
     @property
     def is_astray(self) -> bool:
@@ -237,7 +242,8 @@ def _touched(line: Line, event: Touched, course: Course, now: datetime) -> Line:
 
 
 def _refused(line: Line, event: Refused, course: Course, now: datetime) -> Line:
-    line = replace(line, refusal=refusal(line.refusal, event.message, now))
+    content = line.supposed or course.content
+    line = replace(line, refusal=refusal(line.refusal, event.message, now, content))
     known = line.standing
     if not event.fails or known is None:
         return line

@@ -210,8 +210,6 @@ class LiveRollout(Standings):
     def _supersede(self, revision: str, now: datetime) -> None:
         if self.head.revision:  # else the head was lost, and nobody can tell that it is another one
             self.forget(list(self._lost), now)
-        for cluster in list(self.rejections):
-            self.landed(cluster)
         self.book.set_head(self.head.superseded(revision))
 
     # -- decisions -----------------------------------------------------------------------------

@@ -120,12 +120,21 @@ class Standings:
         if cluster in self.rejections:
             self._put(replace(self.line(cluster), refusal=None))
 
+    def rejection(self, cluster: str) -> RefusedWrite | None:
+        """What the server refused there, where it is still what the cluster is supposed to carry: the pause
+        after a refusal holds for the content that was refused, and no other one waits for it (L5).
+        """
+        if cluster not in self.rejections:
+            return None
+        return self.line(cluster).refused(self.wanted(cluster))
+
     def refused(self, now: datetime) -> dict[str, datetime]:
         """Clusters at which the server refused what they are to carry now, and when each is tried again."""
         return {
             cluster: each.retry_at
             for cluster, each in self.rejections.items()
-            if each.retry_at > now and self.supposed(cluster) == self.wanted(cluster)
+            if each.retry_at > now
+            and each.content == self.supposed(cluster) == self.wanted(cluster)
         }
 
     def supposed(self, cluster: str) -> str:

@@ -85,7 +85,7 @@ class Hub:
             self.live.attempt(cluster, "SlotFree", self.now)
             self.write(cluster, self.revision, self.now)
         for cluster in sorted(self.live.astray):
-            refused = self.live.rejections.get(cluster)
+            refused = self.live.rejection(cluster)
             if refused is None or refused.retry_at <= self.now:
                 known = self.live.ledger.standings[cluster]
                 self.write(cluster, known.revision, known.touched)

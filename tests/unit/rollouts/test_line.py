@@ -196,8 +196,11 @@ def test_a_refusal_fails_who_lacks_the_present_content_or_what_was_given_back_al
             assert known.health is Health.FAILED
         else:
             assert known == was
-    for before, _, line in after(Refused("denied", fails=False)):
-        assert line == replace(before, refusal=refusal(before.refusal, "denied", NOW))
+    for before, course, line in after(Refused("denied", fails=False)):
+        content = before.supposed or course.content
+        refused = refusal(before.refusal, "denied", NOW, content)
+        assert line == replace(before, refusal=refused)
+        assert line.refused(course.content) == refused
 
 
 def test_what_was_lost_counts_as_no_member_and_remembers_how_it_stood() -> None:

@@ -163,6 +163,35 @@ def test_a_refused_write_is_tried_again_more_and_more_rarely() -> None:
     assert hub.live.rejections["a"].tries == 10
 
 
+def test_another_revision_waits_for_no_refusal_of_the_one_before() -> None:
+    """L5."""
+    hub = Hub(spec_of(limit=1), refuses={"a"})
+    hub.turn()
+    hub.refuses, hub.revision = set(), B
+    hub.agree()
+
+    hub.turn()
+
+    assert hub.written == [("a", B)]
+    assert hub.live.rejections == {}
+
+
+def test_what_was_refused_is_tried_again_no_sooner_for_a_newer_revision() -> None:
+    hub = Hub(spec_of(limit=1), refuses={"a"})
+    hub.turn()
+    hub.later(SEC)
+    hub.revision, hold = B, Wait(Reason.PAUSED)
+    hub.agree()
+
+    next_tries = []
+    for _ in range(5):
+        hub.turn(hold)
+        next_tries.append((hub.live.rejections["a"].retry_at - T0) / SEC)
+        hub.later(SEC)
+
+    assert next_tries == [5, 5, 5, 5, 15]
+
+
 def test_a_refused_write_is_a_failure_on_the_clock_of_the_first_attempt() -> None:
     hub = Hub(spec_of(limit=1, budget=0, deadline=None), refuses={"a"})
     hub.turn()
