@@ -77,8 +77,16 @@ class Questions:
                 blame("R6", f"{what} adds {sorted(more)} at {at:%H:%M:%S}")
 
     def _news(self, rollout: Rollout, now: datetime) -> tuple[Mapping[Ref, Obj], Mapping[Ref, Obj]]:
-        """What an agent may say next of a cluster that is in flight: that all is well, and that it is not."""
-        flying = [c for c in sorted(rollout.selected) if rollout.in_flight(c, now)]
+        """What an agent may say next of a cluster that is in flight: that all is well, and that it is not.
+
+        Of a cluster that failed in this very second the latter is no news: a new process knows that
+        failure by its stamp, and lets its time run, while a success has to soak from when it is seen.
+        """
+        flying = [
+            cluster
+            for cluster in sorted(rollout.selected)
+            if rollout.in_flight(cluster, now) and not _fails_since(rollout, cluster, now)
+        ]
         if not flying:
             return {}, {}
         cluster = self._dice.choice(flying)
@@ -120,6 +128,14 @@ class Questions:
                 is_asked = owner is not None and brings == owner.terms_revision
                 (forward if is_asked else back).add(write.ref.namespace)
         return Touched(frozenset(forward), frozenset(back))
+
+
+def _fails_since(rollout: Rollout, cluster: str, now: datetime) -> bool:
+    """Whether it began to fail in this second, which is what agents stamp."""
+    track = rollout.current(cluster)
+    if track is None or track.health != "failed" or track.since is None:
+        return False
+    return track.since.replace(microsecond=0) == now.replace(microsecond=0)
 
 
 def _key(obj: Obj) -> str:

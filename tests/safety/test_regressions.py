@@ -201,7 +201,21 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     write when all is foreseen; a breach in another group; a failed cluster that another placement takes;
     refused words about what is carried already.
     """
-    seeds = [280, 843, 1030, 1454, 1462, 2051, 3062, 3659, 3687, 500210, 700000010, 700000024]
+    seeds = [
+        280,
+        843,
+        1030,
+        1454,
+        1462,
+        2051,
+        3062,
+        3659,
+        3687,
+        500210,
+        457770440,
+        700000010,
+        700000024,
+    ]
     seeds += [730000243, 730000300, 730000392, 730000440, 730000595, 730000604]
     seeds += [800000471, 800000710]
     assert run(seeds).broken == []
