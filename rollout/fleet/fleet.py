@@ -17,7 +17,7 @@ from rollout.fleet.inventory import Inventory
 from rollout.fleet.notifications import Notifications
 from rollout.fleet.placings import Placings
 from rollout.fleet.presence import Presence
-from rollout.fleet.records import Records, is_other, uid_of
+from rollout.fleet.records import Page, Records, is_other, uid_of
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.tracker import Tracker
 from rollout.fleet.versions import Versions
@@ -59,7 +59,7 @@ from rollout.rollouts.outages import Outages
 from rollout.rollouts.rejections import refusal
 from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.witness import Witness
-from rollout.rollouts.workload import Workload
+from rollout.rollouts.workload import Workload, lives_of
 from rollout.strategies.base import Closed, Strategy
 from rollout.strategies.gates import GATES, Gate
 from rollout.strategies.stages import BUILT_IN
@@ -177,13 +177,19 @@ class Fleet:
 
     def _on_page(self, event: Event, now: datetime) -> Iterable[Ref]:
         """A page that somebody else changed, or took away, is written again from memory (S18)."""
-        if (page := self.records.take_page(event)) is None:
-            return ()
-        owner, placement, rid, number = page
-        if (live := self._live(owner, placement)) is None or live.book.rid != rid:
+        page = self.records.take_page(event)
+        live = None if page is None else self._writer_of(page)
+        if page is None or live is None or live.book.place != page.where:
             return ()
         self._written(live.workload)
-        return (live.workload,) if is_other(live.book, number, event) else ()
+        return (live.workload,) if is_other(live.book, page, event) else ()
+
+    def _writer_of(self, page: Page) -> LiveRollout | None:
+        """The rollout that writes a page: as the page says, else looked for among all."""
+        if page.workload:
+            return self._live(page.workload, page.placement)
+        lives = (live for ref in self.rolled_out() for live in lives_of(self.rollout(ref)))
+        return next((live for live in lives if live.book.place == page.where), None)
 
     def _live(self, owner: str, placement: str) -> LiveRollout | None:
         found = (tracker.live(owner, placement) for tracker in self.trackers)

@@ -1,7 +1,7 @@
 """What has been written down of rollouts: record pages and kept revisions, as the hub holds them?"""
 
 from collections.abc import Container, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from rollout.model import names
 from rollout.model.events import Change, Event
@@ -18,17 +18,24 @@ from rollout.planning.revisions import Revision, read_revision
 from rollout.rollouts.book import RecordBook, Shelf
 from rollout.rollouts.record import page_of, read_record, record_id
 
+K = TypeVar("K")
+L = TypeVar("L")
+V = TypeVar("V")
 Place = tuple[str, str]
 """Namespace and id of a record."""
 
 
 class Page(NamedTuple):
-    """Where a page belongs: the key of its workload, its placement, the record's id, its number."""
+    """What has the name of a page: where its record lies, its number, and what it says of itself.
 
-    workload: str
-    placement: str
-    record: str
+    ``workload`` and ``placement`` are "" where that does not agree with its name and its place: then it
+    is no page, and in the way of the one that has this name.
+    """
+
+    where: Place
     number: int
+    workload: str = ""
+    placement: str = ""
 
 
 class Records:
@@ -41,49 +48,46 @@ class Records:
     def __init__(self, home: str) -> None:
         self._home = home
         self._pages: dict[Place, dict[int, Obj]] = {}
+        self._strange: dict[
+            Place, dict[int, str]
+        ] = {}  # what has the name of a page and is none -> uid
         self._placements: dict[str, dict[Place, str]] = {}  # workload -> where -> placement
         self._revisions: dict[str, dict[Ref, Revision]] = {}  # workload -> its revisions
         self._owners: dict[Ref, str] = {}  # revision -> workload
         self._occupied: dict[Ref, str] = {}  # a name of a revision -> uid of what is none there
 
     def take_page(self, event: Event) -> Page | None:
-        """Take in a RolloutRecord; None where its name, its place and what it says of itself do not
-        agree: then nothing is kept of it.
-        """
+        """Take in a RolloutRecord; None where it does not have the name of a page."""
         named = page_of(event.ref)
-        notes = event.obj["metadata"].get("annotations") or {}
-        if event.change is Change.DELETED and named is not None:
-            notes = self._known(event.ref.namespace, *named) or notes
-        owner, placement = notes.get(names.OWNER, ""), notes.get(names.RECORD_PLACEMENT, "")
-        if named is None or not owner:
+        if named is None:
             return None
         rid, number = named
         where = (event.ref.namespace, rid)
-        if where != self.place_of(_workload(owner), placement):
-            return None
+        notes = event.obj["metadata"].get("annotations") or {}
         if event.change is Change.DELETED:
-            self._drop(owner, where, number)
-        else:
+            notes = self._known(where, number) or notes
+        owner, placement = notes.get(names.OWNER, ""), notes.get(names.RECORD_PLACEMENT, "")
+        is_page = bool(owner) and where == self.place_of(_workload(owner), placement)
+        self._drop(where, number)
+        if event.change is not Change.DELETED and is_page:
             self._pages.setdefault(where, {})[number] = event.obj
             self._placements.setdefault(owner, {})[where] = placement
-        return Page(owner, placement, rid, number)
+        elif event.change is not Change.DELETED:
+            self._strange.setdefault(where, {})[number] = uid_of(event.obj)
+        return Page(where, number, owner, placement) if is_page else Page(where, number)
 
-    def _known(self, namespace: str, rid: str, number: int) -> Mapping[str, str]:
+    def _known(self, where: Place, number: int) -> Mapping[str, str]:
         """What a page said of itself; an event of its end may not."""
-        page = self._pages.get((namespace, rid), {}).get(number)
+        page = self._pages.get(where, {}).get(number)
         return (page["metadata"].get("annotations") or {}) if page is not None else {}
 
-    def _drop(self, owner: str, where: Place, number: int) -> None:
+    def _drop(self, where: Place, number: int) -> None:
         """Forget a page, and the record and the workload with the last one."""
-        pages = self._pages.get(where, {})
-        pages.pop(number, None)
-        if pages:
-            return
-        self._pages.pop(where, None)
-        places = self._placements.get(owner, {})
-        places.pop(where, None)
-        if not places:
-            self._placements.pop(owner, None)
+        _forget(self._strange, where, number)
+        page = self._pages.get(where, {}).get(number)
+        if page is not None and _forget(self._pages, where, number):
+            owner = page["metadata"]["annotations"][names.OWNER]
+            _forget(self._placements, owner, where)
 
     def take_revision(self, event: Event) -> str:
         """Take in a RolloutRevision. Returns: the workload that has lost a template by it, "" where
@@ -128,13 +132,15 @@ class Records:
         """A record as the hub holds it. Pages that the workload with this ``uid`` does not own, such as
         those of an earlier object of its name, say nothing.
         """
-        held = self._pages.get(self.place_of(workload, placement), {})
+        where = self.place_of(workload, placement)
+        held = self._pages.get(where, {})
         pages = {n: page for n, page in held.items() if belongs_to(page, uid)}
         stored = {
             number: (page.get("data") or {}, int(page["metadata"]["resourceVersion"]))
             for number, page in pages.items()
         }
         left = {n: uid_of(page) for n, page in held.items() if n not in pages}
+        left.update(self._strange.get(where, {}))
         return Shelf(read_record(pages.values()), stored, left)
 
     def abandoned(self, workload: str, kept: Container[str]) -> list[tuple[Ref, str]]:
@@ -149,6 +155,13 @@ class Records:
     def place_of(self, workload: Ref, placement: str) -> Place:
         """A record lies beside its workload; that of an add-on, which is in no namespace, at home."""
         return workload.namespace or self._home, record_id(workload, placement)
+
+
+def _forget(known: dict[K, dict[L, V]], key: K, item: L) -> bool:
+    """Take out an item, and what held it with the last one. Whether it was the last."""
+    items = known.get(key, {})
+    items.pop(item, None)
+    return not items and known.pop(key, None) is not None
 
 
 def _workload(owner: str) -> Ref:
@@ -167,12 +180,12 @@ def writer_of(obj: Obj) -> str:
     return str(last.get("manager") or "")
 
 
-def is_other(book: RecordBook, number: int, event: Event) -> bool:
-    """Take in an event of a page; whether the page is not as it was written here."""
+def is_other(book: RecordBook, page: Page, event: Event) -> bool:
+    """Take in an event of a page; whether it is not as it was written here."""
     if event.change is Change.DELETED:
-        return book.seen(number, None, None)
-    if not belongs_to(event.obj, book.uid):
-        book.left_behind(number, uid_of(event.obj))
+        return book.seen(page.number, None, None)
+    if not page.workload or not belongs_to(event.obj, book.uid):
+        book.left_behind(page.number, uid_of(event.obj), writer_of(event.obj))
         return True
     data = event.obj.get("data") or {}
-    return book.seen(number, data, event.version, writer_of(event.obj))
+    return book.seen(page.number, data, event.version, writer_of(event.obj))

@@ -102,16 +102,18 @@ def _listed(failed: Sequence[Settled]) -> str:
 
 
 def repair_notes(ref: Ref, edited: Iterable[Mapping[str, str]]) -> tuple[Note, ...]:
-    """Notes on record pages that somebody else wrote (page -> who). They are written again (S18)."""
+    """Notes on record pages that somebody else changed (page -> what was done to it). They are written
+    again (S18).
+    """
     return tuple(
         Note(
             ref,
             "RecordRepaired",
-            f"RolloutRecord {page} was changed by {writer}; it is written again from memory",
+            f"RolloutRecord {page} {change}; it is written again from memory",
             warning=True,
         )
         for pages in edited
-        for page, writer in sorted(pages.items())
+        for page, change in sorted(pages.items())
     )
 
 

@@ -61,12 +61,17 @@ class RecordBook:
         self._places: dict[str, int] = {}
         self._head = Head()
         self._left: dict[int, str] = {}
-        self.edited: dict[str, str] = {}  # pages that somebody else wrote, and who
+        self.edited: dict[str, str] = {}  # pages that somebody else changed -> what was done
         self._roomy = 1  # no page before this one has room; page 0 is the head's alone
 
     @property
     def head(self) -> Head:
         return self._head
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Where the record lies: its namespace and its id."""
+        return self.namespace, self.rid
 
     def load(self, shelf: Shelf) -> None:
         """Take over what a read found; nothing is to be written for it."""
@@ -76,7 +81,8 @@ class RecordBook:
         for number, (data, version) in shelf.stored.items():
             page = self._pages.setdefault(number, _Page())
             page.stored, page.version = data, version
-            page.rendered = page.sent = data
+            strange = HEAD if number else CLUSTERS  # never written there by us
+            page.rendered = page.sent = {k: v for k, v in data.items() if k != strange}
         for cluster, line in lines.items():
             self._places[cluster] = places[cluster]
             self._pages[places[cluster]].lines[cluster] = line_text(line)
@@ -117,27 +123,36 @@ class RecordBook:
         Args:
             writer: who wrote it, as far as the hub tells.
         """
-        self._left.pop(number, None)
+        was_in_the_way = self._left.pop(number, None) is not None
         if data is None and version is None and number not in self._pages:
             return False  # a page of an earlier object has gone, and none is needed there
         page = self._pages.setdefault(number, _Page())
+        was_there = page.stored is not None
         page.stored, page.version = data, version
+        name = page_ref(self.namespace, self.rid, number).name
+        if data is None:
+            if was_there and not was_in_the_way:
+                self.edited[name] = "was deleted"
+            return True
         if data == page.rendered:
             page.stored = page.rendered  # the same text, kept once
-        name = page_ref(self.namespace, self.rid, number).name
         ours = [each for each in (page.rendered, page.sent) if each is not None]
-        if data is None or any(each.items() <= data.items() for each in ours):
+        if any(_says(data) == _says(each) for each in ours):
             self.edited.pop(name, None)
-            return data is None
-        self.edited[name] = writer or "somebody"
+            return False
+        self.edited[name] = f"was changed by {writer or 'somebody'}"
         return True
 
-    def left_behind(self, number: int, uid: str) -> None:
+    def left_behind(self, number: int, uid: str, writer: str = "") -> None:
         """The hub holds a page there that this workload does not own: it says nothing, and is in the way."""
         self._left[number] = uid
         page = self._pages.get(number)
-        if page is not None:
-            page.stored = page.version = None
+        if page is None:
+            return
+        if page.stored is not None:
+            name = page_ref(self.namespace, self.rid, number).name
+            self.edited[name] = f"was taken away from its workload by {writer or 'somebody'}"
+        page.stored = page.version = None
 
     def leftovers(self) -> list[Delete]:
         """What clears the way for pages that are to be created; to land before `writes`.
@@ -183,11 +198,12 @@ class RecordBook:
         return page.rendered
 
     def _write(self, number: int, page: _Page, data: Obj) -> Create | Patch | None:
-        if page.stored is not None and data.items() <= page.stored.items():
-            return None  # keys that others added are left alone
+        if page.stored is not None and _says(data) == _says(page.stored):
+            return None  # keys that nobody here reads are left alone
         ref = page_ref(self.namespace, self.rid, number)
         if page.version is not None:
-            return Patch(ref, {"data": data}, page.version)
+            strange = _says(page.stored or {}).keys() - data.keys()
+            return Patch(ref, {"data": {**dict.fromkeys(sorted(strange)), **data}}, page.version)
         obj = page_object(
             self.rid,
             self.workload,
@@ -202,6 +218,11 @@ class RecordBook:
     def sends(self, number: int, data: Obj) -> None:
         """A write of this page goes out."""
         self._pages.setdefault(number, _Page()).sent = data
+
+
+def _says(data: Obj) -> Obj:
+    """What a reader finds in the data of a page; other keys say nothing."""
+    return {key: data[key] for key in (HEAD, CLUSTERS) if key in data}
 
 
 def _rendered(lines: Mapping[str, str], head: Head | None) -> Obj:

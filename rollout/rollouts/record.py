@@ -156,8 +156,9 @@ def read_record(pages: Iterable[Obj]) -> Record:
         data = page.get("data") or {}
         if number is None:
             continue
-        if number == 0:
+        if number == 0:  # the page of the head alone
             head = _read_head(data.get(HEAD))
+            continue
         for cluster, body in _loads(data.get(CLUSTERS)).items():
             line = _read_line(cluster, body)
             if line is not None:

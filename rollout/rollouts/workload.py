@@ -318,6 +318,6 @@ def _by_minute(counted: Counter[datetime]) -> Counter[datetime]:
     return merged
 
 
-def lives_of(workload: Workload[PlacementShare]) -> list[LiveRollout]:
-    """The rollouts of its placements, in their order."""
-    return [share.live for share in workload.shares.values()]
+def lives_of(workload: Workload[PlacementShare] | None) -> list[LiveRollout]:
+    """The rollouts of its placements, in their order; none where it is not known."""
+    return [share.live for share in workload.shares.values()] if workload else []

@@ -1,12 +1,13 @@
-"""What do record pages and kept revisions say that lie in another namespace? Nothing.
+"""Record pages and kept revisions that somebody else wrote or changed are not believed, and are put right.
 
-One that bears the name and the words of ours somewhere else is not believed, and is in nobody's way.
+One that bears our names in another namespace says nothing, and is in nobody's way.
 """
 
 import json
 
 import pytest
 
+from rollout.model import names
 from rollout.model.kinds import (
     MANIFEST_WORK,
     ROLLOUT_RECORD,
@@ -16,8 +17,9 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.rollouts.record import CLUSTERS
 from tests.support import make
-from tests.support.story import HOUR, SEC, Story
+from tests.support.story import HOUR, MIN, SEC, Story
 
 ONE_BY_ONE = make.progressive(maxConcurrency=1, progressDeadline="24h")
 NOBODY = [{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "nobody"}]
@@ -85,3 +87,110 @@ def test_a_restart_believes_no_page_of_theirs() -> None:
     story.restart().settle()
 
     assert sorted(story.works()) == ["c00"]
+
+
+# -- pages beside their workload, changed by somebody who may write them ---------------------------
+
+CANARIES_FIRST = make.progressive(mandatory=["canary"], maxConcurrency=1, minSuccessTime="30m")
+EARLIER = "2026-01-01T00:00:00.000000Z"
+TAKEN_OFF: dict[str, Obj] = {
+    "its annotations": {"metadata": {"annotations": None}},
+    "its owner": {"metadata": {"ownerReferences": None}},
+    "another one's name": {"metadata": {"annotations": {names.OWNER: "default/other"}}},
+    "its data": {"data": None},
+}
+
+
+def soaking_canaries() -> Story:
+    """Two canaries have just been touched and soak for half an hour; the rest waits for them."""
+    story = Story([*make.fleet(6, canary=2), make.workload(strategy=CANARIES_FIRST)])
+    story.to(MIN)
+    assert sorted(story.works()) == ["c00", "c01"]
+    return story
+
+
+def pages(story: Story) -> list[tuple[Obj, Obj, Obj]]:
+    """What each page says, and of what."""
+    kept = ("annotations", "labels")
+    return [
+        (page["data"], {k: page["metadata"].get(k) for k in kept}, owners)
+        for page in story.records()
+        for owners in [page["metadata"].get("ownerReferences")]
+    ]
+
+
+def all_soaked(story: Story) -> str:
+    (work, *_) = story.works().values()
+    revision = work["metadata"]["annotations"][names.REVISION]
+    line = {"revision": revision, "touchedAt": EARLIER, "health": "Succeeded", "since": EARLIER}
+    return json.dumps({f"c0{n}": {**line, "verdict": "Soaked"} for n in range(6)})
+
+
+def repairs(story: Story) -> list[str]:
+    return [note.message for note in story.notes if note.reason == "RecordRepaired"]
+
+
+def test_clusters_that_somebody_adds_to_the_page_of_the_head_are_not_believed() -> None:
+    story = soaking_canaries()
+    before = pages(story)
+    head = ref_of(ROLLOUT_RECORD, story.records()[0])
+
+    story.hub.patch(head, {"data": {CLUSTERS: all_soaked(story)}})
+    story.on(5 * SEC)
+    assert pages(story) == before
+    assert any(head.name in told for told in repairs(story))
+
+    story.hub.patch(head, {"data": {CLUSTERS: all_soaked(story)}})
+    story.restart().on(5 * SEC)  # nobody who knows better lives when it is read
+    assert CLUSTERS not in story.records()[0]["data"]
+    assert sorted(story.works()) == ["c00", "c01"]
+
+
+@pytest.mark.parametrize("number", [0, 1], ids=["the head", "the clusters"])
+@pytest.mark.parametrize("change", TAKEN_OFF.values(), ids=TAKEN_OFF.keys())
+def test_a_page_of_which_somebody_takes_something_off_is_written_again_and_told(
+    change: Obj, number: int
+) -> None:
+    story = soaking_canaries()
+    before = pages(story)
+    page = ref_of(ROLLOUT_RECORD, story.records()[number])
+
+    story.hub.patch(page, change)
+    story.on(5 * SEC)
+
+    assert pages(story) == before
+    assert any(page.name in told for told in repairs(story))
+    assert sorted(story.works()) == ["c00", "c01"]
+    story.end()
+    assert story.reason == "Complete"
+
+
+@pytest.mark.parametrize("change", TAKEN_OFF.values(), ids=TAKEN_OFF.keys())
+def test_pages_of_which_something_was_taken_off_while_nobody_looked_are_made_anew(
+    change: Obj,
+) -> None:
+    """What they said is lost: the canaries soak again, and the rest waits for them."""
+    story = soaking_canaries()
+    for page in story.records():
+        story.hub.patch(ref_of(ROLLOUT_RECORD, page), change)
+
+    story.restart().on(29 * MIN)
+
+    assert sorted(story.works()) == ["c00", "c01"]
+    assert all(data and owners for data, _, owners in pages(story))
+    story.end()
+    assert story.reason == "Complete"
+
+
+def test_a_page_that_somebody_deletes_is_written_again_and_told() -> None:
+    story = soaking_canaries()
+    before = pages(story)
+    page = ref_of(ROLLOUT_RECORD, story.records()[1])
+
+    story.hub.delete(page)
+    story.on(5 * SEC)
+
+    assert pages(story) == before
+    assert repairs(story) == [
+        f"RolloutRecord {page.name} was deleted; it is written again from memory"
+    ]

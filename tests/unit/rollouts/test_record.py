@@ -111,13 +111,13 @@ def named(cluster: str, line: Line) -> Line:
 def test_what_is_written_is_what_is_read(head: Head, pages: list[dict[str, Line]]) -> None:
     lines: dict[str, Line] = {}
     places: dict[str, int] = {}
-    for number, content in enumerate(pages):
+    for number, content in enumerate(pages, 1):
         for cluster, line in content.items():
             lines[cluster] = named(cluster, line)
             places[cluster] = number
     stored = [
-        page(n, {c: lines[c] for c in lines if places[c] == n}, None if n else head)
-        for n in range(len(pages))
+        page(0, {}, head),
+        *(page(n, {c: lines[c] for c in lines if places[c] == n}) for n in range(1, 4)),
     ]
 
     through_the_hub = json.loads(json.dumps(stored))
@@ -128,7 +128,7 @@ def test_microseconds_survive() -> None:
     at = T0 + timedelta(microseconds=1)
     known = Standing("a", "r", touched=at, health=Health.SUCCEEDED, since=at)
 
-    read = read_record([page(0, {"a": of(known)})])
+    read = read_record([page(1, {"a": of(known)})])
 
     assert read.lines["a"].standing == known
 
@@ -142,7 +142,8 @@ def test_a_page_can_be_read_by_a_person() -> None:
         since=T0 + MIN,
         verdict=Verdict.SOAKED,
     )
-    obj = page(0, {"east-1": of(soaked, cause="SlotFree"), "w": LOST}, Head("5f3a"))
+    obj = page(1, {"east-1": of(soaked, cause="SlotFree"), "w": LOST})
+    head = page(0, {}, Head("5f3a"))
 
     assert obj["data"][CLUSTERS] == (
         "{\n"
@@ -152,8 +153,8 @@ def test_a_page_can_be_read_by_a_person() -> None:
         '"w": {"cause": "Lost", "lostFrom": "m/0"}\n'
         "}"
     )
-    assert json.loads(obj["data"][HEAD])["revision"] == "5f3a"
-    assert obj["data"][HEAD].count("\n") > 5
+    assert json.loads(head["data"][HEAD])["revision"] == "5f3a"
+    assert head["data"][HEAD].count("\n") > 5
 
 
 def test_a_page_lies_beside_its_workload_and_goes_with_it() -> None:
@@ -213,17 +214,16 @@ def test_other_config_maps_are_no_pages(name: str) -> None:
 
 
 GOOD = of(Standing("a", "r", touched=T0, health=Health.PROGRESSING, since=T0))
-STORED = page(
-    0, {"a": GOOD, "b": Line(cluster="b", lost_from="rest")}, Head("r", passed=frozenset({"m/0"}))
-)
+HEADED = page(0, {}, Head("r", passed=frozenset({"m/0"})))
+STORED = page(1, {"a": GOOD, "b": Line(cluster="b", lost_from="rest")})
 UNREADABLE = [None, 7, "", "{", "[]", "null", '"a"', "[" * 200_000, "{}x", "1" * 5000, '{"a": 1e}']
 
 
 @pytest.mark.parametrize("text", UNREADABLE, ids=lambda t: str(t)[:8])
 def test_a_page_that_cannot_be_read_is_as_if_never_written(text: object) -> None:
-    other = page(1, {"z": of(Standing("z", "r", touched=T0, health=Health.SILENT))})
+    other = page(2, {"z": of(Standing("z", "r", touched=T0, health=Health.SILENT))})
 
-    read = read_record([altered(STORED, **{CLUSTERS: text}), other])
+    read = read_record([HEADED, altered(STORED, **{CLUSTERS: text}), other])
 
     assert set(read.lines) == {"z"}
     assert read.head == Head("r", passed=frozenset({"m/0"}))
@@ -231,7 +231,7 @@ def test_a_page_that_cannot_be_read_is_as_if_never_written(text: object) -> None
 
 @pytest.mark.parametrize("text", UNREADABLE, ids=lambda t: str(t)[:8])
 def test_a_head_that_cannot_be_read_is_an_empty_one_and_the_clusters_stay(text: object) -> None:
-    read = read_record([altered(STORED, **{HEAD: text})])
+    read = read_record([altered(HEADED, **{HEAD: text}), STORED])
 
     assert read.head == Head()
     assert set(read.lines) == {"a", "b"}
@@ -262,7 +262,8 @@ def test_unknown_fields_are_passed_over() -> None:
     body = '{"revision": "r", "touchedAt": "2026-06-01T12:00:00Z", "health": "Silent", "mood": 1}'
 
     head = '{"new": [], "revision": "r"}'
-    read = read_record([altered(STORED, **{CLUSTERS: f'{{"a": {body}}}', HEAD: head})])
+    clusters = altered(STORED, **{CLUSTERS: f'{{"a": {body}}}'})
+    read = read_record([altered(HEADED, **{HEAD: head}), clusters])
 
     assert read.lines["a"].standing == Standing("a", "r", touched=T0, health=Health.SILENT)
     assert read.head == Head("r")
@@ -282,7 +283,7 @@ JSON = st.recursive(
 def test_no_text_in_a_page_makes_reading_fail(body: Any) -> None:
     text = json.dumps(body)
 
-    read = read_record([altered(STORED, **{HEAD: text, CLUSTERS: text})])
+    read = read_record([altered(HEADED, **{HEAD: text}), altered(STORED, **{CLUSTERS: text})])
 
     assert isinstance(read.head.revision, str)
 
@@ -327,6 +328,13 @@ def test_a_full_page_of_the_longest_names_fits_into_a_config_map() -> None:
     assert len(json.dumps(obj).encode()) < 900 * 1024
 
 
+def test_clusters_on_the_page_of_the_head_are_nobodys() -> None:
+    """Nothing is ever written there: whoever does would tell of clusters that nobody touched."""
+    forged = altered(HEADED, **STORED["data"])
+
+    assert read_record([forged]).lines == {}
+
+
 def test_the_same_head_is_the_same_text() -> None:
     one = Head("r", passed=frozenset(["a", "b", "c"]), seen=frozenset("xyz"))
     other = Head("r", passed=frozenset(["c", "b", "a"]), seen=frozenset("zyx"))
@@ -366,7 +374,7 @@ def test_what_soaked_before_and_cannot_be_read_is_nothing_to_go_back_to(soaked: 
     body = json.loads("{" + line_text(line) + "}")
     body["a"]["soaked"] = soaked
 
-    read = read_record([altered(page(0, {}), **{CLUSTERS: json.dumps(body)})]).lines["a"]
+    read = read_record([altered(page(1, {}), **{CLUSTERS: json.dumps(body)})]).lines["a"]
 
     assert read == replace(line, soaked=())
 
