@@ -36,12 +36,14 @@ class WorkAccount:
 
     ``carries`` is the revision that it amounts to ("": it says nothing yet). ``conditions`` are those
     of its agent, without the data of Secrets that their messages may quote. ``faults`` say which manifests are not well.
+    ``leaving``: it is being deleted, and says nothing any more.
     """
 
     name: str
     carries: str
     conditions: tuple[ConditionAccount, ...]
     faults: tuple[str, ...] = ()
+    leaving: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,8 @@ def _share(
     assert workload is not None
     wanted = workload.revision_at(cluster)
     work = _work(workload.carried(cluster), workload.body(cluster))
+    if work is None and (going := workload.leaving(cluster)):
+        work = WorkAccount(going, "", (), leaving=True)
     owner = workload.members.get(cluster, "")
     if not owner:
         refused = _refused(snapshot, workload, cluster) if refusals(ref) else None

@@ -50,6 +50,9 @@ def share_facts(share: ClusterShare, now: datetime) -> list[tuple[str, str]]:
     label = "Add-on" if share.kind == CLUSTER_MANAGEMENT_ADDON.name else "Work"
     if share.work is None:
         return [*told, (label, "none")]
+    if share.work.leaving:
+        then = "; it is made again once it is gone" if share.placement else ""
+        return [*told, (label, f"{share.work.name} is being deleted{then}")]
     return [*told, (label, f"{share.work.name} {_carries(share.work.carries, share.wanted)}")]
 
 

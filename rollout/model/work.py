@@ -84,7 +84,11 @@ def work_labels(
 
 
 def names_another_owner(work: Work, owner: str) -> bool:
-    """Whether a work of this owner says that it is another one's. One that says nothing does not."""
+    """Whether a work of this owner says that it is another one's, or nobody's though we wrote it.
+
+    One with a name that OCM gave it never said anything in our annotation.
+    """
     labelled = work.labels.get(names.WORK_OWNER_LABEL)
     expected = owner_label(*owner.split("/", 1))
-    return work.said_owner not in (None, owner) or labelled not in (None, expected)
+    silent = None if work.name != work_name(owner) else owner
+    return work.said_owner not in (silent, owner) or labelled not in (None, expected)

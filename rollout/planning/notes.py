@@ -11,10 +11,11 @@ from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.placement import Placement
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason
+from rollout.model.work import names_another_owner
 from rollout.model.writes import PatchStatus
 from rollout.placement.framework import EvaluationCode, EvaluationStatus, PlacementSelection
 from rollout.placement.grouping import Profile
-from rollout.planning.plan import Note
+from rollout.planning.plan import Note, Write, touch_of
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 from rollout.strategies.base import Health, Phase, Settled, Step, Verdict
@@ -115,6 +116,21 @@ def repair_notes(ref: Ref, edited: Iterable[Mapping[str, str]]) -> tuple[Note, .
         for pages in edited
         for page, change in sorted(pages.items())
     )
+
+
+def disowned_notes(workload: ReplicaSetWorkload, writes: Iterable[Write]) -> list[Note]:
+    """Notes on works that say they are not of this workload, where a write puts that right (S18)."""
+    clusters = [touch.cluster for write in writes if (touch := touch_of(write)) is not None]
+    return [
+        Note(
+            workload.ref,
+            "WorkRepaired",
+            f"the work of cluster {cluster} named another owner, or none; it is put right",
+            warning=True,
+        )
+        for cluster in clusters
+        if (work := workload.work(cluster)) and names_another_owner(work, workload.ref.key)
+    ]
 
 
 def _turn(replicaset: ReplicaSet, status: PatchStatus | None) -> tuple[str, str, bool] | None:

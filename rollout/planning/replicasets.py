@@ -24,6 +24,7 @@ from rollout.planning.documents import (
 )
 from rollout.planning.history import history, to_keep
 from rollout.planning.notes import (
+    disowned_notes,
     failing,
     fault_on,
     repair_notes,
@@ -156,6 +157,7 @@ class _ReplicaSetPass(Pass):
             as_ocm=self.workload.is_ocm,
             fault=self._fault_on(failing(self.workload, self.decided)),
             amiss=self.shut.amiss,
+            going=self.workload.going(),
         )
 
     def _notes(self, steps: Mapping[str, Step], status: PatchStatus | None) -> tuple[Note, ...]:
@@ -186,7 +188,9 @@ class _ReplicaSetPass(Pass):
             gone_back = frozenset(write.touch.cluster for write in back if write.touch)
             works += self._restored(share, name, gone_back.union(steps[name].touch))
         written = {write.ref for write in works}
-        return works + [write for write in self._relabelled() if write.ref not in written]
+        works += [write for write in self._relabelled() if write.ref not in written]
+        self.notes += disowned_notes(self.workload, works)
+        return works
 
     def _due(self, status: PatchStatus | None) -> PatchStatus | None:
         """What is to be said now; what would be said too often, or too soon, is held back."""
@@ -235,8 +239,6 @@ class _ReplicaSetPass(Pass):
             occupant = self.view.occupant(ref, self.workload.ref.key)
             found += [Delete(ref, occupant)] if occupant else []
         return found
-
-    # -- works ---------------------------------------------------------------------------------
 
     def _touches(self, share: ReplicaSetShare, placement: str, step: Step) -> list[Write]:
         found: list[Write] = []
@@ -358,8 +360,6 @@ class _ReplicaSetPass(Pass):
             changes: Obj = {"metadata": {"labels": share.labels}}
             if names_another_owner(work, self.replicaset.key):
                 changes["metadata"]["annotations"] = {names.OWNER: self.replicaset.key}
-                text = f"the work of cluster {cluster} named another owner; it is put right"
-                self.notes.append(Note(self.workload.ref, "WorkRepaired", text, warning=True))
             touch = Touch(self.workload.ref, owner, cluster, first=False, cause="Relabel")
             found.append(Patch(Ref(MANIFEST_WORK, work.key), changes, work.version, touch))
         return found

@@ -89,17 +89,19 @@ def status_of(
     as_ocm: bool = False,
     fault: str = "",
     amiss: str = "",
+    going: Sequence[str] = (),
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already.
 
     ``as_ocm``: numbers that OCM does not write stay as it leaves them. ``fault`` is what agents say
-    of manifests where the rollout fails; ``amiss`` is said whatever the rollout does.
+    of manifests where the rollout fails; ``amiss`` is said whatever the rollout does. ``going`` are
+    clusters whose works are being deleted, and made again once they are gone.
     """
     verdict = judge_workload(replicaset, reports, hold, brake)
     if fault and verdict.reason in _FAILING:
         verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {fault}")
-    if amiss:
-        verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {amiss}")
+    for more in filter(None, (amiss, _made_again(going))):
+        verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {more}")
     old: Obj = replicaset.raw.get("status") or {}
     conditions = _conditions(reports, hold, verdict, replicaset.generation)
     status: Obj = {
@@ -119,6 +121,14 @@ def status_of(
         return None
     status.update(revisions)
     return PatchStatus(Ref(REPLICA_SET, replicaset.key), status, replicaset.version)
+
+
+def _made_again(going: Sequence[str]) -> str:
+    if not going:
+        return ""
+    works = "1 work is" if len(going) == 1 else f"{len(going)} works are"
+    named = ", ".join(going[:3]) + (", ..." if going[3:] else "")
+    return f"{works} being deleted ({named}), and made again once gone"
 
 
 def _conditions(

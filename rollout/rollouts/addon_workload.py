@@ -183,6 +183,10 @@ class AddOnWorkload(Workload[AddOnShare]):
             revision = self._content(cluster, installed, share) if share else content_of(carried)
         return Carried(installed.key, revision, tuple(installed.conditions.values()))
 
+    def leaving(self, cluster: str) -> str:
+        installed = self._installed.get(cluster)
+        return installed.key if installed is not None and installed.deleting else ""
+
     def body(self, cluster: str) -> Obj | None:
         installed = self._installed.get(cluster)
         return body_of(installed.desired) if installed else None

@@ -94,6 +94,11 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
     def is_going(self, cluster: str) -> bool:
         return cluster in self._works and cluster not in self._chosen
 
+    def going(self) -> list[str]:
+        """Clusters that are to keep what is being deleted there, by name."""
+        astray = (cluster for share in self.shares.values() for cluster in share.live.astray)
+        return sorted(filter(self.is_going, astray))
+
     def work(self, cluster: str) -> Work | None:
         """The work that counts there; None also where all are being deleted."""
         return self._chosen.get(cluster)
@@ -153,6 +158,11 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
             generation=work.generation,
             faults=work.faults,
         )
+
+    def leaving(self, cluster: str) -> str:
+        if not self.is_going(cluster):
+            return ""
+        return min(work.key for work in self._works[cluster].values())
 
     def body(self, cluster: str) -> Obj | None:
         work = self._chosen.get(cluster)

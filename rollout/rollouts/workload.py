@@ -99,6 +99,12 @@ class Workload(ABC, Generic[S_co]):
         """What the cluster has; None where it has nothing that would stay."""
 
     @abstractmethod
+    def leaving(self, cluster: str) -> str:
+        """The key of the object that is being deleted there; "" where the cluster has one that stays, or
+        none at all.
+        """
+
+    @abstractmethod
     def body(self, cluster: str) -> Obj | None:
         """What the cluster's agent is to bring about now, for a person to read; None: nothing."""
 

@@ -7,9 +7,13 @@ import json
 
 import pytest
 
+from rollout.analysis.clusters import explain_cluster
+from rollout.analysis.sentences import share_facts
+from rollout.analysis.snapshot import snapshot_of
 from rollout.model import names
 from rollout.model.kinds import (
     MANIFEST_WORK,
+    REPLICA_SET,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     Kind,
@@ -194,3 +198,58 @@ def test_a_page_that_somebody_deletes_is_written_again_and_told() -> None:
     assert repairs(story) == [
         f"RolloutRecord {page.name} was deleted; it is written again from memory"
     ]
+
+
+# -- works that their agents change ----------------------------------------------------------------
+
+OTHERS = {names.WORK_OWNER_LABEL: "other.thing"}
+DISOWNED: dict[str, Obj] = {
+    "given to another one": {"metadata": {"labels": OTHERS, "annotations": {names.OWNER: "o/t"}}},
+    "given to nobody": {"metadata": {"annotations": {names.OWNER: None}}},
+    "given away with other content": {
+        "metadata": {"labels": OTHERS},
+        "spec": make.template("666"),
+    },
+}
+
+
+@pytest.mark.parametrize("change", DISOWNED.values(), ids=DISOWNED.keys())
+def test_a_work_that_its_agent_gives_away_is_put_right_and_told(change: Obj) -> None:
+    story = Story([*make.fleet(3), make.workload(strategy=make.everywhere())]).end()
+    before = story.works()["c01"]
+
+    story.hub.patch(ref_of(MANIFEST_WORK, before), change)
+    story.on(5 * SEC)
+
+    after = story.works()["c01"]
+    assert after["spec"] == before["spec"]
+    for kept in ("labels", "annotations"):
+        assert after["metadata"][kept] == before["metadata"][kept]
+    told = [note.message for note in story.notes if note.reason == "WorkRepaired"]
+    assert told == ["the work of cluster c01 named another owner, or none; it is put right"]
+
+
+def test_a_work_that_is_being_deleted_is_told_of_in_every_view() -> None:
+    story = Story([*make.fleet(3), make.workload(strategy=make.everywhere())]).end()
+    work = ref_of(MANIFEST_WORK, story.works()["c01"])
+    story.hub.patch(work, {"metadata": {"finalizers": ["an-agent/at-work"]}})
+
+    story.hub.delete(work)
+    story.on(5 * SEC)
+
+    text = "3 clusters succeeded; 1 work is being deleted (c01), and made again once gone"
+    assert (story.message, story.state().message) == (text, text)
+    snapshot = snapshot_of(story.hub, story.clock.now())
+    account = snapshot.account(Ref(REPLICA_SET, "default/web"))
+    assert account is not None
+    assert account.message == text
+    explained = explain_cluster(snapshot, "c01")
+    assert explained is not None
+    assert dict(share_facts(explained.shares[0], snapshot.now))["Work"] == (
+        f"{work.key} is being deleted; it is made again once it is gone"
+    )
+
+    story.hub.patch(work, {"metadata": {"finalizers": None}})
+    story.on(MIN)
+    assert story.message == "3 clusters succeeded"
+    assert sorted(story.works()) == ["c00", "c01", "c02"]
