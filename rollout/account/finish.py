@@ -13,7 +13,7 @@ from rollout.model.kinds import Ref
 from rollout.model.waits import Reason, Wait
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.head import Head
-from rollout.rollouts.line import Line
+from rollout.rollouts.line import KeptContent, Line
 from rollout.rollouts.live import NOTHING_KEPT, LiveRollout
 from rollout.rollouts.observations import Observation
 from rollout.rollouts.share import PlacementShare
@@ -57,7 +57,7 @@ class ImaginedRollout(LiveRollout):
         self,
         hold: Wait | None,
         now: datetime,
-        kept: Mapping[str, str] = NOTHING_KEPT,
+        kept: Mapping[str, KeptContent] = NOTHING_KEPT,
         barred: str = "",
         *,
         closed: Closed = NOTHING_CLOSED,

@@ -45,7 +45,11 @@ def history(
         return writes
     used = _in_use(workload, kept)
     spare = [r for r in revisions if r.content not in used][:too_many]
-    spare += [r for r in kept.values() if r.base and r.content not in used]
+    soaked = used | _soaked(workload)  # somebody may go back further than to what soaked last
+    gone = {r.content for r in spare}
+    spare += [
+        r for r in kept.values() if r.base and r.content not in (used if r.base in gone else soaked)
+    ]
     if replicaset.problems or not workload.shares:
         return []
     return writes + [Delete(revision_ref(workload.ref, r.content), r.uid) for r in spare]
@@ -62,6 +66,10 @@ def _keep(
     return Create(
         *content_object(workload.ref, replicaset, content, workload.revision, values=values)
     )
+
+
+def _soaked(workload: ReplicaSetWorkload) -> set[str]:
+    return set().union(*(share.live.all_soaked() for share in workload.shares.values()))
 
 
 def _in_use(workload: ReplicaSetWorkload, kept: Mapping[str, Revision]) -> set[str]:

@@ -36,7 +36,7 @@ from rollout.planning.notes import (
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, UNFINISHED, Note, Plan, Write
 from rollout.planning.removals import Removals, cleanup, removals
-from rollout.planning.revisions import revision_ref, spec_kept
+from rollout.planning.revisions import kept_contents, revision_ref, spec_kept
 from rollout.planning.status import ShareReport, is_nearly_done, status_of
 from rollout.planning.views import ReplicaSetView
 from rollout.rollouts.book import RecordBook
@@ -138,7 +138,7 @@ class _ReplicaSetPass(Pass):
             name: share.live.decide(
                 hold or share.hold,
                 self.now,
-                {content: each.base or content for content, each in self.revisions.items()},
+                kept_contents(self.revisions),
                 barred.get(share.live.revision, ""),
                 closed=self.shut,
             )
@@ -158,6 +158,7 @@ class _ReplicaSetPass(Pass):
             fault=self._fault_on(failing(self.workload, self.decided)),
             amiss=self.shut.amiss,
             going=self.workload.going(),
+            revision=self.workload.revision,
         )
 
     def _notes(self, steps: Mapping[str, Step], status: PatchStatus | None) -> tuple[Note, ...]:
@@ -287,9 +288,7 @@ class _ReplicaSetPass(Pass):
                 self.recheck(shut.until)
                 continue
             standing = share.live.ledger.standings[cluster]
-            if self.is_refused(share.live, cluster):
-                continue
-            if self.workload.is_going(cluster):
+            if self.is_refused(share.live, cluster) or self.workload.is_going(cluster):
                 continue
             spec = self._spec(standing.revision)
             if spec is None:

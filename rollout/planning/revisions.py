@@ -16,6 +16,7 @@ from rollout.model.instants import rfc3339
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_REVISION, Obj, Ref
 from rollout.model.ownership import owned_object
 from rollout.model.replicaset import ReplicaSet
+from rollout.rollouts.line import KeptContent
 from rollout.rollouts.record import record_id
 from rollout.values.rendering import Assignment, assigned
 from rollout.values.rules import revision_of
@@ -43,6 +44,16 @@ class Revision:
     """Of ClusterValues over the template, as they were written."""
     cause: str = ""
     """Why it was made, as annotation `names.CHANGE_CAUSE` of the workload said then."""
+
+
+def kept_contents(revisions: Mapping[str, Revision]) -> dict[str, KeptContent]:
+    """What can be given back to clusters, by content."""
+    made_for = {content: each.base or content for content, each in revisions.items()}
+    return {
+        content: KeptContent(of, revisions[of].number)
+        for content, of in made_for.items()
+        if of in revisions
+    }
 
 
 def read_revision(obj: Obj) -> Revision | None:
@@ -159,15 +170,15 @@ def _object(ref: Ref, replicaset: ReplicaSet, content: str) -> tuple[Ref, Obj]:
 
 
 def told_revisions(
-    replicaset: ReplicaSet, *, is_complete: bool, aborted: Iterable[datetime]
+    replicaset: ReplicaSet, update: str, *, is_complete: bool, aborted: Iterable[datetime]
 ) -> Obj:
-    """What the status says of revisions: the one that last went all the way, the one to be rolled out.
+    """What the status says of revisions: the one that last went all the way, and ``update``, the one to
+    be rolled out.
 
     ``aborted``: since when each placement takes the latter back. That is told where the spec has
     fields that OCM has proposed, as the proposal tells it.
     """
     old: Obj = replicaset.raw.get("status") or {}
-    update = replicaset.template.content
     current = update if is_complete else old.get("currentRevision")
     found: Obj = {"updateRevision": update} | ({"currentRevision": current} if current else {})
     if replicaset.follows_ocm:

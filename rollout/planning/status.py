@@ -90,12 +90,13 @@ def status_of(
     fault: str = "",
     amiss: str = "",
     going: Sequence[str] = (),
+    revision: str = "",
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already.
 
     ``as_ocm``: numbers that OCM does not write stay as it leaves them. ``fault`` is what agents say
     of manifests where the rollout fails; ``amiss`` is said whatever the rollout does. ``going`` are
-    clusters whose works are being deleted, and made again once they are gone.
+    clusters whose works are being deleted. ``revision`` is what is rolled out ("": the template).
     """
     verdict = judge_workload(replicaset, reports, hold, brake)
     if fault and verdict.reason in _FAILING:
@@ -113,7 +114,8 @@ def status_of(
         for summary in (status["summary"], *(p["summary"] for p in status["placementSummary"])):
             summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
     began = [r.decided.head.rollback.began for r in reports if r.decided.head.rollback is not None]
-    revisions = told_revisions(replicaset, is_complete=verdict.is_complete, aborted=began)
+    update = revision or replicaset.template.content
+    revisions = told_revisions(replicaset, update, is_complete=verdict.is_complete, aborted=began)
     told = any(key in old for key in revisions)  # OCM's definition has no room for them
     if all(old.get(key) == value for key, value in status.items()) and (
         not told or all(old.get(key) == value for key, value in revisions.items())
@@ -294,8 +296,6 @@ _SUMMARY = (
     "total",
     "updated",
 )
-
-
 _NOT_OF_OCM = ("desiredTotal", "updated")
 
 

@@ -1,6 +1,6 @@
 """What is remembered of a rollout as a whole, over all that happens to its clusters and to its process?"""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime
 
@@ -40,7 +40,7 @@ class Rollback:
 class Head:
     """The part of the record that is about the rollout as a whole.
 
-    ``opened`` are the gates that have opened for the revision, ``retried`` the last token of a retry.
+    ``completed``: the revision has once reached every cluster that it was for. ``opened`` are the gates that have opened for the revision, ``retried`` the last token of a retry.
     ``waived`` are clusters that a person skipped without naming a revision, each with the one that was
     current when that was first seen: it counts for no other (S20).
     """
@@ -56,6 +56,7 @@ class Head:
     retried: str = ""
     rollback: Rollback | None = None
     waived: Mapping[str, str] = field(default_factory=dict)
+    completed: bool = False
 
     def waiving(self, waivers: Mapping[str, frozenset[str]]) -> "Head":
         """With what is to be remembered of these waivers while ``revision`` is the present one."""
@@ -75,7 +76,26 @@ class Head:
         """Whether a rollback that is going on gave the cluster what it is on."""
         return self.rollback is not None and self.rollback.gave(standing)
 
+    def advanced(self, passed: Collection[str], opened: Collection[str]) -> "Head":
+        """With stages that pass, and gates that open."""
+        if not passed and not opened:
+            return self
+        return replace(self, passed=self.passed | set(passed), opened=self.opened | set(opened))
+
+    def finished(self) -> "Head":
+        """With what its revision was for reached, unless it is being taken back."""
+        known = self.completed or self.rollback is not None
+        return self if known else replace(self, completed=True)
+
     def superseded(self, revision: str) -> "Head":
         """What a new revision begins with: no stage passed, no gate open, nothing taken back."""
         none: frozenset[str] = frozenset()
-        return replace(self, revision=revision, passed=none, seen=none, opened=none, rollback=None)
+        return replace(self._begun_anew(), revision=revision, seen=none, rollback=None)
+
+    def taken_back(self, rollback: Rollback) -> "Head":
+        """With a rollback that begins. Whoever retries the revision begins with its first stage."""
+        return replace(self._begun_anew(), rollback=rollback)
+
+    def _begun_anew(self) -> "Head":
+        none: frozenset[str] = frozenset()
+        return replace(self, passed=none, opened=none, completed=False)

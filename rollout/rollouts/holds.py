@@ -138,8 +138,13 @@ def analysis_hold(
     return None
 
 
-def why_back(step: Step, held: Wait | None, intents: Intents) -> str:
-    """The cause for which a rollback begins now, "" where none does."""
+def why_back(step: Step, held: Wait | None, intents: Intents, *, completed: bool) -> str:
+    """The cause for which a rollback begins now, "" where none does.
+
+    Args:
+        completed: the revision has reached everybody once. A cluster that came later, or that is to
+            carry something else since, halts it when it fails; it takes nothing from the others.
+    """
     if intents.rollback is RollbackMode.NONE:
         return ""
     if held is not None and held.reason == Reason.UNDONE:
@@ -153,7 +158,7 @@ def why_back(step: Step, held: Wait | None, intents: Intents) -> str:
     ):
         return held.reason
     is_free = step.hold is None or (held is not None and held.reason == Reason.ROLLED_BACK)
-    return "Breach" if step.halt is not None and is_free else ""
+    return "Breach" if step.halt is not None and is_free and not completed else ""
 
 
 def limits_of(intents: Intents) -> RetreatLimits:

@@ -8,6 +8,7 @@ All instants are the hub's. Source: semantics rows 5-12, 17-20, 27.
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from rollout.rollouts.head import Rollback
 from rollout.rollouts.observations import Observation, stand
@@ -288,23 +289,40 @@ def cause_of(before: Standing | None, revision: str) -> str:
     return "Supersede"
 
 
+class KeptContent(NamedTuple):
+    """A content that can be given back: the revision that it was made for first, and that one's number."""
+
+    revision: str
+    number: int
+
+
 def targets_of(
-    rollout: Rollout, lines: Mapping[str, Line], to: str, kept: Mapping[str, str]
+    rollout: Rollout, lines: Mapping[str, Line], to: str, kept: Mapping[str, KeptContent]
 ) -> dict[str, str]:
     """What each cluster that was touched for the present revision gets back, where that is still kept.
 
     Args:
-        to: restricts that to what was made for one revision; "" takes the last that soaked there.
-        kept: the contents that can be given back, each with the revision that it was made for.
+        to: the revision that clusters are to go back to; "": the last one that soaked there.
+        kept: what can be given back, by content.
     """
+    last = kept[to].number if to in kept else 0
+
+    def is_of(content: str, made_for: KeptContent) -> bool:
+        if to in ("", content, made_for.revision):
+            return True
+        # A content of its own stays the same where later revisions change nothing there.
+        return content != made_for.revision and made_for.number <= last
+
     found: dict[str, str] = {}
     for cluster, standing in rollout.standings.items():
         line = lines.get(cluster)
         if line is None or not rollout.is_on_it(standing):
             continue
         for each in line.soaked:
-            of = kept.get(each, rollout.revision)  # what is kept no more cannot be given back
-            if of != rollout.revision and each != standing.revision and to in ("", of, each):
+            made_for = kept.get(each)
+            if made_for is None or each == standing.revision:
+                continue  # what is kept no more cannot be given back
+            if made_for.revision != rollout.revision and is_of(each, made_for):
                 found[cluster] = each
                 break
     return found

@@ -14,7 +14,13 @@ from rollout.rollouts.facts import Decided, Made, OcmStepMade, RetreatMade, Step
 from rollout.rollouts.handover import carried_over, ended
 from rollout.rollouts.head import Basis, Head, Rollback
 from rollout.rollouts.holds import barred, going_back, limits_of, revision_hold
-from rollout.rollouts.line import NOT_BROUGHT, Retried, VerdictFound, targets_of
+from rollout.rollouts.line import (
+    NOT_BROUGHT,
+    KeptContent,
+    Retried,
+    VerdictFound,
+    targets_of,
+)
 from rollout.rollouts.observations import reported_of
 from rollout.rollouts.outages import Outages
 from rollout.rollouts.record import Record
@@ -55,7 +61,7 @@ from rollout.strategies.ocm_step import ocm_step
 from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
 
-NOTHING_KEPT: Mapping[str, str] = {}
+NOTHING_KEPT: Mapping[str, KeptContent] = {}
 
 
 class LiveRollout(Standings):
@@ -222,7 +228,7 @@ class LiveRollout(Standings):
         self,
         hold: Wait | None,
         now: datetime,
-        kept: Mapping[str, str] = NOTHING_KEPT,
+        kept: Mapping[str, KeptContent] = NOTHING_KEPT,
         barred: str = "",
         *,
         closed: Closed = NOTHING_CLOSED,
@@ -255,7 +261,7 @@ class LiveRollout(Standings):
         self.last, self.retreat, self.closed = decided.step, decided.retreat, decided.closed
 
     def step(
-        self, hold: Wait | None, now: datetime, kept: Mapping[str, str] = NOTHING_KEPT
+        self, hold: Wait | None, now: datetime, kept: Mapping[str, KeptContent] = NOTHING_KEPT
     ) -> Step:
         """Come to this instant, decide, and go on from there. Asked again at once, it touches the same."""
         self.advance(now)
@@ -300,9 +306,9 @@ class LiveRollout(Standings):
             made.append(own := self._strict(head, hold, given, ledger))
             step = own.step
             settled = ledger.settled(step)
-            if step.passed or step.opened:
-                passed, opened = head.passed | set(step.passed), head.opened | set(step.opened)
-                head = replace(head, passed=passed, opened=opened)
+            head = head.advanced(step.passed, step.opened)
+        if step.complete:
+            head = head.finished()
         return Decided(
             workload=self.workload,
             placement=self.placement,

@@ -112,6 +112,8 @@ def head_text(head: Head) -> str:
         optional["opened"] = sorted(head.opened)
     if head.retried:
         optional["retried"] = head.retried
+    if head.completed:
+        optional["completed"] = True
     if head.rollback is not None:
         back = head.rollback
         optional["rollback"] = {
@@ -198,6 +200,7 @@ def _read_head(text: object) -> Head:
         retried=str(body.get("retried") or ""),
         rollback=_read_rollback(body.get("rollback")),
         waived=_read_waived(body.get("waived")),
+        completed=body.get("completed") is True,
     )
 
 

@@ -88,6 +88,10 @@ class Standings:
         """What some cluster would get back: templates that must be kept."""
         return {line.soaked[0] for line in self.lines.values() if line.soaked}
 
+    def all_soaked(self) -> set[str]:
+        """What some cluster could get back, the earlier ones included."""
+        return {content for line in self.lines.values() for content in line.soaked}
+
     # -- what happens --------------------------------------------------------------------------
 
     def look(self, observations: Mapping[str, Observation]) -> None:

@@ -14,6 +14,7 @@ from rollout.model.waits import Reason, Wait
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.head import Head, Rollback
 from rollout.rollouts.holds import analysis_hold, why_back
+from rollout.rollouts.line import KeptContent
 from rollout.rollouts.outages import Outages
 from rollout.strategies.base import (
     Closed,
@@ -82,13 +83,13 @@ class Circumstances:
     """What a decision is asked for besides the terms.
 
     ``hold`` is why nothing of the workload may be touched, ``kept`` the contents that can be given back,
-    each with the revision that it was made for, ``barred`` another placement of the workload that takes the present revision back, ``closed`` the
+    ``barred`` another placement of the workload that takes the present revision back, ``closed`` the
     clusters that are shut now.
     """
 
     hold: Wait | None
     now: datetime
-    kept: Mapping[str, str]
+    kept: Mapping[str, KeptContent]
     barred: str
     closed: Closed
 
@@ -304,8 +305,8 @@ def with_rollback(
     head = decided.head
     if terms is None or not terms.keeps_templates or head.rollback is not None:
         return None
-    cause = why_back(decided.step, decided.hold, terms.intents)
+    cause = why_back(decided.step, decided.hold, terms.intents, completed=head.completed)
     if not cause:
         return None
     to = terms.intents.undo_to if cause == "Undo" else ""
-    return replace(head, rollback=Rollback(revision, cause, now, to))
+    return head.taken_back(Rollback(revision, cause, now, to))

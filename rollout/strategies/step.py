@@ -283,14 +283,12 @@ def _passes(
 ) -> bool:
     """Row 12: all members soaked or, where that is tolerated, finally failed within budget.
 
-    A cluster that cannot be rendered holds up nobody behind it, unless its stage is mandatory or nobody
-    else in its stage has shown anything.
+    A cluster that cannot be rendered holds up nobody behind it, unless its stage is mandatory.
     """
     if stage.mandatory:
         return census.phases.get(Phase.SOAKED, 0) == size and scope.failures == 0
     done = census.phases.get(Phase.SOAKED, 0) + census.phases.get(Phase.FAILED, 0)
-    unrendered = census.phases.get(Phase.UNRENDERED, 0)
-    is_through = done + unrendered == size and (done > 0 or not unrendered)
+    is_through = done + census.phases.get(Phase.UNRENDERED, 0) == size
     return is_through and not scope.breached and not fleet.breached
 
 

@@ -8,10 +8,19 @@ from rollout.clock import VirtualClock
 from rollout.errors import Invalid
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
+from rollout.model.kinds import APPROVAL, REPLICA_SET, Ref
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
-from tests.stories.operating import BAD_2, TWO_AT_ONCE, revision, rolled_out
+from rollout.strategies.base import StageReport
+from tests.stories.operating import BAD_2, TWO_AT_ONCE, approval, revision, rolled_out
 from tests.support import make
 from tests.support.story import HOUR, MIN, SEC, T0, Story
+
+
+def stages(story: Story) -> tuple[StageReport, ...]:
+    """The stages as of the last decision."""
+    workload = story.engine.fleet.rollout(Ref(REPLICA_SET, "default/web"))
+    assert workload is not None
+    return workload.shares["p"].live.last.stages
 
 
 def order(story: Story, version: str, since: timedelta) -> list[str]:
@@ -318,6 +327,79 @@ def test_a_paused_rollback_goes_on_when_it_is_resumed() -> None:
     story.annotate(names.PAUSED, None)
     story.end()
     assert set(story.versions().values()) == {"1"}
+
+
+# -- after a rollback, and after the end -----------------------------------------------------------
+
+STAGES = make.progressive(
+    mandatory=["canary"], maxConcurrency=2, progressDeadline="5m", minSuccessTime="1m"
+)
+ALL_BUT_CANARIES = {**BAD_2, "clusters": {"matchLabels": {make.GROUP: "rest"}}}
+CANARIES = ["c00", "c01"]
+
+
+def taken_back(annotations: dict[str, str] | None = None) -> Story:
+    """Version 2 is well on both canaries, fails on the rest, and is taken back from all of them."""
+    workload = make.workload(
+        strategy=STAGES, annotations={names.ROLLBACK: "Automatic", **(annotations or {})}
+    )
+    story = Story([*make.fleet(6, canary=2), workload], {"rules": [ALL_BUT_CANARIES]}).end()
+    story.template(make.template("2"))
+    story.end()
+    assert story.reason == "RolledBack"
+    assert set(story.versions().values()) == {"1"}
+    return story
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_retry_after_a_rollback_begins_with_the_canaries(restarted: bool) -> None:
+    story = taken_back()
+    began = story.now
+    if restarted:
+        story.restart()
+    story.annotate(names.RETRY, "1")
+    story.on(SEC)
+
+    assert order(story, "2", began) == CANARIES
+    assert not any(stage.passed for stage in stages(story))
+
+
+def test_a_stage_of_a_revision_that_is_taken_back_has_not_passed() -> None:
+    assert not any(stage.passed for stage in stages(taken_back()))
+
+
+def test_a_retry_after_a_rollback_asks_for_each_approval_again() -> None:
+    story = taken_back()
+    story.annotate(names.GATES, "before:rest")
+    story.annotate(names.RETRY, "1")
+    story.add(approval("one", revision(story), "before:rest"))
+    story.end()
+    assert story.reason == "RolledBack", "approved, and failed once more"
+
+    story.hub.delete(Ref(APPROVAL, "default/one"))
+    began = story.now
+    story.annotate(names.RETRY, "2")
+    story.end()
+
+    assert story.reason == "ApprovalNeeded"
+    assert order(story, "2", began) == CANARIES
+
+
+def test_a_cluster_that_comes_after_the_end_and_fails_takes_nothing_from_the_others() -> None:
+    story = rolled_out(annotations={names.ROLLBACK: "Automatic"})
+    story.template(make.template("3"))
+    story.end()
+    assert story.reason == "Complete"
+    story.restart()
+    story.agents.close()
+    story.add(make.cluster("c06", {make.GROUP: "rest"}))
+    story.settle()
+    story.report("c06", Applied="True", Available="True", Progressing="False", Degraded="True")
+    story.on(HOUR)
+
+    assert story.reason == "MaxFailuresExceeded"
+    assert set(story.versions().values()) == {"3"}
+    assert not any(note.reason == "RollbackStarted" for note in story.notes)
 
 
 # -- kept mutants --------------------------------------------------------------------------------

@@ -272,8 +272,68 @@ def test_each_distinct_content_is_kept_once_with_what_it_differs_in() -> None:
     assert all(v[0]["place"] == place and v[0]["manifest"] == 0 for v in contents)
 
 
-def test_contents_that_nobody_has_or_would_get_back_are_not_kept() -> None:
-    told = story(values(), make.workload()).end()
+def test_a_label_whose_content_fails_after_the_end_takes_nothing_from_the_others() -> None:
+    """The rule works everywhere else, and works there again once the label is put back."""
+    bad = {
+        "manifests": {"path": "data.version", "equals": "2-bad"},
+        "behaviour": {"outcome": "fail"},
+    }
+    strategy = make.progressive(maxConcurrency=1, progressDeadline="60s")
+    workload = make.workload(strategy=strategy, annotations={names.ROLLBACK: "Automatic"})
+    told = story(values(), workload, agents={"rules": [bad]}).end()
+    told.template(make.template("2"))
+    told.end()
+
+    relabel(told, "c00", "bad")
+    told.end()
+    assert told.versions() == {"c00": "2-bad", "c01": "2-a", "c02": "2-b"}
+    assert told.reason == "MaxFailuresExceeded"
+
+    relabel(told, "c00", "a")
+    told.end()
+    assert told.versions() == {"c00": "2-a", "c01": "2-a", "c02": "2-b"}
+    assert told.reason == "Complete"
+
+
+def test_undo_to_an_older_revision_gives_each_cluster_what_it_had_then() -> None:
+    """c02 keeps its content while the rule for the others changes; all go back two revisions."""
+    only_a = {"clusters": {"labelSelector": {"matchLabels": {"tier": "a"}}}}
+    told = story(values(**only_a), make.workload()).end()
+    first = told.mwrs()["status"]["updateRevision"]
+    assert told.versions() == {"c00": "1-a", "c01": "1-a", "c02": "1"}
+    rules(told, setting("'x'"), **only_a)
+    told.end()
+    told.template(make.template("2"))
+    told.end()
+    rules(told, setting("'y'"), **only_a)
+    told.end()
+    assert told.versions() == {"c00": "y", "c01": "y", "c02": "2"}
+
+    current = told.mwrs()["status"]["updateRevision"]
+    told.edit({"metadata": {"annotations": {names.UNDO: current, names.UNDO_TO: first}}})
+    told.end()
+
+    assert told.versions() == {"c00": "1-a", "c01": "1-a", "c02": "2"}, "c02 never got the last one"
+
+
+def test_a_group_whose_clusters_cannot_be_rendered_holds_no_other_group() -> None:
+    told = story(
+        values(),
+        make.workload(strategy={"type": "ProgressivePerGroup"}),
+        tiers="-aa",
+        canary=1,
+    ).end()
+
+    assert told.versions() == {"c01": "1-a", "c02": "1-a"}
+    assert told.reason == "ValuesMissing"
+    relabel(told, "c00", "b")
+    told.end()
+    assert told.versions() == {"c00": "1-b", "c01": "1-a", "c02": "1-a"}
+    assert told.reason == "Complete"
+
+
+def test_contents_are_kept_as_long_as_the_revisions_that_they_were_made_for() -> None:
+    told = story(values(), make.workload(annotations={names.HISTORY_LIMIT: "2"})).end()
     for number in range(2, 6):
         rules(told, setting(f"'{number}-' + cluster.labels['tier']"))
         told.end()

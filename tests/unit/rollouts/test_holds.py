@@ -144,8 +144,17 @@ WHEN: list[tuple[Step, Wait | None, RollbackMode, str]] = [
 def test_a_rollback_begins_for_a_cause_that_its_mode_allows(
     step: Step, held: Wait | None, mode: RollbackMode, cause: str
 ) -> None:
-    assert why_back(step, held, Intents(rollback=mode)) == cause
+    assert why_back(step, held, Intents(rollback=mode), completed=False) == cause
     assert cause in {"", *CAUSES}
+
+
+@pytest.mark.parametrize(("step", "held", "mode", "cause"), WHEN)
+def test_failures_after_the_revision_reached_everybody_take_nothing_back(
+    step: Step, held: Wait | None, mode: RollbackMode, cause: str
+) -> None:
+    """What people ask for counts as before."""
+    expected = "" if cause == "Breach" else cause
+    assert why_back(step, held, Intents(rollback=mode), completed=True) == expected
 
 
 BEGAN = T0 - MIN

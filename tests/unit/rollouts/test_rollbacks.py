@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from rollout.rollouts.line import SOAKED_KEPT, Line, soaked_after, targets_of
+from rollout.rollouts.line import SOAKED_KEPT, KeptContent, Line, soaked_after, targets_of
 from rollout.strategies.base import Health, Rollout, Staging, Standing, Verdict
 from tests.support.fleets import FAILED, PROGRESSING, SILENT, SUCCEEDED, T0, TIMING, standing
 
@@ -13,6 +13,11 @@ def on(
     revision: str, verdict: Verdict | None = Verdict.SOAKED, health: Health = SUCCEEDED
 ) -> Standing:
     return standing("a", health, T0, verdict=verdict, revision=revision)
+
+
+def kept_as(made_for: dict[str, str]) -> dict[str, KeptContent]:
+    """Contents with the revisions that they were made for, which are called r1, r2, ..."""
+    return {content: KeptContent(of, int(of[1:])) for content, of in made_for.items()}
 
 
 def left(*standings: Standing, undone: str = "") -> Line:
@@ -68,22 +73,21 @@ def test_a_cluster_goes_back_to_the_latest_whose_template_is_kept() -> None:
     taken_back = Rollout("r4", staging=Staging(), standings=known)
 
     def targets(to: str, *kept: str) -> dict[str, str]:
-        return targets_of(taken_back, lines, to, {each: each for each in kept})
+        return targets_of(taken_back, lines, to, kept_as({each: each for each in kept}))
 
     assert targets("", "r1", "r2", "r3", "r4") == {"a": "r3"}
     assert targets("", "r1") == {"a": "r1"}
     assert targets("r2", "r1", "r2", "r3") == {"a": "r2"}
     assert targets("r9", "r1", "r2", "r9") == {}
     assert targets("") == {}
-    assert (
-        targets_of(Rollout("r5", staging=Staging(), standings=known), lines, "", {"r1": "r1"}) == {}
-    ), "not on it"
+    other = Rollout("r5", staging=Staging(), standings=known)
+    assert targets_of(other, lines, "", kept_as({"r1": "r1"})) == {}, "not on it"
 
 
 def test_what_was_made_for_the_revision_that_is_taken_back_is_nothing_to_go_back_to() -> None:
     lines = {"a": left(on("old"), on("before-the-label"), on("now"))}
     now = replace(standing("a", revision="now"), made_for="r2")
-    made_for = {"old": "r1", "before-the-label": "r2", "now": "r2"}
+    made_for = kept_as({"old": "r1", "before-the-label": "r2", "now": "r2"})
 
     taken_back = Rollout("r2", staging=Staging(), standings={"a": now}, contents={"a": "now"})
 
@@ -97,4 +101,25 @@ def test_a_cluster_that_had_the_content_before_the_revision_came_keeps_it() -> N
 
     taken_back = Rollout("r2", staging=Staging(), standings={"a": same}, contents={"a": "same"})
 
-    assert targets_of(taken_back, lines, "", {"old": "r0", "same": "r1"}) == {}
+    assert targets_of(taken_back, lines, "", kept_as({"old": "r0", "same": "r1"})) == {}
+
+
+def test_a_content_that_later_revisions_left_alone_is_that_of_each_of_them() -> None:
+    """Asked for by number of a revision that changed nothing there: what the cluster had meanwhile."""
+    lines = {"a": left(on("first"), on("second"), on("now"))}
+    now = replace(standing("a", revision="now"), made_for="r4")
+    kept = kept_as({"first": "r1", "second": "r3", "r1": "r1", "r2": "r2", "r3": "r3", "now": "r4"})
+
+    taken_back = Rollout("r4", staging=Staging(), standings={"a": now}, contents={"a": "now"})
+
+    assert targets_of(taken_back, lines, "r1", kept) == {"a": "first"}
+    assert targets_of(taken_back, lines, "r2", kept) == {"a": "first"}
+    assert targets_of(taken_back, lines, "r3", kept) == {"a": "second"}
+
+
+def test_a_template_that_never_soaked_there_is_not_replaced_by_an_older_one() -> None:
+    lines = {"a": left(on("r1"), on("r3"))}
+    known = {"a": standing("a", revision="r3")}
+    kept = kept_as({"r1": "r1", "r2": "r2", "r3": "r3"})
+
+    assert targets_of(Rollout("r3", staging=Staging(), standings=known), lines, "r2", kept) == {}
