@@ -47,8 +47,8 @@ def _works() -> Iterator[dict[str, Any]]:
 
 def _read(payload: bytes) -> list[Work]:
     """As a controller that starts does: a page of a list becomes objects, and these values."""
-    objects, _, _ = ObjectDecoder().page(MANIFEST_WORK, payload)
-    return [decode_work(obj) for obj in objects]
+    page = ObjectDecoder().page(MANIFEST_WORK, payload)
+    return [decode_work(obj) for obj in page.objects()]
 
 
 def run() -> Iterator[Figure]:

@@ -96,6 +96,9 @@ class StoredHub:
     def __init__(self, folder: Path) -> None:
         self._folder, self._reader = folder, ObjectDecoder()
 
+    def expect(self, kinds: Sequence[Kind]) -> None:
+        """Nothing is gained by beginning early."""
+
     def list(
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Listing:
@@ -105,7 +108,7 @@ class StoredHub:
             with file.open("rb") as lines:
                 while items := b",".join(islice(lines, PAGE)):
                     page = b'{"metadata":{"resourceVersion":"1"},"items":[' + items + b"]}"
-                    found += self._reader.page(kind, page)[0]
+                    found += self._reader.page(kind, page).objects()
         return Listing(by_key(kind, found), 1)
 
     def watch(

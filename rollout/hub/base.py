@@ -4,7 +4,7 @@ A hub stores objects as JSON (`Obj`), gives each change a growing version, and t
 watches. Objects that it hands out are shared and must not be mutated.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -45,6 +45,10 @@ class Hub(Protocol):
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Listing:
         """Objects of a kind, ordered by key; only those whose labels contain ``labels``."""
+        ...
+
+    def expect(self, kinds: Sequence[Kind]) -> None:
+        """These kinds are listed next, whole and in this order: whoever takes long may begin."""
         ...
 
     def create(self, ref: Ref, obj: Obj) -> Obj:

@@ -49,6 +49,10 @@ class EmbeddedVerbs(ABC):
             kind, namespace, labels, label_selector, field_selector=field_selector
         )
 
+    def expect(self, kinds: Sequence[Kind]) -> None:
+        """Nothing is gained by beginning early."""
+        return
+
     def create(self, ref: Ref, obj: Obj) -> Obj:
         with self._write():
             return self._objects.create(ref, obj)

@@ -5,7 +5,9 @@ a time-out. Events of watches are told on that thread, in the order of their ver
 versions are its resourceVersions; ``managedFields`` are left out of what is read.
 """
 
-from collections.abc import Callable, Container, Coroutine, Mapping
+from collections import deque
+from collections.abc import Callable, Container, Coroutine, Mapping, Sequence
+from concurrent.futures import Future
 from typing import Any, TypeVar
 
 from rollout.hub.base import Expire, Listing, Sink
@@ -21,6 +23,7 @@ T = TypeVar("T")
 LIST_SECONDS, GET_SECONDS = 60.0, 5.0
 """For so long a read is repeated while the server cannot answer."""
 _SPARE_SECONDS = 60.0
+_LISTS_AHEAD = 2
 
 
 class KubeHub:
@@ -35,6 +38,7 @@ class KubeHub:
         patience: seconds for which a list is repeated while the server cannot answer; one of a kind
             that is not ours is not, since others serve it, if anybody does.
         heard: is told what time the server says it is.
+        compressed: whether the server may compress its answers, see `Session`.
 
     Raises: ConfigError where the configuration cannot be used. No connection is made yet.
     """
@@ -47,13 +51,16 @@ class KubeHub:
         times: Times | None = None,
         patience: float = LIST_SECONDS,
         heard: Heard | None = None,
+        compressed: bool = True,
     ) -> None:
-        self.session = Session(access, times, heard)
+        self.session = Session(access, times, heard, compressed=compressed)
         self.calls = Calls(self.session, only or {})
         self.writes, self.reads = JobQueue(self.calls), JobQueue(self.calls)
         """For writes, and for what must be read in between: a read takes no write's place."""
         self._patience = patience
         self._reflectors: set[Reflector] = set()  # those that were not ended
+        self._expected: deque[Kind] = deque()
+        self._begun: dict[Kind, Future[Listing]] = {}  # lists that nobody has asked for yet
 
     def get(self, ref: Ref) -> Obj:
         calls = self.calls
@@ -65,10 +72,30 @@ class KubeHub:
     def list(
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
     ) -> Listing:
-        calls = self.calls
+        begun = self._begun.pop(kind, None) if namespace is None and not labels else None
+        work = begun or self.session.begin(self._listing(kind, namespace, labels))
+        self._begin_next()
+        return self.session.wait(work, self._seconds(self._patience * 4))
+
+    def expect(self, kinds: Sequence[Kind]) -> None:
+        """Two lists are on their way while a third one is taken in: more would be held in memory."""
+        for work in self._begun.values():
+            work.cancel()
+        self._begun.clear()
+        self._expected = deque(kinds)
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        while self._expected and len(self._begun) < _LISTS_AHEAD:
+            kind = self._expected.popleft()
+            self._begun[kind] = self.session.begin(self._listing(kind))
+
+    async def _listing(
+        self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> Listing:
         patience = self._patience if kind.version else 0.0
-        ask = calls.patiently(lambda: calls.list(kind, namespace, labels), patience)
-        return self._wait(ask, self._patience * 4)
+        calls = self.calls
+        return await calls.patiently(lambda: calls.list(kind, namespace, labels), patience)
 
     def create(self, ref: Ref, obj: Obj) -> Obj:
         return self._wait(self.calls.create(ref, obj))
@@ -108,5 +135,8 @@ class KubeHub:
         self.session.close()
 
     def _wait(self, work: Coroutine[Any, Any, T], spare: float = 0.0) -> T:
-        """The time-outs of the requests inside end the wait; this one is for when they do not."""
-        return self.session.run(work, self.session.times.read + spare + _SPARE_SECONDS)
+        return self.session.run(work, self._seconds(spare))
+
+    def _seconds(self, spare: float) -> float:
+        """The time-outs of the requests inside end a wait; this one is for when they do not."""
+        return self.session.times.read + spare + _SPARE_SECONDS

@@ -140,8 +140,7 @@ class Calls:
             resourceVersionMatch="NotOlderThan" if newest else None,
         )
         answer = await self._ask(f"list {kind.plural}", "GET", path + query)
-        items, _, _ = self.reader.page(kind, answer.body)
-        return items
+        return self.reader.page(kind, answer.body).objects()
 
     async def list(
         self, kind: Kind, namespace: str | None = None, labels: Mapping[str, str] | None = None
@@ -160,24 +159,34 @@ class Calls:
         always = self.only.get(kind, "") if namespace is None else ""
         selector = wire.label_selector(labels, always)
         path = wire.path_of(kind, namespace, version=await self.discovery.version_of(kind))
-        found: list[Obj] = []
-        token, version = "", 0
-        while True:
+
+        def ask(token: str) -> "asyncio.Task[HttpAnswer]":
             query = wire.query_of(limit=PAGE, labelSelector=selector, **{"continue": token})
-            try:
-                answer = await self._ask(f"list {kind.plural}", "GET", path + query)
-            except Gone as error:  # a collection is never gone: the kind is not there
-                self.discovery.forget(kind)
-                raise NotServed(
-                    f"list {kind.plural}: the server does not have them; "
-                    f"is the CustomResourceDefinition installed? ({error})"
-                ) from error
-            items, version, token = self.reader.page(kind, answer.body)
-            found += items
-            if not token:
-                versions = (int(obj["metadata"].get("resourceVersion", 0)) for obj in found)
-                self.saw(kind, max(versions, default=0))
-                return Listing(wire.by_key(kind, found), version)
+            work = self._ask(f"list {kind.plural}", "GET", path + query)
+            return asyncio.get_running_loop().create_task(work)
+
+        found: list[Obj] = []
+        asked: asyncio.Task[HttpAnswer] | None = ask("")
+        try:
+            while asked is not None:
+                page = self.reader.page(kind, (await asked).body)
+                # The server makes the next page while this one is decoded.
+                asked = ask(page.token) if page.token else None
+                for items in page.slices():
+                    found += items
+                    await asyncio.sleep(0)
+        except Gone as error:  # a collection is never gone: the kind is not there
+            self.discovery.forget(kind)
+            raise NotServed(
+                f"list {kind.plural}: the server does not have them; "
+                f"is the CustomResourceDefinition installed? ({error})"
+            ) from error
+        finally:
+            if asked is not None:
+                asked.cancel()
+        versions = (int(obj["metadata"].get("resourceVersion", 0)) for obj in found)
+        self.saw(kind, max(versions, default=0))
+        return Listing(wire.by_key(kind, found), page.version)
 
     async def create(self, ref: Ref, obj: Obj) -> Obj:
         body = wire.encode(wire.named(ref, obj))

@@ -8,7 +8,7 @@ what a ManagedCluster says of its conditions, version, size and claims.
 on officially so); a server where they are not is refused.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote, urlencode
@@ -32,6 +32,7 @@ from rollout.model.kinds import (
 _KEPT_BYTES = 16 << 20
 _KEPT_PARTS = 1 << 18  # bytes of JSON: entries of about 5,000 clusters
 _ABSENT = b""
+_SLICE = 50  # objects: a few milliseconds
 _NO_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 
 
@@ -230,17 +231,13 @@ class ObjectDecoder:
             obj["status"] = found.status
         return obj
 
-    def page(self, kind: Kind, raw: bytes) -> tuple[list[Obj], int, str]:
-        """One page of a list: its objects, the list's version, and the token of the next page or "".
-
-        Raises: Unavailable where it is no list.
-        """
+    def page(self, kind: Kind, raw: bytes) -> "Page":
+        """One page of a list. Raises: Unavailable where it is none."""
         try:
-            page = _LISTED.decode(raw)
+            listed = _LISTED.decode(raw)
         except _NO_JSON as error:
             raise Unavailable(f"list {kind.plural}: the server sent no list: {error}") from error
-        items = [self.object(kind, item) for item in page.items or ()]
-        return items, version_number(page.metadata.resourceVersion), page.metadata.continue_
+        return Page(self, kind, listed)
 
     def line(self, kind: Kind, raw: bytes) -> "Event | int | bytes":
         """One line of a watch: an event, the version of a bookmark, or the Status of an ERROR.
@@ -262,6 +259,26 @@ class ObjectDecoder:
             return Event(ref_of(kind, obj), change, obj, version)
         except (ValueError, KeyError) as error:
             raise Unavailable(f"watch {kind.plural}: no such event: {error}") from error
+
+
+class Page:
+    """One page of a list: the list's version, the token of the next page or "", and its objects, which
+    are decoded when they are asked for. What decodes them raises Unavailable for one that is none.
+    """
+
+    def __init__(self, reader: ObjectDecoder, kind: Kind, listed: _Listed) -> None:
+        self._reader, self._kind, self._items = reader, kind, listed.items or []
+        self.version = version_number(listed.metadata.resourceVersion)
+        self.token = listed.metadata.continue_
+
+    def slices(self) -> Iterator[list[Obj]]:
+        """Some objects at a time, so that who decodes them can do something else in between."""
+        for at in range(0, len(self._items), _SLICE):
+            yield [self._reader.object(self._kind, item) for item in self._items[at : at + _SLICE]]
+
+    def objects(self) -> list[Obj]:
+        """All of them."""
+        return [obj for some in self.slices() for obj in some]
 
 
 def _headed(kind: Kind, meta: _Meta) -> Obj:

@@ -110,15 +110,25 @@ class HttpAnswer:
 
 
 class Session:
-    """A way to one API server. Raises ConfigError where its configuration cannot be used."""
+    """A way to one API server. Raises ConfigError where its configuration cannot be used.
+
+    Args:
+        compressed: whether the server may compress its answers. That takes it, and us, some time of which
+            a network nearby gives less back.
+    """
 
     def __init__(
         self,
         access: Access | None = None,
         times: Times | None = None,
         heard: Heard | None = None,
+        *,
+        compressed: bool = True,
     ) -> None:
         self.times = times or Times()
+        self._accept = {"Accept": JSON, "User-Agent": "rollout"}
+        if not compressed:
+            self._accept["Accept-Encoding"] = "identity"
         self._heard = heard
         self._hear_at = 0.0
         self._loop = Loop()
@@ -128,10 +138,10 @@ class Session:
         self._certificate_edition = 0
         self._thread.start()
         try:
-            self._credentials: Credentials = self._run(
+            self._credentials: Credentials = self.run(
                 credentials(access or Access()), self.times.connect + _PLUGIN_SECONDS
             )
-            self._http: aiohttp.ClientSession = self._run(self._open(), self.times.connect)
+            self._http: aiohttp.ClientSession = self.run(self._open(), self.times.connect)
         except BaseException:
             self._end_loop()
             raise
@@ -156,20 +166,24 @@ class Session:
 
     def run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
         """Have the loop do it, and wait. Raises: what it raises; Unavailable when time is over."""
+        return self.wait(self.begin(work), seconds)
+
+    def begin(self, work: Coroutine[Any, Any, T]) -> "concurrent.futures.Future[T]":
+        """Have the loop do it; `wait` for it. Raises: Unavailable when all is closed."""
         if self._closed:
             work.close()
             raise Unavailable("the connection to the API server is closed")
-        return self._run(work, seconds)
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    def _run(self, work: Coroutine[Any, Any, T], seconds: float) -> T:
+    def wait(self, begun: "concurrent.futures.Future[T]", seconds: float) -> T:
+        """What came of it. Raises: what it raises; Unavailable when time is over."""
         assert threading.current_thread() is not self._thread, "it would wait for itself"
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
-            return future.result(seconds)
+            return begun.result(seconds)
         except TimeoutError as error:
-            if future.done():
+            if begun.done():
                 raise
-            future.cancel()
+            begun.cancel()
             raise Unavailable(f"no answer from the API server in {seconds:.0f} s") from error
         except concurrent.futures.CancelledError as error:
             raise Unavailable("the connection to the API server was closed") from error
@@ -189,8 +203,9 @@ class Session:
         if self._closed:
             return
         self._closed = True
+        closing = asyncio.run_coroutine_threadsafe(self._shut(), self._loop)
         try:
-            self._run(self._shut(), _CLOSING_SECONDS)
+            self.wait(closing, _CLOSING_SECONDS)
         except HubError as error:
             log.warning("closing the connection to the API server: %s", error)
         self._end_loop()
@@ -353,7 +368,7 @@ class Session:
     async def _headers(self, content_type: str | None) -> dict[str, str]:
         if self._closed:
             raise Unavailable("the connection to the API server is closed")
-        headers = {"Accept": JSON, "User-Agent": "rollout"}
+        headers = dict(self._accept)
         if content_type is not None:
             headers["Content-Type"] = content_type
         await self._credentials.sign(headers, self.elapsed())

@@ -42,12 +42,17 @@ class _Page:
     __slots__ = ("changed", "lines", "rendered", "sent", "stored", "version")
 
     def __init__(self) -> None:
-        self.lines: dict[str, str] = {}
+        self.lines: dict[str, str | Line] = {}  # as text once it was needed
         self.changed = False
         self.rendered: Obj | None = None
         self.sent: Obj | None = None  # what was last to be written
         self.stored: Obj | None = None
         self.version: int | None = None  # None: it does not exist
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether the hub may hold something else. Cheap: there are many pages, and few that change."""
+        return self.changed or self.stored is None or self.stored is not self.rendered
 
 
 class RecordBook:
@@ -82,10 +87,11 @@ class RecordBook:
             page = self._pages.setdefault(number, _Page())
             page.stored, page.version = data, version
             strange = HEAD if number else CLUSTERS  # never written there by us
-            page.rendered = page.sent = {k: v for k, v in data.items() if k != strange}
+            own = {k: v for k, v in data.items() if k != strange}
+            page.rendered = page.sent = data if strange not in data else own
         for cluster, line in lines.items():
             self._places[cluster] = places[cluster]
-            self._pages[places[cluster]].lines[cluster] = line_text(line)
+            self._pages[places[cluster]].lines[cluster] = line
 
     def set_head(self, head: Head) -> None:
         if head != self._head:
@@ -105,8 +111,9 @@ class RecordBook:
         if place is None:
             place = self._places[cluster] = self._room()
         page = self._pages[place]
-        if page.lines.get(cluster) != text:
-            page.lines[cluster] = text
+        before = page.lines.get(cluster, "")
+        page.lines[cluster] = text
+        if _text(before) != text:
             page.changed = True
 
     def _room(self) -> int:
@@ -180,9 +187,11 @@ class RecordBook:
             others.setdefault(number, {})[line.cluster] = line_text(line)
         if head is not None and head != self._head:
             others.setdefault(0, {})
+        changed = {n for n, page in self._pages.items() if page.may_differ}.union(others)
+        pages = [(number, self._pages[number]) for number in sorted(changed)]
         found = [
             self._write(number, page, self._data(number, page, head, others.get(number)))
-            for number, page in sorted(self._pages.items())
+            for number, page in pages
         ]
         return [write for write in found if write is not None]
 
@@ -225,11 +234,15 @@ def _says(data: Obj) -> Obj:
     return {key: data[key] for key in (HEAD, CLUSTERS) if key in data}
 
 
-def _rendered(lines: Mapping[str, str], head: Head | None) -> Obj:
+def _text(line: str | Line) -> str:
+    return line if isinstance(line, str) else line_text(line)
+
+
+def _rendered(lines: Mapping[str, str | Line], head: Head | None) -> Obj:
     """The data of one page; ``head`` where it is the first."""
     if head is not None and not lines:
         return {HEAD: head_text(head)}
-    data = {CLUSTERS: page_text(lines.values())}
+    data = {CLUSTERS: page_text(map(_text, lines.values()))}
     if head is not None:
         data[HEAD] = head_text(head)
     return data

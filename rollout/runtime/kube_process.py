@@ -149,7 +149,7 @@ def _surroundings(settings: Settings, access: Access) -> Iterator[Connections]:
     only = {LEASE: CLUSTER_NAME_LABEL}
     if works := settings.sharding(own_namespace()).selector:
         only[MANIFEST_WORK] = works
-    hub = KubeHub(access, only=only, times=times, heard=clock.heard)
+    hub = KubeHub(access, only=only, times=times, heard=clock.heard, compressed=False)
     side_times = Times(min(5.0, seconds), seconds, seconds)
     side = KubeHub(access, times=side_times, patience=0.0, heard=clock.heard)
     alarms = _Alarms(clock)

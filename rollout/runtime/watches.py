@@ -52,6 +52,7 @@ class Watches:
 
     def start(self, now: datetime) -> None:
         """Read everything. Raises: HubError; then it can be started again."""
+        self._hub.expect(self._fleet.watched)
         for kind in self._fleet.watched:
             self._list(kind, now)
         self._followed = frozenset()

@@ -182,6 +182,7 @@ class Ledger:
 
     def open_standings(self) -> list[Standing]:
         """Standings that can still change by time alone, by name. Includes clusters that are in no stage."""
+        self._open = set(self._open)  # a set never gets smaller by itself, and is walked whole
         return [self._standings[cluster] for cluster in sorted(self._open)]
 
     def put(self, standing: Standing, now: datetime) -> None:

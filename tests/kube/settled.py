@@ -79,6 +79,9 @@ class SettledHub:
         self._feeds: dict[Kind, _Feed] = {}
         self._watches: list[_Watch] = []
 
+    def expect(self, kinds: Sequence[Kind]) -> None:
+        """Nothing is gained by beginning early."""
+
     def get(self, ref: Ref) -> Obj:
         return self._hub.get(ref)
 

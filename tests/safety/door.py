@@ -65,6 +65,9 @@ class Door:
         self.open = True
         self._lines: list[_Line] = []
 
+    def expect(self, kinds: Sequence[Kind]) -> None:
+        """Nothing is gained by beginning early."""
+
     def get(self, ref: Ref) -> Obj:
         try:
             obj = self._hub.get(ref)

@@ -297,7 +297,7 @@ def test_a_label_whose_content_fails_after_the_end_takes_nothing_from_the_others
 
 def test_undo_to_an_older_revision_gives_each_cluster_what_it_had_then() -> None:
     """c02 keeps its content while the rule for the others changes; all go back two revisions."""
-    only_a = {"clusters": {"labelSelector": {"matchLabels": {"tier": "a"}}}}
+    only_a: dict[str, Any] = {"clusters": {"labelSelector": {"matchLabels": {"tier": "a"}}}}
     told = story(values(**only_a), make.workload()).end()
     first = told.mwrs()["status"]["updateRevision"]
     assert told.versions() == {"c00": "1-a", "c01": "1-a", "c02": "1"}

@@ -1,7 +1,7 @@
 """The hub over HTTP on a server that fails in every way: errors, patience, connections."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,12 +20,21 @@ from rollout.errors import (
     Throttled,
     Unavailable,
 )
-from rollout.hub import kube_calls
+from rollout.hub import kube_calls, kube_objects
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
 from rollout.hub.kube_answers import error_of
 from rollout.hub.kube_session import Session, Times
-from rollout.model.kinds import CONFIG_MAP, MANIFEST_WORK, Ref
+from rollout.model.kinds import (
+    CONFIG_MAP,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT,
+    REPLICA_SET,
+    Kind,
+    Obj,
+    Ref,
+)
 from tests.kube.contract import WORK, work
 from tests.kube.facade import Act, Facade, cut, delay, facade, refusal, refuse, say, serving
 
@@ -257,6 +266,87 @@ def test_a_kind_that_is_not_served_says_what_to_install(facade: Facade, hub: Kub
 
     with pytest.raises(Unavailable, match="is the CustomResourceDefinition installed"):
         hub.list(MANIFEST_WORK)
+
+
+# Lists that are begun early
+
+
+def listed(facade: Facade) -> list[str]:
+    """The kinds of which lists were asked for, in order."""
+    return [asked.path.rpartition("/")[2] for asked in tuple(facade.asked) if asked.verb == "list"]
+
+
+def until(what: Callable[[], bool]) -> None:
+    end = SteadyClock().now() + timedelta(seconds=60)
+    while not what() and SteadyClock().now() < end:
+        threading.Event().wait(0.01)
+    assert what()
+
+
+def test_of_the_lists_that_are_expected_two_are_begun_before_they_are_asked_for(
+    facade: Facade, hub: KubeHub
+) -> None:
+    hub.create(Ref(MANIFEST_WORK, "c1/w"), work())
+    hub.expect([MANAGED_CLUSTER, MANIFEST_WORK, PLACEMENT, REPLICA_SET])
+    until(lambda: len(listed(facade)) == 2)
+    assert sorted(listed(facade)) == ["managedclusters", "manifestworks"]
+
+    assert hub.list(MANAGED_CLUSTER).items == ()
+    until(lambda: len(listed(facade)) == 3)
+    assert [obj["metadata"]["name"] for obj in hub.list(MANIFEST_WORK).items] == ["w"]
+    hub.list(PLACEMENT)
+    hub.list(REPLICA_SET)
+
+    assert len(listed(facade)) == 4, "each was asked for once"
+
+
+def test_a_list_that_is_begun_early_fails_when_it_is_asked_for_and_alone(
+    facade: Facade, hub: KubeHub
+) -> None:
+    facade.script("list", refuse(403, "Forbidden"))
+    hub.expect([MANAGED_CLUSTER, PLACEMENT])
+    until(lambda: len(listed(facade)) == 2)
+    refused, other = MANAGED_CLUSTER, PLACEMENT
+    if listed(facade)[0] == "placements":
+        refused, other = other, refused
+
+    assert hub.list(other).items == ()
+    with pytest.raises(Denied):
+        hub.list(refused)
+    assert hub.list(refused).items == (), "asked again"
+
+
+def test_the_next_page_is_asked_for_before_this_one_is_decoded(
+    facade: Facade, hub: KubeHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kube_calls, "PAGE", 2)
+    monkeypatch.setattr(kube_objects, "_SLICE", 1)
+    for n in range(4):
+        hub.create(Ref(MANIFEST_WORK, f"c1/w{n}"), work())
+    done: list[str] = []
+    decode, call = hub.calls.reader.object, hub.session.call
+
+    def decoded(kind: Kind, raw: Any) -> Obj:
+        done.append("decode")
+        return decode(kind, raw)
+
+    def asked(*words: Any) -> Any:
+        done.append("ask")
+        return call(*words)
+
+    monkeypatch.setattr(hub.calls.reader, "object", decoded)
+    monkeypatch.setattr(hub.session, "call", asked)
+
+    assert len(hub.list(MANIFEST_WORK).items) == 4
+    assert done == ["ask", "decode", "ask", "decode", "decode", "decode"]
+
+
+def test_whoever_is_near_the_server_has_it_compress_nothing(facade: Facade, tmp_path: Path) -> None:
+    near = KubeHub(Access(str(facade.kubeconfig(tmp_path))), times=PATIENT, compressed=False)
+    near.list(MANIFEST_WORK)
+    near.close()
+
+    assert facade.asked[-1].headers["Accept-Encoding"] == "identity"
 
 
 # Connections and threads
