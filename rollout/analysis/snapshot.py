@@ -43,6 +43,8 @@ from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.workload import Workload
 from rollout.runtime.planners import plan_now, planners, trackers
 
+MOST_TURNS = 10_000
+"""Turns of an engine that the plan of one object may take: far more than all expressions together need."""
 _AT_NO_TIME = datetime.min.replace(tzinfo=UTC)
 
 
@@ -136,9 +138,16 @@ class Snapshot:
         """What the engine would write for a workload now."""
         known = self._plans.get(ref)
         if known is None:
-            known = plan_now(self._planners[ref.kind], self.fleet, ref, self.now)
-            self._plans[ref] = known
+            known = self._plans[ref] = self._planned(ref)
         return known
+
+    def _planned(self, ref: Ref) -> Plan:
+        """Nobody else waits for a turn here, so a plan that takes several is asked for until it is there."""
+        for _ in range(MOST_TURNS):
+            found = plan_now(self._planners[ref.kind], self.fleet, ref, self.now)
+            if not found.unfinished:
+                break
+        return found
 
     @property
     def placements(self) -> PlacementPlanner:

@@ -1,0 +1,57 @@
+"""What readers say of workloads whose clusters have values of their own."""
+
+from datetime import UTC, datetime
+
+from rollout.analysis.clusters import explain_cluster
+from rollout.analysis.forecast import forecast
+from rollout.analysis.snapshot import snapshot_of
+from rollout.clock import VirtualClock
+from rollout.hub.memory import MemoryHub
+from rollout.model.kinds import CLUSTER_VALUES, KINDS, REPLICA_SET, Obj, Ref, ref_of
+from tests.support import make
+from tests.support.changes import storing
+from tests.support.desk import decided
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+WEB = Ref(REPLICA_SET, "default/web")
+MANY = 1_000
+
+
+def ten_rules() -> Obj:
+    """Values that take each cluster so long that all of them take several turns of an engine."""
+    text = "cluster.labels['ring'] + current + cluster.name.replace('c', 'c').upperAscii()"
+    target = {"kind": "ConfigMap"}
+    rules = [
+        {"set": [{"target": target, "path": f"/data/key{n}", "value": f"'{n}' + cluster.name"}]}
+        for n in range(9)
+    ]
+    rules.append({"set": [{"target": target, "path": "/data/version", "value": text}]})
+    return {
+        "apiVersion": CLUSTER_VALUES.api_version,
+        "kind": CLUSTER_VALUES.name,
+        "metadata": {"name": "ten", "namespace": "default"},
+        "spec": {"workload": {"name": "web"}, "rules": rules},
+    }
+
+
+def test_plan_looks_at_every_cluster_however_long_rendering_takes() -> None:
+    documents = [*make.fleet(MANY), ten_rules(), make.workload()]
+    (plan,) = forecast(None, storing(documents), NOW).workloads
+
+    assert plan.touches == MANY
+    assert sum(each.count for each in plan.contents) + plan.unshown == MANY
+
+
+def test_readers_know_every_cluster_however_long_rendering_takes() -> None:
+    hub = MemoryHub(VirtualClock(NOW))
+    names = [f"c{n:02}" for n in range(MANY)]
+    storing([*make.clusters(MANY), *decided(*names), ten_rules(), make.workload()])(hub)
+    snapshot = snapshot_of(hub, NOW)
+
+    account = snapshot.account(WEB)
+    assert account is not None
+    assert account.members == MANY
+    explained = explain_cluster(snapshot, f"c{MANY - 1}")
+    assert explained is not None
+    assert len(explained.shares[0].values) == 10
+
