@@ -26,7 +26,7 @@ def to_keep(
         map(share.live.wanted, decided[name].step.touch) for name, share in workload.shares.items()
     )
     wanted = dict.fromkeys(chain([workload.revision] if workload.shares else [], *touched))
-    return [content for content in wanted if content not in kept]
+    return [content for content in wanted if content and content not in kept]
 
 
 def history(

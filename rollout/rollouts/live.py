@@ -14,13 +14,7 @@ from rollout.rollouts.facts import Decided, Made, OcmStepMade, RetreatMade, Step
 from rollout.rollouts.handover import carried_over, ended
 from rollout.rollouts.head import Basis, Head, Rollback
 from rollout.rollouts.holds import barred, going_back, limits_of, revision_hold
-from rollout.rollouts.line import (
-    NOT_BROUGHT,
-    KeptContent,
-    Retried,
-    VerdictFound,
-    targets_of,
-)
+from rollout.rollouts.line import NOT_BROUGHT, KeptContent, Retried, VerdictFound, targets_of
 from rollout.rollouts.observations import reported_of
 from rollout.rollouts.outages import Outages
 from rollout.rollouts.record import Record
@@ -57,7 +51,7 @@ from rollout.strategies.base import (
 )
 from rollout.strategies.judge import Judgement, judge
 from rollout.strategies.ledger import Ledger
-from rollout.strategies.ocm_step import ocm_step
+from rollout.strategies.ocm_step import ocm_step, passed_by, with_unrendered
 from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
 
@@ -299,9 +293,9 @@ class LiveRollout(Standings):
         hold = given.hold or held
         by_ocm: Mapping[str, Judgement] | None = None
         if terms is not None and terms.as_ocm is not None:
-            answer, by_ocm = self._as_ocm(terms, terms.as_ocm, hold, now)
+            answer, step, by_ocm = self._as_ocm(terms, terms.as_ocm, hold, now)
             made.append(answer)
-            step, settled = open_only(answer.step, given.closed.touch, self.refused(now)), {}
+            step, settled = open_only(step, given.closed.touch, self.refused(now)), {}
         else:
             made.append(own := self._strict(head, hold, given, ledger))
             step = own.step
@@ -382,18 +376,20 @@ class LiveRollout(Standings):
 
     def _as_ocm(
         self, terms: Terms, strategy: Obj, hold: Wait | None, now: datetime
-    ) -> tuple[OcmStepMade, Mapping[str, Judgement]]:
+    ) -> tuple[OcmStepMade, Step, Mapping[str, Judgement]]:
         """OCM's answer follows from the works alone; the record only keeps who was touched."""
-        seen = self.observations
+        seen, unrendered = self.observations, terms.unrendered
         reported = reported_of(seen, self.wanted)
         there = seen if self.carriers is None else self.carriers
-        others = [c for c in sorted(there) if c not in reported]
-        groups = terms.selection.groups
+        hidden = passed_by(strategy, terms.selection.groups, unrendered)
+        others = [c for c in sorted(there) if c not in reported and c not in hidden]
+        groups = terms.selection.without(hidden).groups if hidden else terms.selection.groups
         step, judged = ocm_step(strategy, groups, reported, hold=hold, now=now, others=others)
         answer = OcmStepMade(
             strategy=strategy, groups=groups, reported=reported, others=others, hold=hold, step=step
         )
-        return answer, judged
+        judged |= dict.fromkeys(unrendered, Judgement(Phase.UNRENDERED))
+        return answer, with_unrendered(step, unrendered, hidden), judged
 
     def remember(self, basis: Basis, removals: tuple[tuple[datetime, int], ...]) -> None:
         """Note what membership follows from, and what has been removed lately (row 16)."""

@@ -114,6 +114,17 @@ def decide(
 _Key = tuple[int, str]  # (index, name)
 
 
+def mandatory_clusters(strategy: Mapping[str, object], groups: Sequence[Group]) -> frozenset[str]:
+    """The clusters that the others wait for, whatever the slots: those of the mandatory groups."""
+    try:
+        asked = read_strategy(strategy)
+    except ConfigError:
+        return frozenset()
+    decisions = _Decisions(groups)
+    refs = asked.mandatory if asked.type != "All" else ()
+    return frozenset(decisions.owners(decisions.named(refs)))
+
+
 class _Decisions:
     """The decision groups as OCM's tracker finds them: by name, by index, or by counting up."""
 

@@ -6,13 +6,20 @@ displays need not know which profile decided.
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from rollout.model.placement import Group
 from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import Phase, StageReport, Step
 from rollout.strategies.judge import Judgement
-from rollout.strategies.ocm import Answer, ClusterRolloutStatus, Status, decide
+from rollout.strategies.ocm import (
+    Answer,
+    ClusterRolloutStatus,
+    Status,
+    decide,
+    mandatory_clusters,
+)
 
 Reported = tuple[Status, datetime | None]
 """How a cluster that carries the revision stands, and since when, in OCM's words."""
@@ -58,10 +65,55 @@ def ocm_step(
     ), judged
 
 
+def passed_by(
+    strategy: Mapping[str, object], groups: Sequence[Group], unrendered: Collection[str]
+) -> frozenset[str]:
+    """The clusters that OCM's rules are not to see, since they would hold a place that nobody fills.
+
+    Those of mandatory groups they see: nothing comes after such a group before each of its clusters has it.
+    """
+    if not unrendered:
+        return frozenset()
+    return frozenset(unrendered) - mandatory_clusters(strategy, groups)
+
+
+def with_unrendered(step: Step, unrendered: Mapping[str, Wait], hidden: Collection[str]) -> Step:
+    """OCM's step, in which nobody is touched of whom nobody can tell what to carry, and all are counted.
+
+    Args:
+        hidden: those of ``unrendered`` that OCM's rules did not see.
+    """
+    if not unrendered or (step.hold is not None and not step.stages):
+        return step
+    nobody = StageReport(
+        key=ALL_CLUSTERS, title=_TITLE, members=0, limit=0, budget=None, passed=False, phases={}
+    )
+    stage = next(iter(step.stages), nobody)
+    seen = len(unrendered) - len(hidden)
+    left = {Phase.WAITING: stage.phases.get(Phase.WAITING, 0) - seen}
+    phases = {**stage.phases, **left, Phase.UNRENDERED: len(unrendered)}
+    report = replace(
+        stage,
+        members=stage.members + len(hidden),
+        limit=stage.limit + len(hidden),
+        phases={phase: n for phase, n in phases.items() if n},
+        blocked=stage.blocked if left[Phase.WAITING] else None,
+    )
+    touch = tuple(cluster for cluster in step.touch if cluster not in unrendered)
+    is_idle = not touch and not any(phase.holds_slot for phase in report.phases)
+    return replace(
+        step,
+        touch=touch,
+        stages=(report,),
+        gate=next(iter(unrendered.values())) if is_idle and not step.halt else None,
+    )
+
+
 ALL_CLUSTERS = "all"
 """The key of the one stage that is reported: OCM's library tells of no others."""
 
 
+_TITLE = "all clusters"
 _FULL = Wait(Reason.SLOTS_FULL, "")
 
 
@@ -73,7 +125,7 @@ def _stage(
         phases[Phase.WAITING] = waiting
     return StageReport(
         key=ALL_CLUSTERS,
-        title="all clusters",
+        title=_TITLE,
         members=total,
         limit=total,
         budget=None,

@@ -54,4 +54,3 @@ def test_readers_know_every_cluster_however_long_rendering_takes() -> None:
     explained = explain_cluster(snapshot, f"c{MANY - 1}")
     assert explained is not None
     assert len(explained.shares[0].values) == 10
-
