@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from rollout.hub.patching import same
 from rollout.model.kinds import Obj, Ref
 from rollout.model.names import LAST_APPLIED
 from rollout.model.secrets import Masks
@@ -69,7 +70,7 @@ def object_changes(
             action = Action.CREATED
         elif after is None:
             action = Action.DELETED
-        elif _substance(before) != _substance(after):
+        elif not same(_substance(before), _substance(after)):
             action = Action.CONFIGURED
             told = _differing("", _shown(before, masks), _shown(after, masks))
             fields = tuple(f for f in told if manifests or not f.path.startswith(_MANIFESTS))
@@ -91,7 +92,7 @@ def _shown(obj: Obj, masks: Masks | None) -> Obj:
 
 def _differing(path: str, before: Any, after: Any) -> Iterator[FieldChange]:
     """Each field that differs, as deep as both sides have the same shape."""
-    if before == after:
+    if same(before, after):
         return
     if isinstance(before, dict) and isinstance(after, dict):
         for key in sorted({*before, *after}):

@@ -64,7 +64,7 @@ def difference(old: Cluster | None, new: Cluster, *, raw: bool) -> ClusterChange
         claims=_keys(old.claims, new.claims) if old.claims != new.claims else frozenset(),
         taints=old.taints != new.taints,
         resources=(old.allocatable, old.capacity) != (new.allocatable, new.capacity),
-        raw=raw and _rest(old.raw) != _rest(new.raw),
+        raw=raw and readable(old.raw) != readable(new.raw),
     )
 
 
@@ -72,8 +72,10 @@ def _keys(old: Mapping[str, str], new: Mapping[str, str]) -> frozenset[str]:
     return frozenset(key for key, _ in old.items() ^ new.items())
 
 
-def _rest(raw: Obj) -> tuple[object, object, object]:
-    """The object without what changes at every write."""
+def readable(raw: Obj) -> tuple[object, object, object]:
+    """All of a cluster that an expression over ``managedCluster`` may read, but for what changes at every
+    write.
+    """
     meta = {k: v for k, v in (raw.get("metadata") or {}).items() if k not in _NOISE}
     return meta, raw.get("spec"), raw.get("status")
 

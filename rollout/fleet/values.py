@@ -1,6 +1,7 @@
 """Which values are there for which workload, and which clusters do rules see otherwise than before?"""
 
 from rollout.api.values import decode_values
+from rollout.fleet.interests import readable
 from rollout.model.cluster import Cluster
 from rollout.model.events import Change, Event
 from rollout.values.rendering import seen_of
@@ -13,6 +14,7 @@ class ValuesStore:
     def __init__(self) -> None:
         self._workload: dict[str, str] = {}  # key -> key of the workload
         self._values: dict[str, dict[str, ClusterValues]] = {}  # workload -> key -> values
+        self._select_by_cel: set[str] = set()  # workloads of which a rule reads whole clusters
         self._seen: dict[str, Cluster] = {}
 
     def take(self, event: Event) -> set[str]:
@@ -30,6 +32,10 @@ class ValuesStore:
             self._workload[key] = workload
             self._values.setdefault(workload, {})[key] = values
             found.add(workload)
+        for workload in found:
+            several = self._values.get(workload, {}).values()
+            reads_all = any(rule.reads_all for values in several for rule in values.rules)
+            (self._select_by_cel.add if reads_all else self._select_by_cel.discard)(workload)
         return found
 
     def take_cluster(self, name: str, cluster: Cluster | None) -> set[str]:
@@ -39,9 +45,11 @@ class ValuesStore:
             self._seen.pop(name, None)
         else:
             self._seen[name] = cluster
-        if before is not None and cluster is not None and seen_of(before) == seen_of(cluster):
-            return set()
-        return set(self._values)
+        if before is None or cluster is None or seen_of(before) != seen_of(cluster):
+            return set(self._values)
+        if self._select_by_cel and readable(before.raw) != readable(cluster.raw):
+            return set(self._select_by_cel)
+        return set()
 
     def of(self, workload: str) -> tuple[ClusterValues, ...]:
         """Those for a workload, by name."""

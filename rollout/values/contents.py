@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rollout.model.cluster import Cluster
+from rollout.model.content import json_hash
 from rollout.model.kinds import Obj
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Wait
@@ -83,14 +84,16 @@ class ClusterContents:
             "labels": dict(replicaset.labels),
         }
         template = replicaset.template
-        made_from = (template.content, several, about) if several else ()
+        written = written_rules(several)
+        # The rules by their hash: to Python a literal 1 is true, and 1 is 1.0.
+        made_from = (template.content, json_hash(written), several, about) if several else ()
         if made_from == self._made_from:
             return
         self._made_from, self._template = made_from, template.spec
         self._known.clear()
         self._stale.clear()
         self._steps = 0
-        self._written = written_rules(several)
+        self._written = written
         self._rendering = (
             Rendering(template.spec, template.content, about, several) if several else None
         )

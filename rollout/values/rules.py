@@ -63,6 +63,11 @@ class ValueRule:
     settings: tuple[ValueSetting, ...]
     clusters: Predicate | None = None
 
+    @property
+    def reads_all(self) -> bool:
+        """Whether any part of a cluster may decide if it concerns the cluster: expressions say that."""
+        return self.clusters is not None and bool(self.clusters.cel)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterValues:

@@ -26,11 +26,18 @@ def ten_rules() -> Obj:
         for n in range(9)
     ]
     rules.append({"set": [{"target": target, "path": "/data/version", "value": text}]})
+    return of_rules(*rules)
+
+
+def of_rules(*rules: Obj) -> Obj:
     return {
         "apiVersion": CLUSTER_VALUES.api_version,
         "kind": CLUSTER_VALUES.name,
-        "metadata": {"name": "ten", "namespace": "default"},
-        "spec": {"workload": {"name": "web"}, "rules": rules},
+        "metadata": {"name": "rules", "namespace": "default"},
+        "spec": {
+            "workload": {"kind": REPLICA_SET.name, "name": "web"},
+            "rules": list(rules),
+        },
     }
 
 
@@ -54,3 +61,16 @@ def test_readers_know_every_cluster_however_long_rendering_takes() -> None:
     explained = explain_cluster(snapshot, f"c{MANY - 1}")
     assert explained is not None
     assert len(explained.shares[0].values) == 10
+
+
+def test_plan_tells_a_literal_from_one_of_another_type() -> None:
+    hub = MemoryHub(VirtualClock(NOW))
+    target = {"target": {"kind": "ConfigMap"}, "path": "/spec/field"}
+    storing([*make.fleet(2), of_rules({"set": [{**target, "literal": 1}]}), make.workload()])(hub)
+
+    found = forecast(hub, storing([of_rules({"set": [{**target, "literal": True}]})]), NOW)
+
+    (values,) = found.objects
+    assert [(each.before, each.after) for each in values.fields] == [(1, True)]
+    assert values.fields[0].after is True
+    assert len(found.workloads) == 1
