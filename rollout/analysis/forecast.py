@@ -249,7 +249,7 @@ def _plan(
     aside = _caused(snapshot, workload, ASIDE)
     cluster = _first(placements) or next(iter(aside), "")
     diff = ""
-    changes = before != workload.revisions or bool(workload.values_at(cluster))
+    changes = before != workload.revisions or workload.has_values
     if cluster and (changes or cluster in aside):
         then = f"{cluster} then, revision {workload.revision_at(cluster)}"
         diff = manifest_diff(
@@ -258,7 +258,7 @@ def _plan(
             (f"{cluster} now", then.removesuffix(", revision ")),
             masks,
         )
-    own = _contents(workload, placements, masks) if workload.values_at(cluster) else ((), 0)
+    own = _contents(workload, placements, masks) if workload.has_values else ((), 0)
     return WorkloadPlan(
         kind=workload.ref.kind.name,
         key=workload.ref.key,

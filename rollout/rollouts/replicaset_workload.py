@@ -130,6 +130,10 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         own = self.contents.contents.get(cluster)
         return self.revision if own is None else own
 
+    @property
+    def has_values(self) -> bool:
+        return bool(self.contents.written)
+
     def values_at(self, cluster: str) -> tuple[ValueShown, ...]:
         return self.contents.shown(cluster)
 

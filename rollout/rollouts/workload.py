@@ -123,6 +123,11 @@ class Workload(ABC, Generic[S_co]):
             for share in self.shares.values()
         )
 
+    @property
+    def has_values(self) -> bool:
+        """Whether what it asks for differs from cluster to cluster by values that these have of their own."""
+        return False
+
     def values_at(self, cluster: str) -> tuple[ValueShown, ...]:
         """The values that the cluster has of its own, and where they come from. Add-ons have none, but
         variables in their configurations.

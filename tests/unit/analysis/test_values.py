@@ -74,3 +74,17 @@ def test_plan_tells_a_literal_from_one_of_another_type() -> None:
     assert [(each.before, each.after) for each in values.fields] == [(1, True)]
     assert values.fields[0].after is True
     assert len(found.workloads) == 1
+
+
+def test_plan_shows_each_content_where_the_first_cluster_has_no_value_of_its_own() -> None:
+    some = {"labelSelector": {"matchLabels": {make.GROUP: "rest"}}}
+    path = {"target": {"kind": "ConfigMap"}, "path": "/data/version"}
+    rules = of_rules({"clusters": some, "set": [{**path, "literal": "own"}]})
+
+    (plan,) = forecast(
+        None, storing([*make.fleet(3, canary=1), rules, make.workload()]), NOW
+    ).workloads
+
+    assert [(each.cluster, each.count) for each in plan.contents] == [("c01", 2), ("c00", 1)]
+    assert "version: own" in plan.contents[0].diff
+    assert "version: own" not in plan.contents[1].diff
