@@ -37,8 +37,7 @@ from rollout.placement.scheduler import check
 from rollout.strategies.base import select
 from rollout.strategies.gates import misplaced
 from rollout.strategies.stages import BUILT_IN
-from rollout.values.expressions import value_program
-from rollout.values.rendering import Rendering
+from rollout.values.rendering import Rendering, uncompiled
 from rollout.values.rules import EXPRESSION_ACCEPTED, ClusterValues
 
 _SELECTOR = ".celSelector."
@@ -118,7 +117,7 @@ def _values(world: World) -> Iterator[Finding]:
 def _compiled(item: Item, values: ClusterValues) -> Iterator[Finding]:
     for i, rule in enumerate(values.rules):
         for j, setting in enumerate(rule.settings):
-            problem = value_program(setting.expression).problem if setting.expression else None
+            problem = uncompiled(setting)
             if problem is not None:
                 path = f"spec.rules[{i}].set[{j}].value"
                 yield item.error(path, _first_line(problem), f"write {EXPRESSION_ACCEPTED}")

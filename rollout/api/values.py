@@ -16,12 +16,19 @@ from rollout.values.rules import (
     LONGEST_VALUE_EXPRESSION,
     MOST_RULES,
     MOST_SETTINGS,
+    TARGET_ACCEPTED,
     ClusterValues,
     ManifestTarget,
     ValueRule,
     ValueSetting,
 )
 
+TargetKind = Annotated[
+    str,
+    # Whatever does not end in List, in words of a server that knows no looking back.
+    Field(min_length=1, pattern=r"^(.*[^t]|(.*[^s])?t|(.*[^i])?st|(.*[^L])?ist)$"),
+    accepted(TARGET_ACCEPTED),
+]
 PathText = Annotated[
     str, Field(max_length=1024), passing(parse_path, PATH_ACCEPTED), accepted(PATH_ACCEPTED)
 ]
@@ -36,8 +43,8 @@ EITHER_ACCEPTED = "either value, a CEL expression, or literal"
 class ManifestTargetShape(Shape, use_attribute_docstrings=True):
     """Manifests of the template: those of which all that is set here is true. At least one must be."""
 
-    kind: Name
-    """The kind of the manifest."""
+    kind: TargetKind
+    """The kind of the manifest; not a List, of which each item should be a manifest of its own."""
     name: str | None = None
     """Its metadata.name; any where unset."""
     namespace: str | None = None

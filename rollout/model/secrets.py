@@ -59,6 +59,11 @@ def secret_texts(value: Any) -> set[str]:
     return {text for text in found if len(text) >= _SHORTEST}
 
 
+def holds_secret(value: Any) -> bool:
+    """Whether a Secret is anywhere inside."""
+    return next(_secrets(value, ""), None) is not None
+
+
 def scrubbed(text: str, secrets: Iterable[str]) -> str:
     """A text of somebody else, such as a server's refusal, without these values."""
     for secret in sorted(secrets, key=len, reverse=True):
@@ -177,12 +182,13 @@ def _is_of_secret(holder: Obj) -> bool:
 def _is_for_secret(holder: Obj) -> bool:
     """Whether this sets a field of a Secret: a setting of ClusterValues, or what a RolloutRevision keeps.
 
-    What is kept does not say of which kind its manifest is: ``data`` is taken for that of a Secret.
+    What is kept does not say of which kind its manifest is: ``data`` is taken for that of a Secret, as deep
+    as it may be.
     """
     target, place = holder.get("target"), holder.get("place")
     if isinstance(target, dict) and "path" in holder:
         return target.get("kind") in _KINDS
-    return "manifest" in holder and isinstance(place, list) and place[:1] in [[f] for f in FIELDS]
+    return "manifest" in holder and isinstance(place, list) and any(f in place for f in FIELDS)
 
 
 def _path(holder: Obj) -> str:

@@ -6,6 +6,7 @@ part may choose an item of a list: ``/spec/template/spec/containers[name=app]/im
 
 import re
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from rollout.model.kinds import Obj
@@ -85,7 +86,7 @@ def parse_path(text: str) -> ValuePath | None:
 
 def _is_fixed(steps: list[str | Choice]) -> bool:
     keys = [step for step in steps if isinstance(step, str)]
-    if any(key.startswith(_OURS) or key == _OURS[:-1] for key in keys):
+    if any(map(_is_ours, keys)):
         return True
     # What is inside of apiVersion, kind, status or a name is no more to be set than they are.
     is_inside = keys[0] in ("apiVersion", "kind", "status") or keys[:2] in _NAMED
@@ -134,11 +135,27 @@ def refused(manifest: Obj, place: Place, current: Any, value: Any) -> str | None
     )
     if has_strings and not isinstance(value, str):
         return f"it takes a string, not {_named(value)}"
+    if (ours := _key_of_ours(value)) is not None:
+        return f"it has the key {ours!r}: those under {_OURS} are the engine's"
     if value is None or current is None:
         return None if value is not None else "a value is never null"
     if _named(current) != _named(value):
         return f"it holds {_named(current)}, and takes no {_named(value)}"
     return None
+
+
+def _key_of_ours(value: Any) -> str | None:
+    """A key inside of a value that may not be set, as it may not by a path."""
+    if isinstance(value, dict):
+        found = [key for key in value if _is_ours(key)]
+        return next(chain(found, filter(None, map(_key_of_ours, value.values()))), None)
+    if isinstance(value, list):
+        return next(filter(None, map(_key_of_ours, value)), None)
+    return None
+
+
+def _is_ours(key: str) -> bool:
+    return key.startswith(_OURS) or key == _OURS[:-1]
 
 
 def _named(value: Any) -> str:

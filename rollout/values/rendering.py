@@ -10,7 +10,7 @@ from rollout.model.content import content_hash
 from rollout.model.kinds import Obj
 from rollout.model.names import PREFIX
 from rollout.model.placement import Predicate
-from rollout.model.secrets import secret_texts
+from rollout.model.secrets import holds_secret
 from rollout.model.waits import Reason, Wait
 from rollout.placement.cel.bounds import LONGEST_TOGETHER
 from rollout.placement.cel.expressions import Judge
@@ -94,9 +94,7 @@ class Rendering:
         self._template, self._workload = template, {"workload": workload}
         self._manifests: list[Obj] = manifests_of(template)
         self._secrets = frozenset(
-            number
-            for number, manifest in enumerate(self._manifests)
-            if manifest.get("kind") == "Secret" or secret_texts(manifest)  # one in a List
+            number for number, manifest in enumerate(self._manifests) if holds_secret(manifest)
         )
         self._known: dict[str, RenderedContent | Wait] = {}
         self.problems: tuple[str, ...] = ()
@@ -146,17 +144,17 @@ class Rendering:
         for i, rule in enumerate(values.rules):
             for j, setting in enumerate(rule.settings):
                 where = f"ClusterValues {values.key}: spec.rules[{i}].set[{j}]"
-                program = value_program(setting.expression) if setting.expression else None
-                if program is not None and program.problem is not None:
-                    is_secret = setting.target.kind == "Secret"
-                    problems.append(f"{where}.value: {_FAULTY if is_secret else program.problem}")
-                spots = self._spots(setting, where, problems)
+                spots = tuple(self._spots(setting, where, problems))
+                is_secret = any(self._is_secret(spot.manifest) for spot in spots)
+                problem = uncompiled(setting, is_secret=is_secret)
+                if problem is not None:
+                    problems.append(f"{where}.value: {problem}")
                 yield _Bound(
                     origin=f"{values.name} rules[{i}].set[{j}]",
                     clusters=rule.clusters,
                     setting=setting,
-                    program=program,
-                    spots=tuple(spots),
+                    program=value_program(setting.expression) if setting.expression else None,
+                    spots=spots,
                 )
 
     def _spots(self, setting: ValueSetting, where: str, problems: list[str]) -> list[_Spot]:
@@ -256,6 +254,18 @@ class Rendering:
             text = f"the rendered template has {size} characters: at most {MOST_CHARACTERS} are accepted"
             return Wait(Reason.VALUES_INVALID, text)
         return RenderedContent(content_hash(spec), assignments, size)
+
+
+def uncompiled(setting: ValueSetting, *, is_secret: bool = False) -> str | None:
+    """Why the expression of a setting cannot be compiled; None where it can, or there is none.
+
+    Args:
+        is_secret: quote nothing of it, besides where its target says so.
+    """
+    problem = value_program(setting.expression).problem if setting.expression else None
+    if problem is not None and (is_secret or setting.target.kind == "Secret"):
+        return _FAULTY
+    return problem
 
 
 def _too_many(several: Sequence[ClusterValues]) -> list[str]:

@@ -18,6 +18,10 @@ MOST_EXPRESSIONS = 64
 MOST_FIELDS = 256
 """Fields that all ClusterValues of one workload set together."""
 LONGEST_VALUE_EXPRESSION = 1_024
+TARGET_ACCEPTED = (
+    "the kind of a manifest, and no List: write each of its items as a manifest of its own, as a "
+    "ManifestWork carries them"
+)
 EXPRESSION_ACCEPTED = "a CEL expression over cluster, workload and current"
 
 

@@ -11,7 +11,7 @@ from click.testing import Result
 
 from rollout.clock import SystemClock
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import KINDS, MANIFEST_WORK, Obj, Ref
+from rollout.model.kinds import CLUSTER_VALUES, KINDS, MANIFEST_WORK, Obj, Ref
 from tests.support.halted import SILENT, STRATEGY
 from tests.support.shapes import binding, cluster, cluster_set, placement, run, workload, write
 
@@ -47,6 +47,18 @@ def secretive(plain: str = PLAIN, **annotations: str) -> Obj:
     template["manifestConfigs"] = [{"resourceIdentifier": which, "feedbackRules": [rule]}]
     copy = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(obj), **annotations}
     return {**obj, "metadata": {**obj["metadata"], "annotations": copy}}
+
+
+def values_for_it(**setting: str) -> Obj:
+    """ClusterValues that set a field of the first Secret."""
+    target = {"kind": "Secret", "name": "one"}
+    rule = {"set": [{"target": target, "path": "/stringData/token", **setting}]}
+    return {
+        "apiVersion": CLUSTER_VALUES.api_version,
+        "kind": CLUSTER_VALUES.name,
+        "metadata": {"name": "tokens", "namespace": "default"},
+        "spec": {"workload": {"name": "web"}, "rules": [rule]},
+    }
 
 
 class Told:
@@ -88,13 +100,15 @@ def told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Told:
 def fleet(tmp_path: Path) -> str:
     clusters = [cluster(f"c{i}") for i in range(1, 7)]
     return write(
-        tmp_path / "fleet.yaml", cluster_set(), binding(), *clusters, placement(), secretive(), SILENT
+        tmp_path / "fleet.yaml", cluster_set(), binding(), *clusters, placement(), secretive(), SILENT,
+        values_for_it(literal=PLAIN),
     )  # fmt: skip
 
 
 @pytest.fixture
 def changed(tmp_path: Path) -> str:
-    return write(tmp_path / "changed.yaml", secretive(OTHER))
+    rule = values_for_it(value=f"'{OTHER}' + cluster.name")
+    return write(tmp_path / "changed.yaml", secretive(OTHER), rule)
 
 
 def ask_everything(told: Told, path: str) -> None:
@@ -108,6 +122,7 @@ def ask_everything(told: Told, path: str) -> None:
         told.run("explain", "cluster", "c1", "-o", form)
         told.run("explain", "cluster", "c2", "-o", form)
         told.run("describe", "mwrs", "web", "-o", form)
+        told.run("render", "web", "--cluster", "c1", "-o", form)
         told.run("history", "mwrs", "web", "-o", form)
         told.run("list", "-A", "-o", form)
         told.run("validate", "-f", path, "-o", form)
@@ -159,6 +174,20 @@ def test_no_verb_tells_it_through_halt_plan_apply_and_removal(
     assert told.leaks() == []
     assert "***" in told.of("get manifestworks -A -o yaml")
     assert "***" in told.of("explain cluster c1 -o text")
+
+
+@pytest.mark.parametrize("verb", ["validate", "plan", "run"])
+def test_an_expression_for_it_that_is_no_cel_is_not_quoted(
+    told: Told, tmp_path: Path, fleet: str, verb: str
+) -> None:
+    write(tmp_path / "wrong.yaml", values_for_it(value=f"'{OTHER}"))
+    clock = ("--clock", "virtual") if verb == "run" else ()
+    told.run("apply", "-f", fleet, code=0)
+
+    found = told.run(verb, "-f", fleet, "-f", str(tmp_path / "wrong.yaml"), *clock)
+
+    assert "it is no CEL" in found.output
+    assert told.leaks() == []
 
 
 @pytest.mark.parametrize(

@@ -45,6 +45,17 @@ def test_validate_compiles_every_expression(tmp_path: Path, wrong: str, said: st
     assert said in found.output
 
 
+def test_validate_says_what_to_do_with_a_list(tmp_path: Path) -> None:
+    text = (Path(EXAMPLE) / "values.yaml").read_text()
+    (tmp_path / "values.yaml").write_text(text.replace("kind: ConfigMap", "kind: ConfigMapList"))
+
+    found = run("validate", "-f", str(tmp_path))
+
+    assert found.exit_code == 1
+    assert "spec.rules[1].set[0].target.kind" in found.output
+    assert "each of its items as a manifest of its own" in " ".join(found.output.split())
+
+
 def test_plan_shows_one_diff_for_all_clusters_that_get_the_same() -> None:
     found = run("plan", "-f", EXAMPLE, "-o", "json")
 

@@ -67,6 +67,8 @@ def fed_back(**meta: str) -> Obj:
         pytest.param({"rules": [{"set": [SETTING | {"value": f"'{PLAIN}'"}]}]}, id="CEL for one"),
         pytest.param({"base": "x", "values": [{"manifest": 1, "place": ["data", "p"], "value": PLAIN}]},
                      id="what is kept of a cluster"),
+        pytest.param({"values": [{"manifest": 1, "place": ["items", 0, "data"], "value": {"p": PLAIN}}]},
+                     id="what is kept of one in a List"),
         pytest.param(fed_back(kind="Secret"), id="feedback"),
         pytest.param(fed_back(resource="secrets"), id="feedback by resource"),
         pytest.param({"spec": [SECRET], "status": {"conditions": [{"message": f"bad: {PLAIN}!"}]}},

@@ -88,6 +88,26 @@ def test_a_value_has_the_type_that_its_field_takes(
     assert (refused({"kind": kind}, place, current, value) is None) is is_taken
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"rollout-engine.io/owner": "x"},
+        {"a": {"rollout-engine.io/owner": "x"}},
+        [{"rollout-engine.io": 1}],
+    ],
+)
+def test_no_key_of_the_engine_comes_in_with_a_map_that_is_set_as_a_whole(value: Any) -> None:
+    place: Place = ("spec", "template", "metadata", "annotations")
+
+    assert "are the engine's" in (refused({"kind": "Deployment"}, place, None, value) or "")
+    assert refused({"kind": "Deployment"}, place, None, {"a": "b"}) is None
+
+
+@pytest.mark.parametrize("field", ["apiVersion", "kind", "status", "metadata/name"])
+def test_what_inside_of_a_manifest_is_called_like_a_fixed_field_may_be_set(field: str) -> None:
+    assert parse_path(f"/spec/template/{field}") is not None
+
+
 def test_setting_a_value_shares_what_does_not_change_and_alters_nothing() -> None:
     changed = with_value(MANIFEST, ("spec", "containers", 1, "image"), "i:2")
 

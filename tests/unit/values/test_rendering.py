@@ -184,24 +184,44 @@ def test_no_rule_reads_a_secret_and_its_values_are_marked() -> None:
     assert [value.is_secret for value in shown] == [True]
 
 
-def test_no_rule_reads_a_secret_that_stands_in_a_list() -> None:
-    inner = TEMPLATE["workload"]["manifests"][2]
-    template = {"workload": {"manifests": [{"kind": "List", "items": [inner]}]}}
-    path = {"target": {"kind": "List"}, "path": "/items[0]/stringData/token"}
+def within(manifest: Obj, expression: str, **setting: Any) -> Rendering:
+    """Rules of one expression over a template of one manifest."""
+    template = {"workload": {"manifests": [manifest]}}
+    rule = {"set": [{**setting, "value": expression}]}
+    meta = {"name": "v", "namespace": "shop"}
     values = decode_values(
-        {
-            "metadata": {"name": "v", "namespace": "shop"},
-            "spec": {
-                "workload": {"name": "web"},
-                "rules": [{"set": [{**path, "value": "current + '!'"}]}],
-            },
-        }
+        {"metadata": meta, "spec": {"workload": {"name": "web"}, "rules": [rule]}}
     )
+    return Rendering(template, content_hash(template), {}, [values])
 
-    wait = held(Rendering(template, content_hash(template), {}, [values]))
 
-    assert "s3cret" not in wait.message
+def test_no_rule_reads_a_secret_that_stands_in_another_manifest() -> None:
+    inner = {"kind": "Secret", "metadata": {"name": "key"}, "stringData": {"token": "pin"}}
+    bundle = {"kind": "Bundle", "objects": [inner]}
+    path = {"target": {"kind": "Bundle"}, "path": "/objects[0]/stringData/token"}
+
+    wait = held(within(bundle, "current + '!'", **path))
     assert "current" not in wait.message
+
+    (problem,) = within(bundle, "'hunter2' +", **path).problems
+    assert "hunter2" not in problem
+
+
+@pytest.mark.parametrize("kind", ["Listing", "t", "st", "ist", "List2", "Allowlist", "Test"])
+def test_what_only_looks_like_a_list_may_be_a_target(kind: str) -> None:
+    found = within({"kind": kind, "spec": {"a": 1}}, "2", target={"kind": kind}, path="/spec/a")
+
+    assert found.problems == ()
+
+
+@pytest.mark.parametrize("kind", ["List", "ConfigMapList", "SecretList"])
+def test_no_rule_sets_a_field_of_an_item_of_a_list(kind: str) -> None:
+    items = {"kind": kind, "items": [TEMPLATE["workload"]["manifests"][0]]}
+
+    (problem,) = within(items, "'x'", target={"kind": kind}, path="/items[0]/data/a").problems
+
+    assert problem.startswith("ClusterValues shop/v: spec.rules[0].set[0].target.kind: ")
+    assert "write each of its items as a manifest of its own" in problem
 
 
 @pytest.mark.parametrize(
