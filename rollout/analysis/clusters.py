@@ -10,6 +10,7 @@ from rollout.analysis.placements import why_not
 from rollout.analysis.snapshot import Snapshot
 from rollout.model.kinds import Obj, Ref
 from rollout.model.secrets import scrubbed, secret_texts
+from rollout.model.waits import Reason
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.workload import Carried, Workload
@@ -137,12 +138,25 @@ def _share(
         stage=title,
         phase=live.judgement(cluster).phase if is_member else None,
         place=place,
-        wait=cluster_wait(live, cluster, report) if is_member else None,
+        wait=_wait(live, cluster, report, is_done=work is not None and work.carries == wanted),
         cause=live.line(cluster).cause,
         work=work,
         values=tuple(_masked(value) for value in workload.values_at(cluster)),
         asked=of_cluster(interventions(snapshot.fleet, workload, snapshot.now), cluster),
     )
+
+
+def _wait(
+    live: LiveRollout, cluster: str, report: StageReport | None, *, is_done: bool
+) -> WaitAccount | None:
+    """What the cluster waits for. Where the workload cannot be followed, with what is wrong there."""
+    found = cluster_wait(live, cluster, report) if cluster in live.ledger else None
+    hold = live.last.hold
+    if hold is None or hold.reason is not Reason.MISCONFIGURED or is_done:
+        return found
+    if found is not None and found.reason != hold.reason:
+        return found
+    return WaitAccount(hold.reason, None, f"{hold.reason.remedy}: {hold.message}")
 
 
 def _masked(value: ValueShown) -> ValueShown:

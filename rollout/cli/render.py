@@ -7,7 +7,7 @@ import yaml
 
 from rollout.cli.hiding import show_secrets_option, veil
 from rollout.cli.naming import complete_kind, only_workload
-from rollout.cli.options import Stop, namespace_option, output_option, shared
+from rollout.cli.options import Stop, namespace_option, shared
 from rollout.cli.store import missing, snapshotted
 from rollout.cli.text import put, say
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON
@@ -18,7 +18,13 @@ from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON
 @click.option("--cluster", required=True, metavar="NAME", help="The cluster to render for.")
 @show_secrets_option
 @namespace_option
-@output_option
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "yaml", "json"]),
+    default="text",
+    help="text is YAML after a comment for each value and its rule.  [default: text]",
+)
 @shared
 def render(
     words: tuple[str, ...], cluster: str, show_secrets: bool, namespace: str, output: str
@@ -37,15 +43,18 @@ def render(
         owner = workload.members.get(cluster)
         if owner is None:
             raise Stop(1, f"no placement of {ref} selects cluster {cluster}")
-        wait = workload.shares[owner].live.ledger.rollout.unrendered.get(cluster)
+        live, wanted = workload.shares[owner].live, workload.wanted(cluster)
+        wait = live.ledger.rollout.unrendered.get(cluster) or (
+            live.last.hold if not wanted else None
+        )
         if wait is not None:
             raise Stop(4, f"{wait.reason}: {wait.message}")
-        spec = veil(show_secrets=show_secrets)(workload.wanted(cluster) or {})
+        spec = veil(show_secrets=show_secrets)(wanted or {})
         manifests = spec.get("workload", {}).get("manifests", [])
         if output == "json":
             put(json.dumps(manifests, indent=2))
             return
-        for value in workload.values_at(cluster):
+        for value in workload.values_at(cluster) if output == "text" else ():
             text = "(hidden)" if value.is_secret and not show_secrets else json.dumps(value.value)
             say(f"# {value.target} {value.path} = {text}  (ClusterValues {value.rule})")
         put(yaml.safe_dump_all(manifests, sort_keys=False, allow_unicode=True).rstrip())

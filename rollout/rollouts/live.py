@@ -183,7 +183,8 @@ class LiveRollout(Standings):
         now: datetime,
     ) -> None:
         """Go on as last agreed with other clusters: what is asked for now cannot be honoured."""
-        terms = reselected(self._terms, self.head, selection, known)
+        standings = self.present().values()
+        terms = reselected(self._terms, self.head, standings, selection, known=known)
         if terms is not None:
             self.agree(heard(terms, outages), available, now)
 

@@ -126,7 +126,10 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         return self.revision
 
     def content_at(self, cluster: str) -> str:
-        """The content that the cluster is to carry."""
+        """The content that the cluster is to carry: of what was agreed, where rules cannot be followed."""
+        owner = self.members.get(cluster)
+        if self.contents.problems and owner is not None:
+            return self.shares[owner].live.wanted(cluster)
         own = self.contents.contents.get(cluster)
         return self.revision if own is None else own
 
@@ -149,10 +152,11 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         if work is None:
             return None
         revision, owner = work.content, self.members.get(cluster)
+        live = self.shares[owner].live if owner is not None else None
         if revision == self.content_at(cluster):
-            revision = self.revision
-        elif owner is not None:
-            standing = self.shares[owner].live.ledger.standings.get(cluster)
+            revision = live.revision if live and self.contents.problems else self.revision
+        elif live is not None:
+            standing = live.ledger.standings.get(cluster)
             if standing is not None and standing.revision == revision:
                 revision = standing.of_revision
         return Carried(
@@ -173,6 +177,8 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         return normal_spec(work.spec) if work else None
 
     def wanted(self, cluster: str) -> Obj | None:
+        if self.contents.problems:
+            return None
         spec = self.spec_of(self.content_at(cluster))
         return normal_spec(spec) if spec is not None else None
 
@@ -298,7 +304,8 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         if self.is_due(now):
             keys = (f"{replicaset.namespace}/{ref.name}" for ref in replicaset.refs)
             pages = (page for key in keys for page in around.decisions(key))
-            selected = sorted({cluster for page in pages for cluster in page.clusters})
+            decided = {cluster for page in pages for cluster in page.clusters}
+            selected = sorted(decided | self.members.keys())  # who is in no decision may be kept
         before = self.contents.contents
         self.is_unrendered = not self.contents.render(selected, around.cluster, now)
         if self.is_unrendered:

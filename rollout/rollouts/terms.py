@@ -94,11 +94,19 @@ class Circumstances:
     closed: Closed
 
 
-def reselected(agreed: Terms | None, head: Head, selection: Selection, known: bool) -> Terms | None:
+def reselected(
+    agreed: Terms | None,
+    head: Head,
+    standings: Iterable[Standing],
+    selection: Selection,
+    *,
+    known: bool,
+) -> Terms | None:
     """The terms agreed last with other clusters.
 
-    After a restart none were agreed yet: then the record's revision ("": there is none) is watched,
-    and nothing is judged of it until it is known again how.
+    After a restart none were agreed yet: then the record's revision ("": there is none) is watched, on
+    clusters with values of their own the content that was brought for it, and nothing is judged of it
+    until it is known again how.
     """
     if agreed is not None:
         return replace(agreed, selection=selection, is_known=known)
@@ -114,6 +122,7 @@ def reselected(agreed: Terms | None, head: Head, selection: Selection, known: bo
         grace=UNTIL_THEN,
         intents=waived,
         is_known=known,
+        contents={s.cluster: s.revision for s in standings if s.made_for == head.revision},
     )
 
 

@@ -128,7 +128,7 @@ class ClusterContents:
 
     def _render(self, rendering: Rendering, name: str, find: Find) -> int:
         self._stale.discard(name)
-        cluster = find(name)
+        cluster = find(name) or self._clusters.get(name)  # one that is gone keeps what it had
         if cluster is None:
             self._known[name] = Wait(Reason.VALUES_MISSING, f"{name}: there is no ManagedCluster")
             return 1

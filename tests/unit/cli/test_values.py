@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.support.shapes import run
 
@@ -117,6 +118,63 @@ def test_render_says_why_there_is_nothing_to_render(state: str) -> None:
     found = run("--state", state, "render", "storefront", "--cluster", "atlantis")
     assert found.exit_code == 1
     assert "no placement of" in found.output
+
+
+def test_render_prints_plain_yaml_where_that_is_asked_for(state: str) -> None:
+    found = run("--state", state, "render", "storefront", "--cluster", "tokyo", "-o", "yaml")
+
+    assert "#" not in found.stdout
+    assert [each["kind"] for each in yaml.safe_load_all(found.stdout)] == [
+        "Deployment",
+        "ConfigMap",
+    ]
+
+
+@pytest.fixture
+def misconfigured(tmp_path: Path) -> str:
+    """The example, with a rule that fits no cluster at all."""
+    files = tmp_path / "files"
+    files.mkdir()
+    for path in Path(EXAMPLE).glob("*.yaml"):
+        (files / path.name).write_text(
+            path.read_text().replace("/data/greeting", "/data/greeting/x")
+        )
+    state = str(tmp_path / "state.db")
+    run("--state", state, "run", "-f", str(files), "--clock", "virtual")
+    return state
+
+
+def test_render_says_why_where_no_cluster_can_be_rendered(misconfigured: str) -> None:
+    found = run("--state", misconfigured, "render", "storefront", "--cluster", "tokyo")
+
+    assert found.exit_code == 4
+    assert "Misconfigured" in found.stderr
+    assert "/data/greeting/x" in found.stderr
+    assert found.stdout == ""
+
+
+def test_explain_says_what_is_wrong_where_no_cluster_can_be_rendered(misconfigured: str) -> None:
+    found = run("--state", misconfigured, "explain", "cluster", "tokyo").stdout
+
+    assert "Misconfigured" in found
+    assert "/data/greeting/x: there is no map" in " ".join(found.split())
+
+
+def test_explain_says_why_a_cluster_keeps_what_it_has_where_the_rules_are_wrong(state: str) -> None:
+    """In another state file: the one of the module is shared."""
+    other = f"{state}.other"
+    Path(other).write_bytes(Path(state).read_bytes())
+    values = (
+        (Path(EXAMPLE) / "values.yaml").read_text().replace("/data/greeting", "/data/greeting/x")
+    )
+    file = Path(f"{state}.yaml")
+    file.write_text(values)
+    run("--state", other, "apply", "-f", str(file))
+
+    found = run("--state", other, "explain", "cluster", "tokyo").stdout
+
+    assert "carries this revision" not in found
+    assert "/data/greeting/x: there is no map" in " ".join(found.split())
 
 
 def test_history_lists_revisions_and_not_the_contents_of_single_clusters(state: str) -> None:

@@ -46,7 +46,7 @@ def test_an_outage_counts_for_who_succeeds_after_the_deadline_and_is_still_to_so
 def test_after_a_restart_waivers_are_kept_until_it_is_known_again_what_is_asked_for() -> None:
     head = Head("r2", waived={"a": "r1", "b": "r2"})
 
-    terms = reselected(None, head, Selection(), known=True)
+    terms = reselected(None, head, (), Selection(), known=True)
 
     assert terms is not None
     assert head.waiving(terms.intents.waivers) == head
