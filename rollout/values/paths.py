@@ -1,9 +1,11 @@
 """How is a field of a manifest named, and where does that name lead?
 
 A path is a JSON pointer (``/spec/replicas``; ``~1`` stands for a slash and ``~0`` for a tilde) of which a
-part may choose an item of a list: ``/spec/template/spec/containers[name=app]/image``, or ``args[0]``.
+part may choose an item of a list: ``/spec/template/spec/containers[name=app]/image``, or ``args[0]``, which
+is ``args/0``. Between brackets a slash is a slash.
 """
 
+import json
 import re
 from dataclasses import dataclass
 from itertools import chain
@@ -16,7 +18,7 @@ PATH_ACCEPTED = (
     "kind, status, metadata itself or its name, namespace, labels or annotations as a whole, nor "
     "anything under rollout-engine.io/"
 )
-_PART = re.compile(r"([^\[\]/]+)((?:\[[^\[\]]+\])*)")
+_PART = re.compile(r"/([^\[\]/]+)((?:\[[^\[\]]+\])*)")
 _CHOICE = re.compile(r"\[([^\[\]]+)\]")
 _OURS = "rollout-engine.io/"
 _FIXED = frozenset(
@@ -66,22 +68,30 @@ class PathError(Exception):  # the message is shown to whoever wrote the path
 
 def parse_path(text: str) -> ValuePath | None:
     """The path, or None where it is none or names what may not be set (`PATH_ACCEPTED`)."""
-    if not text.startswith("/") or len(text) > 1024:
-        return None
     steps: list[str | Choice] = []
-    for part in text[1:].split("/"):
-        found = _PART.fullmatch(part)
+    at = 0
+    while at < len(text) <= 1024:
+        found = _PART.match(text, at)
         if found is None:
             return None
-        steps.append(found[1].replace("~1", "/").replace("~0", "~"))
-        for chosen in _CHOICE.findall(found[2]):
+        at = found.end()
+        steps.append(_unescaped(found[1]))
+        for chosen in map(_unescaped, _CHOICE.findall(found[2])):
             key, equals, value = chosen.partition("=")
-            if not equals and not (chosen.isascii() and chosen.isdigit() and len(chosen) < 7):
+            if not equals and not _is_index(chosen):
                 return None
             steps.append(Choice(key, value) if equals else Choice("", chosen))
-    if _is_fixed(steps):
+    if not steps or _is_fixed(steps):
         return None
     return ValuePath(text, tuple(steps))
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("~1", "/").replace("~0", "~")
+
+
+def _is_index(text: str) -> bool:
+    return text.isascii() and text.isdigit() and len(text) < 7
 
 
 def _is_fixed(steps: list[str | Choice]) -> bool:
@@ -102,6 +112,8 @@ def resolve(manifest: Obj, path: ValuePath) -> tuple[Place, Any]:
     place: list[str | int] = []
     at: Any = manifest
     for step in path.steps:
+        if isinstance(at, list) and isinstance(step, str):
+            step = _item(step, path)  # noqa: PLW2901
         if isinstance(step, Choice):
             index = _chosen(at, step, path)
             place.append(index)
@@ -114,6 +126,16 @@ def resolve(manifest: Obj, path: ValuePath) -> tuple[Place, Any]:
     return tuple(place), at
 
 
+def _item(step: str, path: ValuePath) -> Choice:
+    """The item that a pointer names by its place. Raises: PathError."""
+    if _is_index(step):
+        return Choice("", step)
+    raise PathError(
+        f"{path.text}: {step!r} is no item of the list: write the place of one that is there, [0], or one "
+        "of its fields, [name=app]; no rule adds an item"
+    )
+
+
 def _chosen(items: Any, choice: Choice, path: ValuePath) -> int:
     if not isinstance(items, list):
         raise PathError(f"{path.text}: there is no list for {choice}")
@@ -121,10 +143,26 @@ def _chosen(items: Any, choice: Choice, path: ValuePath) -> int:
         if int(choice.value) < len(items):
             return int(choice.value)
         raise PathError(f"{path.text}: the list has {len(items)} items, and none at {choice}")
-    for index, item in enumerate(items):
-        if isinstance(item, dict) and item.get(choice.key) == choice.value:
-            return index
-    raise PathError(f"{path.text}: no item of the list is {choice}")
+    found = [
+        index
+        for index, item in enumerate(items)
+        if isinstance(item, dict) and _as_text(item.get(choice.key)) == choice.value
+    ]
+    if len(found) > 1:
+        raise PathError(
+            f"{path.text}: {len(found)} items of the list are {choice}: choose one by another field, or by "
+            f"its place: [{found[0]}]"
+        )
+    if not found:
+        raise PathError(f"{path.text}: no item of the list is {choice}")
+    return found[0]
+
+
+def _as_text(value: Any) -> str | None:
+    """A field by which items are told apart, as it is written between brackets."""
+    if isinstance(value, bool | int | float):
+        return json.dumps(value)
+    return value if isinstance(value, str) else None
 
 
 def refused(manifest: Obj, place: Place, current: Any, value: Any) -> str | None:

@@ -11,6 +11,8 @@ MANIFEST: Obj = {
     "kind": "Deployment",
     "metadata": {"name": "web", "labels": {"a/b": "1"}},
     "spec": {"replicas": 1, "containers": [{"name": "app", "args": ["x", "y"]}, {"name": "side"}]},
+    "ports": [{"port": 80, "protocol": "TCP"}, {"port": 81, "protocol": "TCP", "tls": True}],
+    "mounts": [{"mountPath": "/etc/a"}, {"mountPath": "/etc/[b]", "k/y": "~"}],
 }
 
 
@@ -24,6 +26,14 @@ MANIFEST: Obj = {
         ("/spec/containers[1]/name", ("spec", "containers", 1, "name"), "side"),
         ("/spec/new/deep/field", ("spec", "new", "deep", "field"), None),
         ("/data~0x", ("data~x",), None),
+        ("/ports[port=81]/name", ("ports", 1, "name"), None),
+        ("/ports[tls=true]/port", ("ports", 1, "port"), 81),
+        ("/mounts[mountPath=/etc/a]/name", ("mounts", 0, "name"), None),
+        ("/mounts[mountPath=~1etc~1a]/name", ("mounts", 0, "name"), None),
+        ("/mounts[k~1y=~0]/name", ("mounts", 1, "name"), None),
+        ("/mounts[k/y=~0]/name", ("mounts", 1, "name"), None),
+        ("/spec/containers/1/name", ("spec", "containers", 1, "name"), "side"),
+        ("/spec/containers[name=app]/args/1", ("spec", "containers", 0, "args", 1), "y"),
     ],
 )
 def test_a_path_leads_to_one_field(path: str, place: Place, current: Any) -> None:
@@ -55,6 +65,11 @@ def test_what_is_no_path_or_may_not_be_set_is_refused(path: str) -> None:
         ("/spec/containers[7]/image", "has 2 items"),
         ("/spec/replicas[0]", "no list for [0]"),
         ("/spec/none[name=app]/image", "no list for [name=app]"),
+        ("/ports[protocol=TCP]/name", "2 items of the list are [protocol=TCP]"),
+        ("/ports[port=8]/name", "no item of the list is [port=8]"),
+        ("/spec/containers/-", "'-' is no item of the list: write the place of one that is there, [0]"),
+        ("/spec/containers/2/name", "has 2 items"),
+        ("/spec/containers/app/name", "'app' is no item of the list"),
     ],
 )
 def test_a_path_that_leads_nowhere_says_where_it_ends(path: str, said: str) -> None:
