@@ -66,6 +66,9 @@ class Failed:
     is_missing: bool = False
 
 
+_NOTHING = Failed("it is optional.none()", is_missing=True)
+
+
 @lru_cache(maxsize=512)
 def value_program(text: str) -> ValueProgram:
     """Compile the expression, once."""
@@ -87,30 +90,39 @@ def evaluate(found: ValueProgram, variables: Mapping[str, Any]) -> tuple[Any | F
     evaluation = Evaluation(dict(variables), lambda *_: [])
     try:
         evaluation.spend(found.price)
-        value: Any | Failed = _json(found.run(evaluation))
+        given = found.run(evaluation)
+        is_none = isinstance(given, Optional) and not given.present
+        value: Any | Failed = _NOTHING if is_none else as_json(given)
     except Exception as error:  # noqa: BLE001  (one odd value may not stop the engine)
         why = shortened(failure_text(error), bounds.LONGEST_FAILURE)
         value = Failed(why, why.startswith(_MISSING))
     return value, bounds.BUDGET - evaluation.left
 
 
-def _json(value: Any) -> Any:
-    """What CEL gives as JSON. Raises: CelError for what is none."""
+def as_json(value: Any) -> Any:
+    """What CEL, or a literal, gives as JSON; a whole number has no fraction, as a server would keep it.
+
+    Raises: CelError for what is none.
+    """
     match value:
         case bool() | str() | None:
             return value
         case int():
             return int(value)  # an unsigned number too
         case float() if math.isfinite(value):
-            return value
+            return int(value) if value.is_integer() and abs(value) < _EXACT else value
         case list():
-            return [_json(item) for item in value]
+            return [as_json(item) for item in value]
         case dict():
             keys = {key_of(key): item for key, item in value.items()}
             if all(isinstance(key, str) for key in keys):
-                return {key: _json(item) for key, item in keys.items()}
-        case Optional() if value.content is not None:
-            return _json(value.content)
+                return {key: as_json(item) for key, item in keys.items()}
+        case Optional() if value.present:
+            return as_json(value.content)
     raise CelError(
         f"it gives a {type_name(value)}, and a field takes text, numbers, bools, lists or maps"
     )
+
+
+_EXACT = 2.0**53
+"""Below this, a number with a fraction tells whole numbers apart."""

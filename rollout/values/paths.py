@@ -5,6 +5,8 @@ part may choose an item of a list: ``/spec/template/spec/containers[name=app]/im
 is ``args/0``. Between brackets a slash is a slash.
 """
 
+import base64
+import binascii
 import json
 import re
 from dataclasses import dataclass
@@ -34,10 +36,13 @@ _FIXED = frozenset(
     }
 )
 _NAMED = (["metadata", "name"], ["metadata", "namespace"])
-_STRINGS = frozenset(
-    {("data",), ("stringData",), ("metadata", "labels"), ("metadata", "annotations")}
-)
-"""Maps that hold nothing but strings, in ConfigMaps and Secrets or everywhere."""
+_CODED = frozenset({("Secret", "data"), ("ConfigMap", "binaryData")})
+"""Maps of bytes in base64, by kind and key."""
+_OF_STRINGS = frozenset({*_CODED, ("ConfigMap", "data"), ("Secret", "stringData")})
+_NAMED_OF_STRINGS = frozenset({("metadata", "labels"), ("metadata", "annotations")})
+"""Where maps hold nothing but strings: in these kinds, or at these keys wherever they stand."""
+
+_CODE = "it takes base64 (stringData of a Secret, and data of a ConfigMap, take text as it is)"
 
 Place = tuple[str | int, ...]
 """The keys and indexes that lead to one field of one manifest."""
@@ -167,19 +172,52 @@ def _as_text(value: Any) -> str | None:
 
 def refused(manifest: Obj, place: Place, current: Any, value: Any) -> str | None:
     """Why the field cannot have this value, by what stands there and by what kind of map it is in."""
-    keys = tuple(part for part in place[:-1] if isinstance(part, str))
-    has_strings = keys in _STRINGS and (
-        keys[0] == "metadata" or manifest.get("kind") in ("ConfigMap", "Secret")
-    )
-    if has_strings and not isinstance(value, str):
-        return f"it takes a string, not {_named(value)}"
+    kind, keys = str(manifest.get("kind")), tuple(part for part in place if isinstance(part, str))
+    if (why := _unfit(kind, keys, value)) is not None:
+        return why
     if (ours := _key_of_ours(value)) is not None:
         return f"it has the key {ours!r}: those under {_OURS} are the engine's"
     if value is None or current is None:
         return None if value is not None else "a value is never null"
     if _named(current) != _named(value):
         return f"it holds {_named(current)}, and takes no {_named(value)}"
+    if isinstance(current, int) and isinstance(value, float):
+        return f"it holds a whole number, and takes no {value}"
     return None
+
+
+def _unfit(kind: str, keys: tuple[str, ...], value: Any) -> str | None:
+    """Why a value, or one inside of it, does not fit into maps of strings; None where it does."""
+    if _is_of_strings(kind, keys[:-1]):
+        if not isinstance(value, str):
+            return f"it takes a string, not {_named(value)}"
+        return _CODE if (kind, *keys[:1]) in _CODED and not _is_base64(value) else None
+    if isinstance(value, list):
+        return next(filter(None, (_unfit(kind, keys, each) for each in value)), None)
+    if not isinstance(value, dict):
+        return f"it takes a map, not {_named(value)}" if _is_of_strings(kind, keys) else None
+    inside = ((key, _unfit(kind, (*keys, key), each)) for key, each in value.items())
+    return next((f"{key}: {why}" for key, why in inside if why is not None), None)
+
+
+def _is_of_strings(kind: str, keys: tuple[str, ...]) -> bool:
+    """Whether the map at these keys holds nothing but strings."""
+    if (
+        (kind, *keys) in _OF_STRINGS
+        or keys[-2:] in _NAMED_OF_STRINGS
+        or keys[-1:] == ("matchLabels",)
+    ):
+        return True
+    of_pods = keys[-3:] == ("template", "spec", "nodeSelector")
+    return of_pods or (kind, *keys) == ("Pod", "spec", "nodeSelector")
+
+
+def _is_base64(text: str) -> bool:
+    try:
+        base64.b64decode(text.replace("\n", "").replace("\r", ""), validate=True)
+    except (binascii.Error, ValueError):
+        return False
+    return True
 
 
 def _key_of_ours(value: Any) -> str | None:

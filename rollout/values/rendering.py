@@ -15,7 +15,7 @@ from rollout.model.waits import Reason, Wait
 from rollout.placement.cel.bounds import LONGEST_TOGETHER
 from rollout.placement.cel.expressions import Judge
 from rollout.placement.framework import no_scores
-from rollout.values.expressions import Failed, ValueProgram, evaluate, value_program
+from rollout.values.expressions import Failed, ValueProgram, as_json, evaluate, value_program
 from rollout.values.paths import PathError, Place, refused, resolve, with_value
 from rollout.values.rules import (
     MOST_EXPRESSIONS,
@@ -81,6 +81,7 @@ class _Bound:
     clusters: Predicate | None
     setting: ValueSetting
     program: ValueProgram | None
+    literal: Any
     spots: tuple[_Spot, ...]
 
 
@@ -154,6 +155,7 @@ class Rendering:
                     clusters=rule.clusters,
                     setting=setting,
                     program=value_program(setting.expression) if setting.expression else None,
+                    literal=as_json(setting.literal),
                     spots=spots,
                 )
 
@@ -214,7 +216,7 @@ class Rendering:
         self, bound: _Bound, spot: _Spot, seen: Mapping[str, Any], cluster: Cluster
     ) -> tuple[Any | Wait, int]:
         if bound.program is None:
-            value, steps = bound.setting.literal, 1
+            value, steps = bound.literal, 1
         else:
             value, steps = evaluate(bound.program, {**seen, "current": spot.current})
         is_secret = self._is_secret(spot.manifest)

@@ -55,8 +55,8 @@ def test_a_fleet_of_which_nobody_can_be_rendered_is_not_complete() -> None:
 
 
 def test_a_mandatory_canary_that_cannot_be_rendered_is_not_passed_by() -> None:
-    canary = {"annotations": OCM, "strategy": CANARY}
-    told = story(values(), make.workload(**canary), tiers="-ab", canary=1).on(10 * MIN)
+    workload = make.workload(annotations=OCM, strategy=CANARY)
+    told = story(values(), workload, tiers="-ab", canary=1).on(10 * MIN)
 
     assert told.versions() == {}
     assert told.reason == "ValuesMissing"

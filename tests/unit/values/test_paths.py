@@ -67,7 +67,10 @@ def test_what_is_no_path_or_may_not_be_set_is_refused(path: str) -> None:
         ("/spec/none[name=app]/image", "no list for [name=app]"),
         ("/ports[protocol=TCP]/name", "2 items of the list are [protocol=TCP]"),
         ("/ports[port=8]/name", "no item of the list is [port=8]"),
-        ("/spec/containers/-", "'-' is no item of the list: write the place of one that is there, [0]"),
+        (
+            "/spec/containers/-",
+            "'-' is no item of the list: write the place of one that is there, [0]",
+        ),
         ("/spec/containers/2/name", "has 2 items"),
         ("/spec/containers/app/name", "'app' is no item of the list"),
     ],
@@ -85,7 +88,8 @@ def test_a_path_that_leads_nowhere_says_where_it_ends(path: str, said: str) -> N
     ("kind", "place", "current", "value", "is_taken"),
     [
         ("Deployment", ("spec", "replicas"), 1, 3, True),
-        ("Deployment", ("spec", "replicas"), 1, 2.5, True),
+        ("Deployment", ("spec", "replicas"), 1, 2.5, False),
+        ("Deployment", ("spec", "share"), 1.5, 2, True),
         ("Deployment", ("spec", "replicas"), 1, "3", False),
         ("Deployment", ("spec", "replicas"), 1, True, False),
         ("Deployment", ("spec", "replicas"), 1, None, False),
@@ -95,6 +99,24 @@ def test_a_path_that_leads_nowhere_says_where_it_ends(path: str, said: str) -> N
         ("Secret", ("stringData", "a"), None, 3, False),
         ("CustomThing", ("data", "a"), None, 3, True),
         ("CustomThing", ("metadata", "labels", "a"), None, 3, False),
+        ("Deployment", ("spec", "template", "metadata", "labels", "a"), None, 3, False),
+        ("Deployment", ("spec", "template", "metadata", "annotations"), None, {"a": 3}, False),
+        ("Deployment", ("spec", "template", "metadata"), None, {"labels": {"a": True}}, False),
+        ("Deployment", ("spec", "template", "metadata", "labels"), None, "x", False),
+        ("Deployment", ("spec", "template", "metadata", "labels"), None, {"a": "3"}, True),
+        ("Deployment", ("spec", "template", "spec", "nodeSelector", "a"), None, 3, False),
+        ("Deployment", ("spec", "template"), None, {"spec": {"nodeSelector": {"a": 3}}}, False),
+        ("Pod", ("spec", "nodeSelector"), None, {"a": 3}, False),
+        ("Deployment", ("spec", "selector", "matchLabels", "a"), None, 3, False),
+        ("StatefulSet", ("spec", "claims"), None, [{"metadata": {"labels": {"a": 3}}}], False),
+        ("MachineConfigPool", ("spec", "nodeSelector"), None, {"matchLabels": {"a": "3"}}, True),
+        ("ConfigMap", ("data",), {"a": "1"}, {"a": 1}, False),
+        ("ConfigMap", ("data",), None, "x", False),
+        ("ConfigMap", ("binaryData", "a"), None, "no base64", False),
+        ("Secret", ("data", "a"), None, "no base64", False),
+        ("Secret", ("data", "a"), None, "aGk=", True),
+        ("Secret", ("data",), None, {"a": "no base64"}, False),
+        ("Secret", ("stringData",), None, {"a": "no base64"}, True),
     ],
 )
 def test_a_value_has_the_type_that_its_field_takes(
@@ -112,7 +134,7 @@ def test_a_value_has_the_type_that_its_field_takes(
     ],
 )
 def test_no_key_of_the_engine_comes_in_with_a_map_that_is_set_as_a_whole(value: Any) -> None:
-    place: Place = ("spec", "template", "metadata", "annotations")
+    place: Place = ("spec", "template", "metadata")
 
     assert "are the engine's" in (refused({"kind": "Deployment"}, place, None, value) or "")
     assert refused({"kind": "Deployment"}, place, None, {"a": "b"}) is None

@@ -136,6 +136,36 @@ def test_what_has_no_value_holds_the_cluster_and_says_which_rule(
     assert said in wait.message
 
 
+@pytest.mark.parametrize("expression", ["cluster.labels[?'none']", "optional.none()"])
+def test_an_optional_without_a_value_is_something_that_the_cluster_lacks(expression: str) -> None:
+    wait = held(rendering({"set": [setting("/data/a", expression)]}))
+
+    assert wait.reason is Reason.VALUES_MISSING
+    assert "it is optional.none()" in wait.message
+
+
+@pytest.mark.parametrize(
+    "value", [{"value": "2.0 * 3.0"}, {"literal": 6.0}, {"literal": 6}, {"value": "6u"}]
+)
+def test_a_whole_number_is_written_as_a_server_would_keep_it(value: Obj) -> None:
+    manifest = {"kind": "Deployment", "spec": {"replicas": 1}}
+    target = {"target": {"kind": "Deployment"}, "path": "/spec/replicas"}
+    found = within(manifest, **target, **value)
+
+    made, _ = found.render(CLUSTER)
+    assert not isinstance(made, Wait)
+    assert [repr(each.value) for each in made.assignments] == ["6"]
+
+
+def test_what_no_secret_can_hold_is_told_without_it() -> None:
+    target = {"target": {"kind": "Secret"}}
+    wait = held(rendering({"set": [setting("/data/token", "'hunter2!'", **target)]}))
+
+    assert wait.reason is Reason.VALUES_INVALID
+    assert "it takes base64" in wait.message
+    assert "hunter2" not in wait.message
+
+
 def test_two_values_of_one_field_are_a_conflict_that_names_both() -> None:
     found = rendering(
         {"set": [setting("/data/a", "'x'")]}, w=[{"set": [setting("/data/a", "'y'")]}]
@@ -184,10 +214,10 @@ def test_no_rule_reads_a_secret_and_its_values_are_marked() -> None:
     assert [value.is_secret for value in shown] == [True]
 
 
-def within(manifest: Obj, expression: str, **setting: Any) -> Rendering:
-    """Rules of one expression over a template of one manifest."""
+def within(manifest: Obj, **setting: Any) -> Rendering:
+    """One rule over a template of one manifest."""
     template = {"workload": {"manifests": [manifest]}}
-    rule = {"set": [{**setting, "value": expression}]}
+    rule = {"set": [setting]}
     meta = {"name": "v", "namespace": "shop"}
     values = decode_values(
         {"metadata": meta, "spec": {"workload": {"name": "web"}, "rules": [rule]}}
@@ -200,16 +230,16 @@ def test_no_rule_reads_a_secret_that_stands_in_another_manifest() -> None:
     bundle = {"kind": "Bundle", "objects": [inner]}
     path = {"target": {"kind": "Bundle"}, "path": "/objects[0]/stringData/token"}
 
-    wait = held(within(bundle, "current + '!'", **path))
+    wait = held(within(bundle, value="current + '!'", **path))
     assert "current" not in wait.message
 
-    (problem,) = within(bundle, "'hunter2' +", **path).problems
+    (problem,) = within(bundle, value="'hunter2' +", **path).problems
     assert "hunter2" not in problem
 
 
 @pytest.mark.parametrize("kind", ["Listing", "t", "st", "ist", "List2", "Allowlist", "Test"])
 def test_what_only_looks_like_a_list_may_be_a_target(kind: str) -> None:
-    found = within({"kind": kind, "spec": {"a": 1}}, "2", target={"kind": kind}, path="/spec/a")
+    found = within({"kind": kind, "spec": {}}, literal=2, target={"kind": kind}, path="/spec/a")
 
     assert found.problems == ()
 
@@ -218,7 +248,7 @@ def test_what_only_looks_like_a_list_may_be_a_target(kind: str) -> None:
 def test_no_rule_sets_a_field_of_an_item_of_a_list(kind: str) -> None:
     items = {"kind": kind, "items": [TEMPLATE["workload"]["manifests"][0]]}
 
-    (problem,) = within(items, "'x'", target={"kind": kind}, path="/items[0]/data/a").problems
+    (problem,) = within(items, literal="x", target={"kind": kind}, path="/items[0]/data/a").problems
 
     assert problem.startswith("ClusterValues shop/v: spec.rules[0].set[0].target.kind: ")
     assert "write each of its items as a manifest of its own" in problem
