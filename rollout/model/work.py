@@ -1,6 +1,7 @@
 """A ManifestWork: one cluster's share of a workload, how it is known, and what its agent says of it."""
 
 import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime
@@ -12,6 +13,20 @@ from rollout.model.kinds import Obj
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.selectors import is_label_value
 from rollout.model.sharding import ALONE, Sharding
+
+SIZE_LIMIT = 500 * 1024
+"""Bytes of all manifests of one work that OCM's webhook lets in, by default."""
+
+
+def size_of(manifest: object) -> int:
+    """Bytes that a manifest counts for: its JSON, and how a list of byte strings frames it."""
+    raw = len(
+        json.dumps(manifest, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
+    )
+    frame, rest = 1, raw
+    while rest >= 0x80:
+        frame, rest = frame + 1, rest >> 7
+    return raw + 1 + frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,8 @@ from rollout.values.rules import ClusterValues, written_rules
 
 SLICE_STEPS = 20_000
 """Steps of CEL in one turn of the engine: some tens of milliseconds."""
-CHARACTERS_PER_STEP = 50
-"""To make a content of so many characters takes as long as a step."""
+BYTES_PER_STEP = 50
+"""To make a content of so many bytes takes as long as a step."""
 
 Find = Callable[[str], Cluster | None]
 
@@ -37,7 +37,6 @@ class ClusterContents:
         self._rendering: Rendering | None = None
         self._template: Obj = {}
         self._known: dict[str, RenderedContent | Wait] = {}
-        self._clusters: dict[str, Cluster] = {}
         self._stale: set[str] = set()
         self._steps = 0
         self._forget()
@@ -48,7 +47,10 @@ class ClusterContents:
         self.unrendered: Mapping[str, Wait] = {}
         self._assignments: dict[str, tuple[Assignment, ...]] = {}
         self._source: Obj = {}  # the template that these are put into
-        self._changed: dict[str, datetime] = {}  # when content changed without a new revision
+        self._clusters: dict[str, Cluster] = {}  # as they were rendered last
+        self._touched: set[str] = set()  # of these, those that have changed since
+        self._moved: set[str] = set()  # whose change makes another content, by the rules of now
+        self._changed: dict[str, datetime] = {}  # when content changed, but not by a new revision
         self._agreed = ""  # the revision that `contents` belong to
 
     @property
@@ -73,6 +75,8 @@ class ClusterContents:
 
     def touch(self, cluster: str) -> None:
         """Rules may see this cluster otherwise than before."""
+        if cluster in self._clusters:
+            self._touched.add(cluster)
         if cluster in self._known:
             self._stale.add(cluster)
 
@@ -133,15 +137,23 @@ class ClusterContents:
             self._known[name] = Wait(Reason.VALUES_MISSING, f"{name}: there is no ManagedCluster")
             return 1
         if self._steps > MOST_STEPS:
-            text = f"the expressions of all clusters take more than {MOST_STEPS} steps: write simpler ones"
+            text = (
+                f"{name}: the expressions of this workload's ClusterValues took {self._steps} steps on the "
+                f"clusters before this one, and at most {MOST_STEPS} are taken on all: write simpler ones"
+            )
             self._known[name] = Wait(Reason.VALUES_INVALID, text)
             return 1
-        self._clusters[name] = cluster
-        found, steps = rendering.render(cluster)
-        self._known[name] = found
+        found, steps, made = rendering.render(cluster)
+        before = self._clusters.get(name)
+        if name in self._touched and before is not None:
+            was, more, _ = rendering.render(before)  # else a rule that changes too would hide it
+            steps += more
+            if _content(was) != _content(found):
+                self._moved.add(name)
+        self._touched.discard(name)
+        self._clusters[name], self._known[name] = cluster, found
         self._steps += steps
-        made = found.characters if isinstance(found, RenderedContent) else 0
-        return steps + made // CHARACTERS_PER_STEP
+        return steps + made // BYTES_PER_STEP
 
     def _settle(self, rendering: Rendering, now: datetime) -> None:
         """Make what is rendered what counts."""
@@ -149,19 +161,21 @@ class ClusterContents:
         unrendered: dict[str, Wait] = {}
         self._assignments, self._source = {}, self._template
         for name, found in self._known.items():
+            contents[name] = _content(found)
             if isinstance(found, Wait):
-                contents[name], unrendered[name] = "", found
+                unrendered[name] = found
             else:
-                contents[name] = found.content
                 self._assignments[found.content] = found.assignments
-        if self._agreed != rendering.revision:
-            self._agreed = rendering.revision
-            self._changed.clear()
-        else:
+        if self._agreed == rendering.revision:
             before = self.contents
-            changed = (c for c, content in contents.items() if before.get(c, content) != content)
-            self._changed.update(dict.fromkeys(changed, now))
-            self._changed = {c: at for c, at in self._changed.items() if c in contents}
+            self._moved |= {
+                c for c, content in contents.items() if before.get(c, content) != content
+            }
+        self._agreed = rendering.revision
+        changed = {**self._changed, **dict.fromkeys(self._moved, now)}
+        self._changed = {c: at for c, at in changed.items() if c in contents}
+        self._moved.clear()
+        rendering.keep(self._assignments)
         if contents != self.contents:
             self.contents = contents
         if unrendered != self.unrendered:
@@ -201,3 +215,7 @@ class ClusterContents:
             return ()
         found = self._rendering.shown(seen)
         return () if isinstance(found, Wait) else tuple(found)
+
+
+def _content(found: RenderedContent | Wait) -> str:
+    return found.content if isinstance(found, RenderedContent) else ""

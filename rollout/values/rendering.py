@@ -1,7 +1,7 @@
 """What is this cluster to carry? A template with the values of one cluster put in, or why there is none."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from rollout.model.names import PREFIX
 from rollout.model.placement import Predicate
 from rollout.model.secrets import holds_secret
 from rollout.model.waits import Reason, Wait
+from rollout.model.work import SIZE_LIMIT, size_of
 from rollout.placement.cel.bounds import LONGEST_TOGETHER
 from rollout.placement.cel.expressions import Judge
 from rollout.placement.framework import no_scores
@@ -26,8 +27,6 @@ from rollout.values.rules import (
     written_rules,
 )
 
-MOST_CHARACTERS = 1_000_000
-"""Of a rendered template as JSON: an API server takes objects of up to 1.5 MB, and a work has a status."""
 _HIDDEN = "(an expression for a Secret)"
 _FAILED = "it gives no value"
 _FAULTY = "it is no CEL (what it says is hidden, since it is for a Secret)"
@@ -45,12 +44,15 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class RenderedContent:
-    """What a cluster is to carry: the template with these values, and the hash of that."""
+    """What a cluster is to carry: the template with these values, and the hash of that.
+
+    ``size`` is in bytes, of all manifests; ``largest`` the number of the largest one and its own size.
+    """
 
     content: str
     assignments: tuple[Assignment, ...]
-    characters: int
-    """Of the rendered template as JSON."""
+    size: int
+    largest: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +99,7 @@ class Rendering:
         self._secrets = frozenset(
             number for number, manifest in enumerate(self._manifests) if holds_secret(manifest)
         )
-        self._known: dict[str, RenderedContent | Wait] = {}
+        self._known: dict[str, RenderedContent] = {}
         self.problems: tuple[str, ...] = ()
         self._bounds: list[_Bound] = []
         problems = [
@@ -109,11 +111,13 @@ class Rendering:
                 self._bounds += self._bind(values, problems)
         self.problems = tuple(problems)
 
-    def render(self, cluster: Cluster) -> tuple[RenderedContent | Wait, int]:
-        """What the cluster is to carry, or why nobody can tell; and the steps of CEL that it took."""
+    def render(self, cluster: Cluster) -> tuple[RenderedContent | Wait, int, int]:
+        """What the cluster is to carry, or why nobody can tell; the steps of CEL that it took, and the bytes
+        that were made.
+        """
         found, steps = self._values(cluster)
         if isinstance(found, Wait):
-            return found, steps
+            return found, steps, 0
         assignments = tuple(
             Assignment(spot.manifest, spot.place, value) for _, spot, value in found
         )
@@ -121,7 +125,16 @@ class Rendering:
         known = self._known.get(key)
         if known is None:
             known = self._known[key] = self._rendered(assignments)
-        return known, steps
+        is_too_large = known.size > SIZE_LIMIT and found
+        made = self._too_large(cluster, found, known) if is_too_large else known
+        return made, steps, known.size
+
+    def keep(self, contents: Collection[str]) -> None:
+        """Forget all contents but these: no cluster is to carry them any more."""
+        if len(self._known) > len(contents):
+            self._known = {
+                k: known for k, known in self._known.items() if known.content in contents
+            }
 
     def shown(self, cluster: Cluster) -> list[ValueShown] | Wait:
         """Each value that the cluster gets, and the rule that gives it."""
@@ -249,13 +262,24 @@ class Rendering:
             f"{one.setting.path.text} and {other.origin} sets {other.setting.path.text}: they differ",
         )
 
-    def _rendered(self, assignments: tuple[Assignment, ...]) -> RenderedContent | Wait:
+    def _rendered(self, assignments: tuple[Assignment, ...]) -> RenderedContent:
         spec = assigned(self._template, assignments)
-        size = len(json.dumps(spec, separators=(",", ":")))
-        if size > MOST_CHARACTERS:
-            text = f"the rendered template has {size} characters: at most {MOST_CHARACTERS} are accepted"
-            return Wait(Reason.VALUES_INVALID, text)
-        return RenderedContent(content_hash(spec), assignments, size)
+        sizes = [size_of(manifest) for manifest in manifests_of(spec)]
+        largest = max(enumerate(sizes), key=lambda each: each[1], default=(0, 0))
+        return RenderedContent(content_hash(spec), assignments, sum(sizes), largest)
+
+    def _too_large(
+        self, cluster: Cluster, found: list[tuple[_Bound, _Spot, Any]], known: RenderedContent
+    ) -> Wait:
+        number, size = known.largest
+        bound, _, value = max(found, key=lambda each: len(_text(each[2])))
+        return _wait(
+            bound,
+            cluster,
+            f"{bound.setting.path.text}: its value has {len(_text(value))} characters; all manifests "
+            f"together have {known.size} bytes, {self._name_of(number)} alone {size}, and OCM takes at "
+            f"most {SIZE_LIMIT} in one work",
+        )
 
 
 def uncompiled(setting: ValueSetting, *, is_secret: bool = False) -> str | None:

@@ -232,8 +232,6 @@ class ValuesDay:
     def _rule(self, name: str) -> None:
         from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
 
-        if name != self.rule:
-            self.since.clear()  # a new revision waits for no label
         self.rule = name
         spec = self._object("tiers")["spec"]
         self.story.hub.patch(Ref(CLUSTER_VALUES, "default/tiers"), {"spec": spec})
@@ -242,7 +240,6 @@ class ValuesDay:
         from tests.support import make  # noqa: PLC0415
 
         self.version += 1
-        self.since.clear()
         self.story.template(make.template(str(self.version)))
 
     def undo(self) -> None:
@@ -280,7 +277,6 @@ class ValuesDay:
         """A second object sets the same field of the clusters of one tier, or does so no more."""
         from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
 
-        self.since.clear()
         self.conflicts = not self.conflicts
         if self.conflicts:
             self.story.add(self._object("zulu"))

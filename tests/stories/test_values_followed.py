@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from rollout.model.kinds import CLUSTER_VALUES, MANAGED_CLUSTER, Obj, Ref
+from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 from tests.stories.test_values import CONFIG, rules, setting, story, values
 from tests.support import make
-from tests.support.story import MIN, Story
+from tests.support.story import Story
 
 
 def upgrade(told: Story, cluster: str, version: str) -> None:

@@ -4,7 +4,6 @@ Source: OCM ManifestWork spec 5.1 and 5.2 (size, names, duplicates); OCM work ag
 (matching).
 """
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,9 +12,7 @@ from rollout.api.fields import listed, mapping, text
 from rollout.api.preflight.findings import Finding, Item, World
 from rollout.api.validation import template_of, template_path
 from rollout.model.kinds import Obj
-
-SIZE_LIMIT = 500 * 1024
-"""Bytes of all manifests of one work, by default."""
+from rollout.model.work import SIZE_LIMIT, size_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,17 +60,6 @@ def plural_of(kind: str) -> str:
     if word.endswith("s"):
         return word + "es"
     return word[:-1] + "ies" if word.endswith("y") else word + "s"
-
-
-def size_of(manifest: object) -> int:
-    """Bytes that a manifest counts for: its JSON, and how a list of byte strings frames it."""
-    raw = len(
-        json.dumps(manifest, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "replace")
-    )
-    frame, rest = 1, raw
-    while rest >= 0x80:
-        frame, rest = frame + 1, rest >> 7
-    return raw + 1 + frame
 
 
 def manifest_findings(world: World) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from rollout.analysis.forecast import forecast
 from rollout.analysis.snapshot import snapshot_of
 from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import CLUSTER_VALUES, KINDS, REPLICA_SET, Obj, Ref, ref_of
+from rollout.model.kinds import CLUSTER_VALUES, REPLICA_SET, Obj, Ref
 from tests.support import make
 from tests.support.changes import storing
 from tests.support.desk import decided

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from rollout.api.preflight import Finding, Severity
-from rollout.api.preflight.manifests import SIZE_LIMIT, plural_of, size_of
+from rollout.api.preflight.manifests import plural_of
 from rollout.model.kinds import Obj
+from rollout.model.work import SIZE_LIMIT, size_of
 from tests.support.preflight import (
     PROGRESSING,
     RULES,

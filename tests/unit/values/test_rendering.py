@@ -9,7 +9,8 @@ from rollout.model.cluster import Cluster, Taint
 from rollout.model.content import content_hash
 from rollout.model.kinds import Obj
 from rollout.model.waits import Reason, Wait
-from rollout.values.rendering import MOST_CHARACTERS, Rendering, assigned, seen_of
+from rollout.model.work import SIZE_LIMIT, size_of
+from rollout.values.rendering import Rendering, assigned, seen_of
 from rollout.values.rules import MOST_EXPRESSIONS
 
 TEMPLATE: Obj = {
@@ -52,7 +53,7 @@ def rendering(*rules: Obj, **others: list[Obj]) -> Rendering:
 
 def rendered(found: Rendering, cluster: Cluster = CLUSTER) -> list[Obj]:
     assert found.problems == ()
-    made, _ = found.render(cluster)
+    made, *_ = found.render(cluster)
     assert not isinstance(made, Wait), made
     spec = assigned(TEMPLATE, made.assignments)
     assert content_hash(spec) == made.content
@@ -62,7 +63,7 @@ def rendered(found: Rendering, cluster: Cluster = CLUSTER) -> list[Obj]:
 
 def held(found: Rendering, cluster: Cluster = CLUSTER) -> Wait:
     assert found.problems == ()
-    made, _ = found.render(cluster)
+    made, *_ = found.render(cluster)
     assert isinstance(made, Wait)
     return made
 
@@ -110,8 +111,8 @@ def test_a_rule_concerns_the_clusters_that_it_names() -> None:
 def test_clusters_of_the_same_values_have_the_same_content() -> None:
     found = rendering({"set": [setting("/data/a", "cluster.labels['tier']")]})
 
-    one, _ = found.render(CLUSTER)
-    other, _ = found.render(Cluster("c2", labels={"tier": "gold", "more": "x"}))
+    one, *_ = found.render(CLUSTER)
+    other, *_ = found.render(Cluster("c2", labels={"tier": "gold", "more": "x"}))
     assert one is other
 
 
@@ -152,7 +153,7 @@ def test_a_whole_number_is_written_as_a_server_would_keep_it(value: Obj) -> None
     target = {"target": {"kind": "Deployment"}, "path": "/spec/replicas"}
     found = within(manifest, **target, **value)
 
-    made, _ = found.render(CLUSTER)
+    made, *_ = found.render(CLUSTER)
     assert not isinstance(made, Wait)
     assert [repr(each.value) for each in made.assignments] == ["6"]
 
@@ -215,9 +216,11 @@ def test_no_rule_reads_a_secret_and_its_values_are_marked() -> None:
 
 
 def within(manifest: Obj, **setting: Any) -> Rendering:
-    """One rule over a template of one manifest."""
-    template = {"workload": {"manifests": [manifest]}}
-    rule = {"set": [setting]}
+    """One setting over a template of one manifest."""
+    return of_template({"workload": {"manifests": [manifest]}}, {"set": [setting]})
+
+
+def of_template(template: Obj, rule: Obj) -> Rendering:
     meta = {"name": "v", "namespace": "shop"}
     values = decode_values(
         {"metadata": meta, "spec": {"workload": {"name": "web"}, "rules": [rule]}}
@@ -280,10 +283,37 @@ def test_what_is_put_into_a_secret_is_quoted_in_no_message(
     assert "hunter2" not in problem
 
 
-def test_a_template_that_grows_beyond_what_a_server_takes_holds_the_cluster() -> None:
-    found = rendering({"set": [setting("/data/a", literal="x" * MOST_CHARACTERS)]})
+def test_a_template_that_grows_beyond_what_ocm_takes_holds_the_cluster() -> None:
+    def grown(size: int) -> Rendering:
+        return rendering(
+            {"set": [setting("/data/a", literal="x" * size), setting("/data/b", "'short'")]}
+        )
+
+    room = SIZE_LIMIT - sum(map(size_of, rendered(grown(0)))) - 2  # its length takes two bytes more
+    assert sum(map(size_of, rendered(grown(room)))) == SIZE_LIMIT
+
+    wait = held(grown(room + 1))
+    assert wait.reason is Reason.VALUES_INVALID
+    assert wait.message.startswith("c1: ClusterValues v rules[0].set[0]: /data/a: ")
+    assert f"{room + 3} characters" in wait.message
+    assert f"all manifests together have {SIZE_LIMIT + 1} bytes" in wait.message
+    assert f"ConfigMap app alone {size_of(rendered(grown(room))[0]) + 1}" in wait.message
+    assert f"at most {SIZE_LIMIT} in one work" in wait.message
+
+
+def test_a_template_that_is_too_large_by_itself_is_no_matter_of_values() -> None:
+    manifest = {"kind": "ConfigMap", "data": {"a": "x" * SIZE_LIMIT}}
+    some = {"labelSelector": {"matchLabels": {"tier": "gold"}}}
+    template = {"workload": {"manifests": [manifest]}}
+    rule = {
+        "clusters": some,
+        "set": [setting("/data/b", literal="x", target={"kind": "ConfigMap"})],
+    }
+
+    found = of_template(template, rule)
 
     assert held(found).reason is Reason.VALUES_INVALID
+    assert not isinstance(found.render(Cluster("c2"))[0], Wait)
 
 
 @pytest.mark.parametrize(
