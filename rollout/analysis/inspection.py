@@ -37,7 +37,8 @@ from rollout.placement.scheduler import check
 from rollout.strategies.base import select
 from rollout.strategies.gates import misplaced
 from rollout.strategies.stages import BUILT_IN
-from rollout.values.rendering import Rendering, uncompiled
+from rollout.values.faults import uncompiled, unselectable
+from rollout.values.rendering import Rendering
 from rollout.values.rules import EXPRESSION_ACCEPTED, ClusterValues
 
 _SELECTOR = ".celSelector."
@@ -114,13 +115,19 @@ def _values(world: World) -> Iterator[Finding]:
             yield from _rendered(world, several, workload)
 
 
+_COMPILED = (".value: ", ".celExpressions[")
+"""In problems that `_compiled` tells with their fields."""
+
+
 def _compiled(item: Item, values: ClusterValues) -> Iterator[Finding]:
     for i, rule in enumerate(values.rules):
+        for path, problem in unselectable(rule):
+            yield item.error(f"spec.rules[{i}].{path}", _first_line(problem), _BOOLEAN)
         for j, setting in enumerate(rule.settings):
-            problem = uncompiled(setting)
-            if problem is not None:
+            fault = uncompiled(setting)
+            if fault is not None:
                 path = f"spec.rules[{i}].set[{j}].value"
-                yield item.error(path, _first_line(problem), f"write {EXPRESSION_ACCEPTED}")
+                yield item.error(path, _first_line(fault), f"write {EXPRESSION_ACCEPTED}")
 
 
 def _rendered(
@@ -134,7 +141,7 @@ def _rendered(
     template, item = workload.template, several[0][0]
     rendering = Rendering(template.spec, template.content, about, [values for _, values in several])
     for problem in rendering.problems:
-        if ".value: " not in problem:  # what does not compile is told with its field
+        if not any(told in problem for told in _COMPILED):
             at, path = _rule_in(problem, several)
             said = problem.rpartition(f"{path}: ")[2]
             yield at.error(path, said, "name a manifest and a field that the template has")

@@ -34,7 +34,7 @@ class ValuesStore:
             found.add(workload)
         for workload in found:
             several = self._values.get(workload, {}).values()
-            reads_all = any(rule.reads_all for values in several for rule in values.rules)
+            reads_all = any(rule.selecting for values in several for rule in values.rules)
             (self._select_by_cel.add if reads_all else self._select_by_cel.discard)(workload)
         return found
 

@@ -85,6 +85,10 @@ INSTALLED_BY = "rollout-engine.io/installed-by"  # the uid of the ClusterManagem
 
 SKIP_PRE_DELETE = "rollout-engine.io/skip-pre-delete"  # "true": goes without its hooks
 
+# Ours, on a ManagedCluster: what ClusterValues read of it.
+REGISTRY_LABEL = "rollout-engine.io/registry"  # the registry that `registry(cluster, image)` takes
+REGISTRY_CLAIM = "registry.rollout-engine.io"  # the same as a claim, where there is no such label
+
 # Ours, on the objects that remember.
 RECORD_LABEL = "rollout-engine.io/record"  # on record pages: the id of the record
 RECORD_PLACEMENT = "rollout-engine.io/placement"  # on record pages: the placementRef

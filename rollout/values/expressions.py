@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from rollout.errors import ConfigError
+from rollout.model.names import REGISTRY_CLAIM, REGISTRY_LABEL
 from rollout.model.wording import shortened
 from rollout.placement.cel import bounds
 from rollout.placement.cel.bounds import Evaluation, Run
@@ -20,6 +21,8 @@ from rollout.placement.cel.parsing import Environment
 from rollout.placement.cel.standard import STANDARD, Function, table
 from rollout.placement.cel.text import MATCHES
 from rollout.placement.cel.values import CelError, Optional, key_of, type_name
+
+_MISSING = "no such key"
 
 
 def moved(host: str, image: str) -> str:
@@ -39,14 +42,26 @@ def moved(host: str, image: str) -> str:
     return f"{host}/{rest if has_registry else image}"
 
 
-IMAGES = (Function("registry", ("string", "string"), "string", moved, member=False),)
+def moved_for(cluster: Mapping[str, Any], image: str) -> str:
+    """The image from the registry of a cluster, by its label or else its claim.
+
+    Raises: CelError where it has neither; as `moved`.
+    """
+    host = cluster.get("labels", {}).get(REGISTRY_LABEL)
+    host = host or cluster.get("claims", {}).get(REGISTRY_CLAIM)
+    if not host:
+        raise CelError(f"{_MISSING}: label {REGISTRY_LABEL}, or claim {REGISTRY_CLAIM}")
+    return moved(str(host), image)
 
 
 _MAP = "map(string, dyn)"
+IMAGES = (
+    Function("registry", ("string", "string"), "string", moved, member=False),
+    Function("registry", (_MAP, "string"), "string", moved_for, member=False),
+)
 _VARIABLES = (("cluster", _MAP), ("workload", _MAP), ("current", "dyn"))
 _DECLARED = (*DECLARED, *IMAGES)
 _TABLE = table((*STANDARD, MATCHES, *_DECLARED))
-_MISSING = "no such key"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +110,13 @@ def evaluate(found: ValueProgram, variables: Mapping[str, Any]) -> tuple[Any | F
         value: Any | Failed = _NOTHING if is_none else as_json(given)
     except Exception as error:  # noqa: BLE001  (one odd value may not stop the engine)
         why = shortened(failure_text(error), bounds.LONGEST_FAILURE)
-        value = Failed(why, why.startswith(_MISSING))
+        value = Failed(why, lacks_key(why))
     return value, bounds.BUDGET - evaluation.left
+
+
+def lacks_key(why: str) -> bool:
+    """Whether an expression, of any kind, failed for something that the cluster lacks."""
+    return why.startswith(_MISSING)
 
 
 def as_json(value: Any) -> Any:

@@ -13,23 +13,22 @@ from rollout.model.placement import Predicate
 from rollout.model.secrets import holds_secret
 from rollout.model.waits import Reason, Wait
 from rollout.model.work import SIZE_LIMIT, size_of
-from rollout.placement.cel.bounds import LONGEST_TOGETHER
 from rollout.placement.cel.expressions import Judge
 from rollout.placement.framework import no_scores
-from rollout.values.expressions import Failed, ValueProgram, as_json, evaluate, value_program
-from rollout.values.paths import PathError, Place, refused, resolve, with_value
-from rollout.values.rules import (
-    MOST_EXPRESSIONS,
-    MOST_FIELDS,
-    ClusterValues,
-    ValueSetting,
-    revision_of,
-    written_rules,
+from rollout.values.expressions import (
+    Failed,
+    ValueProgram,
+    as_json,
+    evaluate,
+    lacks_key,
+    value_program,
 )
+from rollout.values.faults import too_many, uncompiled, unselectable
+from rollout.values.paths import PathError, Place, refused, resolve, with_value
+from rollout.values.rules import ClusterValues, ValueSetting, revision_of, written_rules
 
 _HIDDEN = "(an expression for a Secret)"
 _FAILED = "it gives no value"
-_FAULTY = "it is no CEL (what it says is hidden, since it is for a Secret)"
 """Messages are read by people who may not read Secrets: what is put into one is not quoted there."""
 
 
@@ -105,7 +104,7 @@ class Rendering:
         problems = [
             f"ClusterValues {values.key}: {each}" for values in several for each in values.problems
         ]
-        problems += _too_many(several)
+        problems += too_many(several)
         if not problems:  # what is too much is not even compiled
             for values in sorted(several, key=lambda v: v.name):
                 self._bounds += self._bind(values, problems)
@@ -156,8 +155,10 @@ class Rendering:
 
     def _bind(self, values: ClusterValues, problems: list[str]) -> Iterator[_Bound]:
         for i, rule in enumerate(values.rules):
+            at = f"ClusterValues {values.key}: spec.rules[{i}]"
+            problems += [f"{at}.{path}: {problem}" for path, problem in unselectable(rule)]
             for j, setting in enumerate(rule.settings):
-                where = f"ClusterValues {values.key}: spec.rules[{i}].set[{j}]"
+                where = f"{at}.set[{j}]"
                 spots = tuple(self._spots(setting, where, problems))
                 is_secret = any(self._is_secret(spot.manifest) for spot in spots)
                 problem = uncompiled(setting, is_secret=is_secret)
@@ -211,7 +212,8 @@ class Rendering:
                 steps += spent
             verdict = applies[key]
             if isinstance(verdict, str):
-                return _wait(bound, cluster, f"clusters: {verdict}"), steps
+                is_missing = lacks_key(verdict)
+                return _wait(bound, cluster, f"clusters: {verdict}", missing=is_missing), steps
             if not verdict:
                 continue
             for spot in bound.spots:
@@ -280,35 +282,6 @@ class Rendering:
             f"together have {known.size} bytes, {self._name_of(number)} alone {size}, and OCM takes at "
             f"most {SIZE_LIMIT} in one work",
         )
-
-
-def uncompiled(setting: ValueSetting, *, is_secret: bool = False) -> str | None:
-    """Why the expression of a setting cannot be compiled; None where it can, or there is none.
-
-    Args:
-        is_secret: quote nothing of it, besides where its target says so.
-    """
-    problem = value_program(setting.expression).problem if setting.expression else None
-    if problem is not None and (is_secret or setting.target.kind == "Secret"):
-        return _FAULTY
-    return problem
-
-
-def _too_many(several: Sequence[ClusterValues]) -> list[str]:
-    """What is wrong with the number of all expressions and settings together."""
-    settings = [s for values in several for rule in values.rules for s in rule.settings]
-    expressions = {setting.expression for setting in settings} - {""}
-    found: list[str] = []
-    for what, count, most in (
-        ("expressions", len(expressions), MOST_EXPRESSIONS),
-        ("characters in all expressions", sum(map(len, expressions)), LONGEST_TOGETHER),
-        ("fields to set", len(settings), MOST_FIELDS),
-    ):
-        if count > most:
-            found.append(
-                f"ClusterValues of this workload have {count} {what} together: at most {most} are accepted"
-            )
-    return found
 
 
 def manifests_of(template: Obj) -> list[Obj]:

@@ -68,9 +68,9 @@ class ValueRule:
     clusters: Predicate | None = None
 
     @property
-    def reads_all(self) -> bool:
-        """Whether any part of a cluster may decide if it concerns the cluster: expressions say that."""
-        return self.clusters is not None and bool(self.clusters.cel)
+    def selecting(self) -> tuple[str, ...]:
+        """The expressions that say which clusters it concerns: they may read any part of a cluster."""
+        return self.clusters.cel if self.clusters is not None else ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,7 @@ Scores = Callable[[str], Mapping[str, Score]]
 
 _DOUBLING = re.compile(r"\bopt(?:Flat)?Map\b")
 _SCORES_OF = re.compile(r"""\.\s*scores\s*\(\s*(?:'([^'"\\]+)'|"([^'"\\]+)")\s*\)""")
+_CALLS_SCORES = re.compile(r"\bscores\s*\(")
 
 _CLUSTER = "map(string, dyn)"
 _VARIABLES = (("managedCluster", _CLUSTER),)
@@ -89,6 +90,11 @@ def score_names(text: str) -> frozenset[str]:
     if len(named) < text.count("scores"):
         return frozenset("*")
     return frozenset(one or other for one, other in named)
+
+
+def reads_scores(text: str) -> bool:
+    """Whether the expression calls ``scores``. It is asked before anything is compiled, too."""
+    return _CALLS_SCORES.search(text) is not None
 
 
 def too_many(texts: Sequence[str]) -> str | None:

@@ -46,6 +46,24 @@ def test_validate_compiles_every_expression(tmp_path: Path, wrong: str, said: st
     assert said in found.output
 
 
+def test_validate_compiles_every_selector_without_the_workload_too(tmp_path: Path) -> None:
+    text = (Path(EXAMPLE) / "values.yaml").read_text()
+    wrong = "celSelector: {celExpressions: ['managedCluster.']}"
+    (tmp_path / "values.yaml").write_text(
+        text.replace("labelSelector:\n          matchLabels: {region: europe}", wrong)
+    )
+
+    found = run("validate", "-f", str(tmp_path))
+    assert found.exit_code == 1
+    assert "spec.rules[1].clusters.celSelector.celExpressions[0]" in found.output
+
+    rollout = (Path(EXAMPLE) / "rollout.yaml").read_text()
+    (tmp_path / "rollout.yaml").write_text(rollout)
+    found = run("validate", "-f", str(tmp_path))
+    assert found.exit_code == 1
+    assert found.output.count("spec.rules[1].clusters.celSelector.celExpressions[0]") == 1
+
+
 def test_validate_says_what_to_do_with_a_list(tmp_path: Path) -> None:
     text = (Path(EXAMPLE) / "values.yaml").read_text()
     (tmp_path / "values.yaml").write_text(text.replace("kind: ConfigMap", "kind: ConfigMapList"))

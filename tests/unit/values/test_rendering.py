@@ -24,7 +24,11 @@ TEMPLATE: Obj = {
 }
 RAW = {"metadata": {"annotations": {"rollout-engine.io/x": "mine", "other.io/y": "theirs"}}}
 CLUSTER = Cluster(
-    "c1", labels={"tier": "gold"}, claims={"size": "large"}, taints=(Taint("k", "v"),), raw=RAW
+    "c1",
+    labels={"tier": "gold", "rollout-engine.io/registry": "us.example"},
+    claims={"size": "large"},
+    taints=(Taint("k", "v"),),
+    raw=RAW,
 )
 
 
@@ -80,6 +84,7 @@ def held(found: Rendering, cluster: Cluster = CLUSTER) -> Wait:
         ("workload.namespace + '/' + workload.name + workload.labels.team", "shop/weba"),
         ("current + '!'", "1!"),
         ("registry('eu.example', 'shop/app:' + current)", "eu.example/shop/app:1"),
+        ("registry(cluster, 'a.example/app:' + current)", "us.example/app:1"),
     ],
 )
 def test_an_expression_sees_the_cluster_the_workload_and_what_stands_there(
@@ -165,6 +170,54 @@ def test_what_no_secret_can_hold_is_told_without_it() -> None:
     assert wait.reason is Reason.VALUES_INVALID
     assert "it takes base64" in wait.message
     assert "hunter2" not in wait.message
+
+
+def selected(*texts: str) -> Obj:
+    """A rule for the clusters of which these expressions are true."""
+    return {
+        "clusters": {"celSelector": {"celExpressions": list(texts)}},
+        "set": [setting("/data/a", "'x'")],
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("nonsense(", "Syntax error"),
+        ("1 + 1", "it can never be true or false"),
+        ("region == 'x'", "undeclared reference to 'region'"),
+        (
+            "managedCluster.scores('cost').all(s, s.value > 1)",
+            "scores are for Placements: a rule goes by what the cluster is",
+        ),
+    ],
+)
+def test_a_selector_that_can_be_followed_for_no_cluster_is_a_problem_of_the_object(
+    text: str, said: str
+) -> None:
+    (problem,) = rendering(selected("true", text)).problems
+
+    at = "spec.rules[0].clusters.celSelector.celExpressions[1]"
+    assert problem.startswith(f"ClusterValues shop/v: {at}: ")
+    assert said in problem
+
+
+def test_a_selector_that_asks_for_what_a_cluster_lacks_says_so() -> None:
+    raw = {"metadata": {"labels": {"tier": "gold"}}}
+    wait = held(
+        rendering(selected("managedCluster.metadata.labels.none == 'x'")), Cluster("c1", raw=raw)
+    )
+
+    assert wait.reason is Reason.VALUES_MISSING
+    assert "clusters: no such key: none" in wait.message
+
+
+def test_expressions_that_choose_clusters_count_among_those_that_are_accepted_together() -> None:
+    several = [selected(*[f"{n} < {r}" for n in range(13)]) for r in range(1, 6)]
+
+    (problem,) = rendering(*several).problems
+
+    assert "66 expressions" in problem
 
 
 def test_two_values_of_one_field_are_a_conflict_that_names_both() -> None:
