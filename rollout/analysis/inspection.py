@@ -106,28 +106,33 @@ def _values(world: World) -> Iterator[Finding]:
     workloads = {item.key: workload for item, workload in world.replicasets}
     for key, several in found.items():
         workload = workloads.get(key)
-        for item, values in several:
-            yield from _compiled(item, values)
-            if workload is None:
-                text = f"ManifestWorkReplicaSet {key} is not in these files: its template is not looked at"
-                yield item.info("spec.workload.name", text, "give its file, too")
         if workload is not None:
             yield from _rendered(world, several, workload)
-
-
-_COMPILED = (".value: ", ".celExpressions[")
-"""In problems that `_compiled` tells with their fields."""
+        for item, values in several if workload is None else ():
+            yield from _compiled(item, values)
+            text = (
+                f"ManifestWorkReplicaSet {key} is not in these files: its template is not looked at"
+            )
+            yield item.info("spec.workload.name", text, "give its file, too")
 
 
 def _compiled(item: Item, values: ClusterValues) -> Iterator[Finding]:
     for i, rule in enumerate(values.rules):
-        for path, problem in unselectable(rule):
-            yield item.error(f"spec.rules[{i}].{path}", _first_line(problem), _BOOLEAN)
-        for j, setting in enumerate(rule.settings):
-            fault = uncompiled(setting)
-            if fault is not None:
-                path = f"spec.rules[{i}].set[{j}].value"
-                yield item.error(path, _first_line(fault), f"write {EXPRESSION_ACCEPTED}")
+        found: list[tuple[str, str | None]] = [*unselectable(rule)]
+        found += [(f"set[{j}].value", uncompiled(each)) for j, each in enumerate(rule.settings)]
+        for path, problem in found:
+            if problem is not None:
+                at = f"spec.rules[{i}].{path}"
+                yield item.error(at, _first_line(problem), _remedy(at))
+
+
+def _remedy(path: str) -> str:
+    """What to write at a field of ClusterValues that cannot be followed."""
+    if path.endswith(".value"):
+        return f"write {EXPRESSION_ACCEPTED}"
+    if ".celExpressions[" in path:
+        return _BOOLEAN
+    return "name a manifest and a field that the template has"
 
 
 def _rendered(
@@ -141,10 +146,9 @@ def _rendered(
     template, item = workload.template, several[0][0]
     rendering = Rendering(template.spec, template.content, about, [values for _, values in several])
     for problem in rendering.problems:
-        if not any(told in problem for told in _COMPILED):
-            at, path = _rule_in(problem, several)
-            said = problem.rpartition(f"{path}: ")[2]
-            yield at.error(path, said, "name a manifest and a field that the template has")
+        at, path = _rule_in(problem, several)
+        said = problem.rpartition(f"{path}: ")[2]
+        yield at.error(path, _first_line(said), _remedy(path))
     if rendering.problems:
         return
     held = [

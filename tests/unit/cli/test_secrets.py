@@ -190,6 +190,23 @@ def test_an_expression_for_it_that_is_no_cel_is_not_quoted(
     assert told.leaks() == []
 
 
+def test_nor_is_one_for_it_where_it_stands_in_another_manifest(told: Told, tmp_path: Path) -> None:
+    obj, rule = workload(), values_for_it(value=f"'{OTHER}")
+    bundle = {
+        "apiVersion": "example.com/v1",
+        "kind": "Bundle",
+        "metadata": {"name": "b", "namespace": "default"},
+        "objects": [secret("one", PLAIN)],
+    }
+    obj["spec"]["manifestWorkTemplate"]["workload"]["manifests"].append(bundle)
+    (setting,) = rule["spec"]["rules"][0]["set"]
+    setting |= {"target": {"kind": "Bundle"}, "path": "/objects[0]/stringData/token"}
+    path = write(tmp_path / "bundle.yaml", obj, rule)
+
+    assert "it is no CEL" in told.run("validate", "-f", path, code=1).output
+    assert told.leaks() == []
+
+
 @pytest.mark.parametrize(
     "manifests",
     [
