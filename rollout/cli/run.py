@@ -20,6 +20,7 @@ from rollout.cli.text import say
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import WORKLOADS
+from rollout.model.policy import DEFAULT
 from rollout.operate.applying import apply_documents
 from rollout.placement.grouping import Profile
 from rollout.runtime.decisions import DecisionLog
@@ -44,6 +45,7 @@ def run(
     lasts: timedelta | None,
     seed: int | None,
     profile: Profile | None,
+    values_settle: float | None,
     log: Path | None,
 ) -> int:
     """Apply files to a hub of one's own and run their rollouts there."""
@@ -51,7 +53,7 @@ def run(
         raise click.UsageError("give -f PATH, or --state FILE to go on with an earlier run")
     wanted = asked(agents, paths, seed)
     decisions = DecisionLog(log) if log is not None else None
-    engine = _engine(options(), profile, lasts, decisions)
+    engine = _engine(options(), profile, lasts, decisions, values_settle=values_settle)
     try:
         return execute(options(), read_documents(paths, namespace), mode, wanted, engine=engine)
     finally:
@@ -81,13 +83,29 @@ def _engine(
     profile: Profile | None = None,
     lasts: timedelta | None = None,
     log: DecisionLog | None = None,
+    *,
+    values_settle: float | None = None,
 ) -> Engine:
-    """The engine of this package; where nothing outlives the process, it need not keep its state."""
+    """The engine of this package; where nothing outlives the process, it need not keep its state.
+
+    Args:
+        values_settle: in seconds, see `Policy.values_settle`; None: its default.
+    """
+    policy = DEFAULT
+    if values_settle is not None:
+        policy = replace(policy, values_settle=timedelta(seconds=values_settle))
 
     def prepared(hub: EmbeddedHub, clock: Clock, speed: float | None, scenario: Scenario) -> Run:
-        keep = bool(chosen.state)
         run = LocalRun(
-            hub, clock, speed, scenario, keep=keep, profile=profile, lasts=lasts, witness=log
+            hub,
+            clock,
+            speed,
+            scenario,
+            keep=bool(chosen.state),
+            policy=policy,
+            profile=profile,
+            lasts=lasts,
+            witness=log,
         )
         return run.run
 

@@ -7,7 +7,7 @@ saved with each commit, so that a killed run goes on identically.
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rollout.account.build import fleet_account
@@ -17,7 +17,7 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub, StateKey, profile_of
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import WORKLOADS
-from rollout.model.policy import Policy
+from rollout.model.policy import DEFAULT, Policy
 from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.placement.grouping import Profile
 from rollout.planning.plan import Note
@@ -56,6 +56,10 @@ def drive_for(clock: Clock, speed: float | None) -> Drive:
     return Real(clock) if speed == 1 else Hurry(clock, speed)
 
 
+def _fleet(policy: Policy) -> Fleet:
+    return Fleet(policy, trackers=trackers(rolls_addons=True), gates=gates())
+
+
 class LocalRun:
     """Runs all workloads of a hub until each is done, or nothing can happen any more.
 
@@ -66,6 +70,7 @@ class LocalRun:
         gather: for how long events of a workload are gathered before it is planned again. Must be
             zero where state is kept, so that nothing is known that is not kept.
         drive: moves time, instead of the drive for ``speed``.
+        policy: the waits and limits that it goes by.
         profile: decides where an object names none; None takes that of the last run on this hub.
         lasts: the run stops after so much fleet time, done or not; None: `LONGEST_RUN`.
         witness: is told of every decision.
@@ -83,6 +88,7 @@ class LocalRun:
         keep: bool = True,
         gather: timedelta = timedelta(0),
         drive: Drive | None = None,
+        policy: Policy = DEFAULT,
         profile: Profile | None = None,
         lasts: timedelta | None = None,
         witness: Witness | None = None,
@@ -99,9 +105,7 @@ class LocalRun:
             clock,
             self._drive.timers,
             planners(profile=profile, rolls_addons=True, slice_steps=SLICE_STEPS),
-            fleet=Fleet(
-                Policy(profile=profile), trackers=trackers(rolls_addons=True), gates=gates()
-            ),
+            fleet=_fleet(replace(policy, profile=profile)),
             pace=Pace(least_interval=dict.fromkeys(WORKLOADS, gather), strict=speed is None),
             io=io or simulated_io(hub, clock, scenario),
             notes=self._note,

@@ -78,6 +78,14 @@ def _span(ctx: click.Context, param: click.Parameter, value: str | None) -> time
     " the last run on the state file, else strict]",
 )
 @click.option(
+    "--values-settle-seconds",
+    "values_settle",
+    type=click.FloatRange(0, 86_400, min_open=True),
+    metavar="SECONDS",
+    help="What ClusterValues render for a cluster must have been the same for this long before it is"
+    " brought there: labels can flap.  [default: 60]",
+)
+@click.option(
     "--decision-log",
     "log",
     metavar="FILE",

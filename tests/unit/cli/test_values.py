@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.support.shapes import run
+from tests.support.shapes import run, write
 
 EXAMPLE = str(Path(__file__).parents[3] / "examples" / "values")
 
@@ -193,6 +193,28 @@ def test_explain_says_why_a_cluster_keeps_what_it_has_where_the_rules_are_wrong(
 
     assert "carries this revision" not in found
     assert "/data/greeting/x: there is no map" in " ".join(found.split())
+
+
+@pytest.mark.parametrize(
+    ("words", "registry"), [([], "asia"), (["--values-settle-seconds", "5"], "eu")]
+)
+def test_a_run_waits_for_labels_as_long_as_it_is_told(
+    tmp_path: Path, words: list[str], registry: str
+) -> None:
+    """A label changes five minutes after the start, and the run ends half a minute later."""
+    changed = {"names": ["tokyo"], "labels": {"registry": "eu.registry.example"}}
+    scenario = {
+        "apiVersion": "rollout-engine.io/v1alpha1",
+        "kind": "AgentScenario",
+        "metadata": {"name": "relabels"},
+        "spec": {"fleetEvents": [{"at": "5m", "relabelClusters": changed}]},
+    }
+    agents, state = write(tmp_path / "agents.yaml", scenario), str(tmp_path / "state.db")
+    common = ("-f", EXAMPLE, "--agents", agents, "--clock", "virtual", "--for", "330s")
+    run("--state", state, "run", *common, *words)
+
+    works = run("--state", state, "get", "manifestworks", "-n", "tokyo", "-o", "json").stdout
+    assert f"{registry}.registry.example/shop/storefront" in works
 
 
 def test_history_lists_revisions_and_not_the_contents_of_single_clusters(state: str) -> None:
