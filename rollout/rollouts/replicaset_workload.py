@@ -267,14 +267,14 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         replicaset = self.replicaset
         if replicaset is None:
             return
-        if self.contents.is_stale and not self._is_rendered(replicaset, around, now):
+        is_due = self.is_due(now)
+        if is_due:  # by the rules of now, before it is known what their clusters are to carry
+            self.contents.follow(replicaset, values)
+        if (is_due or self.contents.is_stale) and not self._is_rendered(replicaset, around, now):
             return
-        if not self.is_due(now):
+        if not is_due:
             if self.restated:
                 self.restate(lambda share: self._terms(share, replicaset, around), around, now)
-            return
-        self.contents.follow(replicaset, values)
-        if not self._is_rendered(replicaset, around, now):
             return
         self.stale = self.restated = False
 

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
-from tests.stories.test_values import CONFIG, rules, setting, story, values
+from tests.stories.test_values import CONFIG, relabel, rules, setting, story, values
 from tests.support import make
-from tests.support.story import Story
+from tests.support.story import SEC, Story
 
 
 def upgrade(told: Story, cluster: str, version: str) -> None:
@@ -46,3 +46,14 @@ def test_a_literal_of_another_type_is_another_literal(before: Any, after: Any) -
         work["spec"]["workload"]["manifests"][0]["spec"]["field"] for work in told.works().values()
     ]
     assert [repr(field) for field in fields] == [repr(after)] * 3
+
+
+def test_a_label_that_changes_in_the_same_moment_as_a_rule_waits() -> None:
+    told = story(values(setting("'1'")), make.workload()).end()
+    start = told.now
+    relabel(told, "c00", "z")
+    rules(told, setting())
+    told.end()
+
+    assert told.touched("1-a") == {"c01": start}
+    assert told.touched("1-z") == {"c00": start + 60 * SEC}
