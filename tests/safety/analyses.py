@@ -381,7 +381,7 @@ class MeasuredDay:
 
 
 def check(seeds: range = DAYS) -> Counter[str]:
-    """Run a history for each seed. Raises: BrokenPromise, with the seed."""
+    """Run a history for each seed. Raises: BrokenPromise, with the command that runs it again."""
     return run_days(MeasuredDay, seeds, steps=10)
 
 

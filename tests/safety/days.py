@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Protocol
 
 from tests.safety.mutating import Mutant, apply
+from tests.safety.seeds import commit, fresh_from
 
 ROOT = Path(__file__).parents[2]
 DAYS = range(60)
 """The seeds in which every kept fault shows."""
+FIXED = DAYS[:40]
+"""The seeds that every run looks at, and in which each thing is met often enough."""
+FRESH = 20
+"""So many days that nobody has seen before are looked at besides."""
 NOTICED = 10
 """The exit code of a process whose days showed its fault; one that failed before it could look has another."""
 
@@ -34,8 +39,14 @@ class Day(Protocol):
         ...
 
 
+def fresh_days() -> range:
+    """Days that nobody has seen before: they follow from the commit."""
+    first = fresh_from(commit())
+    return range(first, first + FRESH)
+
+
 def run_days(make: Callable[[int, Counter[str]], Day], seeds: range, steps: int) -> Counter[str]:
-    """Run a history for each seed. Raises: BrokenPromise, with the seed."""
+    """Run a history for each seed. Raises: BrokenPromise, with the command that runs it again."""
     counts: Counter[str] = Counter()
     for seed in seeds:
         day = make(seed, counts)
@@ -45,12 +56,18 @@ def run_days(make: Callable[[int, Counter[str]], Day], seeds: range, steps: int)
                 day.happen()
             day.rest()
         except AssertionError as error:
-            raise BrokenPromise(f"seed {seed}: {error}") from error
+            again = f"python -m {make.__module__} --seed {seed}"
+            raise BrokenPromise(f"{again}: {error}") from error
     return counts
 
 
 def seek(faults: Sequence[Mutant], check: Callable[[range], object]) -> int:
-    """``python -m MODULE NUMBER``: put that fault into the engine, and say whether the days show it."""
+    """``python -m MODULE NUMBER``: put that fault into the engine, and say whether the days show it.
+    ``python -m MODULE --seed SEED``: run this one day again.
+    """
+    if sys.argv[1] == "--seed":
+        print(check(range(int(sys.argv[2]), int(sys.argv[2]) + 1)))
+        return 0
     apply(faults[int(sys.argv[1])])
     try:
         check(DAYS)

@@ -6,8 +6,8 @@ import pytest
 
 from tests.safety.mutants import BY_TESTS, MUTANTS
 from tests.safety.mutants_analyses import ANALYSIS_FAULTS
+from tests.safety.mutants_values import VALUE_FAULTS
 from tests.safety.mutating import Mutant
-from tests.safety.values import VALUE_FAULTS
 
 ALL = (*MUTANTS, *VALUE_FAULTS, *ANALYSIS_FAULTS)
 

@@ -1,110 +1,37 @@
-"""Random histories of clusters with values of their own, held against S22 to S24 by an oracle in plain Python.
+"""Random histories of clusters with values of their own, held against S22 to S24.
 
-Rules change, labels flap and go missing, two objects conflict, works drift, the process dies. The oracle
-renders without CEL and knows nothing of how the engine does it.
+Rules change, break and go, labels, claims and versions flap and go missing, two objects conflict, works
+drift, the process dies; in some of them OCM's rules decide. What is due says `tests.safety.values_due`,
+which knows nothing of how the engine does it.
 """
 
+import json
 import sys
 from collections import Counter
+from dataclasses import replace
 from datetime import timedelta
 from random import Random
+from typing import Any
 
 from tests.safety.days import DAYS, BrokenPromise, run_days, seek
-from tests.safety.mutating import Mutant, fault
+from tests.safety.mutants_values import VALUE_FAULTS
+from tests.safety.values_due import (
+    FLAGS,
+    RULES,
+    SELECTORS,
+    TWINS,
+    Asked,
+    Member,
+    conflicting,
+    text_of,
+)
 
 CLUSTERS = 6
 TIERS = ("a", "b", None)
-RULES = {
-    "label": "current + '-' + cluster.labels['tier']",
-    "other": "'x' + current + cluster.labels['tier']",
-    "same for b": "cluster.labels['tier'] == 'b' ? current + '-b' : current + '+a'",
-    "all": "current + '!'",
-    "current": "current",
-}
-CONFLICT = "'other'"
+ZONES = ("z1", "z2", None)
 STEADY = ("c00", "c02", "c04")
 QUIET = timedelta(seconds=60)
-
-VALUE_FAULTS: tuple[Mutant, ...] = (
-    fault(
-        "S22",
-        "of two values of one field the last counts",
-        (
-            "values.rendering",
-            "before is not None and _text(before[2]) != _text(value)",
-            "False",
-        ),
-    ),
-    fault(
-        "S22",
-        "what cannot be rendered is left as the template has it",
-        (
-            "values.rendering",
-            "        if isinstance(value, Failed):\n",
-            "        if isinstance(value, Failed):\n            return spot.current, steps\n        if isinstance(value, Failed):\n",
-        ),
-    ),
-    fault(
-        "S22",
-        "all get what the first one gets",
-        (
-            "values.rendering",
-            "known = self._known.get(key)",
-            "known = next(iter(self._known.values()), None)",
-        ),
-    ),
-    fault(
-        "S22",
-        "drift is put right with the template",
-        (
-            "planning.replicasets",
-            "return self.workload.spec_of(content) or",
-            "return self.replicaset.template.spec or",
-        ),
-    ),
-    fault(
-        "S22",
-        "a label that flaps is followed at once",
-        ("planning.replicasets", "if settling.waits:", "if False:"),
-    ),
-    fault(
-        "S23",
-        "a cluster that lacks a label holds its stage",
-        ("strategies.step", "done + unrendered == size", "done == size"),
-    ),
-    fault(
-        "S23",
-        "who cannot be rendered takes the place of others",
-        (
-            "strategies.ledger",
-            "elif judged.phase is Phase.WAITING and cluster in self._rollout.unrendered:",
-            "elif False:",
-        ),
-    ),
-    fault(
-        "S23",
-        "a cluster whose label comes back is not rendered again",
-        ("values.contents", "            self._stale.add(cluster)", "            pass"),
-    ),
-    fault(
-        "S24",
-        "every change of a rule touches all",
-        (
-            "strategies.base",
-            "return self.contents.get(cluster, self.revision) if self.contents else self.revision",
-            "return self.revision",
-        ),
-    ),
-    fault(
-        "S24",
-        "an undo goes back to what everybody had",
-        (
-            "strategies.base",
-            "return standing.of_revision == self.revision",
-            "return standing.revision == self.wanted(standing.cluster)",
-        ),
-    ),
-)
+DRIFT = text_of({"data": {"version": "drift"}})
 
 
 class ValuesDay:
@@ -112,78 +39,102 @@ class ValuesDay:
 
     def __init__(self, seed: int, counts: Counter[str]) -> None:
         # Loaded here, since a fault is put into the engine's modules before they are.
+        from rollout.model import names  # noqa: PLC0415
         from tests.support import make  # noqa: PLC0415
         from tests.support.story import Story  # noqa: PLC0415
 
         self.dice, self.counts = Random(seed), counts
-        self.tiers = {f"c{n:02}": self.dice.choice(TIERS) for n in range(CLUSTERS)}
-        self.tiers |= dict.fromkeys(STEADY, "a")  # so that in each group somebody can be rendered
-        self.rule, self.version, self.conflicts = "label", 1, False
+        members = {
+            f"c{n:02}": Member(self.dice.choice(TIERS), self.dice.choice(ZONES))
+            for n in range(CLUSTERS)
+        }
+        members |= {
+            name: Member("a") for name in STEADY
+        }  # so that somebody in each group is rendered
+        self.asked = Asked(
+            members,
+            selector=self.dice.choice(sorted(SELECTORS)),
+            has_zone=self.dice.random() < 0.5,
+            flag=self.dice.choice(FLAGS),
+        )
         self.carried: dict[str, str] = {}
         self.drifted: set[str] = set()
         self.since: dict[str, timedelta] = {}
+        self.then: dict[str, Member] = {}  # when the rules were broken
+        self.is_blind = False  # a process that began while no rule could be followed
+        self.is_ocm = self.dice.random() < 0.25
+        self.seen = 0
         fleet = make.fleet(CLUSTERS, one=2, two=2)
         for obj in fleet:
-            if obj["kind"] == "ManagedCluster" and self.tiers[obj["metadata"]["name"]]:
-                obj["metadata"]["labels"]["tier"] = self.tiers[obj["metadata"]["name"]]
+            if obj["kind"] == "ManagedCluster":
+                member = members[obj["metadata"]["name"]]
+                obj["metadata"]["labels"] |= {"tier": member.tier} if member.tier else {}
+                obj["status"] |= self._status(member)
         limit = self.dice.choice([1, 2, "50%"])
         by_group = self.dice.random() < 0.5
         strategy = make.per_group() if by_group else make.progressive(maxConcurrency=limit)
-        self.story = Story([*fleet, self._object("tiers"), make.workload(strategy=strategy)])
-        self.seen = 0
+        notes = {names.SEMANTICS: "ocm"} if self.is_ocm else {}
+        workload = make.workload(strategy=strategy, annotations=notes)
+        self.story = Story([*fleet, self._object("tiers", self.asked.rules()), workload])
 
     # -- the oracle ------------------------------------------------------------------------------
 
     def due(self, cluster: str) -> str | None:
-        """What the cluster is to carry; None where nobody can tell."""
-        tier, current = self.tiers[cluster], str(self.version)
-        match self.rule:
-            case "label":
-                found = None if tier is None else f"{current}-{tier}"
-            case "other":
-                found = None if tier is None else f"x{current}{tier}"
-            case "same for b":
-                found = None if tier is None else current + ("-b" if tier == "b" else "+a")
-            case "all":
-                found = current + "!"
-            case _:
-                found = current
-        if self.conflicts and tier == "b":
-            return None
-        return found
+        return self.asked.due(cluster)
 
     def look(self) -> None:
         """Hold all writes since the last look against the promises."""
-        for line in self.story.lines[self.seen :]:
-            due, before = self.due(line.cluster), self.carried.get(line.cluster)
-            if line.cluster in self.drifted:
-                self.drifted.discard(line.cluster)
-                if line.version == before:
+        lines = self.story.lines[self.seen :]
+        works = self.story.works() if lines else {}
+        for line in lines:
+            name = line.cluster
+            has, due, before = self._has(works[name]), self.due(name), self.carried.get(name)
+            if name in self.drifted:
+                self.drifted.discard(name)
+                if has == before:
                     continue  # put right
-            if line.version != due:
-                raise BrokenPromise(f"S22: {line.cluster} gets {line.version!r}, not {due!r}")
-            waited = line.after - self.since.get(line.cluster, line.after - QUIET)
+            if self.asked.is_broken:
+                raise BrokenPromise(f"S22: {name} gets {has} while no rule can be followed")
+            if has != due or line.version != json.loads(due)["data"]["version"]:
+                raise BrokenPromise(f"S22: {name} gets {line.version!r}, {has}, not {due}")
+            waited = line.after - self.since.get(name, line.after - QUIET)
             if before is not None and waited < QUIET:
-                raise BrokenPromise(
-                    f"S22: {line.cluster} gets {due!r} {waited} after its label changed"
-                )
+                raise BrokenPromise(f"S22: {name} gets {due} {waited} after it changed")
             self.counts["touched"] += 1
-            self.carried[line.cluster] = line.version
+            self.counts["waited"] += name in self.since
+            self.carried[name] = has
         self.seen = len(self.story.lines)
+
+    @staticmethod
+    def _has(work: dict[str, Any]) -> str:
+        return text_of(work["spec"]["workload"]["manifests"][0])
 
     def rest(self) -> None:
         """Nothing happens any more: everybody has what is due, and nobody waits for others."""
-        self.story.end()
+        if self.asked.is_broken:
+            self.story.on(
+                timedelta(hours=1)
+            )  # what is in flight is watched for ever, and not judged
+        else:
+            self.story.end()
         self.look()
-        for cluster in self.tiers:
-            due = self.due(cluster)
-            has = self.story.versions().get(cluster)
+        works = self.story.works()
+        for name in self.asked.members:
+            due = None if self.asked.is_broken else self.due(name)
             self.counts["held"] += due is None
-            if has != (self.carried.get(cluster) if due is None else due):
-                raise BrokenPromise(f"S23: {cluster} has {has!r} in the end, and {due!r} is due")
-        whole = all(self.due(c) is not None for c in self.tiers)
-        if (self.story.reason == "Complete") is not whole:
-            raise BrokenPromise(f"S23: {self.story.reason}: {self.story.message}")
+            if due is None:  # OCM's rules put right what they may bring there, and nothing else
+                due = DRIFT if self.is_ocm and name in self.drifted else self.carried.get(name)
+            has = self._has(works[name]) if name in works else None
+            if has != due:
+                raise BrokenPromise(f"S23: {name} has {has} in the end, and {due} is due")
+        whole = all(self.due(c) is not None for c in self.asked.members)
+        reason = self.story.reason
+        if self.asked.is_broken:
+            is_right = reason == "Misconfigured"
+        else:
+            is_right = (reason == "Complete") is whole
+        if not is_right:
+            raise BrokenPromise(f"S23: {reason}: {self.story.message}")
 
     # -- what happens ----------------------------------------------------------------------------
 
@@ -192,12 +143,22 @@ class ValuesDay:
         self.look()
 
     def happen(self) -> None:
+        if self.asked.is_broken and self.dice.random() < 0.5:
+            self.break_rules()
+            self.story.settle()
+            self.look()
         act = self.dice.choice(
             [
                 self.relabel,
                 self.relabel,
+                self.reclaim,
+                self.upgrade,
                 self.change_rule,
+                self.change_rule,
+                self.change_both,
                 self.change_template,
+                self.break_rules,
+                self.delete,
                 self.undo,
                 self.undo,
                 self.quarrel,
@@ -207,6 +168,8 @@ class ValuesDay:
         )
         act()
         self.counts[act.__name__] += 1
+        self.counts["as OCM"] += self.is_ocm
+        self.counts["half"] += any(map(self.asked.is_half, self.asked.members))
         self.story.settle()
         self.look()
         for _ in range(self.dice.randrange(4)):
@@ -214,33 +177,103 @@ class ValuesDay:
             self.look()
 
     def relabel(self) -> None:
+        self._alter(self._anybody(), tier=self.dice.choice(TIERS))
+
+    def reclaim(self) -> None:
+        self._alter(self._anybody(), zone=self.dice.choice(ZONES))
+
+    def upgrade(self) -> None:
+        """One cluster goes from one version to the other, or two do."""
+        some = sorted(self.asked.members.keys() - set(STEADY))
+        for name in self.dice.sample(some, self.dice.choice((1, 2))):
+            was = self.asked.members[name].version
+            self._alter(name, version="v1" if was == "v2" else "v2")
+
+    def _anybody(self) -> str:
+        return self.dice.choice(sorted(self.asked.members.keys() - set(STEADY)))
+
+    def _alter(self, name: str, **change: Any) -> None:
+        """Change what rules may read of a cluster."""
         from rollout.model.kinds import MANAGED_CLUSTER, Ref  # noqa: PLC0415
 
-        cluster = self.dice.choice(sorted(self.tiers.keys() - set(STEADY)))
-        tier = self.dice.choice(TIERS)
-        before = self.due(cluster)
-        self.tiers[cluster] = tier
-        if self.due(cluster) != before:
-            self.since[cluster] = self.story.now
-        self.story.hub.patch(
-            Ref(MANAGED_CLUSTER, cluster), {"metadata": {"labels": {"tier": tier}}}
-        )
+        before, member = self.due(name), self.asked.members[name]
+        for key, value in change.items():
+            setattr(member, key, value)
+        if self.due(name) != before:
+            self.since[name] = self.story.now
+        ref = Ref(MANAGED_CLUSTER, name)
+        if "tier" in change:
+            self.story.hub.patch(ref, {"metadata": {"labels": {"tier": member.tier}}})
+        self.story.hub.patch_status(ref, {"status": self._status(member)})
+
+    @staticmethod
+    def _status(member: Member) -> dict[str, Any]:
+        claims = [{"name": "zone", "value": member.zone}] if member.zone else []
+        return {"clusterClaims": claims, "version": {"kubernetes": member.version}}
 
     def change_rule(self) -> None:
-        self._rule(self.dice.choice(sorted(RULES)))
+        asked = self.asked
+        match self.dice.randrange(7):
+            case 0:
+                asked.has_zone = not asked.has_zone
+            case 1:
+                asked.flag = self.dice.choice(FLAGS)
+            case 2 | 3:
+                asked.flag = TWINS.get(repr(asked.flag), 1)
+            case 4:
+                asked.selector = self.dice.choice(sorted(SELECTORS))
+            case _:
+                asked.rule = self.dice.choice(sorted(RULES))
+        self._write_rules()
 
-    def _rule(self, name: str) -> None:
+    def change_both(self) -> None:
+        """A rule and a label change in the same moment: what comes of the label waits."""
+        self.asked.rule = self.dice.choice(sorted(RULES))
+        self.relabel()
+        self._write_rules()
+
+    def _write_rules(self) -> None:
         from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
 
-        self.rule = name
-        spec = self._object("tiers")["spec"]
-        self.story.hub.patch(Ref(CLUSTER_VALUES, "default/tiers"), {"spec": spec})
+        if not self.asked.is_gone:
+            spec = self._object("tiers", self.asked.rules())["spec"]
+            ref = Ref(CLUSTER_VALUES, "default/tiers")
+            self.story.hub.replace(ref, {**self.story.hub.get(ref), "spec": spec})
+
+    def break_rules(self) -> None:
+        """The rules are no CEL any more, or are mended."""
+        if self.asked.is_gone:
+            return
+        asked, now = self.asked, {c: self.due(c) for c in self.asked.members}
+        asked.is_broken = not asked.is_broken
+        if asked.is_broken:
+            self.then = {name: replace(member) for name, member in asked.members.items()}
+        else:  # nobody looked at labels meanwhile, only how they are in the end
+            before = Asked(**{**vars(asked), "members": self.then})
+            came_back = {c for c in now if before.due(c) == now[c]}
+            self.since = {c: at for c, at in self.since.items() if c not in came_back}
+        if self.is_blind and not asked.is_broken:
+            self.since.clear()  # how long a label has stood, that process never knew
+            self.is_blind = False
+        self._write_rules()
+
+    def delete(self) -> None:
+        """The rules go, or come back."""
+        from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
+
+        self.since.clear()  # what comes of labels is asked for no more, or for the first time
+        self.asked.is_broken = self.is_blind = False
+        self.asked.is_gone = not self.asked.is_gone
+        if self.asked.is_gone:
+            self.story.hub.delete(Ref(CLUSTER_VALUES, "default/tiers"))
+        else:
+            self.story.add(self._object("tiers", self.asked.rules()))
 
     def change_template(self) -> None:
         from tests.support import make  # noqa: PLC0415
 
-        self.version += 1
-        self.story.template(make.template(str(self.version)))
+        self.asked.template += 1
+        self.story.template(make.template(str(self.asked.template)))
 
     def undo(self) -> None:
         """A rule changes and is taken back: who was not touched for it is not touched by that either."""
@@ -248,10 +281,15 @@ class ValuesDay:
         from rollout.model.kinds import REPLICA_SET, Ref  # noqa: PLC0415
 
         self.rest()
-        if self.conflicts or any(self.due(c) is None for c in self.tiers):
+        asked = self.asked
+        if self.is_ocm or asked.is_broken or asked.is_gone or asked.conflicts:
             return
+        for name in [c for c in sorted(asked.members) if self.due(c) is None]:
+            self._alter(name, tier="b", zone="z1")  # so that everybody has something to go back to
+        self.rest()
         before = dict(self.carried)
-        self._rule(self.dice.choice(sorted(RULES.keys() - {self.rule})))
+        asked.rule = self.dice.choice(sorted(RULES.keys() - {asked.rule}))
+        self._write_rules()
         self.story.end()
         self.look()
         touched = {c for c in before if self.carried[c] != before[c]}
@@ -265,9 +303,8 @@ class ValuesDay:
             raise BrokenPromise(
                 f"S24: {sorted(back - touched)} are taken back, and were never touched"
             )
-        if {c: v for c, v in self.story.versions().items() if c in touched} != {
-            c: before[c] for c in touched
-        }:
+        works = self.story.works()
+        if any(self._has(works[c]) != before[c] for c in touched):
             raise BrokenPromise("S24: they do not have again what soaked there")
         self.counts["taken back"] += len(touched)
         self.carried, self.seen = before, len(self.story.lines)
@@ -277,15 +314,18 @@ class ValuesDay:
         """A second object sets the same field of the clusters of one tier, or does so no more."""
         from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
 
-        self.conflicts = not self.conflicts
-        if self.conflicts:
-            self.story.add(self._object("zulu"))
+        if self.asked.is_gone:
+            self.since.clear()  # as in `delete`
+        self.asked.conflicts = not self.asked.conflicts
+        if self.asked.conflicts:
+            self.story.add(self._object("zulu", conflicting()))
         else:
             self.story.hub.delete(Ref(CLUSTER_VALUES, "default/zulu"))
 
     def restart(self) -> None:
         self.story.restart()
         self.since.clear()  # how long a label has stood, a new process does not know
+        self.is_blind = self.asked.is_broken
 
     def drift(self) -> None:
         from rollout.model.kinds import MANIFEST_WORK, Ref  # noqa: PLC0415
@@ -293,28 +333,16 @@ class ValuesDay:
         works = self.story.works()
         if not works:
             return
-        cluster = self.dice.choice(sorted(works))
-        manifest = {
-            **works[cluster]["spec"]["workload"]["manifests"][0],
-            "data": {"version": "drift"},
-        }
-        ref = Ref(MANIFEST_WORK, f"{cluster}/{works[cluster]['metadata']['name']}")
+        name = self.dice.choice(sorted(works))
+        manifest = {**works[name]["spec"]["workload"]["manifests"][0], **json.loads(DRIFT)}
+        manifest.pop("spec", None)
+        ref = Ref(MANIFEST_WORK, f"{name}/{works[name]['metadata']['name']}")
         self.story.hub.patch(ref, {"spec": {"workload": {"manifests": [manifest]}}})
-        self.seen += 1
-        self.drifted.add(cluster)
+        self.seen = len(self.story.lines)
+        self.drifted.add(name)
 
-    def _object(self, name: str) -> dict[str, object]:
-        rule: dict[str, object] = {
-            "set": [
-                {
-                    "target": {"kind": "ConfigMap"},
-                    "path": "/data/version",
-                    "value": RULES[self.rule] if name == "tiers" else CONFLICT,
-                }
-            ]
-        }
-        if name != "tiers":
-            rule["clusters"] = {"labelSelector": {"matchLabels": {"tier": "b"}}}
+    @staticmethod
+    def _object(name: str, rule: dict[str, Any]) -> dict[str, Any]:
         return {
             "apiVersion": "rollout-engine.io/v1alpha1",
             "kind": "ClusterValues",
@@ -324,8 +352,8 @@ class ValuesDay:
 
 
 def check(seeds: range = DAYS) -> Counter[str]:
-    """Run a history for each seed. Raises: BrokenPromise, with the seed."""
-    return run_days(ValuesDay, seeds, steps=8)
+    """Run a history for each seed. Raises: BrokenPromise, with the command that runs it again."""
+    return run_days(ValuesDay, seeds, steps=9)
 
 
 if __name__ == "__main__":

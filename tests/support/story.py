@@ -16,6 +16,7 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
+from rollout.hub.patching import same
 from rollout.model import names
 from rollout.model.conditions import Condition, read_conditions
 from rollout.model.events import Change, Event
@@ -134,7 +135,7 @@ class Story:
         gone = event.change is Change.DELETED
         if gone:
             self._specs.pop(key, None)
-        elif self._specs.get(key) == spec:
+        elif same(self._specs.get(key), spec):  # to Python true is 1
             return
         else:
             self._specs[key] = spec
