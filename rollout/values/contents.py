@@ -146,8 +146,10 @@ class ClusterContents:
         found, steps, made = rendering.render(cluster)
         before = self._clusters.get(name)
         if name in self._touched and before is not None:
-            was, more, _ = rendering.render(before)  # else a rule that changes too would hide it
-            steps += more
+            was = self._known.get(name)
+            if was is None:  # a rule has changed as well, and is to hide nothing
+                was, more, _ = rendering.render(before)
+                steps += more
             if _content(was) != _content(found):
                 self._moved.add(name)
         self._touched.discard(name)

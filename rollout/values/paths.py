@@ -10,6 +10,7 @@ import binascii
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -172,18 +173,25 @@ def _as_text(value: Any) -> str | None:
 
 def refused(manifest: Obj, place: Place, current: Any, value: Any) -> str | None:
     """Why the field cannot have this value, by what stands there and by what kind of map it is in."""
-    kind, keys = str(manifest.get("kind")), tuple(part for part in place if isinstance(part, str))
-    if (why := _unfit(kind, keys, value)) is not None:
+    why = _unfit(str(manifest.get("kind")), _keys(place), value)
+    if why is not None:
         return why
-    if (ours := _key_of_ours(value)) is not None:
+    if isinstance(value, dict | list) and (ours := _key_of_ours(value)) is not None:
         return f"it has the key {ours!r}: those under {_OURS} are the engine's"
     if value is None or current is None:
         return None if value is not None else "a value is never null"
+    if type(current) is type(value):
+        return None
     if _named(current) != _named(value):
         return f"it holds {_named(current)}, and takes no {_named(value)}"
     if isinstance(current, int) and isinstance(value, float):
         return f"it holds a whole number, and takes no {value}"
     return None
+
+
+@lru_cache(maxsize=1024)
+def _keys(place: Place) -> tuple[str, ...]:
+    return tuple(part for part in place if isinstance(part, str))
 
 
 def _unfit(kind: str, keys: tuple[str, ...], value: Any) -> str | None:
@@ -200,6 +208,7 @@ def _unfit(kind: str, keys: tuple[str, ...], value: Any) -> str | None:
     return next((f"{key}: {why}" for key, why in inside if why is not None), None)
 
 
+@lru_cache(maxsize=1024)
 def _is_of_strings(kind: str, keys: tuple[str, ...]) -> bool:
     """Whether the map at these keys holds nothing but strings."""
     if (

@@ -234,16 +234,18 @@ class Rendering:
             value, steps = bound.literal, 1
         else:
             value, steps = evaluate(bound.program, {**seen, "current": spot.current})
+        refusal: str | None = None
+        if not isinstance(value, Failed):
+            refusal = refused(self._manifests[spot.manifest], spot.place, spot.current, value)
+            if refusal is None:
+                return value, steps
         is_secret = self._is_secret(spot.manifest)
         text = _HIDDEN if is_secret else repr(bound.setting.expression)
         if isinstance(value, Failed):
             why = _FAILED if is_secret and not value.is_missing else value.why
             return _wait(bound, cluster, f"{text}: {why}", missing=value.is_missing), steps
-        refusal = refused(self._manifests[spot.manifest], spot.place, spot.current, value)
-        if refusal is not None:
-            of = f"{text}: " if bound.setting.expression else ""
-            return _wait(bound, cluster, f"{bound.setting.path.text}: {of}{refusal}"), steps
-        return value, steps
+        of = f"{text}: " if bound.setting.expression else ""
+        return _wait(bound, cluster, f"{bound.setting.path.text}: {of}{refusal}"), steps
 
     def _apart(
         self, found: list[tuple[_Bound, _Spot, Any]], cluster: Cluster
