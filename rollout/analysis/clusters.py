@@ -1,7 +1,7 @@
 """Why does this cluster have what it has? Its share of every workload, with one reason to wait each."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
 
 from rollout.account.interventions import Intervention, interventions, of_cluster
@@ -43,6 +43,7 @@ class WorkAccount:
     name: str
     carries: str
     conditions: tuple[ConditionAccount, ...]
+    _: KW_ONLY
     faults: tuple[str, ...] = ()
     leaving: bool = False
 
@@ -213,4 +214,4 @@ def _work(work: Carried | None, body: Obj | None) -> WorkAccount | None:
         )
         for c in work.conditions
     )
-    return WorkAccount(work.name, work.revision, conditions, work.faults)
+    return WorkAccount(work.name, work.revision, conditions, faults=work.faults)

@@ -231,13 +231,13 @@ class ObjectDecoder:
             obj["status"] = found.status
         return obj
 
-    def page(self, kind: Kind, raw: bytes) -> "Page":
+    def page(self, kind: Kind, raw: bytes) -> "ListPage":
         """One page of a list. Raises: Unavailable where it is none."""
         try:
             listed = _LISTED.decode(raw)
         except _NO_JSON as error:
             raise Unavailable(f"list {kind.plural}: the server sent no list: {error}") from error
-        return Page(self, kind, listed)
+        return ListPage(self, kind, listed)
 
     def line(self, kind: Kind, raw: bytes) -> "Event | int | bytes":
         """One line of a watch: an event, the version of a bookmark, or the Status of an ERROR.
@@ -261,7 +261,7 @@ class ObjectDecoder:
             raise Unavailable(f"watch {kind.plural}: no such event: {error}") from error
 
 
-class Page:
+class ListPage:
     """One page of a list: the list's version, the token of the next page or "", and its objects, which
     are decoded when they are asked for. What decodes them raises Unavailable for one that is none.
     """

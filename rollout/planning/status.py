@@ -98,11 +98,10 @@ def status_of(
     of manifests where the rollout fails; ``amiss`` is said whatever the rollout does. ``going`` are
     clusters whose works are being deleted. ``revision`` is what is rolled out ("": the template).
     """
-    verdict = judge_workload(replicaset, reports, hold, brake)
-    if fault and verdict.reason in _FAILING:
-        verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {fault}")
-    for more in filter(None, (amiss, _made_again(going))):
-        verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {more}")
+    found = judge_workload(replicaset, reports, hold, brake)
+    why = fault if found.reason in _FAILING else ""
+    remarks = [each for each in (found.message, why, amiss, _made_again(going)) if each]
+    verdict = WorkloadVerdict(found.reason, "; ".join(remarks))
     old: Obj = replicaset.raw.get("status") or {}
     conditions = _conditions(reports, hold, verdict, replicaset.generation)
     status: Obj = {
@@ -111,18 +110,20 @@ def status_of(
         "summary": _summary(reports),
     }
     if as_ocm:
-        for summary in (status["summary"], *(p["summary"] for p in status["placementSummary"])):
-            summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
+        _as_ocm_leaves_it(status)
     began = [r.decided.head.rollback.began for r in reports if r.decided.head.rollback is not None]
     update = revision or replicaset.template.content
     revisions = told_revisions(replicaset, update, is_complete=verdict.is_complete, aborted=began)
     told = any(key in old for key in revisions)  # OCM's definition has no room for them
-    if all(old.get(key) == value for key, value in status.items()) and (
-        not told or all(old.get(key) == value for key, value in revisions.items())
-    ):
+    wanted = status | (revisions if told else {})
+    if all(old.get(key) == value for key, value in wanted.items()):
         return None
-    status.update(revisions)
-    return PatchStatus(Ref(REPLICA_SET, replicaset.key), status, replicaset.version)
+    return PatchStatus(Ref(REPLICA_SET, replicaset.key), status | revisions, replicaset.version)
+
+
+def _as_ocm_leaves_it(status: Obj) -> None:
+    for summary in (status["summary"], *(p["summary"] for p in status["placementSummary"])):
+        summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
 
 
 def _made_again(going: Sequence[str]) -> str:
@@ -287,15 +288,7 @@ def _summary(reports: Sequence[ShareReport]) -> Obj:
     return {key: sum(s[key] for s in summaries) for key in _SUMMARY}
 
 
-_SUMMARY = (
-    "applied",
-    "available",
-    "degraded",
-    "desiredTotal",
-    "progressing",
-    "total",
-    "updated",
-)
+_SUMMARY = ("applied", "available", "degraded", "desiredTotal", "progressing", "total", "updated")
 _NOT_OF_OCM = ("desiredTotal", "updated")
 
 
