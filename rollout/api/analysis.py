@@ -4,7 +4,7 @@ Both have one vocabulary. Every field that is not served is refused by its name.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import re2
@@ -24,7 +24,7 @@ from rollout.api.wire import (
 )
 from rollout.api.words import problems_of
 from rollout.measuring.cluster_jobs import on_cluster
-from rollout.measuring.templates import arguments_in
+from rollout.measuring.templates import arguments_in, with_arguments
 from rollout.measuring.values import AnalysisArgument, AnalysisMetric, AnalysisTemplate, SecretRef
 from rollout.model.kinds import Obj, Ref
 from rollout.model.problems import Problem
@@ -143,10 +143,9 @@ class AnalysisSpec(RuledShape, use_attribute_docstrings=True):
                 yield Problem(f"metrics[{i}].name", name, "a name that no other metric has")
             seen.add(str(name))
             for used in sorted(arguments_in(metric) - known):
-                path = f"metrics[{i}]{_place_of(metric, used)}"
+                path = f"metrics[{i}]{place_of(metric, used)}"
                 yield Problem(path, f"args.{used}", "an argument that args names")
-            outside = {key: value for key, value in metric.items() if key != "provider"}
-            for used in sorted(arguments_in(outside) & secret):
+            for used in sorted(arguments_in(without_provider(metric)) & secret):
                 yield Problem(f"metrics[{i}]", f"args.{used}", "a Secret only in the provider")
             job = mapping(mapping(metric.get("provider")).get("job"))
             for used in sorted(arguments_in(job) & secret) if job.get("onCluster") else ():
@@ -154,14 +153,19 @@ class AnalysisSpec(RuledShape, use_attribute_docstrings=True):
                 yield Problem(f"metrics[{i}].provider.job", f"args.{used}", said)
 
 
-def _place_of(value: Any, argument: str) -> str:
+def without_provider(metric: Obj) -> Obj:
+    """How often a metric is measured, and what the result means."""
+    return {key: value for key, value in metric.items() if key != "provider"}
+
+
+def place_of(value: Any, argument: str) -> str:
     """Where in a metric an argument is named: the path of the text, from there."""
     if isinstance(value, dict | list):
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for key, inner in pairs:
             if argument in arguments_in(inner):
                 step = f".{key}" if isinstance(value, dict) else f"[{key}]"
-                return f"{step}{_place_of(inner, argument)}"
+                return f"{step}{place_of(inner, argument)}"
     return ""
 
 
@@ -223,3 +227,11 @@ def decode_analysis(ref: Ref, obj: Obj) -> AnalysisTemplate:
         ),
         problems=problems,
     )
+
+
+def with_given(template: AnalysisTemplate, given: Mapping[str, str]) -> AnalysisTemplate:
+    """The template with these arguments put in, and with the problems that they bring."""
+    spec = template.raw["spec"]
+    metrics = with_arguments(spec["metrics"], given)
+    filled: Obj = {**template.raw, "spec": {**spec, "metrics": metrics}}
+    return decode_analysis(template.ref, filled)

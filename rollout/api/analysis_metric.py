@@ -11,7 +11,8 @@ from typing import Annotated, Literal
 from pydantic import Field, WithJsonSchema
 
 from rollout.api.wire import DnsName, Name, RawObject, RuledShape, Shape, accepted, passing
-from rollout.measuring.conditions import PLACEHOLDER, condition
+from rollout.measuring.conditions import condition
+from rollout.measuring.templates import ARGUMENT
 from rollout.measuring.values import AnalysisMetric
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
 from rollout.model.kinds import Obj
@@ -24,7 +25,7 @@ _WHOLE = re.compile(r"\A-?[0-9]{1,9}\Z", re.ASCII)
 
 def is_open_text(value: object) -> bool:
     """Whether arguments are still to be put into it."""
-    return isinstance(value, str) and PLACEHOLDER in value
+    return isinstance(value, str) and ARGUMENT.search(value) is not None
 
 
 def _number(value: int | str | None) -> int | None:
@@ -191,7 +192,7 @@ class MetricShape(RuledShape, use_attribute_docstrings=True):
             )
         for name in conditions:
             value = written.get(name)
-            if isinstance(value, str) and value and PLACEHOLDER not in value:
+            if isinstance(value, str) and value and not is_open_text(value):
                 problem = condition(value).problem
                 if problem:
                     yield Problem(name, value, f"a condition in CEL over result: {problem}")
@@ -200,7 +201,8 @@ class MetricShape(RuledShape, use_attribute_docstrings=True):
     @property
     def ends(self) -> bool:
         """Whether it can become Successful."""
-        return bool(self.count or self.consecutive_success_limit or self.interval is None)
+        bounds = (self.count, self.consecutive_success_limit)
+        return self.interval is None or any(is_open_text(each) or _number(each) for each in bounds)
 
     def to_model(self, *, is_dry: bool = False, kept: int = 10) -> AnalysisMetric:
         """The metric, once all arguments are in."""

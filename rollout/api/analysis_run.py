@@ -5,12 +5,20 @@ from typing import Annotated, Literal
 
 from pydantic import Field, ValidationError
 
-from rollout.api.analysis import DryRunShape, RetentionShape, SecretKeyShape, metrics_of
+from rollout.api.analysis import (
+    DryRunShape,
+    RetentionShape,
+    SecretKeyShape,
+    metrics_of,
+    place_of,
+    without_provider,
+)
 from rollout.api.analysis_metric import MetricShape
-from rollout.api.fields import mapping, text, version_of
+from rollout.api.fields import listed, mapping, text, version_of
 from rollout.api.reading import read
-from rollout.api.wire import InstantText, Name, Shape, WireObject, list_map
+from rollout.api.wire import InstantText, Name, RuledShape, Shape, WireObject, list_map
 from rollout.api.words import problems_of
+from rollout.measuring.templates import arguments_in
 from rollout.measuring.values import (
     AnalysisResult,
     AnalysisRun,
@@ -22,6 +30,7 @@ from rollout.measuring.values import (
 from rollout.model.analyses import AnalysisPhase
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import KINDS, Obj, Ref, key_of
+from rollout.model.problems import Problem
 
 
 class AnalysisWorkloadShape(Shape):
@@ -38,7 +47,7 @@ class RunSecretShape(Shape):
     secret_key_ref: SecretKeyShape
 
 
-class RunSpec(Shape, use_attribute_docstrings=True):
+class RunSpec(RuledShape, use_attribute_docstrings=True):
     """What is measured for whom. Written by the controller, once."""
 
     workload: AnalysisWorkloadShape
@@ -58,6 +67,14 @@ class RunSpec(Shape, use_attribute_docstrings=True):
     secrets: Annotated[list[RunSecretShape] | None, Field(json_schema_extra=list_map("name"))] = (
         None
     )
+
+    @classmethod
+    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
+        listed_metrics = map(mapping, listed(written.get("metrics")))
+        for i, metric in enumerate(map(without_provider, listed_metrics)):
+            for used in sorted(arguments_in(metric)):
+                path = f"metrics[{i}]{place_of(metric, used)}"
+                yield Problem(path, f"args.{used}", "an argument whose value can stand there")
 
 
 class MeasurementShape(Shape):

@@ -7,7 +7,7 @@ template that there is none of ours for.
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
-from rollout.api.analysis import decode_analysis
+from rollout.api.analysis import decode_analysis, with_given
 from rollout.api.analysis_run import decode_run
 from rollout.api.cluster_job import cluster_job
 from rollout.fleet.clusters import ClusterStore
@@ -31,6 +31,8 @@ from rollout.planning.analyses import unmeasurable
 
 TAKEN = (ROLLOUT_ANALYSIS, ROLLOUT_ANALYSIS_RUN, *TEMPLATES_OF_OTHERS)
 """The kinds that are taken in here."""
+_FILLED_KEPT = 256
+"""So many templates are kept with values of their arguments put in."""
 _NO_KINDS: frozenset[Kind] = frozenset()
 
 
@@ -50,6 +52,7 @@ class Analyses:
     ) -> None:
         self._home, self._clusters, self._members = home, clusters, members
         self._templates: dict[Ref, AnalysisTemplate] = {}
+        self._filled: dict[tuple[Ref, frozenset[tuple[str, str]]], AnalysisTemplate] = {}
         self._runs: dict[str, AnalysisRun] = {}
         self._of: dict[Ref, dict[str, AnalysisRun]] = {}
         self.phases = dict.fromkeys(AnalysisPhase, 0)  # how many runs there are in each
@@ -155,6 +158,16 @@ class Analyses:
         )
         return next((self._templates[ref] for ref in keys if ref in self._templates), None)
 
+    def filled(self, template: AnalysisTemplate, given: Mapping[str, str]) -> AnalysisTemplate:
+        if template.problems or not given:
+            return template
+        mine = (template.ref, frozenset(given.items()))
+        if mine not in self._filled and len(self._filled) >= _FILLED_KEPT:
+            self._filled.clear()
+        if mine not in self._filled or self._filled[mine].version != template.version:
+            self._filled[mine] = with_given(template, given)
+        return self._filled[mine]
+
     def own_template(self, key: str) -> AnalysisTemplate | None:
         return self._templates.get(Ref(ROLLOUT_ANALYSIS, key))
 
@@ -186,7 +199,7 @@ class Analyses:
 
     def unmeasurable(self, workload: Ref, intents: Intents) -> str:
         """Why an analysis that a workload asks for cannot be made; "" where all can."""
-        return unmeasurable(self.home(workload), intents, self)
+        return unmeasurable(workload, intents, self)
 
     def wanted_kinds(self) -> frozenset[Kind]:
         """The kinds of templates of another tool, while somebody names one that is none of ours."""

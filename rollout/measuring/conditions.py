@@ -22,9 +22,6 @@ from rollout.placement.cel.standard import ANY, STANDARD, Function, table
 from rollout.placement.cel.text import MATCHES
 from rollout.placement.cel.values import CelError, type_name
 
-PLACEHOLDER = "{{"
-"""What begins a place where the value of an argument is put."""
-
 
 def _parts(value: Any) -> Iterator[Any]:
     """The value and all values in it."""

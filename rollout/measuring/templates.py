@@ -1,11 +1,8 @@
-"""What does a run measure, once the arguments of its template are put in?"""
+"""Puts the values of arguments into what a template measures."""
 
 import re
 from collections.abc import Mapping
 from typing import Any
-
-from rollout.measuring.values import AnalysisTemplate
-from rollout.model.kinds import Obj
 
 ARGUMENT = re.compile(r"\{\{\s*args\.([A-Za-z0-9_.-]+)\s*\}\}")
 
@@ -30,10 +27,3 @@ def with_arguments(value: Any, arguments: Mapping[str, str]) -> Any:
     if isinstance(value, list):
         return [with_arguments(inner, arguments) for inner in value]
     return value
-
-
-def filled_in(template: AnalysisTemplate, arguments: Mapping[str, str]) -> Obj:
-    """The parts of a template's spec that a run takes over."""
-    spec = template.raw["spec"]
-    taken = {name: spec[name] for name in ("dryRun", "measurementRetention") if spec.get(name)}
-    return {"metrics": with_arguments(spec["metrics"], arguments), **taken}

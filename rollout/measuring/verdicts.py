@@ -122,6 +122,13 @@ def stop(result: AnalysisResult, why: str, now: datetime) -> AnalysisResult:
     return replace(result, phase=phase, message=why, finished_at=now, stopped=True)
 
 
+def unreadable(why: str, now: datetime) -> AnalysisResult:
+    """A run of which nobody can tell what it measures: it ends at once, and asks for a person."""
+    return AnalysisResult(
+        phase=AnalysisPhase.INCONCLUSIVE, message=why, started_at=now, finished_at=now, metrics={}
+    )
+
+
 def _with(metric: AnalysisMetric, known: MetricResult, sample: Sample) -> MetricResult:
     """The metric with one more measurement; one that has not come to its end makes room for the next."""
     before = known.measurements

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from rollout.measuring.templates import filled_in
+from rollout.measuring.templates import arguments_in
 from rollout.measuring.values import (
     AnalysisArgument,
     AnalysisRun,
@@ -19,12 +19,14 @@ from rollout.measuring.values import (
     status_of,
 )
 from rollout.measuring.verdicts import stop
+from rollout.model import names
 from rollout.model.analyses import ANALYSIS_GATE
 from rollout.model.cluster import Cluster
 from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import Intents
 from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, Obj, Ref, key_of
 from rollout.model.ownership import owned_object
+from rollout.model.problems import Problem
 from rollout.model.writes import Create, Delete, PatchStatus
 from rollout.planning.plan import Write
 from rollout.rollouts.facts import Decided, StepMade
@@ -49,6 +51,10 @@ class KnownAnalyses(Protocol):
         ...
 
     def template(self, namespace: str, name: str) -> AnalysisTemplate | None: ...
+
+    def filled(self, template: AnalysisTemplate, given: Mapping[str, str]) -> AnalysisTemplate:
+        """The template with the values of these arguments, and with the problems that they bring."""
+        ...
 
     def runs(self, workload: Ref) -> Mapping[str, AnalysisRun]:
         """Those of a workload, by their names."""
@@ -224,19 +230,23 @@ def _begin(workload: AnalysedWorkload, wanted: _Wanted, known: KnownAnalyses) ->
     if template is None or template.problems:
         return []
     cluster = known.cluster(subject.cluster) if subject.cluster else None
-    spec = _spec(workload.intents, wanted, template, cluster)
+    given = {
+        each.name: _value(each, wanted, workload.intents, cluster)
+        for each in template.arguments
+        if each.secret is None
+    }
+    filled = known.filled(template, given)
+    # What cannot be read once its values are in stays as it is written: the run says so, and ends.
+    spec = _spec(subject, template if filled.problems else filled)
     ref = Ref(ROLLOUT_ANALYSIS_RUN, key_of(home, run_name(subject)))
     return [Create(ref, owned_object(ref, workload.ref, workload.uid, {"spec": spec}))]
 
 
-def _spec(
-    intents: Intents, wanted: _Wanted, template: AnalysisTemplate, cluster: Cluster | None
-) -> Obj:
-    subject = wanted.subject
-    given = {
-        each.name: _value(each, wanted, intents, cluster)
-        for each in template.arguments
-        if each.secret is None
+def _spec(subject: Subject, template: AnalysisTemplate) -> Obj:
+    """What a run says: whom it is about, and what it takes over from the template."""
+    written = template.raw["spec"]
+    taken = {
+        name: written[name] for name in ("dryRun", "measurementRetention") if written.get(name)
     }
     secrets = [
         {"name": a.name, "secretKeyRef": {"name": a.secret.name, "key": a.secret.key}}
@@ -252,7 +262,8 @@ def _spec(
         **({"at": subject.at} if subject.at else {}),
         **({"cluster": subject.cluster} if subject.cluster else {}),
         **({"secrets": secrets} if secrets else {}),
-        **filled_in(template, given),
+        "metrics": written["metrics"],
+        **taken,
     }
 
 
@@ -279,35 +290,96 @@ def _value(
     }.get(fact, "")
 
 
-def unmeasurable(namespace: str, intents: Intents, known: KnownAnalyses) -> str:
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A template that a workload names. ``ends``: its run has to come to an end."""
+
+    template: str
+    where: str
+    ends: bool = True
+    of_cluster: bool = False
+
+
+def _asked(intents: Intents) -> Iterator[_Asked]:
+    for gate in intents.gates:
+        if gate.kind == ANALYSIS_GATE:
+            yield _Asked(gate.argument, f"gate {gate}")
+    if intents.analysis:
+        yield _Asked(intents.analysis, "the background", ends=False)
+    if intents.cluster_analysis:
+        yield _Asked(intents.cluster_analysis, "each cluster", of_cluster=True)
+
+
+def unmeasurable(workload: Ref, intents: Intents, known: KnownAnalyses) -> str:
     """Why an analysis that a workload asks for cannot be made; "" where all can."""
-    asked = [
-        (ref.argument, f"gate {ref}", True) for ref in intents.gates if ref.kind == ANALYSIS_GATE
-    ]
-    asked.append((intents.analysis, "the background", False))
-    asked.append((intents.cluster_analysis, "each cluster", True))
-    for name, where, must_end in asked:
-        if not name and not where.startswith("gate"):
-            continue
-        template = known.template(namespace, name)
-        what = f"analysis {name!r} of {where}"
+    home = known.home(workload)
+    arguments: set[str] = set()
+    for asked in _asked(intents):
+        what = f"analysis {asked.template!r} of {asked.where}"
+        template = known.template(home, asked.template)
         if template is None:
-            return f"{what}: there is no RolloutAnalysis or AnalysisTemplate of that name in {namespace}"
-        if template.problems:
-            return f"{what}: {template.ref} cannot be served: {template.problems[0]}"
-        if template.needs_cluster and where != "each cluster":
-            return f"{what}: {template.ref} runs Jobs on a cluster: cluster-analysis alone has one"
-        if must_end and not template.ends:
-            return f"{what}: {template.ref} has a metric without count, which never ends"
-        for each in template.arguments:
-            if problem := _unknown(each, intents, of_cluster=where == "each cluster"):
-                return f"{what}: {template.ref} {problem}"
+            missing = "there is no RolloutAnalysis or AnalysisTemplate of that name in"
+            return f"{what}: {missing} {home}"
+        if problem := _fault(template, asked, workload, intents, known=known):
+            return f"{what}: {template.ref} {problem}"
+        arguments.update(each.name for each in template.arguments)
+    strange = sorted(intents.analysis_args.keys() - arguments)
+    if not strange or not intents.templates:
+        return ""
+    accepted = (
+        f"an argument of the analyses named: {', '.join(sorted(arguments)) or 'there is none'}"
+    )
+    return str(Problem(_ARGS, strange[0], accepted))
+
+
+_ARGS = f"metadata.annotations[{names.ANALYSIS_ARGS}]"
+
+
+def _fault(
+    template: AnalysisTemplate,
+    asked: _Asked,
+    workload: Ref,
+    intents: Intents,
+    *,
+    known: KnownAnalyses,
+) -> str:
+    """Why a template cannot serve where it is named; "" where it can."""
+    if template.problems:
+        return f"cannot be served: {template.problems[0]}"
+    if template.needs_cluster and not asked.of_cluster:
+        return "runs Jobs on a cluster: cluster-analysis alone has one"
+    for each in template.arguments:
+        if problem := _unknown(each, intents, of_cluster=asked.of_cluster):
+            return problem
+    filled = known.filled(template, _known_values(template, workload, intents))
+    if filled.problems:
+        return f"cannot be served with its arguments: {filled.problems[0]}"
+    if asked.ends and not filled.ends:
+        return "has a metric without count, which never ends"
     return ""
+
+
+def _known_values(template: AnalysisTemplate, workload: Ref, intents: Intents) -> Mapping[str, str]:
+    """The arguments whose values are known before the rollout comes anywhere."""
+    facts = {"workload.name": workload.name, "workload.namespace": workload.namespace}
+    found: dict[str, str] = {}
+    for each in template.arguments:
+        value = intents.analysis_args.get(each.name, each.value)
+        if value is None:
+            value = facts.get(each.fact)
+        if value is not None:
+            found[each.name] = value
+    return found
 
 
 def _unknown(argument: AnalysisArgument, intents: Intents, *, of_cluster: bool) -> str:
     """Why nobody can tell what an argument is; "" where it is known."""
-    if argument.name in intents.analysis_args or argument.value is not None or argument.secret:
+    given = intents.analysis_args.get(argument.name)
+    if given is not None and argument.secret is not None:
+        return f"takes argument {argument.name} from a Secret: take it out of {_ARGS}"
+    if given is not None and arguments_in(given):
+        return f"has argument {argument.name}, whose value names another one: correct {_ARGS}"
+    if given is not None or argument.value is not None or argument.secret:
         return ""
     if not argument.fact:
         return f"asks for argument {argument.name}: annotation analysis-args"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from rollout.measuring.cluster_jobs import ClusterJob, looks_at, on_cluster, spare_jobs
 from rollout.measuring.values import AnalysisRun, AnalysisTemplate, Measure, status_of
-from rollout.measuring.verdicts import LOOK_AFTER, begin, due, stop
+from rollout.measuring.verdicts import LOOK_AFTER, begin, due, unreadable
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import ROLLOUT_ANALYSIS, ROLLOUT_ANALYSIS_RUN, Obj
 from rollout.model.problems import joined
@@ -57,9 +57,8 @@ class AnalysisRunPlanner:
             return NOTHING
         version = run.version or None
         if run.problems:
-            why = joined(run.problems)
-            failed = status_of(stop(begin((), now), why, now))
-            return Plan(((PatchStatus(run.ref, failed, version),),))
+            ended = status_of(unreadable(joined(run.problems), now))
+            return Plan(((PatchStatus(run.ref, ended, version),),))
         if run.result.started_at is None:
             status = status_of(begin(run.metrics, now))
             return Plan(((PatchStatus(run.ref, status, version),),))

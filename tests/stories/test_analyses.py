@@ -451,3 +451,88 @@ def test_a_cluster_that_is_taken_back_is_not_measured_again() -> None:
 
     assert told.reason == "RolledBack"
     assert set(told.versions().values()) == {"1"}
+
+
+# -- arguments -------------------------------------------------------------------------------------
+
+
+class CountingRuns(MemoryHub):
+    """A hub that does not look into what others write, and counts the runs that are made."""
+
+    made = 0
+
+    def create(self, ref: Ref, obj: Obj) -> Obj:
+        if ref.kind is ROLLOUT_ANALYSIS_RUN:
+            self.made += 1
+            assert self.made < 20, "runs are made and deleted without end"
+        return super().create(ref, obj)
+
+
+def with_argument(given: str | None, argument: Obj, **metric: Any) -> tuple[Story, CountingRuns]:
+    """A metric takes its argument n somewhere; without admission, so that nobody else refuses it."""
+    clock = VirtualClock(T0)
+    hub = CountingRuns(clock)
+    asked = template(**metric)
+    asked["spec"]["args"] = [{"name": "n", **argument}]
+    notes = {names.CLUSTER_ANALYSIS: "slo"}
+    if given is not None:
+        notes[names.ANALYSIS_ARGS] = f"n={given}"
+    documents = [*make.fleet(2), asked, make.workload(strategy=ONE_BY_ONE, annotations=notes)]
+    return Story(documents, {"measurements": [gives(GOOD)]}, hub=hub, clock=clock), hub
+
+
+@pytest.mark.parametrize(
+    ("field", "text", "value"),
+    [
+        ("count", "{{args.n}}", "0"),
+        ("interval", "{{args.n}}", "soon"),
+        ("successCondition", "result > {{args.n}}", "0.9 &&"),
+        ("failureLimit", "{{args.n}}", "-2"),
+    ],
+)
+@pytest.mark.parametrize("by", ["annotation", "template"])
+def test_an_argument_that_makes_a_field_invalid_holds_the_revision_by_field(
+    field: str, text: str, value: str, by: str
+) -> None:
+    given = value if by == "annotation" else None
+    told, hub = with_argument(given, {} if given else {"value": value}, **{field: text})
+    told.end()
+
+    assert told.reason == "Misconfigured"
+    assert f"spec.metrics[0].{field}" in told.message
+    assert (told.touched(), hub.made) == ({}, 0)
+
+
+def test_a_fact_of_a_cluster_that_cannot_stand_there_asks_for_a_person_and_measures_nothing() -> (
+    None
+):
+    """Nobody knows it before the cluster is touched. The run says so, once."""
+    fact = {"valueFrom": {"rollout": "cluster.name"}}
+    told, hub = with_argument(None, fact, interval="{{args.n}}")
+    told.end()
+
+    (run,) = runs(told)
+    assert (run["status"]["phase"], run["status"]["stopped"]) == ("Inconclusive", False)
+    assert "spec.metrics[0].interval" in run["status"]["message"]
+    assert (list(told.touched()), hub.made) == (["c00"], 1)
+
+
+@pytest.mark.parametrize(
+    ("argument", "given", "said"),
+    [
+        ({"value": "1"}, "1,strange=2", "'strange' is not valid: an argument of the analyses named: n"),
+        (
+            {"valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}},
+            "1",
+            "takes argument n from a Secret",
+        ),
+        ({}, "{{args.n}}", "whose value names another one"),
+    ],
+)  # fmt: skip
+def test_arguments_that_nobody_can_take_are_refused(argument: Obj, given: str, said: str) -> None:
+    told, _ = with_argument(given, argument)
+    told.end()
+
+    assert told.reason == "Misconfigured"
+    assert said in told.message
+    assert told.touched() == {}
