@@ -10,14 +10,22 @@ from typing import Any
 
 from benchmarks.figures import Figure, fastest
 from benchmarks.terms import IN_FLIGHT, NOW, WEB, Hub, conditions
+from rollout.api.analysis_run import decode_run
 from rollout.fleet.replicasets import ReplicaSets
 from rollout.model import names
-from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, ROLLOUT_ANALYSIS, ROLLOUT_ANALYSIS_RUN
+from rollout.model.kinds import (
+    MANIFEST_WORK,
+    REPLICA_SET,
+    ROLLOUT_ANALYSIS,
+    ROLLOUT_ANALYSIS_RUN,
+    ref_of,
+)
 from rollout.model.writes import Create
-from rollout.planning.analyses import AnalysedWorkload, analysis_writes
+from rollout.planning.analyses import AnalysedWorkload, analysis_writes, run_name
 from rollout.planning.plan import Write
 
 SIZE = 10_000
+COUNT = 3
 VERDICT, PASS, STATUS = 20.0, 20.0, 1.0  # ms
 TEMPLATE: dict[str, Any] = {
     "apiVersion": ROLLOUT_ANALYSIS.api_version,
@@ -28,13 +36,20 @@ TEMPLATE: dict[str, Any] = {
             {
                 "name": "rate",
                 "interval": "1m",
-                "count": 3,
+                "count": COUNT,
                 "successCondition": "result[0] > 0.9",
                 "provider": {"prometheus": {"address": "http://p:9090", "query": "rate"}},
             }
         ]
     },
 }
+
+
+def _named(run: dict[str, Any]) -> dict[str, Any]:
+    """The run under the name that follows from what it is about."""
+    read = decode_run(ref_of(ROLLOUT_ANALYSIS_RUN, run), run)
+    assert read is not None
+    return {**run, "metadata": {**run["metadata"], "name": run_name(read.subject)}}
 
 
 class _Measured:
@@ -53,22 +68,31 @@ class _Measured:
         assert len(self.running) == IN_FLIGHT
         like = self.running[0]
         for n in range(IN_FLIGHT, SIZE):
-            name = f"done-{n:06d}"
             spec = {**like["spec"], "cluster": f"cluster-{n:06d}"}
-            run = {**like, "metadata": {**like["metadata"], "name": name}, "spec": spec}
-            self.tell_run(run, "Successful", 3)
+            self.tell_run(_named({**like, "spec": spec}), 3)
         for run in self.running:
-            self.tell_run(run, "Running", 1)
+            self.tell_run(run, 1)
         self.refresh()
         self.count = 0
 
-    def tell_run(self, run: dict[str, Any], phase: str, count: int) -> None:
-        at = "2026-01-01T00:05:00.000000Z"
+    def tell_run(self, run: dict[str, Any], count: int) -> None:
+        """It was measured so often, and well: three times are enough."""
+        at, phase = "2026-01-01T00:05:00.000000Z", "Successful" if count == COUNT else "Running"
+        good = {"phase": "Successful", "startedAt": at, "finishedAt": at, "value": "1"}
         status = {
             "phase": phase,
             "startedAt": at,
             "finishedAt": None if phase == "Running" else at,
-            "metrics": [{"name": "rate", "phase": phase, "count": count, "successful": count}],
+            "metrics": [
+                {
+                    "name": "rate",
+                    "phase": phase,
+                    "count": count,
+                    "successful": count,
+                    "consecutiveSuccess": count,
+                    "measurements": [good] * count,
+                }
+            ],
         }
         self.hub.tell(ROLLOUT_ANALYSIS_RUN, {**run, "status": status}, NOW)
 
@@ -82,16 +106,16 @@ class _Measured:
         assert known is not None
         workload = AnalysedWorkload(WEB, "uid-web", known.intents)
         decided = [share.live.decide(None, NOW) for share in known.shares.values()]
-        return analysis_writes(workload, decided, self.hub.fleet.measured, NOW)
+        return analysis_writes(workload, decided, self.hub.fleet.measured, NOW)[0]
 
     def status(self) -> None:
         self.count += 1
-        self.tell_run(self.running[0], "Running", self.count % 3)
+        self.tell_run(self.running[0], self.count % COUNT)
         self.refresh()
 
     def verdict(self) -> None:
         self.count += 1
-        self.tell_run(self.running[0], "Successful" if self.count % 2 else "Running", 3)
+        self.tell_run(self.running[0], COUNT if self.count % 2 else COUNT - 1)
         self.refresh()
 
 

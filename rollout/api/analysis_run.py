@@ -27,9 +27,11 @@ from rollout.measuring.values import (
     SecretRef,
     Subject,
 )
+from rollout.measuring.verdicts import agree, worked_out
 from rollout.model.analyses import AnalysisPhase
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import KINDS, Obj, Ref, key_of
+from rollout.model.ownership import writer_of
 from rollout.model.problems import Problem
 
 
@@ -125,19 +127,16 @@ class AnalysisRunObject(WireObject):
 
 def decode_run(ref: Ref, obj: Obj) -> AnalysisRun | None:
     """A run; None where it does not say what it is about. With problems it measures nothing."""
-    meta, written = mapping(obj.get("metadata")), mapping(obj.get("spec"))
-    try:
-        spec = RunSpec.model_validate(written, extra="ignore")
-    except ValidationError as error:
-        named, _ = read(RunSpec, {**written, "metrics": [_NEVER]}, "spec")
-        if named is None:
-            return None
-        spec, problems = named, tuple(problems_of(error, "spec", RunSpec))
-    else:
-        problems = ()
+    meta = mapping(obj.get("metadata"))
+    spec, problems = _spec(mapping(obj.get("spec")))
+    if spec is None:
+        return None
     kind = KINDS[spec.workload.kind]
     namespace = ref.namespace if kind.namespaced else ""
+    metrics = () if problems else metrics_of(spec.metrics, spec.dry_run, spec.measurement_retention)
     status, _ = read(RunStatus, obj.get("status"), "status")
+    said = _result(status or RunStatus())
+    result = worked_out(metrics, said)
     return AnalysisRun(
         ref=ref,
         uid=text(meta.get("uid")),
@@ -151,16 +150,32 @@ def decode_run(ref: Ref, obj: Obj) -> AnalysisRun | None:
             at=spec.at or "",
             cluster=spec.cluster or "",
         ),
-        metrics=()
-        if problems
-        else metrics_of(spec.metrics, spec.dry_run, spec.measurement_retention),
-        result=_result(status or RunStatus()),
+        metrics=metrics,
+        result=result,
         secrets={
             each.name: SecretRef(name=each.secret_key_ref.name, key=each.secret_key_ref.key)
             for each in spec.secrets or ()
         },
+        owners=frozenset(text(mapping(o).get("uid")) for o in listed(meta.get("ownerReferences"))),
+        mended="" if agree(said, result) else _mended(said, result, writer_of(obj)),
         problems=problems,
     )
+
+
+def _spec(written: Obj) -> tuple[RunSpec | None, tuple[Problem, ...]]:
+    """What it is about, and what is wrong with it; None where nobody can tell what it is about."""
+    try:
+        return RunSpec.model_validate(written, extra="ignore"), ()
+    except ValidationError as error:
+        named, _ = read(RunSpec, {**written, "metrics": [_NEVER]}, "spec")
+        return named, tuple(problems_of(error, "spec", RunSpec))
+
+
+def _mended(said: AnalysisResult, result: AnalysisResult, writer: str) -> str:
+    by = f", last written by {writer}," if writer else ""
+    if said.phase is result.phase:
+        return f"its status{by} had counts that are not those of its measurements"
+    return f"its status{by} said {said.phase}, and what was measured makes {result.phase}"
 
 
 _NEVER: Obj = {"name": "unread", "provider": {"plugin": {"none": {}}}, "failureCondition": "true"}

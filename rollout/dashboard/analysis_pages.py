@@ -63,7 +63,9 @@ def runs_of(asked: PageRequest, ref: Ref, most: int) -> list[AnalysisRun]:
 def _runs(reading: HubReading) -> list[AnalysisRun]:
     objects = stored(reading.objects, ROLLOUT_ANALYSIS_RUN)
     read = (decode_run(ref_of(ROLLOUT_ANALYSIS_RUN, obj), obj) for obj in objects)
-    found = sorted((each for each in read if each is not None), key=lambda each: each.ref.key)
+    measured = reading.snapshot.fleet.measured
+    own = [each for each in map(measured.own, read) if each is not None]
+    found = sorted(own, key=lambda each: each.ref.key)
     begun = reading.snapshot.now
     found.sort(key=lambda each: each.result.started_at or begun, reverse=True)
     return found

@@ -82,7 +82,7 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
         before = workload.addon
         if event.change is Change.DELETED:
             workload.addon = None
-            self.measured.follow(event.ref, NO_INTENTS)
+            runs = self.measured.follow(event.ref, "", NO_INTENTS)
             _end_rollouts(workload)
             self._forget_gone(workload)
             self._look_for_kinds()
@@ -90,7 +90,7 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
             found = decode(CLUSTER_MANAGEMENT_ADDON, event.obj, before)
             assert isinstance(found, AddOn)
             workload.addon = found
-            self.measured.follow(event.ref, found.intents)
+            runs = self.measured.follow(event.ref, found.uid, found.intents)
             if before is not None and before.uid != found.uid:  # its end was never heard of
                 _end_rollouts(workload)
             if before is None or _asks(before) != _asks(found):
@@ -99,7 +99,7 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
                 self._look_for_kinds()
             elif before.annotations != found.annotations:
                 workload.restated = True
-        return (event.ref,)
+        return (event.ref, *runs)
 
     def _on_cluster_addon(self, event: Event, now: datetime) -> Iterable[Ref]:
         cluster, name = event.ref.namespace, event.ref.name

@@ -10,6 +10,7 @@ from datetime import datetime
 from rollout.api.analysis import decode_analysis, with_given
 from rollout.api.analysis_run import decode_run
 from rollout.api.cluster_job import cluster_job
+from rollout.api.fields import mapping, text
 from rollout.fleet.clusters import ClusterStore
 from rollout.measuring.cluster_jobs import ClusterJob
 from rollout.measuring.values import AnalysisRun, AnalysisTemplate
@@ -27,7 +28,8 @@ from rollout.model.kinds import (
     Ref,
     key_of,
 )
-from rollout.planning.analyses import unmeasurable
+from rollout.planning.analyses import run_name
+from rollout.planning.measurable import unmeasurable
 
 TAKEN = (ROLLOUT_ANALYSIS, ROLLOUT_ANALYSIS_RUN, *TEMPLATES_OF_OTHERS)
 """The kinds that are taken in here."""
@@ -53,8 +55,11 @@ class Analyses:
         self._home, self._clusters, self._members = home, clusters, members
         self._templates: dict[Ref, AnalysisTemplate] = {}
         self._filled: dict[tuple[Ref, frozenset[tuple[str, str]]], AnalysisTemplate] = {}
-        self._runs: dict[str, AnalysisRun] = {}
-        self._of: dict[Ref, dict[str, AnalysisRun]] = {}
+        self._uids: dict[Ref, str] = {}  # by workload, of the object that there is now
+        self._runs: dict[str, AnalysisRun] = {}  # where their subject says that they are
+        self._of: dict[Ref, dict[str, AnalysisRun]] = {}  # those, by workload and name
+        self._own: dict[Ref, dict[str, AnalysisRun]] = {}  # those that it owns, as it is now
+        self._strange: dict[str, str] = {}  # what lies where a run does, and is none -> uid
         self.phases = dict.fromkeys(AnalysisPhase, 0)  # how many runs there are in each
         self._jobs: dict[str, ClusterJob] = {}  # by the key of their work
         self._jobs_of: dict[str, dict[str, ClusterJob]] = {}  # by the key of their run
@@ -84,24 +89,56 @@ class Analyses:
         }
 
     def _take_run(self, event: Event) -> set[Ref]:
-        """Take in a run; the workload whose terms that changes."""
-        before = self._runs.pop(event.ref.key, None)
-        after = None if event.change is Change.DELETED else decode_run(event.ref, event.obj)
-        found: set[Ref] = set()
+        """Take in a run; the workloads whose terms that changes, or whose runs it was in the way of."""
+        key = event.ref.key
+        run = None if event.change is Change.DELETED else decode_run(event.ref, event.obj)
+        was_strange = self._strange.pop(key, None) is not None
+        if run is not None and not self._is_placed(run):
+            run = None
+        if run is None and event.change is not Change.DELETED:
+            self._strange[key] = text(mapping(event.obj.get("metadata")).get("uid"))
+        before = self._runs.pop(key, None)
+        for each in (before, run):
+            if each is None:
+                continue
+            mine = self._of.setdefault(each.subject.workload, {})
+            if each is run:
+                self._runs[key] = mine[event.ref.name] = each
+            else:
+                mine.pop(event.ref.name, None)
+            if not mine:
+                del self._of[each.subject.workload]
+        found = self._exchange(self.own(before), self.own(run))
+        if was_strange:
+            found |= {ref for ref in self._asked if self.home(ref) == event.ref.namespace}
+        return found
+
+    def _is_placed(self, run: AnalysisRun) -> bool:
+        """Whether it lies where the runs of its workload do, under the name that follows from its subject."""
+        home = self.home(run.subject.workload)
+        return run.ref.key == key_of(home, run_name(run.subject))
+
+    def own(self, run: AnalysisRun | None) -> AnalysisRun | None:
+        """The run, where its workload owns it: this very object, not an earlier one of its name (S18)."""
+        uid = self._uids.get(run.subject.workload, "") if run is not None else ""
+        return run if run is not None and uid and uid in run.owners else None
+
+    def _exchange(self, before: AnalysisRun | None, after: AnalysisRun | None) -> set[Ref]:
+        """What a run said that counts is replaced; the workloads whose terms that changes."""
         for run, more in ((before, -1), (after, 1)):
             if run is None:
                 continue
             self.phases[run.result.phase] += more
-            workload = run.subject.workload
-            mine = self._of.setdefault(workload, {})
+            mine = self._own.setdefault(run.subject.workload, {})
             if run is after:
-                self._runs[event.ref.key] = mine[event.ref.name] = run
+                mine[run.ref.name] = run
             else:
-                mine.pop(event.ref.name, None)
+                mine.pop(run.ref.name, None)
             if not mine:
-                del self._of[workload]
+                del self._own[run.subject.workload]
         if before is not None and after is not None and _says(before) == _says(after):
-            return found
+            return set()
+        found: set[Ref] = set()
         for run in (before, after):
             if run is not None:
                 self._note(run, is_there=run is after)
@@ -136,13 +173,27 @@ class Analyses:
             found.add(Ref(ROLLOUT_ANALYSIS_RUN, after.run))
         return found
 
-    def follow(self, workload: Ref, intents: Intents) -> None:
-        """Note the templates that a workload names by now; none where it is gone."""
+    def follow(self, workload: Ref, uid: str, intents: Intents) -> set[Ref]:
+        """Note which object a workload is by now ("": it is gone), and the templates that it names.
+        Returns the runs that count from now on, or no more.
+        """
+        found: set[Ref] = set()
+        if uid != self._uids.get(workload, ""):
+            known = tuple(self._of.get(workload, {}).values())
+            before = [self.own(run) for run in known]
+            if uid:
+                self._uids[workload] = uid
+            else:
+                self._uids.pop(workload, None)
+            for run, was in zip(known, before, strict=True):
+                if self._exchange(was, self.own(run)):
+                    found.add(run.ref)
         home = self.home(workload)
         if asked := frozenset((home, name) for name in intents.templates):
             self._asked[workload] = asked
         else:
             self._asked.pop(workload, None)
+        return found
 
     # -- what is asked -------------------------------------------------------------------------
 
@@ -172,19 +223,20 @@ class Analyses:
         return self._templates.get(Ref(ROLLOUT_ANALYSIS, key))
 
     def run(self, key: str) -> AnalysisRun | None:
-        return self._runs.get(key)
+        return self.own(self._runs.get(key))
+
+    def occupant(self, key: str) -> str:
+        run = self._runs.get(key)
+        return self._strange.get(key, "") if run is None or self.own(run) else run.uid
 
     def cluster_jobs(self, key: str) -> Collection[ClusterJob]:
         return self._jobs_of.get(key, {}).values()
 
     def reaches(self, run: AnalysisRun) -> bool:
-        """Whether it stands where runs of its workload do, and is about one of its clusters."""
-        subject = run.subject
-        is_home = run.ref.namespace == self.home(subject.workload)
-        return is_home and subject.cluster in self._members(subject.workload)
+        return run.subject.cluster in self._members(run.subject.workload)
 
     def runs(self, workload: Ref) -> Mapping[str, AnalysisRun]:
-        return self._of.get(workload, {})
+        return self._own.get(workload, {})
 
     def cluster(self, name: str) -> Cluster | None:
         return self._clusters.cluster(name)

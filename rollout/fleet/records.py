@@ -13,7 +13,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.model.ownership import belongs_to
+from rollout.model.ownership import belongs_to, writer_of
 from rollout.planning.revisions import Revision, read_revision
 from rollout.rollouts.book import RecordBook, Shelf
 from rollout.rollouts.record import page_of, read_record, record_id
@@ -171,13 +171,6 @@ def _workload(owner: str) -> Ref:
 
 def uid_of(obj: Obj) -> str:
     return str(obj["metadata"].get("uid", ""))
-
-
-def writer_of(obj: Obj) -> str:
-    """Who wrote an object last, as its managedFields tell; "" where it has none."""
-    entries = [e for e in obj["metadata"].get("managedFields") or () if isinstance(e, dict)]
-    last = max(entries, key=lambda entry: str(entry.get("time") or ""), default={})
-    return str(last.get("manager") or "")
 
 
 def is_other(book: RecordBook, page: Page, event: Event) -> bool:

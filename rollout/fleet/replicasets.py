@@ -220,11 +220,11 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
             if before is not None:
                 self._writers.pop(work_name(before.key), None)
             workload.replicaset = None
-            self.measured.follow(event.ref, NO_INTENTS)
+            runs = self.measured.follow(event.ref, "", NO_INTENTS)
             workload.shares.clear()
             workload.members.clear()
             self._forget_gone(workload)
-            return {event.ref}
+            return {event.ref} | runs
         replicaset = decode(REPLICA_SET, event.obj, before)
         assert isinstance(replicaset, ReplicaSet)
         for ref in replicaset.refs:
@@ -232,7 +232,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
                 event.ref.key
             )
         workload.replicaset = replicaset
-        self.measured.follow(event.ref, replicaset.intents)
+        runs = self.measured.follow(event.ref, replicaset.uid, replicaset.intents)
         if before is None:
             self._claim(replicaset, now)
         if before is not None and before.uid != replicaset.uid:  # its end was never heard of
@@ -242,7 +242,7 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
             workload.stale = True
         elif before.annotations != replicaset.annotations:
             workload.restated = True
-        return {event.ref}
+        return {event.ref} | runs
 
 
 def _asks(replicaset: ReplicaSet) -> tuple[object, ...]:

@@ -4,7 +4,7 @@ Bytes become `Obj` here. A fleet carries few different payloads: the spec of a M
 seen lately is the same object again, so it is parsed, hashed and kept once. So are an entry of a
 PlacementDecision (a list of all of them, held until it is taken in, has most entries many times), and
 what a ManagedCluster says of its conditions, version, size and claims.
-``managedFields``, which can be half of an object, is left out but for records. ResourceVersions are numbers (they are, and from Kubernetes 1.35
+``managedFields``, which can be half of an object, is left out but for records and runs of analyses. ResourceVersions are numbers (they are, and from Kubernetes 1.35
 on officially so); a server where they are not is refused.
 """
 
@@ -22,6 +22,7 @@ from rollout.model.kinds import (
     MANAGED_CLUSTER,
     MANIFEST_WORK,
     PLACEMENT_DECISION,
+    ROLLOUT_ANALYSIS_RUN,
     ROLLOUT_RECORD,
     Kind,
     Obj,
@@ -291,6 +292,10 @@ def _headed(kind: Kind, meta: _Meta) -> Obj:
     }
 
 
+_WRITERS_TOLD = (ROLLOUT_RECORD, ROLLOUT_ANALYSIS_RUN)
+"""Kinds of which people are told who wrote them, where that was not us."""
+
+
 def _plain(kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
     try:
         obj = _ANY.decode(raw)
@@ -298,7 +303,7 @@ def _plain(kind: Kind, raw: bytes | msgspec.Raw) -> Obj:
         raise Unavailable(f"read a {kind.name}: the server sent no JSON: {error}") from error
     if not isinstance(obj, dict) or not isinstance(obj.get("metadata"), dict):
         raise Unavailable(f"read a {kind.name}: the server sent no object")
-    if kind is not ROLLOUT_RECORD:  # who wrote it is told where it is not us
+    if kind not in _WRITERS_TOLD:
         obj["metadata"].pop("managedFields", None)
     if kind.version:
         obj.update(apiVersion=kind.api_version, kind=kind.name)  # items of a list do not say it

@@ -118,7 +118,11 @@ class SecretRef:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisRun:
-    """An analysis on its way: what is measured, and what came of it so far."""
+    """An analysis on its way: what is measured, and what came of it so far.
+
+    ``owners`` are the uids of the objects that own it. ``mended`` says what its status told wrongly, and who
+    wrote that; the result is what follows from what was measured.
+    """
 
     ref: Ref
     uid: str
@@ -127,6 +131,8 @@ class AnalysisRun:
     metrics: tuple[AnalysisMetric, ...]
     result: AnalysisResult
     secrets: Mapping[str, SecretRef]
+    owners: frozenset[str] = frozenset()
+    mended: str = ""
     problems: tuple[Problem, ...] = ()
 
 

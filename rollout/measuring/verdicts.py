@@ -122,6 +122,55 @@ def stop(result: AnalysisResult, why: str, now: datetime) -> AnalysisResult:
     return replace(result, phase=phase, message=why, finished_at=now, stopped=True)
 
 
+def worked_out(metrics: Sequence[AnalysisMetric], said: AnalysisResult) -> AnalysisResult:
+    """The run as it follows from its measurements, whatever phases and counts its status says (S18).
+
+    Where a metric has been measured more often than is kept, its counts are believed.
+    """
+    if said.stopped:
+        return said
+    if said.started_at is None:
+        return AnalysisResult(metrics={})
+    found = {metric.name: _recounted(metric, said) for metric in metrics}
+    instants = [one.finished_at for each in found.values() for one in each.measurements]
+    ended_at = said.finished_at or max(instants, default=said.started_at)
+    result = _concluded(metrics, replace(said, metrics=found), ended_at)
+    return replace(result, message=said.message) if result.phase is said.phase else result
+
+
+def agree(one: AnalysisResult, other: AnalysisResult) -> bool:
+    """Whether both say the same of the run and of each metric, but for their words."""
+    return _plain(one) == _plain(other)
+
+
+def _plain(result: AnalysisResult) -> tuple[object, ...]:
+    metrics = {name: replace(each, message="") for name, each in result.metrics.items()}
+    return result.phase, result.finished_at is None, result.stopped, metrics
+
+
+def _recounted(metric: AnalysisMetric, said: AnalysisResult) -> MetricResult:
+    known = said.metrics.get(metric.name, MetricResult(name=metric.name))
+    phases = [one.phase for one in known.measurements if one.phase is not AnalysisPhase.RUNNING]
+    if known.count + known.error < metric.kept or len(phases) < metric.kept - 1:
+        known = replace(
+            known,
+            count=len(phases) - phases.count(AnalysisPhase.ERROR),
+            successful=phases.count(AnalysisPhase.SUCCESSFUL),
+            failed=phases.count(AnalysisPhase.FAILED),
+            inconclusive=phases.count(AnalysisPhase.INCONCLUSIVE),
+            error=phases.count(AnalysisPhase.ERROR),
+            consecutive_error=_in_a_row(phases, AnalysisPhase.ERROR),
+            consecutive_success=_in_a_row(phases, AnalysisPhase.SUCCESSFUL),
+        )
+    phase, message = judged(metric, known)
+    return known if phase is known.phase else replace(known, phase=phase, message=message)
+
+
+def _in_a_row(phases: Sequence[AnalysisPhase], phase: AnalysisPhase) -> int:
+    """How many of the last ones are so, one after the other."""
+    return next((i for i, each in enumerate(reversed(phases)) if each is not phase), len(phases))
+
+
 def unreadable(why: str, now: datetime) -> AnalysisResult:
     """A run of which nobody can tell what it measures: it ends at once, and asks for a person."""
     return AnalysisResult(

@@ -1,4 +1,4 @@
-"""Which object owns which? What is owned goes when its owner goes."""
+"""Says which object owns which, and who wrote one last. What is owned goes when its owner goes."""
 
 from rollout.model.kinds import Obj, Ref
 
@@ -42,3 +42,10 @@ def owned_by(owner: Ref, uid: str, *, controller: bool = False) -> Obj:
         "controller": controller,
         "blockOwnerDeletion": controller,
     }
+
+
+def writer_of(obj: Obj) -> str:
+    """Who wrote an object last, as its managedFields tell; "" where it has none."""
+    entries = [e for e in obj["metadata"].get("managedFields") or () if isinstance(e, dict)]
+    last = max(entries, key=lambda entry: str(entry.get("time") or ""), default={})
+    return str(last.get("manager") or "")

@@ -278,7 +278,8 @@ class _AddOnPass(Pass):
             if key in halts:
                 found += self._turn(key, halts[key])
         books = [share.live.book for share in self.workload.shares.values()]
-        return (*found, *repair_notes(self.workload.ref, [book.edited for book in books]))
+        repaired = repair_notes(self.workload.ref, [book.edited for book in books])
+        return (*found, *repaired, *self.notes)
 
     def _turn(self, key: str, now: Condition) -> list[Note]:
         """A change of what stands in the way."""

@@ -1,4 +1,4 @@
-"""Which analyses of a workload are to begin, and which have been overtaken?
+"""Says which analyses of a workload are to begin, and which have been overtaken.
 
 A run is an object, owned by the workload, with a name that follows from what it is about: so it begins once,
 also over a restart. It is stopped when nobody asks for it any more, and goes with its revision.
@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from rollout.measuring.templates import arguments_in
 from rollout.measuring.values import (
     AnalysisArgument,
     AnalysisRun,
@@ -19,16 +18,14 @@ from rollout.measuring.values import (
     status_of,
 )
 from rollout.measuring.verdicts import stop
-from rollout.model import names
 from rollout.model.analyses import ANALYSIS_GATE
 from rollout.model.cluster import Cluster
 from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import Intents
 from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, Obj, Ref, key_of
 from rollout.model.ownership import owned_object
-from rollout.model.problems import Problem
 from rollout.model.writes import Create, Delete, PatchStatus
-from rollout.planning.plan import Write
+from rollout.planning.plan import Note, Write
 from rollout.rollouts.facts import Decided, StepMade
 from rollout.strategies.base import Health, Phase, Step
 from rollout.strategies.gates import gate_key, stands_at
@@ -39,8 +36,8 @@ _UNTOUCHED = frozenset(
 )
 
 
-_OF_CLUSTER = "cluster."
-"""Facts of the rollout that begin so are those of one cluster."""
+ANALYSIS_REPAIRED = "AnalysisRepaired"
+"""The reason of Events about runs that somebody else made or wrote."""
 
 
 class KnownAnalyses(Protocol):
@@ -58,6 +55,10 @@ class KnownAnalyses(Protocol):
 
     def runs(self, workload: Ref) -> Mapping[str, AnalysisRun]:
         """Those of a workload, by their names."""
+        ...
+
+    def occupant(self, key: str) -> str:
+        """The uid of what lies where a run does and is none of its workload; "" where nothing does."""
         ...
 
     def cluster(self, name: str) -> Cluster | None: ...
@@ -80,14 +81,23 @@ class _Wanted:
 
 def analysis_writes(
     workload: AnalysedWorkload, decided: Iterable[Decided], known: KnownAnalyses, now: datetime
-) -> list[Write]:
-    """The runs that begin now, those that are stopped, and those that are not kept any longer."""
+) -> tuple[list[Write], list[Note]]:
+    """The runs that begin now, those that are stopped, and those that are not kept any longer.
+
+    What is in the way of a run, and is none of this workload, goes first: a run begins once it is gone.
+    """
     runs, found = known.runs(workload.ref), list(decided)
     writes: list[Write] = []
+    notes: list[Note] = []
     for each in found:
         for wanted in _begun_by(workload, each):
             there = runs.get(run_name(wanted.subject))
-            if there is None:
+            ref = _run_ref(wanted.subject, known)
+            if occupant := known.occupant(ref.key):
+                writes.append(Delete(ref, occupant))
+                text = f"RolloutAnalysisRun {ref.key} is none of this workload: it is deleted"
+                notes.append(Note(workload.ref, ANALYSIS_REPAIRED, text, warning=True))
+            elif there is None:
                 writes += _begin(workload, wanted, known)
             elif there.result.stopped:
                 writes.append(
@@ -105,7 +115,7 @@ def analysis_writes(
         ):
             status = status_of(stop(run.result, why, now))
             writes.append(PatchStatus(run.ref, status, run.version or None))
-    return writes
+    return writes, notes
 
 
 def _spare_revisions(
@@ -222,11 +232,14 @@ def run_name(subject: Subject) -> str:
     return f"{subject.workload.name[:200]}-{digest}"
 
 
+def _run_ref(subject: Subject, known: KnownAnalyses) -> Ref:
+    return Ref(ROLLOUT_ANALYSIS_RUN, key_of(known.home(subject.workload), run_name(subject)))
+
+
 def _begin(workload: AnalysedWorkload, wanted: _Wanted, known: KnownAnalyses) -> list[Write]:
     """The run, with all arguments but Secrets put in; nothing while the template cannot be read."""
     subject = wanted.subject
-    home = known.home(workload.ref)
-    template = known.template(home, subject.template)
+    template = known.template(known.home(workload.ref), subject.template)
     if template is None or template.problems:
         return []
     cluster = known.cluster(subject.cluster) if subject.cluster else None
@@ -238,7 +251,7 @@ def _begin(workload: AnalysedWorkload, wanted: _Wanted, known: KnownAnalyses) ->
     filled = known.filled(template, given)
     # What cannot be read once its values are in stays as it is written: the run says so, and ends.
     spec = _spec(subject, template if filled.problems else filled)
-    ref = Ref(ROLLOUT_ANALYSIS_RUN, key_of(home, run_name(subject)))
+    ref = _run_ref(subject, known)
     return [Create(ref, owned_object(ref, workload.ref, workload.uid, {"spec": spec}))]
 
 
@@ -288,105 +301,3 @@ def _value(
         "cluster.labels": labels.get(key, ""),
         "cluster.claims": claims.get(key, ""),
     }.get(fact, "")
-
-
-@dataclass(frozen=True, slots=True)
-class _Asked:
-    """A template that a workload names. ``ends``: its run has to come to an end."""
-
-    template: str
-    where: str
-    ends: bool = True
-    of_cluster: bool = False
-
-
-def _asked(intents: Intents) -> Iterator[_Asked]:
-    for gate in intents.gates:
-        if gate.kind == ANALYSIS_GATE:
-            yield _Asked(gate.argument, f"gate {gate}")
-    if intents.analysis:
-        yield _Asked(intents.analysis, "the background", ends=False)
-    if intents.cluster_analysis:
-        yield _Asked(intents.cluster_analysis, "each cluster", of_cluster=True)
-
-
-def unmeasurable(workload: Ref, intents: Intents, known: KnownAnalyses) -> str:
-    """Why an analysis that a workload asks for cannot be made; "" where all can."""
-    home = known.home(workload)
-    arguments: set[str] = set()
-    for asked in _asked(intents):
-        what = f"analysis {asked.template!r} of {asked.where}"
-        template = known.template(home, asked.template)
-        if template is None:
-            missing = "there is no RolloutAnalysis or AnalysisTemplate of that name in"
-            return f"{what}: {missing} {home}"
-        if problem := _fault(template, asked, workload, intents, known=known):
-            return f"{what}: {template.ref} {problem}"
-        arguments.update(each.name for each in template.arguments)
-    strange = sorted(intents.analysis_args.keys() - arguments)
-    if not strange or not intents.templates:
-        return ""
-    accepted = (
-        f"an argument of the analyses named: {', '.join(sorted(arguments)) or 'there is none'}"
-    )
-    return str(Problem(_ARGS, strange[0], accepted))
-
-
-_ARGS = f"metadata.annotations[{names.ANALYSIS_ARGS}]"
-
-
-def _fault(
-    template: AnalysisTemplate,
-    asked: _Asked,
-    workload: Ref,
-    intents: Intents,
-    *,
-    known: KnownAnalyses,
-) -> str:
-    """Why a template cannot serve where it is named; "" where it can."""
-    if template.problems:
-        return f"cannot be served: {template.problems[0]}"
-    if template.needs_cluster and not asked.of_cluster:
-        return "runs Jobs on a cluster: cluster-analysis alone has one"
-    for each in template.arguments:
-        if problem := _unknown(each, intents, of_cluster=asked.of_cluster):
-            return problem
-    filled = known.filled(template, _known_values(template, workload, intents))
-    if filled.problems:
-        return f"cannot be served with its arguments: {filled.problems[0]}"
-    if asked.ends and not filled.ends:
-        return "has a metric without count, which never ends"
-    return ""
-
-
-def _known_values(template: AnalysisTemplate, workload: Ref, intents: Intents) -> Mapping[str, str]:
-    """The arguments whose values are known before the rollout comes anywhere."""
-    facts = {"workload.name": workload.name, "workload.namespace": workload.namespace}
-    found: dict[str, str] = {}
-    for each in template.arguments:
-        value = intents.analysis_args.get(each.name, each.value)
-        if value is None:
-            value = facts.get(each.fact)
-        if value is not None:
-            found[each.name] = value
-    return found
-
-
-def _unknown(argument: AnalysisArgument, intents: Intents, *, of_cluster: bool) -> str:
-    """Why nobody can tell what an argument is; "" where it is known."""
-    given = intents.analysis_args.get(argument.name)
-    if given is not None and argument.secret is not None:
-        return f"takes argument {argument.name} from a Secret: take it out of {_ARGS}"
-    if given is not None and arguments_in(given):
-        return f"has argument {argument.name}, whose value names another one: correct {_ARGS}"
-    if given is not None or argument.value is not None or argument.secret:
-        return ""
-    if not argument.fact:
-        return f"asks for argument {argument.name}: annotation analysis-args"
-    if argument.fact.startswith(_OF_CLUSTER) and not of_cluster:
-        # A query for the cluster "" would match what has no such label, and pass.
-        return (
-            f"takes argument {argument.name} from {argument.fact}: cluster-analysis alone has a"
-            " cluster"
-        )
-    return ""

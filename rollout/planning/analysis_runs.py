@@ -12,7 +12,8 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import ROLLOUT_ANALYSIS, ROLLOUT_ANALYSIS_RUN, Obj
 from rollout.model.problems import joined
 from rollout.model.writes import Delete, PatchStatus
-from rollout.planning.plan import NOTHING, Plan
+from rollout.planning.analyses import ANALYSIS_REPAIRED
+from rollout.planning.plan import NOTHING, Note, Plan
 
 MISCONFIGURED = "Misconfigured"
 
@@ -43,7 +44,8 @@ class AnalysisRunPlanner:
         run, jobs = view.run(key), view.cluster_jobs(key)
         plan = self._measured(run, jobs, view, now)
         spare = tuple(Delete(job.ref, job.uid) for job in spare_jobs(run, jobs))
-        return replace(plan, waves=(spare, *plan.waves)) if spare else plan
+        notes = (_repaired(run),) if run is not None and run.mended else ()
+        return replace(plan, waves=(spare, *plan.waves) if spare else plan.waves, notes=notes)
 
     def _measured(
         self,
@@ -52,10 +54,14 @@ class AnalysisRunPlanner:
         view: AnalysisRunView,
         now: datetime,
     ) -> Plan:
-        """A run that nobody has measured yet begins first."""
-        if run is None or run.result.finished_at is not None:
+        """A run that nobody has measured yet begins first; one whose status is wrong is put right."""
+        if run is None:
             return NOTHING
         version = run.version or None
+        if run.mended and run.result.started_at is not None:
+            return Plan(((PatchStatus(run.ref, status_of(run.result), version),),))
+        if run.result.finished_at is not None:
+            return NOTHING
         if run.problems:
             ended = status_of(unreadable(joined(run.problems), now))
             return Plan(((PatchStatus(run.ref, ended, version),),))
@@ -70,6 +76,11 @@ class AnalysisRunPlanner:
             return Plan(recheck_at=found.look_at)
         measure = Measure(ref=run.ref, run=run, metrics=found.metrics)
         return Plan(((measure,),), recheck_at=found.look_at)
+
+
+def _repaired(run: AnalysisRun) -> Note:
+    text = f"RolloutAnalysisRun {run.ref.key}: {run.mended}; it is put right"
+    return Note(run.subject.workload, ANALYSIS_REPAIRED, text, warning=True)
 
 
 class AnalysisPlanner:

@@ -12,7 +12,7 @@ from rollout.model.problems import Problem
 from rollout.model.waits import Wait
 from rollout.planning.analyses import AnalysedWorkload, KnownAnalyses, analysis_writes
 from rollout.planning.notifications import ToldWorkload, WorkloadSurroundings, notification_writes
-from rollout.planning.plan import Write
+from rollout.planning.plan import Note, Write
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.holds import stray_gates, workload_hold
 from rollout.rollouts.live import LiveRollout
@@ -42,6 +42,7 @@ class Pass:
     def __init__(self, now: datetime) -> None:
         self.now = now
         self.rechecks: list[datetime] = []
+        self.notes: list[Note] = []
         self.is_unwritten = False  # the record is refused, and not to be tried yet
         self.is_retry = False  # the record was refused, and is tried again now
 
@@ -80,7 +81,9 @@ class Pass:
     ) -> list[Write]:
         """Runs of analyses that begin, are not waited for any more, or go."""
         mine = AnalysedWorkload(ref, asked.uid, asked.intents)
-        return analysis_writes(mine, decided.values(), known, self.now)
+        writes, notes = analysis_writes(mine, decided.values(), known, self.now)
+        self.notes += notes
+        return writes
 
     def told(
         self,

@@ -82,7 +82,6 @@ class _ReplicaSetPass(Pass):
         self.revisions = view.revisions(workload.ref.key)
         self.status_due_at: datetime | None = None
         self.is_ending = False
-        self.notes: list[Note] = []
         self.decided: dict[str, Decided] = {}
         self.shut = NOTHING_CLOSED
 

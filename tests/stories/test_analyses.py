@@ -15,6 +15,7 @@ from rollout.model import names
 from rollout.model.kinds import (
     ANALYSIS_TEMPLATE,
     APPROVAL,
+    MANAGED_CLUSTER,
     REPLICA_SET,
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
@@ -22,6 +23,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.model.ownership import owned_by
 from rollout.operate import Who
 from tests.support import make
 from tests.support.story import MIN, READY, SEC, SETTLED, T0, Story
@@ -536,3 +538,118 @@ def test_arguments_that_nobody_can_take_are_refused(argument: Obj, given: str, s
     assert told.reason == "Misconfigured"
     assert said in told.message
     assert told.touched() == {}
+
+
+# -- runs that somebody else wrote -----------------------------------------------------------------
+
+
+def repairs(told: Story) -> list[str]:
+    return [note.message for note in told.notes if note.reason == "AnalysisRepaired"]
+
+
+def good_run(annotations: Obj, strategy: Obj = GATED) -> Obj:
+    """A run that found all well, of a workload that is none of this story."""
+    found = runs(story(annotations, gives(GOOD), strategy=strategy, interval="5s").end())
+    run = next(each for each in found if each["spec"].get("cluster", "c00") == "c00")
+    assert run["status"]["phase"] == "Successful"
+    return run
+
+
+def forged(run: Obj, **meta: Any) -> Obj:
+    kept = {"namespace": "default", "name": run["metadata"]["name"], **meta}
+    return {**run, "metadata": kept}
+
+
+@pytest.mark.parametrize(
+    ("annotations", "strategy", "ended"),
+    [
+        ({names.GATES: AFTER_CANARY}, GATED, "AnalysisFailed"),
+        ({names.CLUSTER_ANALYSIS: "slo"}, ONE_BY_ONE, "MaxFailuresExceeded"),
+        ({names.ANALYSIS: "slo"}, ONE_BY_ONE, "AnalysisFailed"),
+    ],
+    ids=["gate", "cluster", "background"],
+)
+@pytest.mark.parametrize("how", ["of nobody", "of an earlier object", "of another name", "away"])
+def test_a_run_that_its_workload_does_not_own_passes_nothing_and_makes_way(
+    how: str, annotations: Obj, strategy: Obj, ended: str
+) -> None:
+    run = good_run(annotations, strategy)
+    (owner,) = run["metadata"]["ownerReferences"]
+    told = story(annotations, gives(BAD), strategy=strategy, interval="5s")
+    cluster = told.hub.get(Ref(MANAGED_CLUSTER, "c02"))  # so that nobody collects it meanwhile
+    kept = owned_by(Ref(MANAGED_CLUSTER, "c02"), cluster["metadata"]["uid"])
+    of_web = {"ownerReferences": [{**owner, "uid": told.mwrs()["metadata"]["uid"]}, kept]}
+    meta: Obj = {
+        "of nobody": {},
+        "of an earlier object": {"ownerReferences": [{**owner, "uid": "an-earlier-web"}, kept]},
+        "of another name": {"name": "anything", **of_web},
+        "away": {"namespace": "elsewhere", **of_web},
+    }[how]
+    told.add(forged(run, **meta))
+    told.end()
+
+    assert told.reason == ended
+    assert list(told.touched()) == ["c00"]
+    is_in_the_way = how in ("of nobody", "of an earlier object")
+    assert len(repairs(told)) == is_in_the_way
+    assert phases(told) == (["Failed"] if is_in_the_way else ["Failed", "Successful"])
+
+
+def test_what_cannot_be_read_under_the_name_of_a_run_makes_way() -> None:
+    annotations = {names.GATES: AFTER_CANARY}
+    clock = VirtualClock(T0)
+    documents = [*make.fleet(3, canary=1), template()]
+    documents.append(make.workload(strategy=GATED, annotations=annotations))
+    told = Story(documents, {"measurements": [gives(GOOD)]}, hub=MemoryHub(clock), clock=clock)
+    told.add({**forged(good_run(annotations)), "spec": {}, "status": {}})
+
+    assert told.end().reason == "Complete"
+    assert len(repairs(told)) == 1
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        {"phase": "Successful", "finishedAt": "2026-01-01T00:00:30Z"},
+        {"metrics": [{"name": "rate", "phase": "Successful", "count": 3, "successful": 3}]},
+        {"phase": "Successful", "startedAt": None, "finishedAt": "2026-01-01T00:00:30Z", "metrics": None},
+    ],
+    ids=["phase", "counts", "all"],
+)  # fmt: skip
+def test_a_verdict_that_somebody_writes_is_put_right_and_told(status: Obj) -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(BAD), interval="5m", failureLimit=1)
+    told.to(SETTLED + SEC)
+    (run,) = runs(told)
+    assert run["status"]["phase"] == "Running"
+    fields = [{"manager": "kubectl-edit", "time": "2026-01-01T00:00:29Z"}]
+    told.hub.patch(ref_of(ROLLOUT_ANALYSIS_RUN, run), {"metadata": {"managedFields": fields}})
+    told.hub.patch_status(ref_of(ROLLOUT_ANALYSIS_RUN, run), {"status": status})
+    told.on(MIN)
+
+    assert told.reason == "AnalysisRunning"
+    assert runs(told)[0]["status"]["phase"] == "Running"
+    assert list(told.touched()) == ["c00"]
+    assert "last written by kubectl-edit" in repairs(told)[0]
+    assert told.end().reason == "AnalysisFailed"
+
+
+def test_a_failure_that_somebody_takes_away_from_a_run_stays_one() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(BAD)).to(10 * MIN)
+    (run,) = runs(told)
+    good = {**run["status"]["metrics"][0], "phase": "Successful", "failed": 0, "successful": 3}
+    status = {"phase": "Successful", "metrics": [good]}
+    told.hub.patch_status(ref_of(ROLLOUT_ANALYSIS_RUN, run), {"status": status})
+
+    assert told.end().reason == "AnalysisFailed"
+    assert phases(told) == ["Failed"]
+
+
+def test_runs_that_are_as_they_were_measured_are_never_written_again() -> None:
+    """Pending Jobs, errors and more measurements than are kept among them."""
+    values = [gives(GOOD), fails(**{"from": "5m", "to": "8m"}), gives(UNCLEAR, **{"from": "20m", "to": "21m"})]  # fmt: skip
+    told = story(
+        {names.GATES: AFTER_CANARY}, *values, count=40, inconclusiveLimit=3, consecutiveErrorLimit=1
+    ).end()
+
+    assert told.reason == "Complete"
+    assert repairs(told) == []

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
+from rollout.api.analysis_run import decode_run
 from rollout.api.work import decode_work
 from rollout.clock import VirtualClock
 from rollout.hub.admission import admit
@@ -25,6 +26,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.planning.analyses import run_name
 from rollout.planning.analysis_runs import AnalysisRunPlanner
 from rollout.providers.hosts import HostPolicy
 from rollout.providers.kinds import installed
@@ -234,27 +236,24 @@ def test_a_job_that_somebody_deletes_runs_anew(begin: Begin) -> None:
     assert jobs(told)["c00"]["metadata"]["uid"] != before["metadata"]["uid"]
 
 
-@pytest.mark.parametrize(
-    ("namespace", "cluster", "is_measured"),
-    [("default", "c00", True), ("default", "elsewhere", False), ("other", "c00", False)],
-    ids=str,
-)
+@pytest.mark.parametrize(("cluster", "is_measured"), [("c00", True), ("elsewhere", False)], ids=str)
 def test_a_run_that_somebody_made_up_reaches_no_cluster_but_those_of_its_workload(
-    namespace: str, cluster: str, is_measured: bool, begin: Begin
+    cluster: str, is_measured: bool, begin: Begin
 ) -> None:
+    """Even where all else of it is as it would be of a run of the workload."""
     told = begin().to(MIN)
     (run,) = runs(told)
+    spec = {**run["spec"], "cluster": cluster, "attempt": "another"}
+    read = decode_run(Ref(ROLLOUT_ANALYSIS_RUN, "default/x"), {**run, "spec": spec})
+    assert read is not None
+    (unmeasured,) = run["status"]["metrics"]
     made_up = {
         **run,
-        "metadata": {"namespace": namespace, "name": "made-up", "uid": "of-nobody"},
-        "spec": {**run["spec"], "cluster": cluster},
-        "status": {"phase": "Running", "startedAt": run["status"]["startedAt"]},
+        "metadata": {**run["metadata"], "name": run_name(read.subject), "uid": "of-nobody"},
+        "spec": spec,
+        "status": {**run["status"], "metrics": [{**unmeasured, "measurements": []}]},
     }
-    ref, fleet, now = (
-        Ref(ROLLOUT_ANALYSIS_RUN, f"{namespace}/made-up"),
-        told.engine.fleet,
-        told.clock.now(),
-    )
+    ref, fleet, now = ref_of(ROLLOUT_ANALYSIS_RUN, made_up), told.engine.fleet, told.clock.now()
     fleet.apply(Event(ref, Change.ADDED, made_up, 1_000_000), now)
     plan = AnalysisRunPlanner().plan(ref.key, fleet.measured, now)
 

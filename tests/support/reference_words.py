@@ -26,6 +26,7 @@ EVENTS = {
     "MetricUnreachable": "A metric cannot be measured.",
     "WorkRepaired": "Somebody edited a ManifestWork of ours; it is written again. The message names who.",
     "RecordRepaired": "Somebody edited a RolloutRecord; it is written again. The message names who.",
+    "AnalysisRepaired": "Somebody made or edited a RolloutAnalysisRun; it is deleted or put right. The message names who.",
     "TemplateNotRendered": "An AddOnTemplate could not be rendered for a cluster.",
     "NameOccupied": "An object of this name is there already, and is not ours: it is left alone.",
     "PlacementMisconfigured": "The Placement cannot be honoured; the last decisions are kept (action `DecisionsKept`).",
