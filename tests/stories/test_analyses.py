@@ -579,13 +579,13 @@ def test_a_run_that_its_workload_does_not_own_passes_nothing_and_makes_way(
     cluster = told.hub.get(Ref(MANAGED_CLUSTER, "c02"))  # so that nobody collects it meanwhile
     kept = owned_by(Ref(MANAGED_CLUSTER, "c02"), cluster["metadata"]["uid"])
     of_web = {"ownerReferences": [{**owner, "uid": told.mwrs()["metadata"]["uid"]}, kept]}
-    meta: Obj = {
+    metas: dict[str, Obj] = {
         "of nobody": {},
         "of an earlier object": {"ownerReferences": [{**owner, "uid": "an-earlier-web"}, kept]},
         "of another name": {"name": "anything", **of_web},
         "away": {"namespace": "elsewhere", **of_web},
-    }[how]
-    told.add(forged(run, **meta))
+    }
+    told.add(forged(run, **metas[how]))
     told.end()
 
     assert told.reason == ended

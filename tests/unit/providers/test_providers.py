@@ -313,19 +313,58 @@ def test_a_secret_that_is_not_there_is_named(server: str, measuring: Measuring) 
 
 # -- Jobs and plugins ------------------------------------------------------------------------------
 
+JOB_REF = Ref(JOB, "apps/web-1-0-0")
+COMPLETED: Obj = {"conditions": [{"type": "Complete", "status": "True"}]}
+
+
+def job_of(measuring: Measuring) -> Obj:
+    return measuring.hub.get(JOB_REF)
+
+
+def a_job_is_there(measuring: Measuring, *finalizers: str, owner: str) -> None:
+    """A Job of the name that the first measurement needs, which has completed. ``owner``: the name of its run."""
+    ref = Ref(ROLLOUT_ANALYSIS_RUN, "apps/another")
+    body = {"apiVersion": ref.kind.api_version, "kind": ref.kind.name, "metadata": {}}
+    uid = str(measuring.hub.create(ref, body)["metadata"]["uid"])
+    head = {"apiVersion": ref.kind.api_version, "kind": ref.kind.name, "controller": False}
+    owners = [{**head, "name": owner, "uid": uid}] if owner else []
+    meta = {"ownerReferences": owners, "finalizers": list(finalizers)}
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": meta, "spec": {}}
+    measuring.hub.create(JOB_REF, body)
+    measuring.hub.patch_status(JOB_REF, {"status": COMPLETED})
+
+
 SMOKE: Obj = {"job": {"metadata": {"labels": {"a": "b"}}, "spec": {"template": {"spec": {}}}}}
 
 
 def test_a_job_runs_once_and_its_end_is_the_result(measuring: Measuring) -> None:
     assert measuring.sample(SMOKE).is_pending
     assert measuring.sample(SMOKE).is_pending
-    job = measuring.hub.get(Ref(JOB, "apps/web-1-0-0"))
-    done = {"conditions": [{"type": "Complete", "status": "True"}]}
-    measuring.hub.patch_status(Ref(JOB, "apps/web-1-0-0"), {"status": done})
+    job = job_of(measuring)
+    measuring.hub.patch_status(JOB_REF, {"status": COMPLETED})
 
     assert job["metadata"]["labels"] == {"a": "b"}
     assert job["metadata"]["ownerReferences"][0]["name"] == "web-1"
     assert measuring.sample(SMOKE).value == "Complete"
+
+
+@pytest.mark.parametrize("owner", ["", "another"], ids=["of nobody", "of another run"])
+def test_a_job_that_is_not_of_this_run_measures_nothing(owner: str, measuring: Measuring) -> None:
+    a_job_is_there(measuring, owner=owner)
+
+    assert measuring.sample(SMOKE).error == "Job apps/web-1-0-0 is there, and is not of this run"
+
+
+def test_a_job_of_an_earlier_run_of_this_name_is_waited_out(measuring: Measuring) -> None:
+    a_job_is_there(measuring, "example.com/slow", owner="web-1")
+    assert measuring.sample(SMOKE).is_pending
+    measuring.hub.delete(JOB_REF)
+    assert measuring.sample(SMOKE).is_pending
+    assert job_of(measuring)["metadata"]["deletionTimestamp"]
+    measuring.hub.patch(JOB_REF, {"metadata": {"finalizers": []}})
+
+    assert measuring.sample(SMOKE).is_pending
+    assert job_of(measuring)["metadata"]["ownerReferences"][0]["uid"] == measuring.uid
 
 
 class Failing:
