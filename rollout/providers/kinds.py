@@ -1,14 +1,12 @@
-"""How are the built-in providers asked, and what of their answer is the result?"""
+"""Asks the built-in providers, and takes the result out of their answers."""
 
 import json
 import math
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from importlib.metadata import EntryPoint
-from typing import Any, Protocol
+from typing import Protocol
 from urllib.parse import urlencode
-
-import jsonpath_rfc9535
 
 from rollout.api.analysis_metric import INSTANT_OF_RANGE
 from rollout.model.amounts import parse_duration
@@ -21,6 +19,7 @@ from rollout.providers.http import (
     headers_of,
     seconds_of,
 )
+from rollout.providers.jsonpath import found_at
 
 
 class MetricProvider(Protocol):
@@ -119,28 +118,6 @@ class Web:
         )
         path = told.get("jsonPath")
         return found_at(path, answer) if path else answer
-
-
-def found_at(path: str, value: Any) -> object:
-    """What a JSONPath finds: one value where it can find no more, else all.
-
-    Raises: UnmeasuredError for a path that is none, and where a path to one value finds nothing.
-    """
-    bare = path.strip()
-    if bare.startswith("{") and bare.endswith("}"):
-        bare = bare[1:-1].strip()
-    if not bare.startswith("$"):
-        bare = "$" + bare if bare.startswith((".", "[")) else f"$.{bare}"
-    try:
-        query = jsonpath_rfc9535.compile(bare)
-        found = query.find(value).values()
-    except jsonpath_rfc9535.JSONPathError as error:
-        raise UnmeasuredError(f"jsonPath {path} is none: {error}") from error
-    if not query.singular_query():
-        return list(found)
-    if not found:
-        raise UnmeasuredError(f"jsonPath {path} finds nothing")
-    return found[0]
 
 
 def installed(entries: Iterable[EntryPoint] | None = None) -> Mapping[str, MetricProvider]:

@@ -104,7 +104,7 @@ def prometheus(address: str, **told: Any) -> Obj:
     return {"prometheus": {"address": address, "query": "up", **told}}
 
 
-GOOD = {"good", "echo", "here"}
+GOOD = {"good", "nested", "echo", "here"}
 OF_PROMETHEUS = {"nan", "inf", "vector", "none", "words", "numbers", "broken", "refused", "string"}
 
 
