@@ -1,6 +1,6 @@
-"""Who delivers notifications? Many channels side by side, and each channel in the order of its line.
+"""Delivers notifications on many channels side by side, and on each channel in the order of its line.
 
-A channel that hangs takes one place for ten seconds, then its whole line rests: it slows nobody else.
+A channel that hangs takes one of its namespace's places for ten seconds, then its whole line rests.
 """
 
 import asyncio
@@ -17,11 +17,12 @@ from rollout.providers.hosts import HostPolicy
 from rollout.providers.http import LONGEST_SECONDS, HttpClient, UnmeasuredError
 from rollout.providers.secrets import UnreadSecretError, read_secret, without
 from rollout.providers.sinks import Sink
-from rollout.providers.workers import Workers
+from rollout.providers.workers import Blocking, Workers
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 32
+AT_ONCE, OF_ONE = 32, 8
+"""So many channels are served at once, and so many of one namespace."""
 LONGEST_MESSAGE = 512
 
 ChannelKey = tuple[str, str]
@@ -42,7 +43,8 @@ class ChannelDeliverer:
     ) -> None:
         self._hub, self._clock, self._sinks = hub, clock, sinks
         self._http = HttpClient(policy)
-        self._workers = Workers("telling", AT_ONCE)
+        self._workers = Workers("telling", AT_ONCE, OF_ONE)
+        self._asking = Blocking("telling-hub", AT_ONCE, OF_ONE)
         self._lines: dict[ChannelKey, deque[tuple[Notification, Told]]] = {}
 
     def close(self) -> None:
@@ -66,7 +68,7 @@ class ChannelDeliverer:
         line = self._lines[key]
         while line:
             told, done = line.popleft()
-            async with self._workers.places:
+            async with self._workers.places.taken(told.ref.namespace):
                 fault = await self.attempt(told)
             if fault:
                 log.info("%s was not delivered: %s", told.ref, fault)
@@ -80,7 +82,9 @@ class ChannelDeliverer:
         channel: dict[str, str] = {}
         try:
             async with asyncio.timeout(LONGEST_SECONDS):
-                channel.update(await read_secret(self._hub, told.ref.namespace, told.channel))
+                channel.update(
+                    await read_secret(self._hub, self._asking, told.ref.namespace, told.channel)
+                )
                 await self._sink(channel).send(told, channel, self._http, self._clock.now())
         except TimeoutError:
             fault = f"no answer within {LONGEST_SECONDS:g} s"

@@ -8,12 +8,13 @@ addresses only where the allow-list names them.
 import fnmatch
 import ipaddress
 import socket
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
+
+from rollout.providers.workers import Blocking
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -34,6 +35,8 @@ _NEVER = tuple(
         ),
     )
 )
+NAMES_AT_ONCE, NAMES_OF_ONE = 64, 4
+"""So many names are looked up at once, and so many of one namespace."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
@@ -91,25 +94,42 @@ def _inside(address: Address) -> Address:
 
 class GuardedResolver(AbstractResolver):
     """Resolves names, and gives no address that may not be asked. It is what is connected to, so that a
-    name cannot have another address a moment later.
+    name cannot have another address a moment later. Names are looked up on threads of their own: one that
+    hangs holds up its own namespace.
     """
 
     def __init__(self, policy: HostPolicy) -> None:
-        self._policy, self._inner = policy, ThreadedResolver()
+        self._policy = policy
+        self._threads = Blocking("names", NAMES_AT_ONCE, NAMES_OF_ONE)
 
     async def resolve(
         self, host: str, port: int = 0, family: Any = socket.AF_INET
     ) -> list[ResolveResult]:
-        found: Sequence[ResolveResult] = await self._inner.resolve(host, port, family)
-        for each in found:
-            address = address_of(each["host"])
-            if address is None:
-                raise RefusedHostError(f"host {host} has no address that can be checked")
-            self._policy.check_address(host, address)
-        return list(found)
+        found = await self._threads.call(
+            lambda: socket.getaddrinfo(
+                host, port, family=family, type=socket.SOCK_STREAM, flags=socket.AI_ADDRCONFIG
+            )
+        )
+        return [self._checked(host, each) for each in found]
+
+    def _checked(self, host: str, found: tuple[Any, ...]) -> ResolveResult:
+        """Raises: RefusedHostError."""
+        family, _, proto, _, place = found
+        address = address_of(str(place[0]))
+        if address is None:
+            raise RefusedHostError(f"host {host} has no address that can be checked")
+        self._policy.check_address(host, address)
+        return ResolveResult(
+            hostname=host,
+            host=str(place[0]),
+            port=int(place[1]),
+            family=family,
+            proto=proto,
+            flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+        )
 
     async def close(self) -> None:
-        await self._inner.close()
+        return
 
 
 def policy_of(listed: str) -> HostPolicy:

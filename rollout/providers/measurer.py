@@ -1,7 +1,7 @@
-"""Who measures? One thread with an event loop, on which many providers are asked side by side.
+"""Measures: on one thread with an event loop many providers are asked side by side.
 
-Nothing of it can hold up the engine: so many are asked at once, each for so long, and each ends with a
-sample. Secrets are read when they are needed, from the namespace of the run, and stand in no message.
+Nothing of it can hold up the engine: so many are asked at once, and so many for one namespace, each for so
+long, and each ends with a sample. Secrets are read when they are needed, from the namespace of the run, and stand in no message.
 """
 
 import asyncio
@@ -21,11 +21,12 @@ from rollout.providers.http import LONGEST_SECONDS, HttpClient, UnmeasuredError
 from rollout.providers.jobs import JobProvider
 from rollout.providers.kinds import MetricProvider
 from rollout.providers.secrets import UnreadSecretError, read_secret, without
-from rollout.providers.workers import Workers
+from rollout.providers.workers import Blocking, Workers
 
 log = logging.getLogger(__name__)
 
-AT_ONCE = 32
+AT_ONCE, OF_ONE = 32, 8
+"""So many metrics are measured at once, and so many of one namespace."""
 LONGEST_MESSAGE = 512
 
 Told = Callable[[Mapping[str, Sample]], None]
@@ -50,7 +51,8 @@ class ProviderMeasurer:
         self._providers = providers
         self._jobs, self._cluster_jobs = JobProvider(hub), ClusterJobProvider(hub)
         self._http = HttpClient(policy)
-        self._workers = Workers("measuring", AT_ONCE)
+        self._workers = Workers("measuring", AT_ONCE, OF_ONE)
+        self._asking = Blocking("measuring-hub", AT_ONCE, OF_ONE)
 
     def close(self) -> None:
         """End: what is being measured is given up, and told of no more."""
@@ -64,7 +66,7 @@ class ProviderMeasurer:
         done(dict(zip(write.metrics, samples, strict=True)))
 
     async def _one(self, run: AnalysisRun, name: str) -> Sample:
-        async with self._workers.places:
+        async with self._workers.places.taken(run.ref.namespace):
             began = self._clock.now()
             secrets: dict[str, str] = {}
             value: object = None
@@ -114,9 +116,9 @@ class ProviderMeasurer:
         ((kind, told),) = with_arguments(metric.provider, secrets).items()
         if kind == "job" and told.get("onCluster"):
             look = self._cluster_jobs.look
-            return await asyncio.to_thread(lambda: look(run, name, told, now))
+            return await self._asking.call(lambda: look(run, name, told, now))
         if kind == "job":
-            return await asyncio.to_thread(self._jobs.look, run, name, told)
+            return await self._asking.call(lambda: self._jobs.look(run, name, told))
         if kind == "plugin":
             ((kind, told),) = told.items()
         provider = self._providers.get(kind)
@@ -129,7 +131,8 @@ class ProviderMeasurer:
         found: dict[str, str] = {}
         for name, ref in run.secrets.items():
             try:
-                found[name] = (await read_secret(self._hub, run.ref.namespace, ref.name))[ref.key]
+                read = await read_secret(self._hub, self._asking, run.ref.namespace, ref.name)
+                found[name] = read[ref.key]
             except UnreadSecretError as error:
                 raise UnmeasuredError(str(error)) from error
             except KeyError as error:

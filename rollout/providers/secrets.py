@@ -1,6 +1,5 @@
-"""What stands in a Secret? Read when it is needed, and kept nowhere."""
+"""Reads what stands in a Secret, when it is needed; it is kept nowhere."""
 
-import asyncio
 import base64
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from rollout.errors import Gone, HubError
 from rollout.hub.base import Hub
 from rollout.model.kinds import Kind, Ref, key_of
+from rollout.providers.workers import Blocking
 
 SECRET = Kind("Secret", "secrets", "", "v1", has_status=False)
 
@@ -16,14 +16,11 @@ class UnreadSecretError(Exception):
     """A Secret cannot be read; the message says which and why, and nothing of what is in it."""
 
 
-async def read_secret(hub: Hub, namespace: str, name: str) -> Mapping[str, str]:
-    """All entries of a Secret that are text. The hub is asked on a thread of its own.
-
-    Raises: UnreadSecretError.
-    """
+async def read_secret(hub: Hub, threads: Blocking, namespace: str, name: str) -> Mapping[str, str]:
+    """All entries of a Secret that are text. Raises: UnreadSecretError."""
     where = Ref(SECRET, key_of(namespace, name))
     try:
-        found: dict[str, Any] = await asyncio.to_thread(hub.get, where)
+        found: dict[str, Any] = await threads.call(lambda: hub.get(where))
     except Gone as error:
         raise UnreadSecretError(f"there is no {where}") from error
     except HubError as error:

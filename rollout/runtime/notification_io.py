@@ -17,9 +17,9 @@ from rollout.planning.deliveries import delivery_status, tried
 from rollout.planning.plan import Write
 from rollout.runtime.io import Done, Io, WriteOutcome, WriteResult
 
-MOST_WAITING, MOST_OF_CHANNEL = 1000, 100
-"""More notifications, in all and of one channel, do not wait for an attempt at once; the others are planned
-again later."""
+MOST_WAITING, MOST_OF_NAMESPACE, MOST_OF_CHANNEL = 1000, 250, 100
+"""More notifications, in all, of one namespace and of one channel, do not wait for an attempt at once; the
+others are planned again later."""
 LATER = timedelta(seconds=30)
 
 
@@ -76,13 +76,22 @@ class NotificationIo:
         for write in writes:
             if not isinstance(write, Deliver):
                 continue
-            channel = channel_of(write)
-            if self._waiting.total() >= MOST_WAITING or self._waiting[channel] >= MOST_OF_CHANNEL:
+            if not self._stands_in_line(channel_of(write)):
                 done(write, WriteOutcome(result=WriteResult.WAIT, after=LATER))
                 continue
-            with self._lock:
-                self._waiting[channel] += 1
             self._deliverer.deliver(write, self._landing(write, done, turn))
+
+    def _stands_in_line(self, channel: tuple[str, str]) -> bool:
+        """Whether there was room for one more."""
+        with self._lock:
+            waiting = self._waiting
+            of_namespace = sum(n for (space, _), n in waiting.items() if space == channel[0])
+            if waiting.total() >= MOST_WAITING or of_namespace >= MOST_OF_NAMESPACE:
+                return False
+            if waiting[channel] >= MOST_OF_CHANNEL:
+                return False
+            waiting[channel] += 1
+            return True
 
     def _landing(self, write: Deliver, done: Done, turn: str) -> Callable[[str], None]:
         """What writes the result into the status."""
@@ -93,6 +102,7 @@ class NotificationIo:
         def land(fault: str) -> None:
             with self._lock:
                 self._waiting[channel_of(write)] -= 1
+                self._waiting += Counter()  # without those that nobody waits for
             delivery = tried(write.notification, fault, self._clock.now())
             word = "failed" if fault else "delivered"
             self._counted("given_up" if delivery.given_up_at is not None else word)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from rollout.model import names
+from rollout.model.instants import parse_instant
 from rollout.model.kinds import ROLLOUT_NOTIFICATION, Obj, ref_of
 from rollout.model.writes import Deliver
 from tests.stories.test_analyses import AFTER_CANARY, BAD, GATED, GOOD, gives, template
@@ -203,3 +204,37 @@ def test_an_unknown_trigger_is_a_problem_that_names_the_known_ones() -> None:
 
     assert by.reason == "Misconfigured"
     assert "on-rolled-back" in by.message
+
+
+class OneHangs:
+    """Delivers at once, but for one channel, which says nothing for as long as the test lets it."""
+
+    def __init__(self) -> None:
+        self.waiting: list[Callable[[str], None]] = []
+
+    def deliver(self, write: Deliver, done: Callable[[str], None]) -> None:
+        if write.notification.channel == "slow":
+            self.waiting.append(done)
+        else:
+            done("")
+
+
+def test_a_channel_that_hangs_for_an_hour_slows_neither_the_rollout_nor_another_channel() -> None:
+    channels = OneHangs()
+    workload = make.workload(strategy=GATED, annotations={names.NOTIFY: "slow; team"})
+    by = Story([*make.fleet(3, canary=1), workload], deliverer=channels).to(HOUR)
+
+    assert by.reason == "Complete"
+    assert by.touched() == story({}).to(HOUR).touched()
+    mine = [each for each in told(by) if each["spec"]["channel"] == "team"]
+    assert [each["spec"]["trigger"] for each in mine] == triggers(story({}).end())
+    for each in mine:
+        delivered = parse_instant(each["status"]["deliveredAt"])
+        assert delivered == parse_instant(each["metadata"]["creationTimestamp"])
+    silent = [each for each in told(by) if each["spec"]["channel"] == "slow"]
+    assert len(channels.waiting) == len(silent) == len(mine)
+
+    for answer in channels.waiting:
+        answer("")
+    by.on(SEC)
+    assert {each["status"]["phase"] for each in told(by)} == {"Delivered"}

@@ -5,6 +5,7 @@ import base64
 import hashlib
 import hmac
 import json
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
@@ -25,7 +26,7 @@ from rollout.model.kinds import REPLICA_SET, ROLLOUT_NOTIFICATION, Obj, Ref
 from rollout.model.notifications import Notification, Trigger
 from rollout.model.writes import Deliver
 from rollout.providers.deliverer import ChannelDeliverer
-from rollout.providers.hosts import HostPolicy
+from rollout.providers.hosts import NAMES_OF_ONE, HostPolicy
 from rollout.providers.http import HttpClient
 from rollout.providers.secrets import SECRET
 from rollout.providers.sinks import Sink, cloud_event, installed_sinks, signed, slack_text
@@ -64,11 +65,11 @@ class Telling:
         sinks = {**installed_sinks(()), **plugins}
         self.deliverer = ChannelDeliverer(self.hub, SystemClock(), sinks, policy)
 
-    def channel(self, name: str, **entries: str) -> None:
+    def channel(self, name: str, namespace: str = "shop", **entries: str) -> None:
         data = {key: base64.b64encode(text.encode()).decode() for key, text in entries.items()}
-        meta = {"namespace": "shop", "name": name}
+        meta = {"namespace": namespace, "name": name}
         body: Obj = {"apiVersion": "v1", "kind": "Secret", "metadata": meta, "data": data}
-        self.hub.create(Ref(SECRET, f"shop/{name}"), body)
+        self.hub.create(Ref(SECRET, f"{namespace}/{name}"), body)
 
     def begin(self, told: Notification) -> "Back":
         back = Back()
@@ -238,7 +239,9 @@ def test_a_sink_has_no_name_of_a_built_in() -> None:
 
 # -- what does not ---------------------------------------------------------------------------------
 
-DELIVERED = {"good", "echo", "here", "text", "html", "empty", "nothing", "deep", "digits", "list"}
+DELIVERED = {
+    "good", "nested", "echo", "here", "text", "html", "empty", "nothing", "deep", "digits", "list",
+}  # fmt: skip
 TAKES = DELIVERED | OF_PROMETHEUS | {"slow", "drip"}
 
 
@@ -305,6 +308,52 @@ def test_a_channel_that_hangs_holds_up_no_other(monkeypatch: pytest.MonkeyPatch)
         assert [each.wait() for each in waiting] == [""] * 50
     made.deliverer.close()
     assert len(got) == 20
+
+
+class SlowNames:
+    """Names of hosts that begin with slow are looked up for as long as somebody lets them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.end, self.asked = threading.Event(), 0
+        self._real = socket.getaddrinfo
+        monkeypatch.setattr(socket, "getaddrinfo", self._look_up)
+
+    def _look_up(self, host: Any, *args: Any, **more: Any) -> Any:
+        if str(host).startswith("slow"):
+            self.asked += 1
+            self.end.wait(240)
+            raise socket.gaierror(-2, "no such name")
+        return self._real(host, *args, **more)
+
+
+@pytest.fixture
+def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[SlowNames]:
+    made = SlowNames(monkeypatch)
+    yield made
+    made.end.set()
+
+
+def test_names_of_one_tenant_that_hang_hold_up_no_other_tenant_and_not_the_end(
+    slow_names: SlowNames, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither its names nor what is read from the hub for it, nor when its attempts are given up: the
+    lookups go on then."""
+    monkeypatch.setattr("rollout.providers.deliverer.LONGEST_SECONDS", 1.0)
+    made = Telling(HostPolicy(("localhost", "slow*")))
+    with receiver() as (address, got):
+        made.channel("team", type="webhook", url=address.replace("127.0.0.1", "localhost"))
+        backs = []
+        for i in range(80):
+            made.channel(f"s{i}", "evil", type="webhook", url=f"http://slow{i}.test/")
+            told = notification(f"s{i}", ref=Ref(ROLLOUT_NOTIFICATION, f"evil/web-{i}"))
+            backs.append(made.begin(told))
+        assert made.deliver(notification(id="0")) == ""
+        assert backs[0].wait() == "no answer within 1 s"
+        assert made.deliver(notification(id="1")) == ""
+        made.deliverer.close()
+
+    assert len(got) == 2
+    assert 0 < slow_names.asked <= NAMES_OF_ONE
 
 
 def test_one_channel_gets_its_notifications_in_their_order(telling: Telling) -> None:

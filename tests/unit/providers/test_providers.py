@@ -3,7 +3,7 @@
 import math
 import subprocess
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from importlib.metadata import EntryPoint
@@ -27,7 +27,7 @@ from rollout.measuring.values import (
 )
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_ANALYSIS_RUN, Obj, Ref
 from rollout.providers.hosts import HostPolicy, RefusedHostError, policy_of
-from rollout.providers.http import HttpClient
+from rollout.providers.http import LONGEST_SECONDS, HttpClient
 from rollout.providers.jobs import JOB
 from rollout.providers.kinds import MetricProvider, installed
 from rollout.providers.measurer import AT_ONCE, ProviderMeasurer
@@ -407,10 +407,33 @@ def test_so_many_are_asked_at_once_and_no_more(server: str, measuring: Measuring
     back = threading.Semaphore(0)
     run = run_of(web(f"{server}/slow"))
     began = SystemClock().now()
-    for _ in range(AT_ONCE + 1):
-        write = Measure(ref=run.ref, run=run, metrics=("m",))
+    for i in range(AT_ONCE + 1):
+        mine = replace(run, ref=Ref(ROLLOUT_ANALYSIS_RUN, f"n{i % 5}/web-1"))
+        write = Measure(ref=mine.ref, run=mine, metrics=("m",))
         measuring.measurer.measure(write, lambda _: back.release())
     for _ in range(AT_ONCE + 1):
         assert back.acquire(timeout=240)
 
     assert SystemClock().now() - began >= timedelta(seconds=2 * LATE)
+
+
+def test_a_tenant_whose_servers_hang_leaves_places_to_the_others(
+    server: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hang = threading.Event()
+    monkeypatch.setitem(WAYS, "hanging", lambda to: (hang.wait(240), to.json(1))[1])
+    measuring, answered = Measuring(), threading.Event()
+
+    def ask(namespace: str, way: str, done: Callable[[], None]) -> None:
+        ref = Ref(ROLLOUT_ANALYSIS_RUN, f"{namespace}/web-1")
+        run = replace(run_of(web(f"{server}/{way}")), ref=ref)
+        measuring.measurer.measure(Measure(ref=ref, run=run, metrics=("m",)), lambda _: done())
+
+    for _ in range(2 * AT_ONCE):
+        ask("evil", "hanging", lambda: None)
+    ask("shop", "good", answered.set)
+    is_answered = answered.wait(LONGEST_SECONDS / 2)
+    hang.set()
+    measuring.measurer.close()
+
+    assert is_answered

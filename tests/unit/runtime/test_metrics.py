@@ -364,3 +364,19 @@ def test_calendars_and_analyses_can_be_read_from_the_metrics() -> None:
     assert set(runs) == {phase.value for phase in AnalysisPhase}
     assert found["rollout_measurements_total", (("result", "failed"),)] >= 2
     assert "berlin" not in str([labels for _, labels in found])
+
+
+def test_what_nobody_could_be_told_is_given_up_and_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """This process tells nobody, so every attempt fails. A day would take some seconds."""
+    monkeypatch.setattr("rollout.planning.deliveries.GIVE_UP_AFTER", timedelta(minutes=5))
+    web = make.workload(annotations={names.NOTIFY: "team=on-completed"})
+    world = World([*make.fleet(1), web])
+    process = world.start("p0")
+    world.on(10 * 60)
+
+    found = parsed(scraped(process))
+    assert found["rollout_notifications_total", (("result", "given_up"),)] == 1
+    assert found["rollout_notifications_total", (("result", "failed"),)] >= 4
+    assert ("rollout_notifications_total", (("result", "delivered"),)) not in found

@@ -1,6 +1,7 @@
 """The way of a notification from a plan to its status, attempt by attempt."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -20,7 +21,12 @@ from rollout.planning.deliveries import (
 )
 from rollout.planning.plan import NOTHING, Plan, Write
 from rollout.runtime.io import Done, WriteOutcome, WriteResult
-from rollout.runtime.notification_io import MOST_OF_CHANNEL, MOST_WAITING, NotificationIo
+from rollout.runtime.notification_io import (
+    MOST_OF_CHANNEL,
+    MOST_OF_NAMESPACE,
+    MOST_WAITING,
+    NotificationIo,
+)
 
 T0 = datetime(2026, 11, 22, tzinfo=UTC)
 SEC = timedelta(seconds=1)
@@ -41,6 +47,15 @@ def notification(name: str = "n", channel: str = "team", **more: object) -> Noti
         message="it stopped",
         **more,  # type: ignore[arg-type]
     )
+
+
+def of_namespace(namespace: str, count: int) -> list[Notification]:
+    return [
+        replace(
+            notification(f"n{i}", f"c{i % 50}"), ref=Ref(ROLLOUT_NOTIFICATION, f"{namespace}/n{i}")
+        )
+        for i in range(count)
+    ]
 
 
 def attempt(told: Notification) -> Deliver:
@@ -75,11 +90,11 @@ class Written:
 class Sent:
     """An io with what it counted and what came of its writes."""
 
-    def __init__(self, *, is_fenced: bool = False) -> None:
+    def __init__(self, *, is_fenced: bool = False, late: timedelta = SEC) -> None:
         self.channel, self.inner = Waiting(), Written(is_fenced=is_fenced)
         self.counted: list[str] = []
         self.outcomes: list[WriteOutcome] = []
-        clock = VirtualClock(T0 + SEC)
+        clock = VirtualClock(T0 + late)
         self.io = NotificationIo(self.inner, self.channel, clock, self.counted.append)
 
     def send(self, *told: Notification) -> None:
@@ -124,13 +139,34 @@ def test_one_channel_that_hangs_takes_no_more_than_its_share_of_the_line() -> No
 
 def test_the_whole_line_is_bounded_and_goes_on_when_there_is_room() -> None:
     sent = Sent()
-    sent.send(*(notification(f"n{i}", f"c{i % 50}") for i in range(MOST_WAITING)))
+    for space in range(MOST_WAITING // MOST_OF_NAMESPACE):
+        sent.send(*of_namespace(f"n{space}", MOST_OF_NAMESPACE))
     sent.send(notification("late", "pager"))
     assert sent.outcomes[-1].result is WriteResult.WAIT
 
     sent.channel.open[0]("")
     sent.send(notification("late", "pager"))
     assert len(sent.channel.open) == MOST_WAITING + 1
+
+
+def test_one_namespace_takes_no_more_than_its_share_of_the_line() -> None:
+    sent = Sent()
+    sent.send(*of_namespace("evil", MOST_OF_NAMESPACE + 5))
+    assert len(sent.channel.open) == MOST_OF_NAMESPACE
+
+    sent.send(notification())
+    assert len(sent.channel.open) == MOST_OF_NAMESPACE + 1
+
+
+def test_what_is_given_up_is_counted() -> None:
+    sent = Sent(late=GIVE_UP_AFTER)
+    sent.send(notification())
+    sent.channel.open[0]("no answer")
+
+    (status,) = sent.inner.writes
+    assert isinstance(status, PatchStatus)
+    assert status.status["phase"] == "GivenUp"
+    assert sent.counted == ["given_up"]
 
 
 def test_a_process_that_leads_no_more_leaves_the_result_to_the_next_one() -> None:
