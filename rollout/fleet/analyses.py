@@ -270,6 +270,7 @@ def _found(run: AnalysisRun) -> AnalysisVerdict:
     subject, result = run.subject, run.result
     return AnalysisVerdict(
         run=run.ref.name,
+        template=subject.template,
         revision=subject.revision,
         attempt=subject.attempt,
         phase=result.phase,

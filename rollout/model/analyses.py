@@ -34,7 +34,8 @@ PHASES = tuple(AnalysisPhase)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalysisVerdict:
-    """How one run of an analysis stands.
+    """How one run of an analysis stands. ``template`` is what was measured: another one counts for nobody
+    who asks for this one.
 
     ``at`` is the gate that asked for it, as `rollout.strategies.gates.gate_key` calls it, or "" in the
     background. ``cluster`` is "" unless it is about one cluster alone. ``attempt`` is the last retry
@@ -42,6 +43,7 @@ class AnalysisVerdict:
     """
 
     run: str
+    template: str
     revision: str
     attempt: str
     phase: AnalysisPhase

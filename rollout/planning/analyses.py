@@ -28,7 +28,7 @@ from rollout.model.writes import Create, Delete, PatchStatus
 from rollout.planning.plan import Note, Write
 from rollout.rollouts.facts import Decided, StepMade
 from rollout.strategies.base import Health, Phase, Step
-from rollout.strategies.gates import gate_key, stands_at
+from rollout.strategies.gates import gate_key, is_key_of, stands_at
 from rollout.strategies.judge import attempt_of
 
 _UNTOUCHED = frozenset(
@@ -202,13 +202,15 @@ def _overtaken(intents: Intents, subject: Subject, decided: Decided | None) -> s
         return "the revision is taken back"
     if subject.cluster:
         standing = decided.standing(subject.cluster)
+        if intents.cluster_analysis != subject.template:
+            return "it is no longer asked for"
         if standing is None or attempt_of(standing) != subject.attempt:
             return "the cluster has another attempt"
         return "" if standing.verdict is None else "the cluster is done"
     if subject.attempt != decided.head.retried:
         return "it is tried again"
     if subject.at:
-        is_asked = any(ref.argument == subject.template for ref in intents.gates)
+        is_asked = any(is_key_of(subject.at, ref) for ref in intents.gates)
         if subject.at in decided.head.opened:
             return "the gate is open"
         return "" if is_asked else "the gate is no longer asked for"

@@ -17,7 +17,7 @@ from rollout.model.problems import Problem, joined
 from rollout.model.waits import Reason, Wait
 from rollout.rollouts.head import Rollback
 from rollout.strategies.base import Step, Timing
-from rollout.strategies.gates import rejection
+from rollout.strategies.gates import is_key_of, rejection
 from rollout.strategies.retreat import Retreat, RetreatLimits
 
 CAUSES: Mapping[str, str] = {
@@ -104,18 +104,32 @@ def revision_hold(
     return rejection(approvals, revision, now)
 
 
+def _is_asked(verdict: AnalysisVerdict, intents: Intents) -> bool:
+    """Whether the workload still asks for this analysis, at this gate or in the background."""
+    if verdict.at:
+        return any(is_key_of(verdict.at, gate) for gate in intents.gates)
+    return verdict.template == intents.analysis
+
+
 def analysis_hold(
     verdicts: Sequence[AnalysisVerdict],
     revision: str,
     attempt: str,
     approvals: Sequence[Approval],
+    *,
+    intents: Intents,
     now: datetime,
 ) -> Wait | None:
     """Why this revision goes no further for what was measured of it: the worst verdict.
 
-    Of gates only a failure counts here; all else keeps nothing but the gate itself.
+    Of gates only a failure counts here; all else keeps nothing but the gate itself. What is asked for no
+    more keeps nothing.
     """
-    mine = [v for v in verdicts if not v.cluster and v.counts_for(revision, attempt)]
+    mine = [
+        each
+        for each in verdicts
+        if not each.cluster and each.counts_for(revision, attempt) and _is_asked(each, intents)
+    ]
     for verdict in mine:
         if verdict.phase is AnalysisPhase.FAILED:
             return Wait(

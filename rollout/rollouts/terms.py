@@ -176,7 +176,14 @@ def measured_hold(terms: Terms, head: Head, now: datetime) -> Wait | None:
     """Why the present revision goes no further for what was, or cannot be, measured of it."""
     if terms.unmeasurable:
         return Wait(Reason.MISCONFIGURED, terms.unmeasurable)
-    return analysis_hold(terms.analyses, head.revision, head.retried, terms.approvals, now=now)
+    return analysis_hold(
+        terms.analyses,
+        head.revision,
+        head.retried,
+        terms.approvals,
+        intents=terms.intents,
+        now=now,
+    )
 
 
 def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
@@ -277,10 +284,11 @@ def other_contents(before: Terms, after: Terms) -> list[str]:
 def timing_of(terms: Terms, outages: tuple[tuple[datetime, datetime], ...]) -> Timing:
     """The waits on these terms."""
     measured: dict[str, AnalysisVerdict] | None = None
-    if terms.intents.cluster_analysis:
+    if asked := terms.intents.cluster_analysis:
         measured = {}
         for verdict in sorted(terms.analyses, key=lambda each: each.attempt):
-            if verdict.cluster and verdict.revision == terms.revision:
+            is_asked = (verdict.template, verdict.revision) == (asked, terms.revision)
+            if verdict.cluster and is_asked:
                 measured[verdict.cluster] = verdict
     return Timing(
         soak=terms.soak,

@@ -195,6 +195,11 @@ def gate_key(ref: GateRef, stage: Stage) -> str:
     return str(ref) if ref.group == stage.key else f"{ref} at {stage.key}"
 
 
+def is_key_of(key: str, ref: GateRef) -> bool:
+    """Whether a key is that of this gate at some stage."""
+    return key == str(ref) or key.startswith(f"{ref} at ")
+
+
 def stands_at(ref: GateRef, stage: Stage) -> bool:
     """Whether the gate stands at this stage."""
     if ref.group in (EVERY_STAGE, stage.key):

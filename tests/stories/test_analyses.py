@@ -653,3 +653,63 @@ def test_runs_that_are_as_they_were_measured_are_never_written_again() -> None:
 
     assert told.reason == "Complete"
     assert repairs(told) == []
+
+
+# -- when other analyses are asked for -------------------------------------------------------------
+
+
+def named(name: str, metric: str) -> Obj:
+    found = template()
+    found["metadata"]["name"] = name
+    found["spec"]["metrics"][0]["name"] = metric
+    return found
+
+
+def two_templates(name: str, annotations: Obj, strategy: Obj, *measured: Obj) -> Story:
+    workload = make.workload(strategy=strategy, annotations=annotations)
+    documents = [*make.fleet(3, canary=1), named("slo", "rate"), named(name, "other"), workload]
+    return Story(documents, {"measurements": list(measured)})
+
+
+@pytest.mark.parametrize("name", ["a", "b", "c", "d", "e", "f"])
+def test_only_the_analysis_that_is_asked_for_now_counts_for_a_cluster(name: str) -> None:
+    """Whatever the order of their runs is, which follows from a hash."""
+    bad = {"metric": "other", "value": BAD}
+    told = two_templates(name, {names.CLUSTER_ANALYSIS: "slo"}, ONE_BY_ONE, gives(GOOD), bad)
+    told.to(30 * SEC)
+    told.annotate(names.CLUSTER_ANALYSIS, name)
+    told.end()
+
+    assert told.reason == "MaxFailuresExceeded"
+    assert list(told.touched()) == ["c00"]
+    ended = {run["spec"]["template"]: run["status"]["phase"] for run in runs(told)}
+    assert ended == {"slo": "Inconclusive", name: "Failed"}
+
+
+def test_a_cluster_that_failed_an_analysis_stays_failed_when_another_one_is_asked_for() -> None:
+    good = {"metric": "other", "value": GOOD}
+    told = two_templates("new", {names.CLUSTER_ANALYSIS: "slo"}, ONE_BY_ONE, gives(BAD), good)
+    told.to(10 * MIN)
+    told.annotate(names.CLUSTER_ANALYSIS, "new")
+
+    assert told.end().reason == "MaxFailuresExceeded"
+
+
+@pytest.mark.parametrize("new", [None, "new"])
+@pytest.mark.parametrize(
+    ("annotation", "strategy"), [(names.ANALYSIS, ONE_BY_ONE), (names.GATES, GATED)]
+)
+def test_a_failure_that_nobody_asks_about_any_more_halts_nothing(
+    annotation: str, strategy: Obj, new: str | None
+) -> None:
+    def asks(template_name: str | None) -> str | None:
+        if annotation == names.ANALYSIS or template_name is None:
+            return template_name
+        return f"after:canary=analysis/{template_name}"
+
+    good = {"metric": "other", "value": GOOD}
+    told = two_templates("new", {annotation: asks("slo")}, strategy, gives(BAD), good)
+    assert told.to(10 * MIN).reason == "AnalysisFailed"
+    told.annotate(annotation, asks(new))
+
+    assert told.end().reason == "Complete"
