@@ -11,6 +11,7 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
+from rollout.model import names
 from rollout.model.conditions import Condition
 from rollout.model.intents import Intents
 from rollout.model.kinds import Obj, Ref
@@ -28,6 +29,7 @@ from rollout.strategies.base import Selection
 from rollout.strategies.stages import soak_of
 from rollout.values.rendering import ValueShown
 
+MEASURING = f"take them out of the annotations, or have {names.SEMANTICS}: strict"
 REMOVALS_KEPT = 100
 """Instants of removals that are remembered one by one."""
 
@@ -258,8 +260,17 @@ class Workload(ABC, Generic[S_co]):
             unsettled=share.reading.unsettled(spec),
             gates=around.gates,
             analyses=around.verdicts(self.ref, share.live.placement),
-            unmeasurable=around.unmeasurable(self.ref, self.intents),
+            unmeasurable=self._unmeasurable(around),
         )
+
+    def _unmeasurable(self, around: Surroundings) -> str:
+        """Why an analysis that it asks for cannot be made; "" where all can."""
+        if self.is_ocm and self.intents.templates:
+            listed = ", ".join(sorted(self.intents.templates))
+            return (
+                f"profile ocm measures nothing, and analyses are asked for ({listed}): {MEASURING}"
+            )
+        return around.unmeasurable(self.ref, self.intents)
 
     def advance(self, now: datetime) -> None:
         """Judge anew what time alone changes until this instant."""

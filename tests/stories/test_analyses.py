@@ -713,3 +713,22 @@ def test_a_failure_that_nobody_asks_about_any_more_halts_nothing(
     told.annotate(annotation, asks(new))
 
     assert told.end().reason == "Complete"
+
+
+# -- where OCM's own rules decide ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [{names.GATES: AFTER_CANARY}, {names.ANALYSIS: "slo"}, {names.CLUSTER_ANALYSIS: "slo"}],
+    ids=str,
+)
+def test_profile_ocm_which_measures_nothing_holds_what_asks_for_an_analysis(asked: Obj) -> None:
+    told = story({**asked, names.SEMANTICS: "ocm"}, gives(GOOD)).end()
+
+    assert told.reason == "Misconfigured"
+    assert "profile ocm measures nothing" in told.message
+    assert told.touched() == {}
+
+    told.annotate(names.SEMANTICS, None)
+    assert told.end().reason == "Complete"

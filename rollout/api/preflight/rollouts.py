@@ -5,10 +5,13 @@ from collections.abc import Iterator
 from rollout.api.fields import listed, mapping, number_of, text
 from rollout.api.preflight.findings import Finding, Item, World
 from rollout.api.strategy import MEMBERS
+from rollout.model.analyses import ANALYSIS_GATE
 from rollout.model.intents import listed_in
 from rollout.model.kinds import Obj
 from rollout.model.names import (
     ALLOW_EMPTY_GROUPS,
+    ANALYSIS,
+    CLUSTER_ANALYSIS,
     FAILURE_TOLERANCE,
     GATES,
     HISTORY_LIMIT,
@@ -98,8 +101,17 @@ def _without_effect(item: Item, workload: ReplicaSet) -> Iterator[Finding]:
     """What profile ``ocm`` does not look at, and somebody seems to rely on."""
     if workload.annotations.get(SEMANTICS) != "ocm":
         return
+    measured = [name for name in (ANALYSIS, CLUSTER_ANALYSIS) if name in workload.annotations]
+    if any(gate.kind == ANALYSIS_GATE for gate in workload.intents.gates):
+        measured.append(GATES)
+    for name in measured:
+        yield item.warning(
+            f"metadata.annotations[{name}]",
+            f"{SEMANTICS}: ocm measures nothing: the workload is held as Misconfigured",
+            "remove one of the two",
+        )
     for name in (GATES, HOLD, SKIP, FAILURE_TOLERANCE):
-        if name in workload.annotations:
+        if name in workload.annotations and name not in measured:
             yield item.warning(
                 f"metadata.annotations[{name}]",
                 f"does nothing with {SEMANTICS}: ocm",

@@ -33,6 +33,26 @@ def test_what_profile_ocm_does_not_look_at_is_warned_of(name: str, value: str) -
     assert alone == []
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("analysis", "slo"), ("cluster-analysis", "slo"), ("gates", "after:rest=analysis/slo")],
+)
+def test_analyses_in_profile_ocm_are_warned_of_as_what_holds_the_workload(
+    name: str, value: str
+) -> None:
+    key = f"rollout-engine.io/{name}"
+    asked = {key: value, "rollout-engine.io/semantics": "ocm"}
+
+    told = findings(*SURROUNDINGS, placement(), workload(annotations=asked))
+    (found,) = [
+        each
+        for each in told
+        if each.path == f"metadata.annotations[{key}]" and "ocm" in each.message
+    ]
+    assert found.severity is Severity.WARNING
+    assert "measures nothing: the workload is held" in found.message
+
+
 REF = "spec.placementRefs[0]"
 PROGRESSIVE = f"{REF}.rolloutStrategy.progressive"
 
