@@ -1,7 +1,8 @@
-"""Is what was measured good or bad? Conditions of metrics, in CEL over ``result``.
+"""Says whether what was measured is good or bad: conditions of metrics, in CEL over ``result``.
 
-A measurement without a usable value has no verdict. A condition can speak of such values (`isNaN(result)`,
-`size(result) == 0`); then it decides.
+A measurement without a usable value has no verdict, and so has a condition that makes such a value on its way:
+a number that is not finite (``asFloat("NaN")``, ``0.0 / 0.0``), or a loop over nothing (``all`` of an empty list
+is true). A condition can speak of such values (`isNaN(result)`, `size(result) == 0`); then it decides.
 """
 
 import math
@@ -87,6 +88,33 @@ _TABLE = table((*STANDARD, MATCHES, *_DECLARED))
 _OF_EMPTY = frozenset({"size", "len", "isNil", "default"})
 
 
+class NoVerdictError(CelError):
+    """A value came up that says nothing. As with any error of CEL, ``||`` and ``&&`` may do without it."""
+
+
+class _Assessment(Evaluation):
+    """An evaluation in which no value that says nothing goes unnoticed, unless a condition speaks of such."""
+
+    __slots__ = ("_calls",)
+
+    def __init__(self, result: Any, calls: frozenset[str]) -> None:
+        super().__init__({"result": result}, _no_scores)
+        self._calls = calls
+
+    def paid(self, value: Any) -> Any:
+        if value.__class__ is float and not math.isfinite(value):
+            if math.isnan(value) and "isNaN" not in self._calls:
+                raise NoVerdictError("a value in it is not a number")
+            if math.isinf(value) and "isInf" not in self._calls:
+                raise NoVerdictError("a value in it is infinite")
+        return super().paid(value)
+
+    def looped(self, items: Any) -> Any:
+        if items in ([], {}) and not self._calls & _OF_EMPTY:
+            raise NoVerdictError("a list in it is empty")
+        return items
+
+
 @dataclass(frozen=True, slots=True)
 class MetricCondition:
     """A compiled condition, or (``problem``) why it cannot be compiled. ``calls``: its functions."""
@@ -96,14 +124,22 @@ class MetricCondition:
     price: int = 1
     calls: frozenset[str] = frozenset()
 
-    def holds(self, result: Any) -> bool | str:
-        """Whether it is true of the result, or in words why it is neither."""
+    def holds(self, result: Any, calls: frozenset[str] = frozenset()) -> bool | str:
+        """Whether it is true of the result, or in words why it is neither.
+
+        Args:
+            calls: the functions of all conditions of the metric.
+
+        Raises: NoVerdictError where that hangs on a value that says nothing.
+        """
         if self.run is None:
             return self.problem
-        evaluation = Evaluation({"result": result}, _no_scores)
+        evaluation = _Assessment(result, calls | self.calls)
         try:
             evaluation.spend(self.price)
             value = self.run(evaluation)
+        except NoVerdictError:
+            raise
         except Exception as error:  # noqa: BLE001  (one odd value may not stop an analysis)
             return shortened(failure_text(error), bounds.LONGEST_FAILURE)
         return value if isinstance(value, bool) else f"it is a {type_name(value)}, not a bool"
@@ -149,15 +185,25 @@ def assess(success: str, failure: str, result: Any) -> tuple[AnalysisPhase, str]
     given = [condition(text) for text in (failure, success) if text]
     if not given:
         return AnalysisPhase.ERROR, "there is no condition"
-    silent = _says_nothing(result, frozenset().union(*(each.calls for each in given)))
-    if silent:
+    calls = frozenset[str]().union(*(each.calls for each in given))
+    if silent := _says_nothing(result, calls):
         return AnalysisPhase.INCONCLUSIVE, silent
-    failed = condition(failure).holds(result) if failure else False
+    try:
+        return _judged(success, failure, result, calls)
+    except NoVerdictError as error:
+        return AnalysisPhase.INCONCLUSIVE, str(error)
+
+
+def _judged(
+    success: str, failure: str, result: Any, calls: frozenset[str]
+) -> tuple[AnalysisPhase, str]:
+    """Raises: NoVerdictError."""
+    failed = condition(failure).holds(result, calls) if failure else False
     if isinstance(failed, str):
         return AnalysisPhase.ERROR, f"failureCondition: {failed}"
     if failed:
         return AnalysisPhase.FAILED, ""
-    succeeded = condition(success).holds(result) if success else True
+    succeeded = condition(success).holds(result, calls) if success else True
     if isinstance(succeeded, str):
         return AnalysisPhase.ERROR, f"successCondition: {succeeded}"
     if succeeded:

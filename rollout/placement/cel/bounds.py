@@ -131,6 +131,10 @@ class Evaluation:
             self.spend(len(value) // length)
         return value
 
+    def looped(self, items: Any) -> Any:
+        """The list or object that a loop (``all``, ``exists``, ``map``, ``filter``) goes through."""
+        return items
+
     def made(self, value: Any) -> Any:
         """The value, which a function has just made: it takes room, and steps where it is long."""
         if value.__class__ in LENGTH_PER_STEP:

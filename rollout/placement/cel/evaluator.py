@@ -341,7 +341,7 @@ def _comprehension(node: tree.Comprehension, table: Table) -> Run:
     price = price_of(node.condition, node.step)
 
     def run(on: Evaluation) -> Any:
-        items = over(on)
+        items = on.looped(over(on))
         if items.__class__ is not list and items.__class__ is not dict:
             raise no_overload("comprehension", items)
         outer = on.variables

@@ -245,6 +245,40 @@ NAN, INF = math.nan, math.inf
         pytest.param("result[0] >= 0.95", "", [1], SUCCESSFUL, id="a whole number and a fraction"),
         pytest.param("len(result) == 2", "", "ab", SUCCESSFUL, id="a length"),
         pytest.param("result.exists(", "", 1, ERROR, id="no condition at all"),
+        pytest.param("asFloat(result) > 5.0", "", "Infinity", INCONCLUSIVE, id="inf as text"),
+        pytest.param("", "asFloat(result) > 5.0", "NaN", INCONCLUSIVE, id="NaN as text"),
+        pytest.param("", "double(result) > 5.0", "nan", INCONCLUSIVE, id="NaN as text, by CEL"),
+        pytest.param("", "result[0]/result[1] > 0.1", [0.0, 0.0], INCONCLUSIVE, id="0 of 0"),
+        pytest.param("", "result[0]/result[1] > 0.1", [1.0, 0.0], INCONCLUSIVE, id="1 of 0"),
+        pytest.param(
+            "isNaN(asFloat(result)) || result == '1'", "", "NaN", SUCCESSFUL, id="NaN is spoken of"
+        ),
+        pytest.param(
+            "true || asFloat(result) > 1.0", "", "NaN", SUCCESSFUL, id="without that value"
+        ),
+        pytest.param("result.d.all(x, x > 1)", "", {"d": []}, INCONCLUSIVE, id="all of nothing"),
+        pytest.param("", "result.d.exists(x, x > 1)", {"d": []}, INCONCLUSIVE, id="one of nothing"),
+        pytest.param(
+            "size(result.d) > 0 && result.d.all(x, x > 1)",
+            "",
+            {"d": []},
+            FAILED,
+            id="size is asked",
+        ),
+        pytest.param(
+            "result.g.all(g, g.d.all(x, x > 1))",
+            "",
+            {"g": [{"d": [2]}, {"d": []}]},
+            INCONCLUSIVE,
+            id="all of nothing, within",
+        ),
+        pytest.param(
+            "result.d.filter(x, x > 1).all(x, x < 3)",
+            "",
+            {"d": [1]},
+            INCONCLUSIVE,
+            id="all of what is left",
+        ),
     ],
 )
 def test_what_a_value_means(success: str, failure: str, result: object, phase: object) -> None:
