@@ -1,7 +1,7 @@
-"""How long did what take? Spans made of decisions, after the fact: a rollout, its stages, their clusters.
+"""Makes spans of decisions, after the fact: how long a rollout, its stages and their clusters took.
 
-Nothing here knows of a tracing library. Ids follow from what a span is about, so that a process that goes on
-with a rollout goes on with its trace.
+Nothing here knows of a tracing library. Ids follow from what a span is about and when that began, so that a
+process that goes on with a rollout goes on with its trace, and a revision that comes back has spans of its own.
 """
 
 import hashlib
@@ -40,6 +40,23 @@ class _OpenRollout:
     fault: str = ""
     staging: Staging | None = None
     stages: Mapping[str, str] = field(default_factory=dict)  # cluster -> stage
+    stages_began: dict[str, datetime] = field(default_factory=dict)
+
+    def stage_began(self, key: str, rollout: Rollout) -> datetime | None:
+        """The first touch in a stage; None where none of it was touched. Looked up once."""
+        if key not in self.stages_began:
+            members = (
+                name
+                for stage in rollout.staging.stages
+                if stage.key == key
+                for group in stage.groups
+                for name in group.clusters
+            )
+            began = _first_touch(rollout, members, since=self.began)
+            if began is None:
+                return None
+            self.stages_began[key] = began
+        return self.stages_began[key]
 
     def stage_of(self, cluster: str, staging: Staging) -> str:
         if staging is not self.staging:
@@ -87,18 +104,18 @@ class SpanRecorder:
             return
         if step.halt is not None:
             known.fault = step.halt.message
-        about = _About(self._uid_of(workload), workload, placement, rollout.revision)
+        about = self._about(workload, placement, known)
         for each in step.settled:
             standing = rollout.standings.get(each.cluster)
             if standing is None or each.verdict is Verdict.RETRY:
                 continue
             at = known.stage_of(each.cluster, rollout.staging)
             failed = each.reason or "it failed" if each.verdict is Verdict.FAILED else ""
-            yield about.cluster(each.cluster, at, standing.touched, now, fault=failed)
+            place = (at, _told(known.stage_began(at, rollout)))
+            yield about.cluster(each.cluster, place, standing.touched, now, fault=failed)
         for stage in rollout.staging.stages:
             if stage.key in step.passed:
-                members = (name for group in stage.groups for name in group.clusters)
-                began = _first_touch(rollout, members)
+                began = known.stage_began(stage.key, rollout)
                 if began is not None:
                     yield about.stage(stage.key, stage.title, began, now)
         if step.complete:
@@ -120,7 +137,8 @@ class SpanRecorder:
                 return None
             if step.complete and not step.settled:  # it ended before this process looked at it
                 return None
-            began = _first_touch(rollout, rollout.standings)
+            is_new = key in self._done  # what came before it was seen to end
+            began = None if is_new else _began(rollout)
             known = self._open[key] = _OpenRollout(revision=rollout.revision, began=began)
         if known.began is None and step.touch:
             known.began = now
@@ -131,27 +149,50 @@ class SpanRecorder:
         self._open.pop(key, None)
         self._done[key] = known.revision
         if known.began is not None:
-            about = _About(self._uid_of(workload), workload, placement, known.revision)
+            about = self._about(workload, placement, known)
             self._export(about.whole(known.began, now, known.fault))
 
+    def _about(self, workload: Ref, placement: str, known: _OpenRollout) -> "_About":
+        return _About(
+            uid=self._uid_of(workload),
+            workload=workload,
+            placement=placement,
+            revision=known.revision,
+            began=_told(known.began),
+        )
 
-def _first_touch(rollout: Rollout, clusters: Iterable[str]) -> datetime | None:
-    """When the first of them was touched with the revision; None where none was."""
+
+def _began(rollout: Rollout) -> datetime | None:
+    """The first touch with the revision that came after all touches with other ones; None where none did.
+
+    Clusters that kept it while another one came and went were touched with it before.
+    """
+    others = [s.touched for s in rollout.standings.values() if s.of_revision != rollout.revision]
+    return _first_touch(rollout, rollout.standings, since=max(others, default=None))
+
+
+def _first_touch(
+    rollout: Rollout, clusters: Iterable[str], *, since: datetime | None
+) -> datetime | None:
+    """When the first of them was touched with the revision, from then on; None where none was."""
     found = (rollout.standings.get(name) for name in clusters)
-    return min(
-        (s.touched for s in found if s is not None and s.of_revision == rollout.revision),
-        default=None,
-    )
+    mine = (s.touched for s in found if s is not None and s.of_revision == rollout.revision)
+    return min((at for at in mine if since is None or at >= since), default=None)
 
 
-@dataclass(frozen=True, slots=True)
+def _told(at: datetime | None) -> str:
+    return at.isoformat() if at is not None else ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _About:
-    """Whose spans they are."""
+    """Whose spans they are. ``began``: when the rollout did, as it stands in ids."""
 
     uid: str
     workload: Ref
     placement: str
     revision: str
+    began: str
 
     def whole(self, began: datetime, ended: datetime, fault: str) -> FinishedSpan:
         name = f"rollout {self.workload.key} {self.placement}"
@@ -159,16 +200,16 @@ class _About:
 
     def stage(self, key: str, title: str, began: datetime, ended: datetime) -> FinishedSpan:
         told = {"rollout.stage": key}
-        return self._span(f"stage {title}", (key,), (), began, ended=ended, fault="", told=told)
+        me = (key, _told(began))
+        return self._span(f"stage {title}", me, (), began, ended=ended, fault="", told=told)
 
     def cluster(
-        self, name: str, stage: str, began: datetime, ended: datetime, fault: str
+        self, name: str, stage: tuple[str, str], began: datetime, ended: datetime, fault: str
     ) -> FinishedSpan:
-        told = {"rollout.stage": stage, "rollout.cluster": name}
-        me = (stage, name, began.isoformat())
-        return self._span(
-            f"cluster {name}", me, (stage,), began, ended=ended, fault=fault, told=told
-        )
+        """``stage``: its key, and when it began, as it stands in ids."""
+        told = {"rollout.stage": stage[0], "rollout.cluster": name}
+        me = (*stage, name, _told(began))
+        return self._span(f"cluster {name}", me, stage, began, ended=ended, fault=fault, told=told)
 
     def _span(
         self,
@@ -198,7 +239,7 @@ class _About:
         )
 
     def _id(self, parts: tuple[str, ...]) -> int:
-        return _number(8, self.uid, self.revision, self.placement, *parts)
+        return _number(8, self.uid, self.revision, self.placement, self.began, *parts)
 
 
 def _number(size: int, *parts: str) -> int:

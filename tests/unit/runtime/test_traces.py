@@ -39,8 +39,12 @@ class Traced:
         return {each.name: each for each in self._exporter.get_finished_spans()}
 
     @property
+    def all(self) -> list[ReadableSpan]:
+        return list(self._exporter.get_finished_spans())
+
+    @property
     def count(self) -> int:
-        return len(self._exporter.get_finished_spans())
+        return len(self.all)
 
 
 def parent(span: ReadableSpan) -> int:
@@ -146,3 +150,28 @@ def test_what_had_ended_before_is_not_told_again() -> None:
     traced.story.on(HOUR)
 
     assert traced.count == count
+
+
+@pytest.mark.parametrize("is_whole", [True, False], ids=["completed", "overtaken"])
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "restarted"])
+def test_a_revision_that_comes_back_has_spans_of_its_own(restarts: bool, is_whole: bool) -> None:
+    traced = Traced()
+    traced.story.end()
+    traced.story.template(make.template("2"))
+    if is_whole:
+        traced.story.end()
+    else:
+        traced.story.on(MIN / 60)
+    traced.story.template(make.template("1"))
+    traced.story.on(MIN / 60)
+    if restarts:
+        traced.story.restart()
+        traced.listen()
+    traced.story.end()
+
+    spans = traced.all
+    ids = [each.context.span_id for each in spans if each.context]
+    assert len(ids) == len(set(ids))
+    assert {parent(each) for each in spans if each.parent} <= set(ids)
+    wholes = [each for each in spans if each.parent is None]
+    assert [each.name for each in wholes] == ["rollout default/web p"] * 3
