@@ -1,4 +1,4 @@
-"""Which hosts may be asked for metrics?
+"""Says which hosts may be asked for metrics, and told of rollouts.
 
 A template is written by whoever may write in a namespace, and asked from inside the hub's network. So
 link-local addresses, among them those at which clouds hand out credentials, are never asked; loopback
@@ -25,8 +25,13 @@ _NEVER = tuple(
             "169.254.0.0/16",  # link-local; 169.254.169.254 is the metadata of most clouds
             "fe80::/10",
             "fd00:ec2::/32",  # metadata of AWS by IPv6
-            "100.100.100.200/32",  # metadata of Alibaba
-            "192.0.0.192/32",  # metadata of Oracle
+            "fd20:ce::254/128",  # of Google Cloud by IPv6
+            "fd00:42::42/128",  # of Scaleway by IPv6
+            "fd00:c1::a9fe:a9fe/128",  # of Oracle by IPv6
+            "100.100.100.200/32",  # of Alibaba
+            "168.63.129.16/32",  # of Azure: its wire server
+            "192.0.0.192/32",  # of Oracle
+            "64:ff9b:1::/48",  # local NAT64: who knows where its addresses of version 4 stand in it
             "0.0.0.0/8",
             "::/128",
             "224.0.0.0/4",
@@ -38,6 +43,7 @@ _NEVER = tuple(
 NAMES_AT_ONCE, NAMES_OF_ONE = 64, 4
 """So many names are looked up at once, and so many of one namespace."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
+_COMPATIBLE = ipaddress.ip_network("::/96")
 
 
 class RefusedHostError(Exception):
@@ -84,12 +90,13 @@ def address_of(host: str) -> Address | None:
 
 def _inside(address: Address) -> Address:
     """The address of version 4 that one of version 6 stands for."""
-    if isinstance(address, ipaddress.IPv6Address):
-        if address.ipv4_mapped is not None:
-            return address.ipv4_mapped
-        if address in _NAT64:
-            return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address
+    if not isinstance(address, ipaddress.IPv6Address):
+        return address
+    if address.teredo is not None:
+        return address.teredo[1]
+    if address in _NAT64 or (address in _COMPATIBLE and int(address) > 1):  # 0 is none, 1 loopback
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address
 
 
 class GuardedResolver(AbstractResolver):
