@@ -226,10 +226,10 @@ def recovers(live: LiveRollout) -> datetime | None:
 
 _UNMEASURED: Mapping[str, str] = {
     Reason.ANALYSIS_RUNNING: "its analysis is Successful",
-    Reason.METRIC_UNREACHABLE: "the provider of the metric answers again, or somebody skips it "
-    "(`rollout skip`)",
-    Reason.ANALYSIS_INCONCLUSIVE: "somebody skips it (`rollout skip`) or has it measured again "
-    "(its RolloutAnalysisRun is deleted)",
+    Reason.METRIC_UNREACHABLE: "the provider of the metric answers again, or somebody approves it "
+    "(`rollout approve --gate cluster/{cluster}`) or skips it (`rollout skip`)",
+    Reason.ANALYSIS_INCONCLUSIVE: "somebody approves it (`rollout approve --gate cluster/{cluster}`), "
+    "skips it (`rollout skip`) or has it measured again (its RolloutAnalysisRun is deleted)",
 }
 """What ends the wait of a cluster that is well and is being measured."""
 
@@ -241,7 +241,7 @@ def unmeasured_wait(live: LiveRollout) -> str:
     for cluster in sorted(live.ledger.standings):
         reason = live.judgement(cluster).reason if cluster in live.ledger else ""
         if reason in _UNMEASURED:
-            return f"{reason} of {cluster}: {_UNMEASURED[reason]}"
+            return f"{reason} of {cluster}: {_UNMEASURED[reason].format(cluster=cluster)}"
     return ""
 
 
@@ -257,7 +257,8 @@ def _touched(standing: Standing, judged: Judgement) -> WaitAccount:
     until, since = judged.until, standing.since or standing.touched
     match judged.phase:
         case Phase.SOAKING if judged.reason:
-            return WaitAccount(judged.reason, since, _UNMEASURED.get(judged.reason, ""))
+            ends = _UNMEASURED.get(judged.reason, "").format(cluster=standing.cluster)
+            return WaitAccount(judged.reason, since, ends)
         case Phase.SOAKING:
             return WaitAccount("Soaking", since, "it has been well for minSuccessTime", until)
         case Phase.FAILING:

@@ -21,17 +21,23 @@ from rollout.api.wire import (
     passing,
 )
 from rollout.model import approvals
-from rollout.model.approvals import EVERY_STAGE, Approval, Freeze, parse_gate
+from rollout.model.approvals import CLUSTER_GATE, EVERY_STAGE, Approval, Freeze, parse_gate
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import REPLICA_SET, Obj
 
-GATE = r"^(\*|(before|after):.+)$"
+GATE = r"^(\*|(before|after):.+|cluster/.+)$"
 REVISION = r"^[0-9a-z]{6,64}$"
+
+
+def _is_of_cluster(gate: str) -> bool:
+    return gate.startswith(CLUSTER_GATE) and gate != CLUSTER_GATE
+
+
 GateText = Annotated[
     str,
     Field(pattern=GATE),
-    passing(lambda gate: gate == EVERY_STAGE or parse_gate(gate), ""),
-    accepted("before:GROUP, after:GROUP or * for every gate"),
+    passing(lambda gate: gate == EVERY_STAGE or _is_of_cluster(gate) or parse_gate(gate), ""),
+    accepted("before:GROUP, after:GROUP, * for every gate, or cluster/NAME for its analysis"),
 ]
 RevisionText = Annotated[
     str, Field(pattern=REVISION), accepted("the hash of a revision, as `rollout history` shows it")

@@ -190,7 +190,7 @@ def undo_command(
     metavar="GATE",
     default="",
     shell_complete=complete_gate,
-    help="Which gate, where there are several; * for all of them.",
+    help="Which gate, where there are several; * for all of them; cluster/NAME: its analysis.",
 )
 @_revision_option
 @click.option(

@@ -6,6 +6,8 @@ from datetime import datetime
 from enum import Enum
 
 EVERY_STAGE = "*"
+CLUSTER_GATE = "cluster/"
+"""What an Approval names that is about the analysis of one cluster begins so; the cluster's name follows."""
 APPROVAL_GATE = "approval"
 """The kind of a gate that an Approval opens."""
 
@@ -77,8 +79,8 @@ class ApprovalDecision(Enum):
 class Approval:
     """An Approval object: consent to one gate of one revision, or its refusal.
 
-    ``gate`` is as `GateRef` prints it, or ``*`` for all of the revision's; a refusal is of the
-    revision as a whole. ``actor`` is who says so: a claim, the API server does not check it.
+    ``gate`` is as `GateRef` prints it, ``*`` for all gates of the revision, or ``cluster/NAME`` for the
+    analysis of one cluster; a refusal is of the revision as a whole. ``actor`` is who says so: a claim, the API server does not check it.
     """
 
     name: str
@@ -95,6 +97,11 @@ class Approval:
     def counts(self, revision: str, now: datetime) -> bool:
         """Whether it is about this revision, and has not expired."""
         return self.revision == revision and (self.expires is None or now < self.expires)
+
+    @property
+    def cluster(self) -> str:
+        """The cluster whose analysis it is about; "" where it is about gates."""
+        return self.gate.removeprefix(CLUSTER_GATE) if self.gate.startswith(CLUSTER_GATE) else ""
 
     @property
     def delete_command(self) -> str:

@@ -6,11 +6,12 @@ from dataclasses import replace
 from datetime import datetime
 
 from rollout.api.own import decode_freeze
-from rollout.errors import AlreadyExists, ConfigError
+from rollout.errors import AlreadyExists, ConfigError, Gone
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model import names
 from rollout.model.approvals import (
     APPROVAL_GATE,
+    CLUSTER_GATE,
     EVERY_STAGE,
     Approval,
     ApprovalDecision,
@@ -19,7 +20,7 @@ from rollout.model.approvals import (
 )
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.intents import AskedBy, asked_text, read_asked, read_intents
-from rollout.model.kinds import APPROVAL, FREEZE, Obj, Ref
+from rollout.model.kinds import APPROVAL, FREEZE, MANAGED_CLUSTER, Obj, Ref
 from rollout.operate.edits import FREEZE_NAME, Annotations, VerbResult, Who, refuse_ocm
 from rollout.operate.given import given, places, says_so, still_rejected
 
@@ -38,7 +39,8 @@ def approve(
     """Approve a gate of the revision that is being rolled out.
 
     Args:
-        gate: as the workload asks for it, or ``*`` for all; "" where it asks for one only.
+        gate: as the workload asks for it, ``*`` for all, or ``cluster/NAME`` for that cluster's analysis; ""
+            where it asks for one only.
         revision: what was looked at; where that is no longer the present one nothing is approved.
         expires: until when the gate must have been reached.
 
@@ -48,7 +50,7 @@ def approve(
     obj = hub.get(ref)
     known = obj["metadata"].get("annotations") or {}
     refuse_ocm(hub, ref, known, "a gate")
-    gate = _gate(ref, known, gate)
+    gate = _of_cluster(hub, ref, known, gate) or _gate(ref, known, gate)
     if expires is not None and expires <= who.at:
         raise ConfigError(f"an approval that expired at {rfc3339(expires)} opens no gate")
     return _consent(
@@ -63,14 +65,33 @@ def approve(
     )
 
 
+def _of_cluster(hub: Hub, ref: Ref, annotations: Annotations, gate: str) -> str:
+    """The gate, where it is about the analysis of one cluster, else "". Raises: ConfigError, HubError."""
+    if not gate.startswith(CLUSTER_GATE):
+        return ""
+    if not read_intents(annotations).cluster_analysis:
+        raise ConfigError(
+            f"{ref} has no analysis of each cluster: annotation {names.CLUSTER_ANALYSIS}"
+        )
+    cluster = gate.removeprefix(CLUSTER_GATE)
+    try:
+        hub.get(Ref(MANAGED_CLUSTER, cluster))
+    except Gone:
+        raise ConfigError(f"{ref}: no cluster is called {cluster}; correct the name") from None
+    return gate
+
+
 def _gate(ref: Ref, annotations: Annotations, gate: str) -> str:
     """The gate that is meant: the only one where none is named. Raises: ConfigError.
 
     Gates of other kinds may go by approvals, too: one of an analysis does where it is not clear.
     """
-    asked = read_intents(annotations).gates
+    intents = read_intents(annotations)
+    asked = intents.gates
     every = [str(each) for each in asked]
     gates = [str(each) for each in asked if each.kind == APPROVAL_GATE] or every
+    if not gates and intents.cluster_analysis:
+        raise ConfigError(f"{ref} has no gate; name a cluster: --gate {CLUSTER_GATE}NAME")
     if not gates:
         raise ConfigError(
             f"{ref} asks for no approval; annotation {names.GATES} would, such as before:rest"
@@ -180,6 +201,8 @@ def _what(spec: Obj) -> str:
     if spec["decision"] == ApprovalDecision.REJECT.value:
         return f"revision {spec['revision']} is rejected"
     gate = "every gate" if spec["gate"] == EVERY_STAGE else f"gate {spec['gate']}"
+    if spec["gate"].startswith(CLUSTER_GATE):
+        gate = f"what is measured of cluster {spec['gate'].removeprefix(CLUSTER_GATE)}"
     return f"{gate} of revision {spec['revision']} is approved"
 
 

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from rollout.model.analyses import AnalysisVerdict
-from rollout.model.approvals import Approval
+from rollout.model.approvals import Approval, ApprovalDecision
 from rollout.model.intents import NO_INTENTS, Intents
 from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
@@ -297,7 +297,21 @@ def timing_of(terms: Terms, outages: tuple[tuple[datetime, datetime], ...]) -> T
         outages=outages,
         blind_since=terms.blind_since,
         measured=measured,
+        approved=_approved_clusters(terms) if measured is not None else {},
     )
+
+
+def _approved_clusters(terms: Terms) -> dict[str, datetime | None]:
+    """The clusters whose analyses a person approved for this revision, each until when at the latest."""
+    found: dict[str, datetime | None] = {}
+    for each in terms.approvals:
+        is_mine = each.revision == terms.revision and each.decision is ApprovalDecision.APPROVE
+        if not each.cluster or not is_mine:
+            continue
+        known = found.get(each.cluster, each.expires)
+        is_endless = known is None or each.expires is None
+        found[each.cluster] = None if is_endless else max(filter(None, (known, each.expires)))
+    return found
 
 
 def places_in(staging: Staging) -> dict[str, str]:

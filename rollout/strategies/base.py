@@ -107,7 +107,8 @@ class Timing:
     the spans (from, to), ascending and disjoint, in which the hub was out of touch: neither deadlines
     nor soaks run in them (rows 8, 20). ``blind_since`` is when such a span began that is not over yet: news may
     be missing, so nothing that came due since then is taken for decided. ``measured`` are the analyses of
-    single clusters (None: none is asked for): a cluster has not soaked before its own is Successful.
+    single clusters (None: none is asked for): a cluster has not soaked before its own is Successful, or is
+    ``approved`` where it is not clear or cannot be measured (until when; None: without end).
     """
 
     soak: timedelta = timedelta(0)
@@ -116,6 +117,7 @@ class Timing:
     outages: tuple[tuple[datetime, datetime], ...] = ()
     blind_since: datetime | None = None
     measured: Mapping[str, AnalysisVerdict] | None = None
+    approved: Mapping[str, datetime | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,7 +95,7 @@ def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     Where the cluster is measured it has not soaked before that is Successful; what is measured as Failed
     does not recover.
     """
-    measured = _measured(standing, timing)
+    measured = _measured(standing, timing, now)
     if measured is AnalysisPhase.FAILED:
         return Judgement(Phase.FAILED, None, ANALYSIS_FAILED)
     since = standing.since or standing.touched
@@ -121,8 +121,11 @@ _UNMEASURED = {
 }
 
 
-def _measured(standing: Standing, timing: Timing) -> AnalysisPhase | None:
-    """How the analysis of this attempt stands; None where none is asked for."""
+def _measured(standing: Standing, timing: Timing, now: datetime) -> AnalysisPhase | None:
+    """How the analysis of this attempt stands; None where none is asked for.
+
+    A person can approve what is not clear, or cannot be measured.
+    """
     if standing.verdict is Verdict.FAILED and standing.reason == ANALYSIS_FAILED:
         return AnalysisPhase.FAILED
     if timing.measured is None:
@@ -130,6 +133,11 @@ def _measured(standing: Standing, timing: Timing) -> AnalysisPhase | None:
     found = timing.measured.get(standing.cluster)
     if found is None or found.attempt != attempt_of(standing):
         return AnalysisPhase.RUNNING
+    if found.phase in (AnalysisPhase.INCONCLUSIVE, AnalysisPhase.ERROR) and (
+        standing.cluster in timing.approved
+    ):
+        until = timing.approved[standing.cluster]
+        return AnalysisPhase.SUCCESSFUL if until is None or now < until else found.phase
     return found.phase
 
 

@@ -10,6 +10,7 @@ from rollout.account.interventions import GateAccount
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.snapshot import snapshot_of
 from rollout.clock import VirtualClock
+from rollout.errors import ConfigError
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import (
@@ -26,7 +27,7 @@ from rollout.model.kinds import (
 from rollout.model.ownership import owned_by
 from rollout.operate import Who
 from tests.support import make
-from tests.support.story import MIN, READY, SEC, SETTLED, T0, Story
+from tests.support.story import HOUR, MIN, READY, SEC, SETTLED, T0, Story
 
 GATED = make.progressive(mandatoryDecisionGroups=[{"groupName": "canary"}])
 ONE_BY_ONE = {"type": "Progressive", "progressive": {"maxConcurrency": 1}}
@@ -381,7 +382,8 @@ def test_an_outage_is_what_the_rollout_says_that_it_waits_for() -> None:
     account = snapshot_of(told.hub, told.clock.now()).account(Ref(REPLICA_SET, "default/web"))
 
     assert account is not None
-    ends = "the provider of the metric answers again, or somebody skips it (`rollout skip`)"
+    verbs = "approves it (`rollout approve --gate cluster/c00`) or skips it (`rollout skip`)"
+    ends = f"the provider of the metric answers again, or somebody {verbs}"
     assert account.wait.ends == f"MetricUnreachable of c00: {ends}"
 
 
@@ -732,3 +734,74 @@ def test_profile_ocm_which_measures_nothing_holds_what_asks_for_an_analysis(aske
 
     told.annotate(names.SEMANTICS, None)
     assert told.end().reason == "Complete"
+
+
+# -- what a person decides of one cluster ----------------------------------------------------------
+
+
+def of_clusters(*measured: Obj) -> Story:
+    return story({names.CLUSTER_ANALYSIS: "slo"}, *measured, strategy=ONE_BY_ONE)
+
+
+def say_yes(told: Story, gate: str, **more: Any) -> None:
+    operate.approve(told.hub, WEB, Who("ben", told.clock.now(), "it looks well"), gate, **more)
+
+
+@pytest.mark.parametrize(
+    "measured", [fails(clusters={"names": ["c01"]}), gives(UNCLEAR, clusters={"names": ["c01"]})]
+)
+def test_a_person_approves_what_is_not_clear_of_one_cluster_or_cannot_be_measured(
+    measured: Obj,
+) -> None:
+    told = of_clusters(gives(GOOD), measured).to(HOUR)
+    assert list(told.touched()) == ["c00", "c01"]
+    say_yes(told, "cluster/c01")
+
+    assert told.end().reason == "Complete"
+    assert told.touched()["c02"] == HOUR
+    assert [run["status"]["phase"] for run in runs(told)].count("Successful") == 2
+
+
+def test_an_approval_of_one_cluster_is_about_that_cluster_and_revision_alone() -> None:
+    told = of_clusters(gives(UNCLEAR)).to(HOUR)
+    say_yes(told, "cluster/c01")
+    assert list(told.on(HOUR).touched()) == ["c00"]
+    say_yes(told, "cluster/c00")
+    assert list(told.on(HOUR).touched()) == ["c00", "c01", "c02"]
+
+    told.template(make.template("2"))
+    assert list(told.on(HOUR).touched("2")) == ["c00"]
+
+
+def test_no_approval_makes_a_failed_cluster_good() -> None:
+    told = of_clusters(gives(GOOD), gives(BAD, clusters={"names": ["c01"]}))
+    told.settle()
+    say_yes(told, "cluster/c01")
+
+    assert told.end().reason == "MaxFailuresExceeded"
+
+
+def test_an_approval_of_one_cluster_ends_when_it_expires() -> None:
+    told = of_clusters(gives(GOOD), fails(**{"from": "0m", "to": "2h"}))
+    told.settle()
+    say_yes(told, "cluster/c00", expires=T0 + 30 * SEC)
+    told.to(HOUR)
+
+    assert list(told.touched()) == ["c00"]
+    say_yes(told, "cluster/c00", expires=T0 + 2 * HOUR)
+    assert list(told.to(HOUR + SEC).touched()) == ["c00", "c01"]
+
+
+@pytest.mark.parametrize("gate", ["", "cluster/c00", "cluster/nobody", "*"])
+def test_what_cannot_be_approved_says_why(gate: str) -> None:
+    """Every gate is no cluster: what is measured of one is looked at for itself."""
+    of = {"cluster/c00": {}}.get(gate, {names.CLUSTER_ANALYSIS: "slo"})
+    told = story({**of}, gives(UNCLEAR), strategy=ONE_BY_ONE).to(MIN)
+    said = {
+        "": "name a cluster: --gate cluster/NAME",
+        "cluster/c00": "has no analysis of each cluster",
+        "cluster/nobody": "no cluster is called nobody",
+        "*": "name a cluster: --gate cluster/NAME",
+    }
+    with pytest.raises(ConfigError, match=said[gate]):
+        say_yes(told, gate)
