@@ -145,7 +145,7 @@ def _finish(place: "_Place", whole: WorkloadAccount) -> Finish:
     """The earliest finish. What waits for a person, or has failed, does not finish by itself."""
     if whole.code in (Code.PERSON, Code.FAILED):
         return Finish(None, None, f"{whole.reason}: not until {whole.wait.ends}")
-    return finish_of(place.workload, place.now, place.fleet.closed)
+    return finish_of(place.workload, place.now, place.fleet)
 
 
 def _stages(placements: Iterable[PlacementAccount]) -> list[StageAccount]:

@@ -1,24 +1,41 @@
-"""When could it be finished at the earliest? As if every agent succeeded the moment it is asked.
+"""Works out when a rollout could be finished at the earliest: every agent succeeds the moment it is asked.
 
-Clusters wait for their windows. Analyses of clusters are taken to be Successful at once.
+Clusters wait for their windows. Whatever is measured, of a cluster or at a gate, is good, and takes as long as its
+delay and its intervals do.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
+from typing import Protocol
 
+from rollout.account.interventions import gates_at
 from rollout.account.states import state_of
 from rollout.account.waits import remedy
+from rollout.model.analyses import ANALYSIS_GATE
+from rollout.model.approvals import Side
 from rollout.model.kinds import Ref
 from rollout.model.waits import Reason, Wait
+from rollout.planning.analyses import KnownAnalyses
+from rollout.planning.measurable import takes
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.head import Head
 from rollout.rollouts.line import KeptContent, Line
 from rollout.rollouts.live import NOTHING_KEPT, LiveRollout
 from rollout.rollouts.observations import Observation
 from rollout.rollouts.share import PlacementShare
+from rollout.rollouts.terms import Terms
 from rollout.rollouts.workload import Workload
-from rollout.strategies.base import NOTHING_CLOSED, Closed, Health, Phase, Rollout, Step
+from rollout.strategies.base import (
+    NOTHING_CLOSED,
+    Checkpoint,
+    Closed,
+    Health,
+    Phase,
+    Rollout,
+    Step,
+)
+from rollout.strategies.gates import gate_key
 
 MOST_STEPS = 100_000
 FARTHEST = timedelta(days=366)
@@ -28,6 +45,51 @@ NOT_WORKED_OUT = "not worked out in profile ocm"
 
 Closing = Callable[[datetime], Closed]
 """The clusters that calendars close at an instant."""
+
+
+class FinishSurroundings(Protocol):
+    """What a finish depends on besides the workload."""
+
+    @property
+    def measured(self) -> KnownAnalyses:
+        """Analyses and their runs."""
+        ...
+
+    def closed(self, workload: Ref, now: datetime) -> Closed:
+        """The clusters that calendars close to a workload then."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuringSpans:
+    """How long measuring takes: of each cluster, and at each gate, by its key, which stands at a stage."""
+
+    cluster: timedelta = timedelta(0)
+    gates: Mapping[str, tuple[str, Side, timedelta]] = field(default_factory=dict)
+    began: Mapping[str, datetime] = field(default_factory=dict)
+
+
+def spans_of(
+    workload: Workload[PlacementShare], live: LiveRollout, known: KnownAnalyses
+) -> MeasuringSpans:
+    """How long is measured in one placement; of a gate that is being measured also since when."""
+    intents, gates = workload.intents, dict[str, tuple[str, Side, timedelta]]()
+    for stage in live.ledger.rollout.staging.stages:
+        for gate in gates_at(intents.gates, live.placement, stage):
+            if gate.kind == ANALYSIS_GATE:
+                span = takes(gate.argument, workload.ref, intents, known)
+                gates[gate_key(gate, stage)] = (stage.key, gate.side, span)
+    runs = known.runs(workload.ref).values() if gates else ()
+    began = {
+        run.subject.at: run.result.started_at
+        for run in runs
+        if run.subject.placement == live.placement
+        and run.subject.revision == live.revision
+        and run.subject.attempt == live.head.retried
+        and run.result.started_at is not None
+    }
+    own = takes(intents.cluster_analysis, workload.ref, intents, known)
+    return MeasuringSpans(cluster=own, gates=gates, began=began)
 
 
 def closing(
@@ -74,12 +136,55 @@ class ImaginedRollout(LiveRollout):
         """Nothing is written down."""
 
 
-def imagined(live: LiveRollout, now: datetime, closing: Closing) -> ImaginedRollout:
+class _Foreseen(ImaginedRollout):
+    """One in which gates of analyses open so long after it came there; all other gates stand open."""
+
+    def measure(self, spans: MeasuringSpans, opened: frozenset[str]) -> None:
+        """``opened``: the gates that have opened already."""
+        self.book.set_head(replace(self.head, opened=opened))
+        self._gates = spans.gates
+        self._opens = {
+            key: began + spans.gates[key][2]
+            for key, began in spans.began.items()
+            if key in spans.gates
+        }
+
+    def _checkpoints(
+        self, terms: Terms | None, head: Head, now: datetime
+    ) -> tuple[Checkpoint, ...]:
+        found: list[Checkpoint] = []
+        for key, (stage, side, _) in self._gates.items():
+            if key not in head.opened:
+                opens = self._opens.get(key)
+                is_shut = opens is None or opens > now
+                wait = Wait(Reason.ANALYSIS_RUNNING, key, opens) if is_shut else None
+                found.append(Checkpoint(key, stage, side, wait))
+        return tuple(found)
+
+    def comes_to_gate(self, step: Step, now: datetime) -> bool:
+        """Whether it has just come to a gate, which is measured from now on."""
+        key = step.gate.message if step.gate is not None else ""
+        if key not in self._gates or key in self._opens:
+            return False
+        self._opens[key] = now + self._gates[key][2]
+        return True
+
+    def next_after(self, now: datetime) -> datetime | None:
+        """When time alone next changes a cluster, or opens one, or a gate."""
+        gates = (at for at in self._opens.values() if at > now)
+        return min((at for at in (self.next_change(), *gates) if at is not None), default=None)
+
+
+def _foreseen(
+    live: LiveRollout, now: datetime, closing: Closing, spans: MeasuringSpans
+) -> _Foreseen:
     """A rollout that stands as ``live`` does and can be led anywhere from there."""
-    copy = ImaginedRollout(live.workload, live.placement, "", now)
+    copy = _Foreseen(live.workload, live.placement, "", now)
     known = live.ledger.rollout
-    timing = replace(known.timing, measured=None)
+    soak = max(known.timing.soak, spans.cluster)  # both run from a cluster's success on
+    timing = replace(known.timing, measured=None, soak=soak)
     copy.begin(replace(known, standings=dict(known.standings), timing=timing), now, closing)
+    copy.measure(spans, live.head.opened)
     return copy
 
 
@@ -96,13 +201,14 @@ class Finish:
 
 
 def finish_of(
-    workload: Workload[PlacementShare], now: datetime, closed: Callable[[Ref, datetime], Closed]
+    workload: Workload[PlacementShare], now: datetime, around: FinishSurroundings
 ) -> Finish:
-    """The earliest finish of a planned workload. ``closed``: what calendars close to it at an instant."""
+    """The earliest finish of a planned workload."""
     if workload.is_ocm:
         return Finish(None, None, NOT_WORKED_OUT)
+    shut = closing(around.closed, workload)
     finishes = [
-        _finish(share.live, now, closing(closed, workload))
+        _finish(share.live, spans_of(workload, share.live, around.measured), now, shut)
         for share in workload.shares.values()
         if share.selected or not share.overlapped
     ]
@@ -117,9 +223,9 @@ def finish_of(
     return Finish(last, last - now)
 
 
-def _finish(like: LiveRollout, now: datetime, shut: Closing) -> Finish:
+def _finish(like: LiveRollout, spans: MeasuringSpans, now: datetime, shut: Closing) -> Finish:
     start = now
-    live = imagined(like, now, shut)
+    live = _foreseen(like, now, shut, spans)
     for cluster in list(live.ledger.standings):
         _succeed(live, cluster, now)
     for _ in range(MOST_STEPS):
@@ -133,7 +239,7 @@ def _finish(like: LiveRollout, now: datetime, shut: Closing) -> Finish:
             )
         if step.complete:
             return Finish(now, now - start)
-        due = live.next_change()
+        due = live.next_after(now)
         if due is None or due > start + FARTHEST:
             break
         now = due
@@ -149,14 +255,14 @@ def _never(live: LiveRollout) -> str:
     return "it never ends"
 
 
-def _settle(live: LiveRollout, now: datetime) -> Step:
+def _settle(live: _Foreseen, now: datetime) -> Step:
     """Touch what is to be touched now; all that is touched succeeds."""
     while True:
         step = live.step(live.ledger.rollout.hold, now)
         for cluster in step.touch:
             live.attempt(cluster, "", now)
             _succeed(live, cluster, now)
-        if not step.touch:
+        if not live.comes_to_gate(step, now) and not step.touch:
             return step
 
 

@@ -105,8 +105,8 @@ class WorkloadPlan:
     should, have a configuration of their own that changes, are taken back, or no placement rolls out
     to them. ``diff`` is for ``diff_of``, the first cluster that gets something else; "" where that stays
     as it is. ``contents`` are the diffs where clusters have values of their own, the most frequent first,
-    and ``unshown`` the number of clusters that get another content. ``measured``: each cluster is
-    measured, which ``finish`` takes no time for.
+    and ``unshown`` the number of clusters that get another content. ``measured``: something is measured
+    that ``finish`` waits for.
     """
 
     kind: str
@@ -270,10 +270,10 @@ def _plan(
         removal=_removal(snapshot, workload),
         diff_of=cluster,
         diff=diff,
-        finish=finish_of(workload, snapshot.now, snapshot.fleet.closed),
+        finish=finish_of(workload, snapshot.now, snapshot.fleet),
         contents=own[0],
         unshown=own[1],
-        measured=bool(workload.intents.cluster_analysis),
+        measured=workload.intents.waits_for_analyses,
     )
 
 

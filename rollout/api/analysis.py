@@ -5,6 +5,7 @@ Both have one vocabulary. Every field that is not served is refused by its name.
 
 import re
 from collections.abc import Iterable, Mapping
+from datetime import timedelta
 from typing import Annotated, Any
 
 import re2
@@ -222,6 +223,7 @@ def decode_analysis(ref: Ref, obj: Obj) -> AnalysisTemplate:
         version=version,
         arguments=arguments,
         needs_cluster=any(on_cluster(metric) is not None for metric in metrics),
+        takes=max((m.takes for m in metrics if not m.is_dry), default=timedelta(0)),
         ends=all(
             shape.ends or metric.is_dry for shape, metric in zip(spec.metrics, metrics, strict=True)
         ),

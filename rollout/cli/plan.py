@@ -275,7 +275,7 @@ def _finish(plan: WorkloadPlan, now: datetime) -> str:
     if any(stage.gates for placement in plan.placements for stage in placement.stages):
         provided += " and no gate waits for its approval"
     if plan.measured:
-        provided += ", measuring them taken for nothing"
+        provided += ", and all that is measured is good"
     if finish.at == now:
         return f"done right away, {provided}"
     return f"done at the earliest {at_and_in(finish.at, now)}, {provided}"

@@ -256,7 +256,7 @@ def _listed(snapshot: Snapshot, ref: Ref, gone: datetime | None) -> WorkloadRow 
     if account is None or workload is None:
         return None
     if account.code is Code.WAITING:
-        account = replace(account, finish=finish_of(workload, snapshot.now, snapshot.fleet.closed))
+        account = replace(account, finish=finish_of(workload, snapshot.now, snapshot.fleet))
     return WorkloadRow(account, dict(snapshot.object_of(ref)["metadata"].get("labels") or {}))
 
 

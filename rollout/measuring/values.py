@@ -33,6 +33,12 @@ class AnalysisMetric:
     is_dry: bool = False
     kept: int = 10
 
+    @property
+    def takes(self) -> timedelta:
+        """From the beginning to its verdict, where every measurement is good and there at once."""
+        ends = [each for each in (self.count, self.consecutive_success_limit) if each]
+        return self.initial_delay + (min(ends, default=1) - 1) * (self.interval or timedelta(0))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
@@ -150,8 +156,8 @@ class AnalysisArgument:
 class AnalysisTemplate:
     """What to measure. With problems it measures nothing.
 
-    ``metrics`` is as written: values of arguments are put in when a run begins. ``needs_cluster``: it can only
-    be about one cluster.
+    What it measures is as written: values of arguments are put in when a run begins. ``needs_cluster``: it can
+    only be about one cluster. ``takes``: so long a run takes where every measurement is good.
     """
 
     ref: Ref
@@ -160,6 +166,7 @@ class AnalysisTemplate:
     arguments: tuple[AnalysisArgument, ...] = ()
     ends: bool = True
     needs_cluster: bool = False
+    takes: timedelta = timedelta(0)
     problems: tuple[Problem, ...] = ()
 
 

@@ -112,6 +112,12 @@ class Intents:
         gates = {gate.argument for gate in self.gates if gate.kind == ANALYSIS_GATE}
         return frozenset(gates | {self.analysis, self.cluster_analysis} - {""})
 
+    @property
+    def waits_for_analyses(self) -> bool:
+        """Whether its rollout waits for some: at a gate, or of each cluster."""
+        is_gate = any(gate.kind == ANALYSIS_GATE for gate in self.gates)
+        return is_gate or bool(self.cluster_analysis)
+
     def who(self, verb: str) -> AskedBy:
         return self.asked.get(verb, NOBODY)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 
 from rollout.measuring.templates import arguments_in
 from rollout.measuring.values import AnalysisArgument, AnalysisTemplate
@@ -57,6 +58,14 @@ def unmeasurable(workload: Ref, intents: Intents, known: KnownAnalyses) -> str:
         f"an argument of the analyses named: {', '.join(sorted(arguments)) or 'there is none'}"
     )
     return str(Problem(_ARGS, strange[0], accepted))
+
+
+def takes(name: str, workload: Ref, intents: Intents, known: KnownAnalyses) -> timedelta:
+    """How long a run of a template takes at least, where all is well; no time where nobody can tell."""
+    template = known.template(known.home(workload), name) if name else None
+    if template is None or template.problems:
+        return timedelta(0)
+    return known.filled(template, _known_values(template, workload, intents)).takes
 
 
 def _fault(

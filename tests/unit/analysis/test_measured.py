@@ -3,6 +3,7 @@
 import json
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import Result
@@ -10,14 +11,26 @@ from click.testing import Result
 from rollout.analysis.copies import placed
 from rollout.analysis.outcomes import End
 from rollout.analysis.simulating import question, simulate
+from rollout.analysis.snapshot import snapshot_of
 from rollout.clock import VirtualClock
 from rollout.model import names
 from rollout.sim.scenario_file import read_scenario
-from tests.stories.test_analyses import AFTER_CANARY, BAD, GATED, GOOD, gives, runs, story, template
+from tests.stories.test_analyses import (
+    AFTER_CANARY,
+    BAD,
+    GATED,
+    GOOD,
+    ONE_BY_ONE,
+    WEB,
+    gives,
+    runs,
+    story,
+    template,
+)
 from tests.support import make
 from tests.support.changes import storing
 from tests.support.shapes import run
-from tests.support.story import MIN, SETTLED
+from tests.support.story import MIN, READY, SETTLED, Story
 
 EXAMPLE = "examples/analysis"
 SCENARIO = {"apiVersion": "rollout-engine.io/v1alpha1", "kind": "AgentScenario"}
@@ -104,3 +117,54 @@ def test_a_gate_of_an_analysis_is_measured_too() -> None:
 
     assert [each.outcome.end for each in asked] == [End.DONE, End.HALTED]
     assert [each.assumed for each in asked] == [("slo/rate",), ()]
+
+
+SOAK = SETTLED - READY
+
+
+def takes(told: Story) -> timedelta:
+    """How long the rollout takes from now on at the least, as its account says."""
+    account = snapshot_of(told.hub, told.clock.now()).account(WEB)
+    assert account is not None
+    assert account.finish is not None
+    assert account.finish.takes is not None
+    return account.finish.takes
+
+
+def test_the_earliest_finish_is_that_of_a_run_without_the_time_that_agents_take() -> None:
+    gated = story({names.GATES: AFTER_CANARY}, gives(GOOD))
+    each = story({names.CLUSTER_ANALYSIS: "slo"}, gives(GOOD), strategy=ONE_BY_ONE)
+
+    assert takes(gated.settle()) == SOAK + 2 * MIN + SOAK
+    assert takes(each.settle()) == 3 * 2 * MIN
+    assert gated.end().waves()[-1][0] == SETTLED + 2 * MIN
+    assert each.end().waves()[-1][0] == 2 * (READY + 2 * MIN)
+
+
+def test_of_a_gate_that_is_being_measured_the_rest_of_it_is_reckoned_with() -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(GOOD)).to(SETTLED + MIN)
+
+    assert takes(told) == MIN + SOAK
+
+
+def test_the_first_end_that_a_metric_can_come_to_counts_and_its_delay() -> None:
+    metric: dict[str, Any] = {"count": 5, "consecutiveSuccessLimit": 2, "initialDelay": "30s"}
+    told = story({names.GATES: AFTER_CANARY}, gives(GOOD), **metric)
+
+    assert takes(told.settle()) == SOAK + MIN / 2 + MIN + SOAK
+
+
+def test_a_background_analysis_delays_nothing() -> None:
+    assert takes(story({names.ANALYSIS: "slo"}, gives(GOOD)).settle()) == 2 * SOAK
+
+
+def test_a_plan_and_a_simulation_agree_but_for_the_time_that_agents_take(tmp_path: Path) -> None:
+    files = ("-f", f"{EXAMPLE}/rollout.yaml", "-f", f"{EXAMPLE}/analysis.yaml")
+    planned = run("plan", *files, state=None)
+    told = simulated("spec: {}", tmp_path)
+
+    assert (
+        "(in 8m), if every agent succeeds at once, and all that is measured is good"
+        in planned.stdout
+    )
+    assert told.stdout.startswith("✔ done after 00:08:48")
