@@ -40,7 +40,7 @@ from rollout.model.policy import DEFAULT, Policy
 from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
 from rollout.planning.deliveries import NotificationPlanner
 from rollout.planning.placements import PlacementPlanner
-from rollout.planning.plan import Note
+from rollout.planning.plan import Note, Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.runtime.analysis_io import Measurer
 from rollout.runtime.engine import Engine
@@ -76,7 +76,7 @@ def version_of(work: Obj) -> str:
 
 
 class Story:
-    """See the module.
+    """See the module. ``subject`` is the workload, ``carries`` the kind of what brings it to a cluster.
 
     Args:
         documents: as `tests.support.make` makes them, with their statuses.
@@ -85,6 +85,9 @@ class Story:
         measurer, deliverer: who is asked for metrics, and who tells people, instead of the simulation.
         wrap: puts something between the hub and the engine; agents and the test see the plain hub.
     """
+
+    subject = Ref(REPLICA_SET, "default/web")
+    carries = MANIFEST_WORK
 
     def __init__(
         self,
@@ -116,7 +119,7 @@ class Story:
         self._scenario = Scenario.model_validate({"spec": dict(agents or {})})
         self.agents = Agents(self.hub, self.clock, self._scenario)
         self._io = simulated_io(self._between, self.clock, self._scenario, deliverer, measurer)
-        self._stop = self.hub.watch(MANIFEST_WORK, 0, self._heard)
+        self._stop = self.hub.watch(self.carries, 0, self._heard)
         self._boot()
         self.agents.start()
 
@@ -151,20 +154,28 @@ class Story:
             self._between,
             self.clock,
             self.drive.timers,
-            {
-                PLACEMENT: PlacementPlanner(),
-                REPLICA_SET: ReplicaSetPlanner(),
-                ROLLOUT_ANALYSIS: AnalysisPlanner(),
-                ROLLOUT_ANALYSIS_RUN: AnalysisRunPlanner(),
-                ROLLOUT_NOTIFICATION: NotificationPlanner(),
-            },
-            Fleet(self._policy),
+            self.planners(),
+            self.fleet(),
             io=self._io,
             pace=Pace(least_interval={REPLICA_SET: self._gather}, strict=True),
             notes=lambda note, _: self.notes.append(note),
             seed=0,
         )
         self.engine.start()
+
+    def planners(self) -> dict[Kind, Planner[Any]]:
+        """Who plans in this story."""
+        return {
+            PLACEMENT: PlacementPlanner(),
+            REPLICA_SET: ReplicaSetPlanner(),
+            ROLLOUT_ANALYSIS: AnalysisPlanner(),
+            ROLLOUT_ANALYSIS_RUN: AnalysisRunPlanner(),
+            ROLLOUT_NOTIFICATION: NotificationPlanner(),
+        }
+
+    def fleet(self) -> Fleet:
+        """What a process knows that has just begun."""
+        return Fleet(self._policy)
 
     def restart(self) -> "Story":
         """The engine's process dies and another one starts on the same hub; agents never notice."""
@@ -178,8 +189,12 @@ class Story:
         busy = True
         while busy:
             busy = self.engine.turn()
-            busy = bool(self.agents.run_due()) or busy
+            busy = self.act() or busy
         return self
+
+    def act(self) -> bool:
+        """What others than the engine do at this instant; whether that was anything."""
+        return bool(self.agents.run_due())
 
     def to(self, after: timedelta) -> "Story":
         """Move on to so long after the start, and settle there."""
@@ -227,7 +242,9 @@ class Story:
         self.hub.patch(Ref(REPLICA_SET, f"{namespace}/{name}"), changes)
 
     def annotate(self, key: str, value: str | None, name: str = "web") -> None:
-        self.edit({"metadata": {"annotations": {key: value}}}, name)
+        """Annotate the workload: this one, or a ManifestWorkReplicaSet of another name."""
+        ref = self.subject if name == "web" else Ref(REPLICA_SET, f"default/{name}")
+        self.hub.patch(ref, {"metadata": {"annotations": {key: value}}})
 
     def template(self, spec: Obj) -> None:
         """Replace the template."""
