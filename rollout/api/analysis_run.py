@@ -16,7 +16,7 @@ from rollout.api.analysis import (
 from rollout.api.analysis_metric import MetricShape
 from rollout.api.fields import listed, mapping, text, version_of
 from rollout.api.reading import read
-from rollout.api.wire import InstantText, Name, RuledShape, Shape, WireObject, list_map
+from rollout.api.wire import InstantText, Name, Shape, WireObject, list_map
 from rollout.api.words import problems_of
 from rollout.measuring.templates import arguments_in
 from rollout.measuring.values import (
@@ -49,7 +49,7 @@ class RunSecretShape(Shape):
     secret_key_ref: SecretKeyShape
 
 
-class RunSpec(RuledShape, use_attribute_docstrings=True):
+class RunSpec(Shape, use_attribute_docstrings=True):
     """What is measured for whom. Written by the controller, once."""
 
     workload: AnalysisWorkloadShape
@@ -69,14 +69,6 @@ class RunSpec(RuledShape, use_attribute_docstrings=True):
     secrets: Annotated[list[RunSecretShape] | None, Field(json_schema_extra=list_map("name"))] = (
         None
     )
-
-    @classmethod
-    def broken_rules(cls, written: Obj) -> Iterable[Problem]:
-        listed_metrics = map(mapping, listed(written.get("metrics")))
-        for i, metric in enumerate(map(without_provider, listed_metrics)):
-            for used in sorted(arguments_in(metric)):
-                path = f"metrics[{i}]{place_of(metric, used)}"
-                yield Problem(path, f"args.{used}", "an argument whose value can stand there")
 
 
 class MeasurementShape(Shape):
@@ -157,7 +149,8 @@ def decode_run(ref: Ref, obj: Obj) -> AnalysisRun | None:
             for each in spec.secrets or ()
         },
         owners=frozenset(text(mapping(o).get("uid")) for o in listed(meta.get("ownerReferences"))),
-        mended="" if agree(said, result) else _mended(said, result, writer_of(obj)),
+        mended="" if agree(said, result) else _mended(said, result),
+        writer=writer_of(obj),
         problems=problems,
     )
 
@@ -165,17 +158,25 @@ def decode_run(ref: Ref, obj: Obj) -> AnalysisRun | None:
 def _spec(written: Obj) -> tuple[RunSpec | None, tuple[Problem, ...]]:
     """What it is about, and what is wrong with it; None where nobody can tell what it is about."""
     try:
-        return RunSpec.model_validate(written, extra="ignore"), ()
+        return RunSpec.model_validate(written, extra="ignore"), tuple(_left_open(written))
     except ValidationError as error:
         named, _ = read(RunSpec, {**written, "metrics": [_NEVER]}, "spec")
         return named, tuple(problems_of(error, "spec", RunSpec))
 
 
-def _mended(said: AnalysisResult, result: AnalysisResult, writer: str) -> str:
-    by = f", last written by {writer}," if writer else ""
+def _left_open(written: Obj) -> Iterable[Problem]:
+    """Arguments whose value could not be put in where they stand: the run was made to say so."""
+    listed_metrics = map(mapping, listed(written.get("metrics")))
+    for i, metric in enumerate(map(without_provider, listed_metrics)):
+        for used in sorted(arguments_in(metric)):
+            path = f"spec.metrics[{i}]{place_of(metric, used)}"
+            yield Problem(path, f"args.{used}", "an argument whose value can stand there")
+
+
+def _mended(said: AnalysisResult, result: AnalysisResult) -> str:
     if said.phase is result.phase:
-        return f"its status{by} had counts that are not those of its measurements"
-    return f"its status{by} said {said.phase}, and what was measured makes {result.phase}"
+        return "its status had counts that are not those of its measurements"
+    return f"its status said {said.phase}, and what was measured makes {result.phase}"
 
 
 _NEVER: Obj = {"name": "unread", "provider": {"plugin": {"none": {}}}, "failureCondition": "true"}

@@ -5,6 +5,7 @@ template that there is none of ours for.
 """
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 
 from rollout.api.analysis import decode_analysis, with_given
@@ -14,6 +15,7 @@ from rollout.api.fields import mapping, text
 from rollout.fleet.clusters import ClusterStore
 from rollout.measuring.cluster_jobs import ClusterJob
 from rollout.measuring.values import AnalysisRun, AnalysisTemplate
+from rollout.measuring.verdicts import takes_back
 from rollout.model.analyses import AnalysisPhase, AnalysisVerdict
 from rollout.model.cluster import Cluster
 from rollout.model.events import Change, Event
@@ -98,6 +100,7 @@ class Analyses:
         if run is None and event.change is not Change.DELETED:
             self._strange[key] = text(mapping(event.obj.get("metadata")).get("uid"))
         before = self._runs.pop(key, None)
+        run = _remembered(before, run)
         for each in (before, run):
             if each is None:
                 continue
@@ -260,6 +263,15 @@ class Analyses:
                 if Ref(ROLLOUT_ANALYSIS, key_of(*each)) not in self._templates:
                     return TEMPLATES_OF_OTHERS
         return _NO_KINDS
+
+
+def _remembered(before: AnalysisRun | None, run: AnalysisRun | None) -> AnalysisRun | None:
+    """The run, with what was measured by now, where somebody takes that out of its status."""
+    if before is None or run is None or before.uid != run.uid:
+        return run
+    if not takes_back(before.result, run.result):
+        return run
+    return replace(run, result=before.result, mended="its status had less than was measured")
 
 
 def _says(run: AnalysisRun) -> tuple[AnalysisVerdict, bool]:

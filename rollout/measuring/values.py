@@ -126,8 +126,8 @@ class SecretRef:
 class AnalysisRun:
     """An analysis on its way: what is measured, and what came of it so far.
 
-    ``owners`` are the uids of the objects that own it. ``mended`` says what its status told wrongly, and who
-    wrote that; the result is what follows from what was measured.
+    ``owners`` are the uids of the objects that own it. ``mended`` says what its status told wrongly, ``writer``
+    who wrote it last; the result is what follows from what was measured.
     """
 
     ref: Ref
@@ -139,6 +139,7 @@ class AnalysisRun:
     secrets: Mapping[str, SecretRef]
     owners: frozenset[str] = frozenset()
     mended: str = ""
+    writer: str = ""
     problems: tuple[Problem, ...] = ()
 
 

@@ -143,6 +143,29 @@ def agree(one: AnalysisResult, other: AnalysisResult) -> bool:
     return _plain(one) == _plain(other)
 
 
+def takes_back(before: AnalysisResult, after: AnalysisResult) -> bool:
+    """Whether a later status of the same run has lost what was measured, as no measurement does."""
+    if before.started_at is None:
+        return False
+    has_reopened = before.finished_at is not None and after.finished_at is None
+    if after.started_at != before.started_at or has_reopened:
+        return True
+    found = ((each, after.metrics.get(name)) for name, each in before.metrics.items())
+    return any(each is None or _fewer(each, known) for known, each in found)
+
+
+def _fewer(after: MetricResult, before: MetricResult) -> bool:
+    return any(
+        new < old
+        for new, old in (
+            (after.successful, before.successful),
+            (after.failed, before.failed),
+            (after.inconclusive, before.inconclusive),
+            (after.error, before.error),
+        )
+    )
+
+
 def _plain(result: AnalysisResult) -> tuple[object, ...]:
     metrics = {name: replace(each, message="") for name, each in result.metrics.items()}
     return result.phase, result.finished_at is None, result.stopped, metrics

@@ -90,6 +90,8 @@ def _gate(ref: Ref, annotations: Annotations, gate: str) -> str:
     asked = intents.gates
     every = [str(each) for each in asked]
     gates = [str(each) for each in asked if each.kind == APPROVAL_GATE] or every
+    if not gates and intents.analysis and gate in ("", EVERY_STAGE):
+        return EVERY_STAGE  # what is measured in the background stands at no gate
     if not gates and intents.cluster_analysis:
         raise ConfigError(f"{ref} has no gate; name a cluster: --gate {CLUSTER_GATE}NAME")
     if not gates:

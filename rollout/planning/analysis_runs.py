@@ -79,7 +79,8 @@ class AnalysisRunPlanner:
 
 
 def _repaired(run: AnalysisRun) -> Note:
-    text = f"RolloutAnalysisRun {run.ref.key}: {run.mended}; it is put right"
+    by = f" (last written by {run.writer})" if run.writer else ""
+    text = f"RolloutAnalysisRun {run.ref.key}: {run.mended}{by}; it is put right"
     return Note(run.subject.workload, ANALYSIS_REPAIRED, text, warning=True)
 
 

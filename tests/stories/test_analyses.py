@@ -11,6 +11,7 @@ from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.snapshot import snapshot_of
 from rollout.clock import VirtualClock
 from rollout.errors import ConfigError
+from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.kinds import (
@@ -472,10 +473,12 @@ class CountingRuns(MemoryHub):
         return super().create(ref, obj)
 
 
-def with_argument(given: str | None, argument: Obj, **metric: Any) -> tuple[Story, CountingRuns]:
-    """A metric takes its argument n somewhere; without admission, so that nobody else refuses it."""
+def with_argument(
+    given: str | None, argument: Obj, *, checks: bool = False, **metric: Any
+) -> tuple[Story, CountingRuns]:
+    """A metric takes its argument n somewhere. Without ``checks`` the hub takes whatever is written."""
     clock = VirtualClock(T0)
-    hub = CountingRuns(clock)
+    hub = CountingRuns(clock, admit=admit if checks else None)
     asked = template(**metric)
     asked["spec"]["args"] = [{"name": "n", **argument}]
     notes = {names.CLUSTER_ANALYSIS: "slo"}
@@ -499,7 +502,8 @@ def test_an_argument_that_makes_a_field_invalid_holds_the_revision_by_field(
     field: str, text: str, value: str, by: str
 ) -> None:
     given = value if by == "annotation" else None
-    told, hub = with_argument(given, {} if given else {"value": value}, **{field: text})
+    metric: dict[str, Any] = {field: text}
+    told, hub = with_argument(given, {} if given else {"value": value}, **metric)
     told.end()
 
     assert told.reason == "Misconfigured"
@@ -507,12 +511,13 @@ def test_an_argument_that_makes_a_field_invalid_holds_the_revision_by_field(
     assert (told.touched(), hub.made) == ({}, 0)
 
 
-def test_a_fact_of_a_cluster_that_cannot_stand_there_asks_for_a_person_and_measures_nothing() -> (
-    None
-):
+@pytest.mark.parametrize("checks", [False, True])
+def test_a_fact_of_a_cluster_that_cannot_stand_there_asks_for_a_person_and_measures_nothing(
+    checks: bool,
+) -> None:
     """Nobody knows it before the cluster is touched. The run says so, once."""
     fact = {"valueFrom": {"rollout": "cluster.name"}}
-    told, hub = with_argument(None, fact, interval="{{args.n}}")
+    told, hub = with_argument(None, fact, checks=checks, interval="{{args.n}}")
     told.end()
 
     (run,) = runs(told)
@@ -631,15 +636,19 @@ def test_a_verdict_that_somebody_writes_is_put_right_and_told(status: Obj) -> No
     assert told.reason == "AnalysisRunning"
     assert runs(told)[0]["status"]["phase"] == "Running"
     assert list(told.touched()) == ["c00"]
-    assert "last written by kubectl-edit" in repairs(told)[0]
+    assert "(last written by kubectl-edit)" in repairs(told)[0]
     assert told.end().reason == "AnalysisFailed"
 
 
-def test_a_failure_that_somebody_takes_away_from_a_run_stays_one() -> None:
-    told = story({names.GATES: AFTER_CANARY}, gives(BAD)).to(10 * MIN)
+@pytest.mark.parametrize("is_blank", [False, True])
+def test_a_failure_that_somebody_takes_away_from_a_run_stays_one(is_blank: bool) -> None:
+    told = story({names.GATES: AFTER_CANARY}, gives(BAD), gives(GOOD, **{"from": "5m"}))
+    told.to(10 * MIN)
     (run,) = runs(told)
     good = {**run["status"]["metrics"][0], "phase": "Successful", "failed": 0, "successful": 3}
-    status = {"phase": "Successful", "metrics": [good]}
+    status: Obj = {"phase": "Successful", "metrics": [good]}
+    if is_blank:
+        status = dict.fromkeys(("phase", "metrics", "startedAt", "finishedAt"))
     told.hub.patch_status(ref_of(ROLLOUT_ANALYSIS_RUN, run), {"status": status})
 
     assert told.end().reason == "AnalysisFailed"
@@ -805,3 +814,12 @@ def test_what_cannot_be_approved_says_why(gate: str) -> None:
     }
     with pytest.raises(ConfigError, match=said[gate]):
         say_yes(told, gate)
+
+
+@pytest.mark.parametrize("gate", ["", "*"])
+def test_the_verb_approves_what_is_not_clear_in_the_background(gate: str) -> None:
+    told = story({names.ANALYSIS: "slo"}, gives(UNCLEAR), strategy=ONE_BY_ONE).to(HOUR)
+    assert told.reason == "AnalysisInconclusive"
+    say_yes(told, gate)
+
+    assert told.end().reason == "Complete"
