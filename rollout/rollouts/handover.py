@@ -12,7 +12,7 @@ from rollout.rollouts.line import Line, soaked_after
 from rollout.rollouts.observations import Observation, is_broken, rebuilt, silenced
 from rollout.rollouts.terms import Terms
 from rollout.strategies.base import Health, Standing, Timing, Verdict
-from rollout.strategies.judge import concluded, is_open
+from rollout.strategies.judge import NEVER_MEASURED, concluded, is_open
 
 
 def carried_over(
@@ -36,7 +36,22 @@ def carried_over(
         open_ = [line.standing for line in present if line.standing and is_open(line.standing)]
         settled = ended(open_, timing, now)
         found = {c: replace(lines[c], standing=standing) for c, standing in settled.items()}
-    return list((found | _of_another_time(terms, present, found, head)).values())
+    found |= _of_another_time(terms, present, found, head)
+    for line in present:
+        known = found.get(line.cluster, line)
+        if (again := measured_anew(known, terms)) is not known:
+            found[line.cluster] = again
+    return list(found.values())
+
+
+def measured_anew(line: Line, terms: Terms) -> Line:
+    """Where a content comes back that was left before it was measured, it has to be measured now."""
+    known = line.standing
+    if known is None or known.reason != NEVER_MEASURED or not terms.intents.cluster_analysis:
+        return line
+    if known.revision != terms.wanted(line.cluster):
+        return line
+    return replace(line, standing=replace(known, verdict=None, reason=""))
 
 
 def _of_another_time(

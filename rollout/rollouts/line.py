@@ -14,7 +14,7 @@ from rollout.rollouts.head import Rollback
 from rollout.rollouts.observations import Observation, stand
 from rollout.rollouts.rejections import RefusedWrite, refusal
 from rollout.strategies.base import Health, Rollout, Standing, Timing, Verdict
-from rollout.strategies.judge import concluded
+from rollout.strategies.judge import NEVER_MEASURED, concluded
 
 NOT_BROUGHT = "NotBrought"
 """The cause of a standing that no touch led to: the cluster can be brought nothing, for what it lacks."""
@@ -275,7 +275,7 @@ def soaked_after(
     verdict = concluded(left, timing, now).verdict
     if verdict in (Verdict.SOAKED, Verdict.FAILED):
         kept = [each for each in kept if each != left.revision]
-    if verdict is Verdict.SOAKED and left.revision != undone:
+    if verdict is Verdict.SOAKED and left.revision != undone and left.reason != NEVER_MEASURED:
         kept.insert(0, left.revision)
     return tuple(kept[:SOAKED_KEPT])
 

@@ -10,6 +10,7 @@ from datetime import datetime
 
 from rollout.model.kinds import Ref
 from rollout.rollouts.book import RecordBook
+from rollout.rollouts.handover import measured_anew
 from rollout.rollouts.head import Head
 from rollout.rollouts.line import (
     CameBack,
@@ -152,6 +153,11 @@ class Standings:
 
     def carry(self, terms: Terms, changed: Collection[str], now: datetime) -> None:
         """Go on with other contents on some clusters. Cost: these clusters."""
+        for cluster in changed:
+            line = measured_anew(self.line(cluster), terms)
+            if line.present is not None and line is not self.line(cluster):
+                self.ledger.put(line.present, now)
+                self._put(line)
         self.ledger.carry(terms.contents, terms.unrendered, changed, now)
         for cluster in changed:
             self.observe(cluster, self.line(cluster).seen, now)

@@ -39,6 +39,19 @@ def unmeasured(timing: Timing) -> Timing:
     return timing if timing.measured is None else replace(timing, measured=None)
 
 
+NEVER_MEASURED = "NeverMeasured"
+"""The reason of a success on an older revision that soaked while its analysis was not Successful."""
+
+
+def left_behind(standing: Standing, timing: Timing, now: datetime) -> Standing:
+    """A standing on an older revision, with the verdict that is final there. Nobody measures it any more: it
+    frees its slot all the same, but has not proved that revision (S26).
+    """
+    found = concluded(standing, unmeasured(timing), now)
+    is_unproved = timing.measured is not None and found.verdict is Verdict.SOAKED
+    return replace(found, reason=NEVER_MEASURED) if is_unproved else found
+
+
 def is_open(standing: Standing) -> bool:
     """Whether time alone can still change it. A success after the deadline can still soak."""
     if standing.verdict is Verdict.FAILED:

@@ -22,7 +22,7 @@ from rollout.strategies.base import (
     Step,
     Timing,
 )
-from rollout.strategies.judge import Judgement, concluded, due, is_open, judge, unmeasured
+from rollout.strategies.judge import Judgement, due, is_open, judge, left_behind
 from rollout.strategies.stages import lost_by_stage
 from rollout.strategies.step import choose
 
@@ -285,7 +285,7 @@ class Ledger:
             judged = judge(standing, self._rollout.wanted(cluster), self._rollout.timing, now)
         self._ended.pop(cluster, None)
         if standing is not None and standing.verdict is None and judged.phase is Phase.WAITING:
-            self._ended[cluster] = concluded(standing, unmeasured(self._rollout.timing), now)
+            self._ended[cluster] = left_behind(standing, self._rollout.timing, now)
         if judged.phase is Phase.WAITING and cluster in self._rollout.held:
             judged = _HELD
         elif judged.phase is Phase.WAITING and cluster in self._rollout.unrendered:

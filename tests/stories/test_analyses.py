@@ -823,3 +823,47 @@ def test_the_verb_approves_what_is_not_clear_in_the_background(gate: str) -> Non
     say_yes(told, gate)
 
     assert told.end().reason == "Complete"
+
+
+# -- revisions that come and go before they are measured --------------------------------------------
+
+
+@pytest.mark.parametrize("restarts", [False, True], ids=["", "restarted"])
+def test_a_revision_that_comes_back_before_it_was_measured_is_measured_then(restarts: bool) -> None:
+    """The other one is touched nowhere meanwhile: all clusters are held."""
+    notes = {names.CLUSTER_ANALYSIS: "slo"}
+    told = story(notes, fails(), gives(GOOD, **{"from": "2h"}), strategy=ONE_BY_ONE).to(10 * MIN)
+    told.annotate(names.HOLD, "c00,c01,c02")
+    told.template(make.template("2"))
+    told.to(20 * MIN)
+    assert told.touched("2") == {}
+    told.template(make.template("1"))
+    told.to(30 * MIN)
+    if restarts:
+        told.restart()
+    told.annotate(names.HOLD, None)
+
+    assert list(told.to(2 * HOUR - SEC).touched()) == ["c00"]
+    assert told.end().reason == "Complete"
+    assert phases(told).count("Successful") == 3
+
+
+def test_what_was_left_before_it_was_measured_is_nothing_to_go_back_to() -> None:
+    notes = {names.CLUSTER_ANALYSIS: "slo", names.ROLLBACK: "Automatic"}
+    third = {"from": "3h"}
+    told = story(
+        notes,
+        gives(GOOD),
+        fails(**{"from": "30m", "to": "3h"}),
+        gives(BAD, **third),
+        strategy=ONE_BY_ONE,
+    )
+    told.to(HOUR)
+    told.template(make.template("2"))
+    told.to(2 * HOUR)
+    assert told.versions() == {"c00": "2", "c01": "1", "c02": "1"}
+    told.to(3 * HOUR)
+    told.template(make.template("3"))
+
+    assert told.to(5 * HOUR).reason == "RolledBack"
+    assert set(told.versions().values()) == {"1"}
