@@ -272,10 +272,11 @@ def soaked_after(
     if left is None:
         return line.soaked
     kept = [each for each in line.soaked if each != undone]
-    verdict = concluded(left, timing, now).verdict
+    is_unproved = left.reason == NEVER_MEASURED
+    verdict = None if is_unproved else concluded(left, timing, now).verdict
     if verdict in (Verdict.SOAKED, Verdict.FAILED):
         kept = [each for each in kept if each != left.revision]
-    if verdict is Verdict.SOAKED and left.revision != undone and left.reason != NEVER_MEASURED:
+    if verdict is Verdict.SOAKED and left.revision != undone:
         kept.insert(0, left.revision)
     return tuple(kept[:SOAKED_KEPT])
 

@@ -55,7 +55,7 @@ class Limits:
     unclear: int
     errors: int
 
-    def verdict(self, words: list[str]) -> str:
+    def verdict(self, words: list[str], count: int | None = COUNT) -> str:
         """What these measurements amount to."""
         good = bad = unclear = row = 0
         for word in words:
@@ -67,7 +67,7 @@ class Limits:
                 return "Failed"
             if unclear > self.unclear:
                 return "Inconclusive"
-            if good + bad + unclear == COUNT:
+            if good + bad + unclear == count:
                 return "Successful" if good else "Inconclusive"
         return "Error" if row > self.errors else "Running"
 

@@ -6,10 +6,11 @@ import pytest
 
 from tests.safety.mutants import BY_TESTS, MUTANTS
 from tests.safety.mutants_analyses import ANALYSIS_FAULTS
+from tests.safety.mutants_gated import GATED_FAULTS
 from tests.safety.mutants_values import VALUE_FAULTS
 from tests.safety.mutating import Mutant
 
-ALL = (*MUTANTS, *VALUE_FAULTS, *ANALYSIS_FAULTS)
+ALL = (*MUTANTS, *VALUE_FAULTS, *ANALYSIS_FAULTS, *GATED_FAULTS)
 
 ROOT = Path(__file__).parents[2]
 
