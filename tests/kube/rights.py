@@ -53,22 +53,6 @@ UNTRIED = {
         "multicluster.x-k8s.io", "placementdecisions", "delete"
     ): "no test here takes all clusters of a published page away",
     **{
-        Right(group, resource, verb): "no test here has analyses or notifications"
-        for group, resource, verbs in (
-            ("rollout-engine.io", "rolloutanalyses", ("list", "watch")),
-            ("rollout-engine.io", "rolloutanalyses/status", ("patch",)),
-            ("rollout-engine.io", "rolloutanalysisruns", ("list", "watch", "create", "delete")),
-            ("rollout-engine.io", "rolloutanalysisruns/status", ("patch",)),
-            ("rollout-engine.io", "rolloutnotifications", ("list", "watch", "create", "delete")),
-            ("rollout-engine.io", "rolloutnotifications/status", ("patch",)),
-            ("", "secrets", ("get",)),
-            ("batch", "jobs", ("get", "create")),
-            ("argoproj.io", "analysistemplates", ("list", "watch")),
-            ("argoproj.io", "clusteranalysistemplates", ("list", "watch")),
-        )
-        for verb in verbs
-    },
-    **{
         Right("rollout-engine.io", resource, verb): "no test here has calendars"
         for kind in ("calendars", "clustercalendars")
         for resource, verb in ((kind, "list"), (kind, "watch"), (f"{kind}/status", "patch"))

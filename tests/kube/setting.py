@@ -203,6 +203,14 @@ def put(hub: KubeHub, document: Obj) -> Obj:
     return stored
 
 
+def put_new(hub: KubeHub, ref: Ref, obj: Obj) -> None:
+    """Create an object, unless it is there."""
+    try:
+        hub.create(ref, obj)
+    except AlreadyExists:
+        return
+
+
 def managed_cluster(name: str, group: str = "", **labels: str) -> Obj:
     found = {CLUSTER_SET_LABEL: "prod", **labels}
     if group:

@@ -1,25 +1,36 @@
-"""Analyses on a real API server: runs are objects there, Jobs run there, a real HTTP server is asked."""
+"""Analyses on a real API server: runs are objects there, Jobs run there, a real HTTP server is asked.
+
+The controller is a process with the rights of the manifests and of components `secrets` and `jobs`.
+"""
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rollout.hub.kube import KubeHub
+from rollout.measuring.values import Subject
 from rollout.model import names
+from rollout.model.content import content_hash
 from rollout.model.kinds import (
+    ANALYSIS_TEMPLATE,
     MANIFEST_WORK,
     REPLICA_SET,
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
+    TEMPLATES_OF_OTHERS,
+    Kind,
     Obj,
     Ref,
     ref_of,
 )
+from rollout.planning.analyses import ANALYSIS_REPAIRED, run_name
 from rollout.providers.jobs import JOB
+from rollout.runtime.events import EVENT
 from tests.kube.cluster import Cluster
-from tests.kube.driving import Running
-from tests.kube.setting import eventually, managed_cluster, namespace, put
+from tests.kube.controlled import Controlled
+from tests.kube.setting import CRD, eventually, install_crds, managed_cluster, namespace, put
 from tests.support import make
 from tests.support.bad_server import bad_server
 
@@ -30,14 +41,15 @@ WEB = Ref(REPLICA_SET, "default/web")
 
 
 @pytest.fixture
-def running(server: Cluster) -> Iterator[Running]:
-    started = Running(server.kubeconfig, server.kubeconfig)
+def running(server: Cluster, admin: KubeHub, tmp_path: Path) -> Iterator[Controlled]:
+    """A controller that may read Secrets and start Jobs in namespace ``default``."""
+    started = Controlled(server, admin, tmp_path, ("secrets", "jobs"))
     yield started
     started.stop()
 
 
-def begin(admin: KubeHub, running: Running, provider: Obj, **annotations: Any) -> None:
-    """Three clusters, one after the other, and the template ``slo``; then the engine."""
+def begin(admin: KubeHub, running: Controlled, provider: Obj, **annotations: Any) -> None:
+    """Three clusters, one after the other, and the template ``slo``; then the controller."""
     namespace(admin, *CLUSTERS)
     for name in CLUSTERS:
         put(admin, managed_cluster(name, ""))
@@ -74,7 +86,7 @@ def phases(admin: KubeHub) -> list[str]:
 
 
 def test_each_cluster_is_measured_before_the_next_one_is_touched(
-    admin: KubeHub, running: Running
+    admin: KubeHub, running: Controlled
 ) -> None:
     with bad_server() as address:
         asked = {"web": {"url": f"{address}/good", "jsonPath": "$.data.rate"}}
@@ -95,7 +107,7 @@ def test_each_cluster_is_measured_before_the_next_one_is_touched(
 
 
 def test_a_provider_that_is_out_keeps_the_next_cluster_waiting_and_takes_nothing_back(
-    admin: KubeHub, running: Running
+    admin: KubeHub, running: Controlled
 ) -> None:
     with bad_server() as address:
         asked = {"web": {"url": f"{address}/error"}}
@@ -112,7 +124,7 @@ def test_a_provider_that_is_out_keeps_the_next_cluster_waiting_and_takes_nothing
 
 
 def test_a_job_measures_and_its_failure_is_a_failure_of_its_cluster(
-    admin: KubeHub, running: Running
+    admin: KubeHub, running: Controlled
 ) -> None:
     container = {"name": "smoke", "image": "smoke:1"}
     pod = {"restartPolicy": "Never", "containers": [container]}
@@ -142,7 +154,7 @@ def job_works(admin: KubeHub) -> list[Obj]:
 
 
 def test_a_job_on_the_cluster_measures_it_by_what_its_agent_reports(
-    admin: KubeHub, running: Running
+    admin: KubeHub, running: Controlled
 ) -> None:
     pod = {"restartPolicy": "Never", "containers": [{"name": "smoke", "image": "smoke:1"}]}
     asked = {"job": {"onCluster": True, "spec": {"template": {"spec": pod}}}}
@@ -169,3 +181,106 @@ def test_a_job_on_the_cluster_measures_it_by_what_its_agent_reports(
 
     eventually("each cluster has run its Job, and none is left", done)
     assert running.refused == []
+
+
+def background_run(revision: str) -> Obj:
+    """A run as the workload has one in the background, which nobody made for it: all is well."""
+    subject = Subject(workload=WEB, placement="p", revision=revision, attempt="", template="slo")
+    at = "2026-01-01T00:00:00.000000Z"
+    good = {"phase": "Successful", "startedAt": at, "finishedAt": at, "value": "1"}
+    metric = {"name": "ok", "phase": "Successful", "count": 1, "successful": 1}
+    provider = {"web": {"url": "http://127.0.0.1:1/"}}
+    return {
+        "apiVersion": ROLLOUT_ANALYSIS_RUN.api_version,
+        "kind": ROLLOUT_ANALYSIS_RUN.name,
+        "metadata": {"name": run_name(subject), "namespace": "default"},
+        "spec": {
+            "workload": {"kind": REPLICA_SET.name, "name": "web"},
+            "placement": "p",
+            "revision": revision,
+            "attempt": "",
+            "template": "slo",
+            "metrics": [{"name": "ok", "successCondition": "true", "provider": provider}],
+        },
+        "status": {
+            "phase": "Successful",
+            "startedAt": at,
+            "finishedAt": at,
+            "metrics": [{**metric, "measurements": [good]}],
+        },
+    }
+
+
+def test_a_run_that_somebody_made_up_makes_way_and_a_verdict_that_somebody_wrote_is_put_right(
+    admin: KubeHub, running: Controlled
+) -> None:
+    namespace(admin, "default")
+    forged = put(admin, background_run(content_hash(make.template())))
+    ref = ref_of(ROLLOUT_ANALYSIS_RUN, forged)
+    with bad_server() as address:
+        asked = {"web": {"url": f"{address}/error"}}
+        begin(admin, running, asked, **{names.ANALYSIS: "slo"})
+
+        def measured() -> None:
+            run = admin.get(ref)
+            assert run["metadata"]["uid"] != forged["metadata"]["uid"]
+            assert run["status"]["metrics"][0]["error"] >= 1
+
+        eventually("it is deleted, and one of the workload's own measures", measured)
+        admin.patch_status(
+            ref, {"status": {"phase": "Successful", "finishedAt": "2026-01-01T00:00:30Z"}}
+        )
+        eventually("it is put right", lambda: phases(admin) in (["Running"], ["Error"]))
+
+    def told() -> list[str]:
+        found = [e for e in admin.list(EVENT).items if e.get("reason") == ANALYSIS_REPAIRED]
+        return [str(event.get("note", "")) for event in found]
+
+    eventually("both are told", lambda: len(told()) >= 2)
+    assert any("is none of this workload" in each for each in told())
+    assert any("said Successful" in each and "(last written by" in each for each in told())
+    assert running.refused == []
+
+
+@pytest.fixture
+def templates_of_others(admin: KubeHub) -> Iterator[None]:
+    """The kinds of another tool are on the hub."""
+    crds = [crd_of(kind) for kind in TEMPLATES_OF_OTHERS]
+    install_crds(admin, crds)
+    yield
+    for crd in crds:
+        admin.delete(Ref(CRD, crd["metadata"]["name"]))
+
+
+def crd_of(kind: Kind) -> Obj:
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {"name": kind.version, "served": True, "storage": True}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{kind.plural}.{kind.group}"},
+        "spec": {
+            "group": kind.group,
+            "names": {"kind": kind.name, "plural": kind.plural, "singular": kind.name.lower()},
+            "scope": "Namespaced" if kind.namespaced else "Cluster",
+            "versions": [{**version, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
+
+
+@pytest.mark.usefixtures("templates_of_others")
+def test_a_template_of_another_tool_is_read_as_it_is(admin: KubeHub, running: Controlled) -> None:
+    with bad_server() as address:
+        asked = {"web": {"url": f"{address}/good", "jsonPath": "$.data.rate"}}
+        metric = {"name": "ok", "successCondition": "result > 0.5", "provider": asked}
+        other = {
+            "apiVersion": ANALYSIS_TEMPLATE.api_version,
+            "kind": ANALYSIS_TEMPLATE.name,
+            "metadata": {"name": "theirs", "namespace": "default"},
+            "spec": {"metrics": [metric]},
+        }
+        admin.create(ref_of(ANALYSIS_TEMPLATE, other), other)
+        begin(admin, running, asked, **{names.CLUSTER_ANALYSIS: "theirs"})
+
+        eventually("all are rolled out", lambda: reason(admin) == "Complete")
+        assert phases(admin) == ["Successful"] * 3

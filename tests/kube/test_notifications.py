@@ -2,15 +2,16 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from rollout.hub.kube import KubeHub
 from rollout.model import names
-from rollout.model.kinds import ROLLOUT_NOTIFICATION, Ref
+from rollout.model.kinds import REPLICA_SET, ROLLOUT_NOTIFICATION, Ref
 from rollout.providers.secrets import SECRET
 from tests.kube.cluster import Cluster
-from tests.kube.driving import Running
+from tests.kube.controlled import Controlled
 from tests.kube.setting import eventually, managed_cluster, namespace, put
 from tests.support import make
 from tests.support.receiver import Received, receiver
@@ -22,8 +23,9 @@ CLUSTERS = ("c00", "c01")
 
 
 @pytest.fixture
-def running(server: Cluster) -> Iterator[Running]:
-    started = Running(server.kubeconfig, server.kubeconfig)
+def running(server: Cluster, admin: KubeHub, tmp_path: Path) -> Iterator[Controlled]:
+    """A controller that may read the Secrets of namespace ``default``."""
+    started = Controlled(server, admin, tmp_path, ("secrets",))
     yield started
     started.stop()
 
@@ -39,7 +41,7 @@ def channel(admin: KubeHub) -> Iterator[tuple[str, Received]]:
         admin.delete(Ref(SECRET, "default/team"))
 
 
-def begin(admin: KubeHub, running: Running, notify: str) -> None:
+def begin(admin: KubeHub, running: Controlled, notify: str) -> None:
     namespace(admin, *CLUSTERS)
     for name in CLUSTERS:
         put(admin, managed_cluster(name, ""))
@@ -60,7 +62,7 @@ def phases(admin: KubeHub) -> dict[str, str]:
 
 
 def test_a_rollout_is_told_on_a_channel_and_one_that_fails_holds_up_nothing(
-    admin: KubeHub, running: Running, channel: tuple[str, Received]
+    admin: KubeHub, running: Controlled, channel: tuple[str, Received]
 ) -> None:
     begin(admin, running, "team; nobody=on-completed")
 
@@ -76,6 +78,15 @@ def test_a_rollout_is_told_on_a_channel_and_one_that_fails_holds_up_nothing(
     types = [json.loads(body)["type"].rpartition(".")[2] for _, body in channel[1]]
     assert sorted(types) == ["completed", "rollout-started", "stage-passed"]
     assert running.refused == []
+
+    # A channel that is no longer named: what was told on it goes.
+    admin.patch(
+        Ref(REPLICA_SET, "default/web"), {"metadata": {"annotations": {names.NOTIFY: "nobody"}}}
+    )
+    eventually(
+        "what was told on the team's channel goes",
+        lambda: all(key.startswith("nobody ") for key in phases(admin)),
+    )
 
 
 def test_a_channel_is_tried_from_the_command_line(

@@ -1,9 +1,11 @@
-"""A release that looks healthy and is slow, on a real API server and in seconds.
+"""A release that looks healthy and is slow, on a real API server and in minutes.
 
 The story is that of `tests/stories/test_slow_release_day.py`: every cluster is measured before the next one is
 touched. Revision 2 is slow on the third canary, is taken back and told; revision 3 waits for the window of each
-region, and while what measures is away nothing passes. What measures is an HTTP server of the test's own, and once
-more a real Prometheus, which is stopped and started again.
+region, and while what measures is away nothing passes. What measures is an HTTP server of the test's own, which is
+away for seconds, and once more a real Prometheus, which is stopped for a minute; in the story in virtual time it
+is away for ten. The controller is a process with its own account, a lease, and component `secrets`, and sends
+traces.
 """
 
 import http.server
@@ -17,6 +19,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from rollout.hub.kube import KubeHub
 from rollout.model import names
@@ -33,7 +36,7 @@ from rollout.model.kinds import (
 from rollout.providers.secrets import SECRET
 from tests.kube.cluster import Cluster, free_port
 from tests.kube.conftest import lacking
-from tests.kube.driving import Running
+from tests.kube.controlled import Controlled
 from tests.kube.setting import eventually, managed_cluster, namespace, put
 from tests.support import make
 from tests.support.prometheus import RealPrometheus, program, prometheus_with
@@ -45,7 +48,6 @@ CANARIES, EAST, WEST = ("c00", "c01", "c02"), "c03", "c04"
 WEB, TEAM = Ref(REPLICA_SET, "default/web"), Ref(SECRET, "default/team")
 REVISION = {version: content_hash(make.template(version)) for version in ("1", "2", "3")}
 VERSION = {revision: version for version, revision in REVISION.items()}
-OUTAGE = 6.0  # seconds; five errors in a row, a second apart, are one too many
 
 
 def rate(version: str, cluster: str) -> float:
@@ -54,7 +56,11 @@ def rate(version: str, cluster: str) -> float:
 
 
 class Meter(Protocol):
-    """What measures. It can go away and come back."""
+    """What measures. It can go away and come back. ``outage``: for so many seconds it does; five errors in a row,
+    a second apart, are one too many.
+    """
+
+    outage: float
 
     @property
     def provider(self) -> Obj: ...
@@ -66,6 +72,8 @@ class Meter(Protocol):
 
 class Served:
     """An HTTP server of the test's own."""
+
+    outage = 6.0
 
     def __init__(self) -> None:
         self.is_away = False
@@ -91,6 +99,8 @@ class Served:
 
 class Scraped:
     """A real Prometheus."""
+
+    outage = 60.0
 
     def __init__(self, running: RealPrometheus) -> None:
         self._running = running
@@ -174,10 +184,38 @@ def told(admin: KubeHub) -> Iterator[Received]:
 
 
 @pytest.fixture
-def running(server: Cluster) -> Iterator[Running]:
-    started = Running(server.kubeconfig, server.kubeconfig)
+def spans() -> Iterator[tuple[str, Received]]:
+    """Where traces go: an OTLP receiver on loopback."""
+    with receiver() as found:
+        yield found
+
+
+@pytest.fixture
+def running(
+    server: Cluster, admin: KubeHub, spans: tuple[str, Received], tmp_path: Path
+) -> Iterator[Controlled]:
+    traces = {
+        "ROLLOUT_TRACES": "true",
+        "OTEL_EXPORTER_OTLP_ENDPOINT": spans[0],
+        "OTEL_BSP_SCHEDULE_DELAY": "500",
+        "OTEL_SERVICE_NAME": "hub-7",
+    }
+    started = Controlled(server, admin, tmp_path, ("secrets",), traces)
     yield started
     started.stop()
+
+
+def told_spans(received: Received) -> dict[str, set[int]]:
+    """By the name of a span, the codes of its statuses (2: an error), of all that came from this hub."""
+    found: dict[str, set[int]] = {}
+    for _, body in received:
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            names_of = {a.key: a.value.string_value for a in resource.resource.attributes}
+            assert names_of["service.name"] == "hub-7"
+            for scope in resource.scope_spans:
+                for span in scope.spans:
+                    found.setdefault(span.name, set()).add(span.status.code)
+    return found
 
 
 def analysis(provider: Obj) -> Obj:
@@ -257,7 +295,7 @@ def release(admin: KubeHub, version: str) -> None:
     admin.patch(WEB, {"spec": {"manifestWorkTemplate": make.template(version)}})
 
 
-def begin(admin: KubeHub, running: Running, meter: Meter) -> None:
+def begin(admin: KubeHub, running: Controlled, meter: Meter) -> None:
     """Five clusters with the first revision, one after the other; the regions' windows are far away."""
     regions = {EAST: "east", WEST: "west"}
     namespace(admin, *CANARIES, *regions)
@@ -279,7 +317,11 @@ def heard(told: Received) -> list[str]:
 
 
 def test_a_slow_release_is_taken_back_and_its_fix_waits_for_windows_and_for_what_measures(
-    admin: KubeHub, running: Running, meter: Meter, told: Received
+    admin: KubeHub,
+    running: Controlled,
+    meter: Meter,
+    told: Received,
+    spans: tuple[str, Received],
 ) -> None:
     begin(admin, running, meter)
 
@@ -305,7 +347,7 @@ def test_a_slow_release_is_taken_back_and_its_fix_waits_for_windows_and_for_what
     assert datetime.now(UTC) >= opens  # noqa: TID251  a test on real time
     open_in(admin, "west", timedelta(seconds=-1))
     eventually("an error", lambda: runs(admin, "3")[EAST]["metrics"][0]["error"] >= 1)
-    time.sleep(OUTAGE)  # noqa: TID251  a test on real time
+    time.sleep(meter.outage)  # noqa: TID251  a test on real time
     assert carried(admin)[WEST] == "1"
     assert reason(admin) not in ("RolledBack", "MaxFailuresExceeded", "AnalysisFailed")
 
@@ -316,3 +358,12 @@ def test_a_slow_release_is_taken_back_and_its_fix_waits_for_windows_and_for_what
     assert {run["phase"] for run in runs(admin, "3").values()} == {"Successful"}
     eventually("the end is told", lambda: "completed" in heard(told))
     assert running.refused == []
+
+    # All of it can be seen as traces: the release that was slow, and its fix.
+    def traced() -> None:
+        found = told_spans(spans[1])
+        assert found["cluster c02"] == {1, 2}
+        assert found["rollout default/web p"] == {1, 2}
+        assert found[f"cluster {WEST}"] == {1}
+
+    eventually("the traces", traced)
