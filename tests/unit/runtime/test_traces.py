@@ -1,18 +1,24 @@
 """Traces of whole rollouts, read back from the exporter that OpenTelemetry's SDK has for tests."""
 
+import re
+import shlex
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
+from rollout.cli.controller import controller
 from rollout.model import names
 from rollout.model.kinds import Obj
 from rollout.runtime.otel import OtelExport
 from rollout.runtime.spans import SpanRecorder
 from tests.support import make
+from tests.support.receiver import receiver
 from tests.support.story import MIN, SETTLED, T0, Story
 
 HOUR = timedelta(hours=1)
@@ -175,3 +181,58 @@ def test_a_revision_that_comes_back_has_spans_of_its_own(restarts: bool, is_whol
     assert {parent(each) for each in spans if each.parent} <= set(ids)
     wholes = [each for each in spans if each.parent is None]
     assert [each.name for each in wholes] == ["rollout default/web p"] * 3
+
+
+# -- docs/traces.md --------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[3] / "docs" / "traces.md").read_text()
+
+
+def test_what_the_page_types_sends_traces_where_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its variables, with a receiver on loopback in the collector's place; its command takes the option."""
+    (block,) = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+    words = shlex.split(block.replace("\\\n", " "))
+    variables = dict(word.split("=", 1) for word in words if "=" in word)
+    program, command, *options = [word for word in words if "=" not in word]
+    assert (program, command) == ("rollout", "controller")
+    known = {name for each in controller.params for name in each.opts}
+    assert set(options) <= known
+
+    with receiver() as (address, got):
+        for name, value in variables.items():
+            told = address if name == "OTEL_EXPORTER_OTLP_ENDPOINT" else value
+            monkeypatch.setenv(name, told)
+        export = OtelExport()
+        traced = Traced()
+        uid = traced.story.mwrs()["metadata"]["uid"]
+        traced.story.engine.fleet.witness = SpanRecorder(lambda _: uid, export)
+        traced.story.end()
+        export.close()
+
+    requests = [ExportTraceServiceRequest.FromString(body) for _, body in got]
+    resources = [each for request in requests for each in request.resource_spans]
+    services = {
+        a.value.string_value
+        for r in resources
+        for a in r.resource.attributes
+        if a.key == "service.name"
+    }
+    assert services == {variables["OTEL_SERVICE_NAME"]}
+    names_sent = {s.name for r in resources for scope in r.scope_spans for s in scope.spans}
+    assert names_sent == set(traced_names())
+
+
+def traced_names() -> list[str]:
+    traced = Traced()
+    traced.story.end()
+    return [each.name for each in traced.all]
+
+
+def test_the_page_names_the_spans_and_the_attributes_that_there_are() -> None:
+    traced = Traced()
+    traced.story.end()
+
+    rows = re.findall(r"^\| `(\w+) [^`]*` \|", PAGE, re.MULTILINE)
+    assert {each.name.split()[0] for each in traced.all} == set(rows)
+    named = set(re.findall(r"`(rollout\.\w+)`", PAGE))
+    assert {key for each in traced.all for key in each.attributes or {}} == named
