@@ -16,7 +16,7 @@ from rollout.model.waits import Reason, Wait
 from rollout.model.writes import Delete, PatchStatus, Touch
 from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
 from rollout.planning.addons_status import AddOnShareReport, halted, status_of
-from rollout.planning.notes import STARTED, repair_notes, step_notes, verdict_on
+from rollout.planning.notes import STARTED, calendar_notes, repair_notes, step_notes, verdict_on
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Note, Plan, Write
 from rollout.planning.removals import NONE, Removals
@@ -84,7 +84,9 @@ class _AddOnPass(Pass):
         halts = {
             r.share.placement.key: halted(r, hold, gone.hold, addon.generation) for r in reports
         }
-        status = status_of(addon, workload.ref, workload.defaults, reports, halts=halts, now=now)
+        status = status_of(
+            addon, workload.ref, workload.defaults, reports, halts=halts, now=now, shut=self.shut
+        )
         untold_until = workload.untold_until()
         if untold_until is not None and untold_until > now:
             status, halts = None, {}
@@ -102,7 +104,7 @@ class _AddOnPass(Pass):
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             recheck_at=min(self.rechecks, default=None),
-            notes=self._notes(steps, halts),
+            notes=self._notes(steps, halts, status),
             braked=gone.hold,
             facts=(*decided.values(), *self._checked()),
         )
@@ -271,8 +273,15 @@ class _AddOnPass(Pass):
 
     # -- words ---------------------------------------------------------------------------------
 
-    def _notes(self, steps: Mapping[str, Step], halts: Mapping[str, Condition]) -> tuple[Note, ...]:
-        found: list[Note] = []
+    def _notes(
+        self,
+        steps: Mapping[str, Step],
+        halts: Mapping[str, Condition],
+        status: PatchStatus | None,
+    ) -> tuple[Note, ...]:
+        before = _first_progression(self.addon.raw.get("status") or {})
+        after = _first_progression(status.status) if status is not None else before
+        found = calendar_notes(self.workload.ref, before, after)
         for key, step in steps.items():
             found += step_notes(self.workload.ref, key, step, partial(verdict_on, self.decided))
             if key in halts:
@@ -298,3 +307,8 @@ class _AddOnPass(Pass):
         word = reason.get(now.reason, "RolloutHeld" if stopped else "RolloutCompleted")
         text = f"placement {key}: {now.message or now.reason}"
         return [Note(self.workload.ref, word, text, warning=stopped)]
+
+
+def _first_progression(status: Obj) -> Obj:
+    """What is said of calendars is said at every placement."""
+    return next(iter(status.get("installProgressions") or []), {})

@@ -14,11 +14,12 @@ from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Scope, Wait
 from rollout.model.writes import PatchStatus
+from rollout.planning.passes import followed
 from rollout.planning.revisions import told_revisions
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.holds import missing_news
 from rollout.rollouts.replicaset_workload import ReplicaSetShare
-from rollout.strategies.base import Phase, StageReport, Step
+from rollout.strategies.base import NOTHING_CLOSED, Closed, Phase, StageReport, Step
 from rollout.strategies.states import is_verified
 
 
@@ -88,25 +89,27 @@ def status_of(
     *,
     as_ocm: bool = False,
     fault: str = "",
-    amiss: str = "",
+    shut: Closed = NOTHING_CLOSED,
     going: Sequence[str] = (),
     revision: str = "",
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already.
 
     ``as_ocm``: numbers that OCM does not write stay as it leaves them. ``fault`` is what agents say
-    of manifests where the rollout fails; ``amiss`` is said whatever the rollout does. ``going`` are
+    of manifests where the rollout fails; what ``shut`` says is said whatever it does. ``going`` are
     clusters whose works are being deleted. ``revision`` is what is rolled out ("": the template).
     """
     verdict = judge_workload(replicaset, reports, hold, brake)
     if fault and verdict.reason in _FAILING:
         verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {fault}")
-    for more in filter(None, (amiss, _made_again(going))):
+    for more in filter(None, (shut.said, _made_again(going))):
         verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {more}")
     old: Obj = replicaset.raw.get("status") or {}
+    before: list[Obj] = old.get("conditions") or []
     conditions = _conditions(reports, hold, verdict, replicaset.generation)
+    conditions += followed(shut, before, replicaset.generation)
     status: Obj = {
-        "conditions": merge(old.get("conditions") or [], conditions, now),
+        "conditions": merge(before, conditions, now),
         "placementSummary": [_placement_summary(r) for r in reports if r.is_evaluated],
         "summary": _summary(reports),
     }

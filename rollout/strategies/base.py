@@ -246,7 +246,8 @@ def both_shut(one: Shut, other: Shut) -> Shut:
 class Closed:
     """The clusters that are shut to a workload now, by what may not be done there.
 
-    ``amiss`` is what is wrong with what decides that, for a person; "" is nothing.
+    ``amiss`` is what is wrong with what decides that, for a person, and ``overridden`` that a person
+    lets the workload past it; "" is nothing.
     """
 
     touch: Shut = NOTHING_SHUT
@@ -254,6 +255,12 @@ class Closed:
     rollback: Shut = NOTHING_SHUT
     restore: Shut = NOTHING_SHUT
     amiss: str = ""
+    overridden: str = ""
+
+    @property
+    def said(self) -> str:
+        """What a person should know of it, whatever the rollout does."""
+        return "; ".join(filter(None, (self.overridden, self.amiss)))
 
 
 NOTHING_CLOSED = Closed()
