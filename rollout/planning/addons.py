@@ -70,11 +70,7 @@ class _AddOnPass(Pass):
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
         hold = self.held(addon, self.view.freeze(now), workload.unwritten)
-        self.shut = self.closed(self.view.closed(workload.ref, now), addon.intents)
-        self.decided = decided = {
-            k: s.live.decide(hold or s.hold, now, closed=self.shut)
-            for k, s in workload.shares.items()
-        }
+        decided = self._decide(hold)
         steps = {key: each.step for key, each in decided.items()}
         gone = self._uninstalls() if hold is None else NONE
         self._touched.update(write.ref.namespace for write in gone.writes)
@@ -108,6 +104,15 @@ class _AddOnPass(Pass):
             braked=gone.hold,
             facts=(*decided.values(), *self._checked()),
         )
+
+    def _decide(self, hold: Wait | None) -> dict[str, Decided]:
+        """What is to be done in each placement."""
+        self.shut = self.closed(self.view.closed(self.workload.ref, self.now), self.addon.intents)
+        self.decided = {
+            key: share.live.decide(hold or share.hold, self.now, closed=self.shut)
+            for key, share in self.workload.shares.items()
+        }
+        return self.decided
 
     def _reports(self) -> list[AddOnShareReport]:
         """Each placement, with how many clusters are told to change though the add-on is there."""

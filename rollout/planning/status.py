@@ -1,7 +1,6 @@
-"""What is said of a ManifestWorkReplicaSet: counts, OCM's three conditions, and two of ours?
+"""Says how a ManifestWorkReplicaSet stands: counts, OCM's three conditions, and three of ours.
 
-Messages say what is waited for. Our own tally always adds up to the clusters selected (S12).
-Source: OCM ManifestWorkReplicaSet spec 4.7, 5.4; semantics rows 10, 22, 23.
+Our tally adds up to the clusters selected (S12). Source: OCM ManifestWorkReplicaSet spec 4.7, 5.4.
 """
 
 from collections.abc import Sequence
@@ -100,32 +99,35 @@ def status_of(
     clusters whose works are being deleted. ``revision`` is what is rolled out ("": the template).
     """
     verdict = judge_workload(replicaset, reports, hold, brake)
-    if fault and verdict.reason in _FAILING:
-        verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {fault}")
-    for more in filter(None, (shut.said, _made_again(going))):
-        verdict = WorkloadVerdict(verdict.reason, f"{verdict.message}; {more}")
+    fault = fault if verdict.reason in _FAILING else ""
+    message = "; ".join(filter(None, (verdict.message, fault, shut.said, _made_again(going))))
+    verdict = WorkloadVerdict(verdict.reason, message)
     old: Obj = replicaset.raw.get("status") or {}
-    before: list[Obj] = old.get("conditions") or []
-    conditions = _conditions(reports, hold, verdict, replicaset.generation)
-    conditions += followed(shut, before, replicaset.generation)
+    said = followed(shut, old.get("conditions") or [], replicaset.generation)
+    said += _conditions(reports, hold, verdict, replicaset.generation)
     status: Obj = {
-        "conditions": merge(before, conditions, now),
-        "placementSummary": [_placement_summary(r) for r in reports if r.is_evaluated],
-        "summary": _summary(reports),
+        "conditions": merge(old.get("conditions") or [], said, now),
+        **_counts(reports, as_ocm=as_ocm),
     }
-    if as_ocm:
-        for summary in (status["summary"], *(p["summary"] for p in status["placementSummary"])):
-            summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
     began = [r.decided.head.rollback.began for r in reports if r.decided.head.rollback is not None]
     update = revision or replicaset.template.content
     revisions = told_revisions(replicaset, update, is_complete=verdict.is_complete, aborted=began)
-    told = any(key in old for key in revisions)  # OCM's definition has no room for them
-    if all(old.get(key) == value for key, value in status.items()) and (
-        not told or all(old.get(key) == value for key, value in revisions.items())
-    ):
+    wanted = status | (
+        revisions if old.keys() & revisions else {}
+    )  # OCM's CRD has no room for them
+    if all(old.get(key) == value for key, value in wanted.items()):
         return None
     status.update(revisions)
     return PatchStatus(Ref(REPLICA_SET, replicaset.key), status, replicaset.version)
+
+
+def _counts(reports: Sequence[ShareReport], *, as_ocm: bool) -> Obj:
+    """The counts of each placement and of all."""
+    placements = [_placement_summary(r) for r in reports if r.is_evaluated]
+    whole = _summary(reports)
+    for summary in (whole, *(each["summary"] for each in placements)) if as_ocm else ():
+        summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
+    return {"placementSummary": placements, "summary": whole}
 
 
 def _made_again(going: Sequence[str]) -> str:
@@ -291,14 +293,8 @@ def _summary(reports: Sequence[ShareReport]) -> Obj:
 
 
 _SUMMARY = (
-    "applied",
-    "available",
-    "degraded",
-    "desiredTotal",
-    "progressing",
-    "total",
-    "updated",
-)
+    "applied", "available", "degraded", "desiredTotal", "progressing", "total", "updated",
+)  # fmt: skip
 _NOT_OF_OCM = ("desiredTotal", "updated")
 
 
