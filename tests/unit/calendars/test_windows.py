@@ -17,7 +17,8 @@ from rollout.calendars.windows import (
     parse_window_duration,
 )
 from rollout.calendars.zones import find_zone, zone_names
-from tests.support.calendar_oracle import Minutes, count_open, difference, transitions
+from tests.support import calendar_oracle as oracle
+from tests.support import zone_files
 
 HOUR = 3600
 
@@ -275,29 +276,51 @@ def test_every_zone_of_the_database_is_found() -> None:
     assert all(find_zone(name) for name in zone_names())
 
 
-SOME = [
-    *sorted(zone_names())[::12],
+def test_every_zone_shows_what_its_file_says_in_the_present_and_in_the_past() -> None:
+    for name in zone_files.names():
+        zone, clock = find_zone(name), zone_files.clock(zone_files.content(name))
+        assert zone is not None
+        for at in range(0, 2_500_000_000, 90_000_001):
+            offset = datetime.fromtimestamp(at, zone).utcoffset()
+            assert offset == timedelta(seconds=clock.offset(at)), (name, at)
+
+
+DIFFICULT = (
     "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe",
     "Africa/Casablanca", "Asia/Gaza", "Asia/Beirut", "America/Scoresbysund", "Pacific/Apia",
-]  # fmt: skip
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SOME)
-def test_around_transitions_every_minute_is_as_the_oracle_counts_it(name: str) -> None:
-    """``python -m tests.support.calendar_oracle`` sweeps every zone and every transition of ten years."""
-    zone = find_zone(name)
-    assert zone is not None
-    all_of_them = list(transitions(zone, 2017, 2026))
-    for at in random.Random(name).sample(all_of_them, min(3, len(all_of_them))):
-        assert not difference(name, at, seed=1)
+def test_around_changes_of_clocks_every_minute_is_as_the_oracle_counts_it() -> None:
+    """Of some zones; `make conformance` asks of all of them."""
+    zones = dict(list(oracle.zones().items())[::20])
+    zones |= {name: zone_files.content(name) for name in DIFFICULT}
+    found = list(oracle.sweep(zones, 2017, 2026, seed=1))
+
+    assert len(found) > 200
+    assert [each for each in found if each] == []
+
+
+def test_what_the_package_says_differently_is_found_with_its_first_minute() -> None:
+    at = int(utc("2026-03-29T01:00").timestamp()) // 60
+    windows = [{"action": "Allow", "schedule": "0 3 * * *", "duration": "60m"}]
+    clock = zone_files.clock(zone_files.content("Europe/Berlin"))
+    minutes = oracle.Minutes.of(clock, at - oracle.BEFORE, oracle.BEFORE + oracle.AFTER)
+    is_open = oracle.count_open(minutes, windows)[oracle.SEEN_FROM :]
+    assert oracle.difference("Europe/Berlin", at, (windows, is_open)) == ""
+
+    first = is_open.index(True)
+    assert "open is False at 2026-03-29 01:00:00+00:00, not True" in oracle.difference(
+        "Europe/Berlin", at, (windows, [*is_open[:first], False, *is_open[first + 1 :]])
+    )
 
 
 def test_the_oracle_counts_a_day_that_was_counted_by_hand() -> None:
-    zone = find_zone("Europe/Berlin")
-    assert zone is not None
-    minutes = Minutes.of(zone, utc("2026-03-29T00:00"), 180)  # 01:00 there; 02:00 is skipped
+    clock = zone_files.clock(zone_files.content("Europe/Berlin"))
+    start = int(utc("2026-03-29T00:00").timestamp()) // 60
+    minutes = oracle.Minutes.of(clock, start, 180)  # 01:00 there; 02:00 is skipped
     skipped = [{"action": "Allow", "schedule": "30 2 * * *", "duration": "30m"}]
 
-    assert [i for i, is_open in enumerate(count_open(minutes, skipped)) if is_open] == [
+    assert [i for i, is_open in enumerate(oracle.count_open(minutes, skipped)) if is_open] == [
         *range(60, 90)
     ]
