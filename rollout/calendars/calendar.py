@@ -8,7 +8,7 @@ from enum import Enum
 from zoneinfo import ZoneInfo
 
 from rollout.calendars.windows import LOOK_AHEAD, CalendarWindow, Spans, WindowAction, spans
-from rollout.calendars.zones import find_zone, instant, seconds
+from rollout.calendars.zones import DAY, find_zone, instant, seconds
 from rollout.model.placement import Predicate
 from rollout.model.problems import Problem
 from rollout.model.selectors import EVERYTHING, Selector
@@ -83,20 +83,25 @@ class Calendar:
 class Opening:
     """How one calendar, or several together, stand at an instant.
 
-    ``until`` is the next instant at which ``is_open`` changes; None where none is in sight up to
-    ``known_to``, from which on somebody has to ask again. ``calendar`` and ``window`` say what
-    closes: no window where it is closed outside of all that allow.
+    ``until`` is the next instant at which ``is_open`` changes; None where none is in sight. ``calendar``
+    and ``window`` say what closes: no window where it is closed outside of all that allow. All of this
+    holds up to ``ask_again``, which does not depend on when it is asked.
     """
 
     is_open: bool
     until: datetime | None
-    known_to: datetime
+    ask_again: datetime
     calendar: Calendar | None = None
     window: CalendarWindow | None = None
 
-    @property
-    def ask_again(self) -> datetime:
-        return self.until or self.known_to
+
+@dataclass(frozen=True, slots=True)
+class _Closing:
+    """What closes at an instant, and up to when it is that."""
+
+    calendar: Calendar
+    window: CalendarWindow | None
+    changes: int | None
 
 
 class Timetable:
@@ -107,10 +112,12 @@ class Timetable:
         self._denies = [(calendar, w, s) for w, s in made if w.action is WindowAction.DENY]
         allows = [s for w, s in made if w.action is WindowAction.ALLOW]
         self._allows = [(calendar, allows)] if allows else []
+        self._found: tuple[int, int, int | None] = _NOTHING_FOUND
 
     def along_with(self, others: Iterable["Timetable"]) -> "Timetable":
         """That of several calendars which concern the same cluster: open where every one of them is."""
         found = copy(self)
+        found._found = _NOTHING_FOUND
         for other in others:
             found._denies = [*found._denies, *other._denies]
             found._allows = [*found._allows, *other._allows]
@@ -120,38 +127,55 @@ class Timetable:
         """Whether it is open now, and until when. A window that denies is named before all else."""
         at = seconds(now)
         closing = self._closing(at)
-        until, known_to = self._closes(at) if closing is None else self._opens(at)
-        calendar, window = closing or (None, None)
+        if closing is None:
+            until, asked = self._closes(at), _next(at, _PERIOD)
+        else:
+            until, asked = self._opening_after(at)
+        changes = closing.changes if closing is not None else None
+        again = _earliest((until if until is not None else asked, changes))
+        assert again is not None, "an instant is asked for"
         return Opening(
             is_open=closing is None,
             until=None if until is None else instant(until),
-            known_to=instant(known_to),
-            calendar=calendar,
-            window=window,
+            ask_again=instant(again),
+            calendar=None if closing is None else closing.calendar,
+            window=None if closing is None else closing.window,
         )
 
-    def _closing(self, at: int) -> tuple[Calendar, CalendarWindow | None] | None:
-        """The calendar, and its window, that closes; None where it is open."""
+    def _closing(self, at: int) -> _Closing | None:
+        """What closes; None where it is open."""
+        sooner: int | None = None  # when one that is named before it closes, too
         for calendar, window, denied in self._denies:
-            if denied.end_of(at) != at:
-                return calendar, window
+            end = denied.end_of(at)
+            if end != at:
+                return _Closing(calendar, window, _earliest((end, sooner)))
+            sooner = _earliest((denied.next_start(at), sooner))
         for calendar, allowed in self._allows:
             if not _covers(allowed, at):
-                return calendar, None
+                starts = (each.next_start(at) for each in allowed)
+                return _Closing(calendar, None, _earliest((sooner, *starts)))
+            sooner = _earliest((sooner, _covered_until(at, allowed, at + LOOK_AHEAD)))
         return None
 
+    def _opening_after(self, at: int) -> tuple[int | None, int]:
+        """As `_opens`; looked up where it was found out while it was closed."""
+        since, asked, until = self._found
+        if not since <= at < (asked if until is None else until):
+            until, asked = self._opens(at)
+            self._found = at, asked, until
+        return until, asked
+
     def _opens(self, at: int) -> tuple[int | None, int]:
-        """When it opens, of a time at which it is closed; and up to when that was looked for."""
-        known_to, steps = at + LOOK_AHEAD, 0
-        while at < known_to and steps < _MOST_STEPS:
-            steps += 1
+        """When it opens, of a time at which it is closed; and when to ask again where that is not in sight."""
+        begin, limit = at, at + LOOK_AHEAD
+        for _ in range(_MOST_STEPS):
             later = self._not_before(at)
-            if later is None:
-                return None, known_to
             if later == at:
-                return at, known_to
+                return at, at
+            if later is None or later >= limit:
+                return None, _next(begin, _PERIOD)
             at = later
-        return None, min(at, known_to)
+        return None, min(at, _next(begin, DAY))
 
     def _not_before(self, at: int) -> int | None:
         """An instant before which it stays closed; ``at`` where it is open then, None beyond sight."""
@@ -164,18 +188,25 @@ class Timetable:
                 latest = None if start is None else max(latest, start)
         return latest
 
-    def _closes(self, at: int) -> tuple[int | None, int]:
-        """When it closes, of a time at which it is open; and up to when that was looked for."""
-        known_to = at + LOOK_AHEAD
+    def _closes(self, at: int) -> int | None:
+        """When it closes, of a time at which it is open."""
         found = _earliest(denied.next_start(at) for _, _, denied in self._denies)
         for _, allowed in self._allows:
-            end = _covered_until(at, allowed, known_to if found is None else found)
+            end = _covered_until(at, allowed, at + LOOK_AHEAD if found is None else found)
             found = _earliest((found, end))
-        return found, known_to
+        return found
 
 
+_NOTHING_FOUND = (0, 0, None)
 _MOST_STEPS = 2_000
 """How many openings and closings are looked through for one that changes anything."""
+_PERIOD = 28 * DAY
+"""What is not in sight is looked for again at the end of each of these."""
+
+
+def _next(at: int, span: int) -> int:
+    """The next multiple of a span."""
+    return (at // span + 1) * span
 
 
 def _covers(all_spans: Iterable[Spans], at: int) -> bool:
@@ -263,13 +294,17 @@ def openings(
     timetable: Timetable, start: datetime, end: datetime
 ) -> Iterator[tuple[datetime, datetime]]:
     """The spans in which a calendar is open, cut to ``[start, end)``."""
-    at = start
+    at, since = start, None
     while at < end:
         now = timetable.at(at)
-        until = min(now.ask_again, end)
         if now.is_open:
-            yield at, until
-        at = until
+            since = since or at
+        elif since is not None:
+            yield since, at
+            since = None
+        at = now.ask_again
+    if since is not None:
+        yield since, end
 
 
 def local_text(at: datetime, zone: ZoneInfo) -> str:
@@ -287,7 +322,7 @@ def change_text(opening: Opening, zone: ZoneInfo) -> str:
     """When it opens or closes next, in words."""
     verb = "closes" if opening.is_open else "opens"
     if opening.until is None:
-        return f"never {verb}, as far as {local_text(opening.known_to, zone)}"
+        return f"never {verb}, as far as can be foreseen"
     return f"{verb} {local_text(opening.until, zone)}"
 
 

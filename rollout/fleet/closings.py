@@ -15,7 +15,6 @@ from rollout.calendars.calendar import (
     Zoned,
     change_text,
     closing_text,
-    local_text,
 )
 from rollout.calendars.zones import find_zone
 from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, Obj, Ref
@@ -220,13 +219,17 @@ class Closings:
     def _shut_in(
         self, calendars: Sequence[KnownCalendar], zones: Zones, *, start: datetime, end: datetime
     ) -> Iterator[Span]:
-        at = start
+        at, since = start, None
         while at < end:
             wait, changes_at = self._wait(calendars, zones, at)
-            until = end if changes_at is None else min(changes_at, end)
             if wait is not None:
-                yield at, until
-            at = until
+                since = since or at
+            elif since is not None:
+                yield since, at
+                since = None
+            at = end if changes_at is None else changes_at
+        if since is not None:
+            yield since, end
 
 
 def _unknown(calendar: Ref, zone: str) -> Wait:
@@ -244,8 +247,8 @@ def _closed(zoned: Sequence[Zoned], opening: Opening) -> Wait:
     if opening.until is None and len(zoned) > 1:
         others = [str(_ref(calendar)) for calendar, _ in zoned if calendar is not closing]
         more = f" and {len(others) - _NAMED} more" if len(others) > _NAMED else ""
-        so_far = local_text(opening.known_to, zone)
-        change = f"never open together with {', '.join(others[:_NAMED])}{more}, as far as {so_far}"
+        named = f"{', '.join(others[:_NAMED])}{more}"
+        change = f"never open together with {named}, as far as can be foreseen"
     text = f"{_ref(closing)}: {closing_text(opening)}; {change}"
     return Wait(Reason.WINDOW_CLOSED, text, opening.until)
 

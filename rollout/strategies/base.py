@@ -226,7 +226,8 @@ class Strategy(Protocol):
 @dataclass(frozen=True, slots=True)
 class Shut:
     """Clusters at which a gate is shut now: they are not touched and take no slot, but their stage waits
-    for them. ``until`` is the earliest instant at which one of them may open (None: no instant is known).
+    for them. ``until`` is the earliest instant at which one of them may open, or is shut by something else
+    from then on, so that somebody has to look again (None: no instant is known).
     """
 
     waits: Mapping[str, Wait] = field(default_factory=dict)

@@ -8,7 +8,6 @@ import pytest
 from rollout.calendars.calendar import Calendar, Opening, Timetable, openings
 from rollout.calendars.schedules import parse_schedule
 from rollout.calendars.windows import (
-    LOOK_AHEAD,
     CalendarWindow,
     Dated,
     Recurring,
@@ -106,12 +105,12 @@ def test_windows_that_overlap_or_touch_are_one_longer_window() -> None:
 
 @pytest.mark.parametrize("duration", [24 * HOUR, 30 * HOUR, 48 * HOUR])
 def test_a_window_of_a_day_or_more_every_day_never_closes(duration: int) -> None:
-    opening = table("Asia/Tokyo", recurring("Allow", "0 3 * * *", duration)).at(
-        utc("2026-06-01T00:00")
-    )
+    tokyo = table("Asia/Tokyo", recurring("Allow", "0 3 * * *", duration))
+    opening = tokyo.at(utc("2026-06-01T00:00"))
 
     assert (opening.is_open, opening.until) == (True, None)
-    assert opening.ask_again == utc("2026-06-01T00:00") + timedelta(seconds=LOOK_AHEAD)
+    assert timedelta(0) < opening.ask_again - utc("2026-06-01T00:00") <= timedelta(days=28)
+    assert tokyo.at(opening.ask_again - timedelta(seconds=1)) == opening, "whoever asks, and when"
 
 
 def test_a_window_of_24_hours_closes_for_an_hour_where_a_day_has_25() -> None:
@@ -127,8 +126,8 @@ def test_windows_that_leave_nothing_open_are_said_to_have_no_change_in_sight() -
     )
     opening = never.at(utc("2026-06-01T00:00"))
 
-    assert (opening.is_open, opening.until) == (False, None)
-    assert opening.ask_again > utc("2027-01-01T00:00")
+    assert (opening.is_open, opening.until, opening.window) == (False, None, None)
+    assert opening.ask_again == utc("2026-06-01T20:00"), "when another window is what closes"
 
 
 def test_four_hours_are_240_minutes_on_the_days_on_which_clocks_change() -> None:
@@ -209,12 +208,30 @@ def test_windows_of_a_minute_are_forgotten_as_time_goes_on() -> None:
         now = opening.until
 
 
-def test_a_search_among_very_many_changes_stops_and_says_how_far_it_came() -> None:
+def test_what_closes_is_told_anew_when_it_is_something_else() -> None:
+    """Denied from 12 to 14 and from 13 to 16, and not allowed before 20."""
+    both = table(
+        "UTC",
+        recurring("Deny", "0 13 * * *", 3 * HOUR),
+        dated("Deny", "2026-06-01T12:00", "2026-06-01T14:00"),
+        recurring("Allow", "0 20 * * *", HOUR),
+    )
+    at, told = utc("2026-06-01T00:00"), []
+    while not (opening := both.at(at)).is_open:
+        told.append((at.hour, opening.window.name if opening.window else ""))
+        assert opening.until == utc("2026-06-01T20:00")
+        assert both.at(opening.ask_again - timedelta(seconds=1)) == opening
+        at = opening.ask_again
+
+    assert told == [(0, ""), (12, "d"), (13, "w"), (16, "")]
+
+
+def test_a_search_among_very_many_changes_comes_to_an_end() -> None:
     windows = recurring("Allow", "*/2 * * * *", 60), recurring("Deny", "*/2 * * * *", 60)
     opening: Opening = table("UTC", *windows).at(utc("2026-01-01T00:00"))
 
     assert (opening.is_open, opening.until) == (False, None)
-    assert utc("2026-01-02T00:00") < opening.ask_again < utc("2026-01-08T00:00")
+    assert opening.ask_again == utc("2026-01-01T00:01")
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,23 @@ def test_a_cluster_that_several_calendars_close_waits_until_all_of_them_are_open
         assert wait.until == saturday
         assert "opens Sat 2026-01-03 22:00 UTC (22:00Z)" in wait.message
     assert not known.closed(saturday)
-    assert known.fleet.closed(WEB, saturday + HOUR).touch.until == T0 + (7 * 24 + 70) * HOUR
+    wait = known.fleet.closed(WEB, saturday + HOUR).touch.waits["a"]
+    assert wait.until == T0 + (7 * 24 + 70) * HOUR
+
+
+def test_somebody_looks_again_when_another_calendar_is_what_closes() -> None:
+    noon = calendar(window("Deny", "0 12 * * *", "1h"), name="noon")
+    known = Known(TWO[0], calendar(), noon)
+
+    told = []
+    for hours in (11, 12, 13):
+        touch = known.fleet.closed(WEB, T0 + hours * HOUR).touch
+        told.append((touch.waits["a"].message.partition(":")[0], touch.until))
+    assert told == [
+        ("ClusterCalendar business", T0 + 12 * HOUR),
+        ("ClusterCalendar noon", T0 + 13 * HOUR),
+        ("ClusterCalendar business", T0 + 22 * HOUR),
+    ]
 
 
 def test_of_calendars_that_are_never_open_together_it_is_said_so() -> None:
@@ -113,9 +129,9 @@ def test_of_calendars_that_are_never_open_together_it_is_said_so() -> None:
     wait = known.fleet.closed(WEB, T0 + 22 * HOUR).touch.waits["a"]
 
     assert wait.until is None
-    assert wait.message.startswith(
+    assert wait.message == (
         "ClusterCalendar late: outside of all windows that allow; never open together with "
-        "ClusterCalendar business, as far as "
+        "ClusterCalendar business, as far as can be foreseen"
     )
 
 
@@ -126,7 +142,7 @@ def test_of_a_calendar_that_never_opens_it_is_said_so() -> None:
     wait = Known(TWO[0], never).fleet.closed(WEB, T0).touch.waits["a"]
 
     assert wait.until is None
-    assert "never opens, as far as " in wait.message
+    assert "never opens, as far as can be foreseen" in wait.message
 
 
 def test_calendars_name_zones_of_their_own_and_count_together() -> None:
