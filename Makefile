@@ -44,8 +44,9 @@ format: $(READY) ## put the code into its form
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-conformance: $(READY) ## compare with the answers of OCM's own code (VECTORS=DIR ARGS="--show ID | --excepted")
+conformance: $(READY) ## compare with the answers of OCM's own code, and calendars with an oracle in all zones (VECTORS=DIR ARGS="--show ID | --excepted")
 	@$(BIN)/python -m tests.conformance --vectors $(VECTORS) $(ARGS)
+	$(if $(ARGS),,@$(BIN)/python -m tests.support.calendar_oracle)
 
 safety: $(READY) ## run N random histories of each kind of workload against the safety contract, look for all kept faults, print both (N=100000)
 	@$(BIN)/python -m tests.safety --histories $(N) --table $(ARGS)

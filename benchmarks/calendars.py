@@ -1,79 +1,99 @@
-"""What does a pass over the calendars cost? 10,000 clusters in 40 zones, 20 windows.
+"""Measures what it costs to ask who is closed: 10,000 clusters in 40 zones, 20 windows in 1, 4 or 20 calendars.
 
-``change``: every zone opens or closes at once. ``between``: nothing changes; the clusters are not
-looked at. ``cold``: the first answer of a process.
+What is asked is the fleet, as a planner asks it. ``change``: at that instant calendars open or close in
+every zone. ``between``: nothing changes since the last time. ``cold``: the first answer of a process.
 """
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from itertools import count
+from statistics import median
+from time import perf_counter
 
 from benchmarks.figures import Figure, fastest
-from rollout.api.calendar import decode_calendar
-from rollout.calendars.calendar import Calendar, Timetables
 from rollout.calendars.zones import zone_names
-from rollout.model.kinds import CLUSTER_CALENDAR
+from rollout.fleet.calendars import Calendars
+from rollout.model.cluster import Cluster
+from rollout.model.events import Change, Event
+from rollout.model.kinds import CLUSTER_CALENDAR, REPLICA_SET, Obj, Ref
+from rollout.strategies.base import Closed
 
-CLUSTERS, ZONES = 10_000, 40
+CLUSTERS, ZONES, WINDOWS = 10_000, 40, 20
+NUMBERS = (1, 4, 20)
 START = datetime(2026, 6, 1, tzinfo=UTC)
+WEB = Ref(REPLICA_SET, "default/web")
 
 
-def _calendar() -> Calendar:
-    windows = [
-        {
-            "name": f"w{i}",
-            "action": "Deny" if i % 4 == 3 else "Allow",
-            "schedule": f"{i} {i} * * {'mon-fri' if i % 2 else '*'}",
-            "duration": f"{30 + i}m",
-        }
-        for i in range(20)
-    ]
-    found = decode_calendar(
-        {
-            "apiVersion": CLUSTER_CALENDAR.api_version,
-            "kind": CLUSTER_CALENDAR.name,
-            "metadata": {"name": "many"},
-            "spec": {"windows": windows, "timeZoneFrom": {"label": "zone"}},
-        }
-    )
-    assert not found.problems
-    return found
+def _window(i: int) -> Obj:
+    """Nights of ever more hours that all begin at 20:00, and every fourth window an hour without."""
+    if i % 4 == 3:
+        return {"name": f"w{i}", "action": "Deny", "schedule": f"{i} {i} * * *", "duration": "1h"}
+    return {
+        "name": f"w{i}",
+        "action": "Allow",
+        "schedule": "0 20 * * *",
+        "duration": f"{4 + i // 4}h",
+    }
+
+
+def _calendar(number: int, calendars: int) -> Obj:
+    windows = [_window(i) for i in range(WINDOWS)][number::calendars]
+    return {
+        "apiVersion": CLUSTER_CALENDAR.api_version,
+        "kind": CLUSTER_CALENDAR.name,
+        "metadata": {"name": f"c{number}"},
+        "spec": {"windows": windows, "timeZoneFrom": {"label": "zone"}},
+    }
+
+
+def _zones() -> list[str]:
+    found = sorted(name for name in zone_names() if "/" in name)
+    return found[:: len(found) // ZONES][:ZONES]
 
 
 class _Pass:
-    """Clusters by zone, as a fleet keeps them: a pass asks for each zone once."""
+    """What a fleet knows of calendars, asked as a planner asks it."""
 
-    def __init__(self) -> None:
-        self.calendar = _calendar()
-        names = sorted(name for name in zone_names() if "/" in name)[:: len(zone_names()) // 45]
-        self.zones = names[:ZONES]
-        self.members = {
-            zone: [f"c{i}" for i in range(CLUSTERS) if i % ZONES == n]
-            for n, zone in enumerate(self.zones)
-        }
-        self.tables = Timetables()
+    def __init__(self, calendars: int) -> None:
         self.now = START
+        self.known = Calendars()
+        zones = _zones()
+        for i in range(CLUSTERS):
+            zone = zones[i % ZONES].replace("/", ".")
+            name = f"c{i}"
+            self.known.take_cluster(name, Cluster(name=name, labels={"zone": zone}), START)
+        versions = count(1)
+        for number in range(calendars):
+            ref = Ref(CLUSTER_CALENDAR, f"c{number}")
+            event = Event(ref, Change.ADDED, _calendar(number, calendars), next(versions))
+            self.known.take_calendar(event, START)
 
-    def closed(self) -> set[str]:
-        found: set[str] = set()
-        for zone, members in self.members.items():
-            opening = self.tables.at(self.calendar, zone, self.now)
-            if opening is None or not opening.is_open:
-                found.update(members)
-        return found
+    def closed(self) -> Closed:
+        return self.known.closed(WEB, None, self.now)
 
-    def step(self) -> None:
-        self.now += timedelta(hours=1)
-        self.closed()
-
-    def cold(self) -> None:
-        self.tables = Timetables()
-        self.closed()
+    def changes(self, times: int) -> Iterator[float]:
+        """How long each of the next passes took at which somebody opens or closes."""
+        while times:
+            before = self.closed().touch
+            self.now += timedelta(minutes=15)
+            began = perf_counter()
+            after = self.closed().touch
+            took = perf_counter() - began
+            if after is not before:
+                times -= 1
+                yield took
 
 
 def run() -> Iterator[Figure]:
-    passes = _Pass()
-    assert len(passes.zones) == ZONES
-    passes.closed()
-    yield Figure("calendars.change", fastest(passes.step, 30) * 1e3, "ms", 5)
-    yield Figure("calendars.between", fastest(passes.closed, 30) * 1e3, "ms", 1)
-    yield Figure("calendars.cold", fastest(passes.cold, 5) * 1e3, "ms")
+    for calendars in NUMBERS:
+        began = perf_counter()
+        passes = _Pass(calendars)
+        read = perf_counter()
+        assert passes.closed().touch.waits
+        cold = perf_counter() - read
+        change = median(passes.changes(60))
+        name = f"calendars.{calendars}"
+        yield Figure(f"{name}.change", change * 1e3, "ms", 5)
+        yield Figure(f"{name}.between", fastest(passes.closed, 30) * 1e3, "ms", 1)
+        yield Figure(f"{name}.cold", cold * 1e3, "ms")
+        yield Figure(f"{name}.read", (read - began) * 1e3, "ms")

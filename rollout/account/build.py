@@ -8,7 +8,7 @@ from typing import Any
 from rollout.account.channels import channels
 from rollout.account.finish import Finish, finish_of
 from rollout.account.groups import MOST_CLUSTERS, groups
-from rollout.account.interventions import gates, interventions, refusals, rollback
+from rollout.account.interventions import gates, interventions, of_all, refusals, rollback
 from rollout.account.states import Code, WorkloadState, conditions_of, state_of
 from rollout.account.tree import (
     USUAL_WAITS,
@@ -94,7 +94,11 @@ def workload_account(
     return replace(
         whole,
         finish=_finish(place, whole) if detail and finish is None else finish,
-        interventions=interventions(fleet, workload, now) if detail else (),
+        interventions=(
+            interventions(fleet, workload, now)
+            if detail
+            else tuple(of_all(fleet, workload.intents, now))
+        ),
         notes=notes,
         away_since=away_since,
         channels=channels(fleet, workload) if detail else (),

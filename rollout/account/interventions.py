@@ -17,7 +17,7 @@ from rollout.model.approvals import (
     Side,
 )
 from rollout.model.instants import rfc3339
-from rollout.model.intents import AskedBy, Intents
+from rollout.model.intents import PAST_CALENDARS, AskedBy, Intents
 from rollout.model.kinds import Ref
 from rollout.model.waits import Reason, Wait
 from rollout.rollouts.holds import CAUSES
@@ -98,7 +98,7 @@ def interventions(
     counting = {c for share in shares for c in share.live.ledger.rollout.skipped}
     over = intents.waivers.keys() - counting if shares else set()
     found = [
-        *_of_all(fleet, intents, now),
+        *of_all(fleet, intents, now),
         *_of_revisions(workload.revisions, intents),
         *_of_clusters("skipped", intents.waivers.keys() - over, _asked_by(intents, "skip")),
         *_of_clusters("skipped for an earlier revision", over, _asked_by(intents, "skip")),
@@ -121,15 +121,14 @@ def refusals(fleet: Fleet, workload: Workload[PlacementShare], now: datetime) ->
     ]
 
 
-def _of_all(fleet: Fleet, intents: Intents, now: datetime) -> Iterator[Intervention]:
+def of_all(fleet: Fleet, intents: Intents, now: datetime) -> Iterator[Intervention]:
+    """What is asked of the workload as a whole."""
     freeze = fleet.freeze(now)
     if freeze is not None:
         yield Intervention(what="the hub frozen", by=freeze.actor, reason=freeze.reason)
     until = intents.overridden_until(now)
     if until is not None:
-        yield _intervention(
-            "past all calendars", (f"until {rfc3339(until)}",), intents.who("override")
-        )
+        yield _intervention(PAST_CALENDARS, (f"until {rfc3339(until)}",), intents.who("override"))
     if intents.paused:
         yield _intervention("paused", (), intents.who("pause"))
 

@@ -6,7 +6,13 @@ from enum import IntEnum
 
 from rollout.model.conditions import Condition, read_condition, read_conditions
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
-from rollout.model.names import ADDON_LIFECYCLE, PROGRESSING, READY, ROLLOUT_HALTED
+from rollout.model.names import (
+    ADDON_LIFECYCLE,
+    CALENDARS_FOLLOWED,
+    PROGRESSING,
+    READY,
+    ROLLOUT_HALTED,
+)
 from rollout.model.waits import Grade, Reason, reason_of
 
 
@@ -120,6 +126,9 @@ def _placement_state(progression: Obj, placement: Obj, meta: Obj) -> WorkloadSta
     if halted is None or halted.observed_generation != meta.get("generation"):
         return WorkloadState(Code.WAITING, "Waiting", f"{where} has not been looked at yet")
     words = halted.message or (progressing.message if progressing else "")
+    followed = conditions.get(CALENDARS_FOLLOWED)
+    if followed is not None and not followed.is_true:
+        words = f"{words}; {followed.message}"
     message = words if words.startswith(where) else f"{where}: {words}"
     return WorkloadState(_halted_code(halted), halted.reason, message)
 

@@ -17,6 +17,7 @@ from rollout.account.interventions import GateAccount, Intervention, RollbackAcc
 from rollout.account.states import Code, WorkloadState, worst
 from rollout.account.waits import NextChange, WaitAccount
 from rollout.errors import ConfigError
+from rollout.model.intents import PAST_CALENDARS
 from rollout.model.kinds import KINDS, Ref
 from rollout.model.waits import Reason
 from rollout.strategies.base import Phase
@@ -167,6 +168,12 @@ class WorkloadAccount:
     @property
     def state(self) -> WorkloadState:
         return WorkloadState(self.code, self.reason, self.message)
+
+    @property
+    def past_calendars(self) -> str:
+        """That a person lets it past all calendars, and until when; "" where nobody does."""
+        found = (each for each in self.interventions if each.what == PAST_CALENDARS)
+        return next((" ".join((each.what, *each.about)) for each in found), "")
 
     @property
     def stages(self) -> tuple[tuple[str, StageAccount], ...]:

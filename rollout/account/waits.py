@@ -168,9 +168,9 @@ def block_wait(live: LiveRollout, stage: StageReport, since: datetime | None = N
 
 def _shut_wait(live: LiveRollout, reason: Reason, since: datetime | None) -> WaitAccount:
     """What the first cluster of those that are shut for this reason waits for."""
-    shut = live.closed.touch
-    said = next((w.message for w in shut.waits.values() if w.reason is reason), "")
-    return WaitAccount(reason, since, remedy(reason, said), shut.until)
+    mine = [wait for wait in live.closed.touch.waits.values() if wait.reason is reason]
+    until = min((wait.until for wait in mine if wait.until is not None), default=None)
+    return WaitAccount(reason, since, remedy(reason, mine[0].message if mine else ""), until)
 
 
 def _unpassed(live: LiveRollout, stage: StageReport) -> str:

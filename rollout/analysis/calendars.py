@@ -1,14 +1,27 @@
-"""How does a calendar stand in each of its zones, and what does its week look like?"""
+"""Tells how a calendar stands in each of its zones, what its week looks like, and what in its file may be a mistake."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from html import escape
 from zoneinfo import ZoneInfo
 
-from rollout.calendars.calendar import Calendar, Opening, Timetable, local_text, openings
+from rollout.api.calendar import decode_calendar
+from rollout.api.preflight import Finding
+from rollout.api.preflight.findings import Item, World
+from rollout.calendars.calendar import (
+    DEFAULT_ZONE,
+    Calendar,
+    Opening,
+    Timetable,
+    local_text,
+    openings,
+)
+from rollout.calendars.windows import Dated
 from rollout.calendars.zones import DAY, find_zone, instant, local_day, seconds, start_on
 from rollout.model.cluster import Cluster
+from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR
+from rollout.planning.calendars import unread_expressions
 
 CELL = 1_800
 """Seconds of a day that are one cell of the picture of a week."""
@@ -61,6 +74,57 @@ def concerns(calendar: Calendar, cluster: Cluster) -> bool:
 def _opening(calendar: Calendar, name: str, now: datetime) -> Opening | None:
     zone = find_zone(name)
     return None if zone is None else Timetable(calendar, zone).at(now)
+
+
+def calendar_findings(world: World) -> Iterator[Finding]:
+    """What is wrong with calendars in files, or looks like a mistake."""
+    for item in (each for kind in (CALENDAR, CLUSTER_CALENDAR) for each in world.of(kind)):
+        calendar = decode_calendar(item.document.obj)
+        if not calendar.problems:  # of fields it is told elsewhere
+            for problem in unread_expressions(calendar):
+                yield item.error(problem.path, problem.fault, f"accepted: {problem.accepted}")
+            mine = [each for each in world.clusters if concerns(calendar, each)]
+            yield from _without_label(item, calendar, mine)
+            yield from _never_open(item, calendar, mine)
+
+
+def _without_label(item: Item, calendar: Calendar, mine: list[Cluster]) -> Iterator[Finding]:
+    """A label that is to name zones, and that nobody has. Claims are not written in files."""
+    label, zone = calendar.zones.label, calendar.zones.zone
+    if label and mine and not any(label in each.labels for each in mine):
+        follows = f"all are taken to be in {zone}" if zone else "all of them stay closed"
+        yield item.warning(
+            "spec.timeZoneFrom.label",
+            f"no cluster in these files that it concerns has label {label!r}: {follows}",
+            "correct the name of the label, or give the clusters one that names their zone",
+        )
+
+
+def _never_open(item: Item, calendar: Calendar, mine: list[Cluster]) -> Iterator[Finding]:
+    """Windows of which those that deny leave nothing open, whatever day it is."""
+    named = [calendar.zones.of(each.labels, each.claims) for each in mine]
+    for name in sorted({*named, calendar.zones.zone or DEFAULT_ZONE}):
+        zone = find_zone(name)
+        if zone is not None and not _ever_opens(calendar, zone):
+            yield item.warning(
+                "spec.windows",
+                f"it never opens in {name}: what it concerns would never be touched there",
+                "let windows that allow last longer than those that deny",
+            )
+            return
+
+
+_ANY_DAY = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _ever_opens(calendar: Calendar, zone: ZoneInfo) -> bool:
+    """Whether it is open some day, be it past or to come: from any day on, or once a dated window begins."""
+    dated = [w.when for w in calendar.windows if isinstance(w.when, Dated)]
+    ends = [at for when in dated for at in (when.start, when.end)]
+    starts = [at if at.tzinfo else at.replace(tzinfo=zone) for at in ends]
+    table = Timetable(calendar, zone)
+    found = (table.at(at) for at in (_ANY_DAY, *starts))
+    return any(opening.is_open or opening.until is not None for opening in found)
 
 
 def week(calendar: Calendar, zone: ZoneInfo, now: datetime) -> Iterator[Day]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from rollout.analysis.calendars import calendar_findings
 from rollout.api.analysis import decode_analysis
 from rollout.api.fields import listed, mapping
 from rollout.api.load import Loaded
@@ -51,7 +52,9 @@ _AGENTS_OWN = frozenset({"hasConditions"})  # besides CEL's, and what Kubernetes
 def inspect(loaded: Loaded, namespace: str = "default") -> list[Finding]:
     """Every finding about a set of files. Arguments and order: as `preflight` has them."""
     return preflight(
-        loaded, namespace, (_selectors, _rules, _gates, _values, _unserved, _addresses)
+        loaded,
+        namespace,
+        (_selectors, _rules, _gates, _values, _unserved, _addresses, calendar_findings),
     )
 
 

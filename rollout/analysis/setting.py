@@ -14,7 +14,7 @@ from rollout.account.finish import Closing, closing
 from rollout.analysis.copies import placed
 from rollout.analysis.snapshot import Snapshot
 from rollout.clock import VirtualClock
-from rollout.fleet.calendars import Span
+from rollout.fleet.closings import Span
 from rollout.fleet.fleet import Fleet
 from rollout.hub.base import EmbeddedHub
 from rollout.model import names

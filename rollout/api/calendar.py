@@ -200,6 +200,10 @@ class CalendarStatus(Shape, use_attribute_docstrings=True):
     next: (
         Annotated[list[ZoneOpeningShape], Field(json_schema_extra=list_map("timeZone"))] | None
     ) = None
+    last_readable: str | None = None
+    """The last spec that could be read, as JSON: it decides while the present one cannot be read."""
+    unreadable_since: InstantText | None = None
+    """Since when the spec cannot be read: clusters stay as they were then."""
 
 
 class CalendarObject(WireObject):

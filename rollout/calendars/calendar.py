@@ -1,13 +1,14 @@
-"""Is a cluster open now, until when, and by which window? Calendars in zones, alone and together."""
+"""Tells whether calendars, alone or together, let a cluster be touched now, until when, and by which window."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import Enum
 from zoneinfo import ZoneInfo
 
 from rollout.calendars.windows import LOOK_AHEAD, CalendarWindow, Spans, WindowAction, spans
-from rollout.calendars.zones import find_zone, instant, seconds
+from rollout.calendars.zones import DAY, find_zone, instant, seconds
 from rollout.model.placement import Predicate
 from rollout.model.problems import Problem
 from rollout.model.selectors import EVERYTHING, Selector
@@ -82,79 +83,134 @@ class Calendar:
 class Opening:
     """How one calendar, or several together, stand at an instant.
 
-    ``until`` is the next instant at which ``is_open`` changes; None where none is in sight up to
-    ``known_to``, from which on somebody has to ask again. ``calendar`` and ``window`` say what
-    closes: no window where it is closed outside of all that allow.
+    ``until`` is the next instant at which ``is_open`` changes; None where none is in sight. ``calendar``
+    and ``window`` say what closes: no window where it is closed outside of all that allow. All of this
+    holds up to ``ask_again``, which does not depend on when it is asked.
     """
 
     is_open: bool
     until: datetime | None
-    known_to: datetime
+    ask_again: datetime
     calendar: Calendar | None = None
     window: CalendarWindow | None = None
 
-    @property
-    def ask_again(self) -> datetime:
-        return self.until or self.known_to
+
+@dataclass(frozen=True, slots=True)
+class _Closing:
+    """What closes at an instant, and up to when it is that."""
+
+    calendar: Calendar
+    window: CalendarWindow | None
+    changes: int | None
 
 
 class Timetable:
     """One calendar in one zone. What it works out is kept; its answers depend on ``now`` alone."""
 
     def __init__(self, calendar: Calendar, zone: ZoneInfo) -> None:
-        self._calendar = calendar
         made = [(window, spans(window, zone)) for window in calendar.windows]
-        self._denies = [(w, s) for w, s in made if w.action is WindowAction.DENY]
-        self._allows = [s for w, s in made if w.action is WindowAction.ALLOW]
+        self._denies = [(calendar, w, s) for w, s in made if w.action is WindowAction.DENY]
+        allows = [s for w, s in made if w.action is WindowAction.ALLOW]
+        self._allows = [(calendar, allows)] if allows else []
+        self._found: tuple[int, int, int | None] = _NOTHING_FOUND
+
+    def along_with(self, others: Iterable["Timetable"]) -> "Timetable":
+        """That of several calendars which concern the same cluster: open where every one of them is."""
+        found = copy(self)
+        found._found = _NOTHING_FOUND
+        for other in others:
+            found._denies = [*found._denies, *other._denies]
+            found._allows = [*found._allows, *other._allows]
+        return found
 
     def at(self, now: datetime) -> Opening:
-        """Whether it is open now, and until when."""
+        """Whether it is open now, and until when. A window that denies is named before all else."""
         at = seconds(now)
-        closing = next((w for w, s in self._denies if s.end_of(at) != at), None)
-        is_open = closing is None and self._is_allowed(at)
-        until, known_to = self._closes(at) if is_open else self._opens(at)
+        closing = self._closing(at)
+        if closing is None:
+            until, asked = self._closes(at), _next(at, _PERIOD)
+        else:
+            until, asked = self._opening_after(at)
+        changes = closing.changes if closing is not None else None
+        again = _earliest((until if until is not None else asked, changes))
+        assert again is not None, "an instant is asked for"
         return Opening(
-            is_open=is_open,
+            is_open=closing is None,
             until=None if until is None else instant(until),
-            known_to=instant(known_to),
-            calendar=None if is_open else self._calendar,
-            window=closing,
+            ask_again=instant(again),
+            calendar=None if closing is None else closing.calendar,
+            window=None if closing is None else closing.window,
         )
 
-    def _is_allowed(self, at: int) -> bool:
-        return not self._allows or any(s.end_of(at) != at for s in self._allows)
+    def _closing(self, at: int) -> _Closing | None:
+        """What closes; None where it is open."""
+        sooner: int | None = None  # when one that is named before it closes, too
+        for calendar, window, denied in self._denies:
+            end = denied.end_of(at)
+            if end != at:
+                return _Closing(calendar, window, _earliest((end, sooner)))
+            sooner = _earliest((denied.next_start(at), sooner))
+        for calendar, allowed in self._allows:
+            if not _covers(allowed, at):
+                starts = (each.next_start(at) for each in allowed)
+                return _Closing(calendar, None, _earliest((sooner, *starts)))
+            sooner = _earliest((sooner, _covered_until(at, allowed, at + LOOK_AHEAD)))
+        return None
+
+    def _opening_after(self, at: int) -> tuple[int | None, int]:
+        """As `_opens`; looked up where it was found out while it was closed."""
+        since, asked, until = self._found
+        if not since <= at < (asked if until is None else until):
+            until, asked = self._opens(at)
+            self._found = at, asked, until
+        return until, asked
 
     def _opens(self, at: int) -> tuple[int | None, int]:
-        """When it opens, of a time at which it is closed; and up to when that was looked for."""
-        known_to, steps = at + LOOK_AHEAD, 0
-        while at < known_to and steps < _MOST_STEPS:
-            steps += 1
-            denied_until = _end(at, (s for _, s in self._denies))
-            if denied_until is None:
-                return None, known_to
-            if denied_until > at:
-                at = denied_until
-            elif self._is_allowed(at):
-                return at, known_to
-            else:
-                start = _earliest(s.next_start(at) for s in self._allows)
-                if start is None:
-                    return None, known_to
-                at = start
-        return None, min(at, known_to)
+        """When it opens, of a time at which it is closed; and when to ask again where that is not in sight."""
+        begin, limit = at, at + LOOK_AHEAD
+        for _ in range(_MOST_STEPS):
+            later = self._not_before(at)
+            if later == at:
+                return at, at
+            if later is None or later >= limit:
+                return None, _next(begin, _PERIOD)
+            at = later
+        return None, min(at, _next(begin, DAY))
 
-    def _closes(self, at: int) -> tuple[int | None, int]:
-        """When it closes, of a time at which it is open; and up to when that was looked for."""
-        known_to = at + LOOK_AHEAD
-        denied = _earliest(s.next_start(at) for _, s in self._denies)
-        if not self._allows:
-            return denied, known_to
-        end = _covered_until(at, self._allows, known_to if denied is None else denied)
-        return _earliest((denied, end)), known_to
+    def _not_before(self, at: int) -> int | None:
+        """An instant before which it stays closed; ``at`` where it is open then, None beyond sight."""
+        latest = _end(at, (denied for _, _, denied in self._denies))
+        for _, allowed in self._allows:
+            if latest is None:
+                return None
+            if not _covers(allowed, at):
+                start = _earliest(each.next_start(at) for each in allowed)
+                latest = None if start is None else max(latest, start)
+        return latest
+
+    def _closes(self, at: int) -> int | None:
+        """When it closes, of a time at which it is open."""
+        found = _earliest(denied.next_start(at) for _, _, denied in self._denies)
+        for _, allowed in self._allows:
+            end = _covered_until(at, allowed, at + LOOK_AHEAD if found is None else found)
+            found = _earliest((found, end))
+        return found
 
 
+_NOTHING_FOUND = (0, 0, None)
 _MOST_STEPS = 2_000
 """How many openings and closings are looked through for one that changes anything."""
+_PERIOD = 28 * DAY
+"""What is not in sight is looked for again at the end of each of these."""
+
+
+def _next(at: int, span: int) -> int:
+    """The next multiple of a span."""
+    return (at // span + 1) * span
+
+
+def _covers(all_spans: Iterable[Spans], at: int) -> bool:
+    return any(each.end_of(at) != at for each in all_spans)
 
 
 def _end(at: int, all_spans: Iterable[Spans]) -> int | None:
@@ -184,6 +240,10 @@ def _earliest(found: Iterable[int | None]) -> int | None:
     return min((at for at in found if at is not None), default=None)
 
 
+Zoned = tuple[Calendar, str]
+"""A calendar, and the name of a zone in which it is asked for."""
+
+
 class Timetables:
     """All calendars in all zones in which they are asked for: the cost is theirs, not the clusters'.
 
@@ -191,71 +251,60 @@ class Timetables:
     """
 
     def __init__(self) -> None:
-        self._tables: dict[tuple[str, str], tuple[Calendar, Timetable]] = {}
-        self._kept: dict[tuple[str, str], tuple[datetime, Opening]] = {}
+        self._tables: dict[tuple[tuple[str, str], ...], Timetable] = {}
+        self._kept: dict[Timetable, tuple[datetime, Opening]] = {}
 
-    def at(self, calendar: Calendar, zone: str, now: datetime) -> Opening | None:
-        """How a calendar stands in a zone; None where there is no such zone."""
-        key = (calendar.key, zone)
-        known = self._tables.get(key)
-        if known is None or known[0] is not calendar:
-            found = find_zone(zone)
-            if found is None:
-                return None
-            known = self._tables[key] = (calendar, Timetable(calendar, found))
-            self._kept.pop(key, None)
-        since, opening = self._kept.get(key, (None, None))
+    def at(self, zoned: Sequence[Zoned], now: datetime) -> Opening | None:
+        """How calendars stand together, each in its zone; None where one of these is no time zone."""
+        table = self.table(zoned)
+        if table is None:
+            return None
+        since, opening = self._kept.get(table, (None, None))
         if since is None or opening is None or not since <= now < opening.ask_again:
-            opening = known[1].at(now)
-            self._kept[key] = (now, opening)
+            opening = table.at(now)
+            self._kept[table] = (now, opening)
         return opening
 
+    def table(self, zoned: Sequence[Zoned]) -> Timetable | None:
+        """The one of these calendars; None where one of the zones is none."""
+        key = tuple((calendar.key, zone) for calendar, zone in zoned)
+        known = self._tables.get(key)
+        if known is None:
+            known = self._made(zoned)
+            if known is not None:
+                self._tables[key] = known
+        return known
+
+    def _made(self, zoned: Sequence[Zoned]) -> Timetable | None:
+        if len(zoned) == 1:
+            ((calendar, name),) = zoned
+            zone = find_zone(name)
+            return None if zone is None else Timetable(calendar, zone)
+        single = [self.table((each,)) for each in zoned]
+        known = [table for table in single if table is not None]
+        return known[0].along_with(known[1:]) if len(known) == len(single) else None
+
     def forget(self, calendar_key: str) -> None:
-        """Of a calendar that is no more."""
-        for key in [key for key in self._tables if key[0] == calendar_key]:
-            del self._tables[key]
-            self._kept.pop(key, None)
-
-
-def together(timetables: Iterable[Timetable], now: datetime) -> Opening:
-    """How a cluster stands that several calendars concern: open where every one of them is open.
-
-    What closes it is named by the first that does.
-    """
-    tables = list(timetables)
-    openings = [table.at(now) for table in tables]
-    closed = [each for each in openings if not each.is_open]
-    known_to = min((each.known_to for each in openings), default=instant(_END))
-    if not closed:
-        until = min((each.until for each in openings if each.until), default=None)
-        return Opening(is_open=True, until=until, known_to=known_to)
-    first, at = closed[0], now
-    for _ in range(_MOST_STEPS):
-        ends = [each.until for each in closed if each.until is not None]
-        if len(ends) < len(closed):
-            return replace(first, until=None, known_to=known_to)
-        at = max(ends)
-        closed = [each for table in tables if not (each := table.at(at)).is_open]
-        if not closed:
-            return replace(first, until=at, known_to=known_to)
-    return replace(first, until=None, known_to=at)
-
-
-_END = 2**37
-"""An instant later than all that calendars speak of."""
+        """Of a calendar that is no more, or another one."""
+        for key in [key for key in self._tables if any(name == calendar_key for name, _ in key)]:
+            self._kept.pop(self._tables.pop(key), None)
 
 
 def openings(
     timetable: Timetable, start: datetime, end: datetime
 ) -> Iterator[tuple[datetime, datetime]]:
     """The spans in which a calendar is open, cut to ``[start, end)``."""
-    at = start
+    at, since = start, None
     while at < end:
         now = timetable.at(at)
-        until = min(now.ask_again, end)
         if now.is_open:
-            yield at, until
-        at = until
+            since = since or at
+        elif since is not None:
+            yield since, at
+            since = None
+        at = now.ask_again
+    if since is not None:
+        yield since, end
 
 
 def local_text(at: datetime, zone: ZoneInfo) -> str:
@@ -273,7 +322,7 @@ def change_text(opening: Opening, zone: ZoneInfo) -> str:
     """When it opens or closes next, in words."""
     verb = "closes" if opening.is_open else "opens"
     if opening.until is None:
-        return f"no window {verb} it before {local_text(opening.known_to, zone)}"
+        return f"never {verb}, as far as can be foreseen"
     return f"{verb} {local_text(opening.until, zone)}"
 
 

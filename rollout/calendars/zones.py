@@ -24,11 +24,13 @@ def zone_names() -> frozenset[str]:
     return frozenset((_FILES / "zones").read_text(encoding="ascii").split())
 
 
-@cache
 def find_zone(name: str) -> ZoneInfo | None:
     """The zone of this name; None where there is none. Upper and lower case matter."""
-    if name not in zone_names():
-        return None
+    return _read(name) if name in zone_names() else None
+
+
+@cache
+def _read(name: str) -> ZoneInfo:
     with (_FILES / "zoneinfo" / name).open("rb") as file:
         return ZoneInfo.from_file(file, key=name)
 

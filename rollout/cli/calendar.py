@@ -13,7 +13,6 @@ import click
 
 from rollout.analysis.calendars import Day, ZoneStanding, week, week_svg, zone_standings
 from rollout.analysis.sentences import standing_line
-from rollout.api.calendar import decode_calendar
 from rollout.api.cluster import decode_cluster
 from rollout.calendars.calendar import Calendar, Timetable, openings
 from rollout.calendars.windows import CalendarWindow, Dated
@@ -24,6 +23,7 @@ from rollout.cli.store import open_hub
 from rollout.cli.tables import Table, lines, widths
 from rollout.cli.text import put, say
 from rollout.clock import SystemClock
+from rollout.fleet.calendars import read_calendar
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import (
     CALENDAR,
@@ -48,9 +48,9 @@ class CalendarSource:
 
     def calendars(self, namespace: str | None) -> list[Calendar]:
         """Those of a namespace (None: of all) and those of the whole hub, in the order of names."""
-        found = [decode_calendar(obj) for obj in self.objects[CALENDAR]]
+        found = [read_calendar(obj) for obj in self.objects[CALENDAR]]
         found = [c for c in found if namespace in (None, c.namespace)]
-        found += [decode_calendar(obj) for obj in self.objects[CLUSTER_CALENDAR]]
+        found += [read_calendar(obj) for obj in self.objects[CLUSTER_CALENDAR]]
         return sorted(found, key=lambda c: (c.namespace, c.name))
 
     def standings(self, calendar: Calendar) -> list[ZoneStanding]:

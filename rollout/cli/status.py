@@ -211,7 +211,7 @@ def list_lines(found: Sequence[WorkloadAccount], *, spaces: bool = False) -> lis
                 *((each.namespace,) if spaces else ()),
                 KINDS[each.kind].short[0],
                 each.name,
-                result(each.state),
+                ", ".join(filter(None, (result(each.state), each.past_calendars))),
                 each.stage,
                 f"{each.updated}/{each.members}",
                 str(each.failed),

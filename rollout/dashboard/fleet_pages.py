@@ -17,7 +17,6 @@ from rollout.analysis.sentences import (
     value_line,
 )
 from rollout.analysis.snapshot import stored
-from rollout.api.calendar import decode_calendar
 from rollout.api.cluster import decode_cluster
 from rollout.api.own import decode_approval, decode_freeze
 from rollout.calendars.calendar import Calendar
@@ -28,6 +27,7 @@ from rollout.dashboard.render import path_of
 from rollout.dashboard.verbs import OF_HUB, VERBS
 from rollout.dashboard.view import HubReading, WorkloadRow
 from rollout.errors import Gone, Invalid
+from rollout.fleet.calendars import read_calendar
 from rollout.hub.selecting import parse_labels
 from rollout.model.approvals import Approval, Freeze
 from rollout.model.cluster import Cluster, Score
@@ -335,7 +335,7 @@ def _consents(reading: HubReading) -> tuple[list[CalendarWeek], list[Freeze], li
 
 def _calendars(reading: HubReading) -> list[Calendar]:
     objects = (*stored(reading.objects, CALENDAR), *stored(reading.objects, CLUSTER_CALENDAR))
-    return sorted(map(decode_calendar, objects), key=lambda each: (each.namespace, each.name))
+    return sorted(map(read_calendar, objects), key=lambda each: (each.namespace, each.name))
 
 
 def _week(calendar: Calendar, known: Sequence[Cluster], reading: HubReading) -> CalendarWeek:

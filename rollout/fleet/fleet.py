@@ -1,7 +1,6 @@
-"""What do we know of the whole fleet, and whom does news concern?
+"""Keeps what is known of the whole fleet, and tells of each event which objects are worth planning.
 
-`Fleet.apply` takes one event and says which objects are worth planning; planners read the rest. There
-is one writer, the engine's thread; nothing here waits, locks or does I/O.
+There is one writer, the engine's thread; nothing here waits, locks or does I/O.
 """
 
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
@@ -210,7 +209,8 @@ class Fleet:
         return self.rolled_out()
 
     def _on_calendar(self, event: Event, now: datetime) -> Iterable[Ref]:
-        return self.calendars.take_calendar(event, now) | set(self.rolled_out())
+        is_news = self.calendars.take_calendar(event, now)
+        return {event.ref, *(self.rolled_out() if is_news else ())}
 
     def _on_verdict(self, event: Event, now: datetime) -> Iterable[Ref]:
         """A person, or an analysis, has judged a revision."""

@@ -16,7 +16,7 @@ from rollout.model import names
 from rollout.model.amounts import AMOUNT_ACCEPTED, Amount, parse_amount, parse_digits
 from rollout.model.analyses import ANALYSIS_GATE
 from rollout.model.approvals import GATES_ACCEPTED, GateRef, parse_gate
-from rollout.model.instants import parse_instant
+from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.notifications import CHANNELS_ACCEPTED, Channel, parse_channel
 from rollout.model.problems import Problem
 
@@ -38,6 +38,8 @@ class RollbackMode(Enum):
 
 LONGEST_OVERRIDE = timedelta(hours=24)
 """Of an override of calendars only the last so long counts."""
+PAST_CALENDARS = "past all calendars"
+"""How it is said that a person overrides them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,11 @@ class Intents:
         """Until when a person lets the workload past all calendars; None where nobody does now."""
         until = self.override_until
         return until if until is not None and now < until <= now + LONGEST_OVERRIDE else None
+
+    def past_calendars(self, now: datetime) -> str:
+        """That a person lets the workload past all calendars now, until when, and who; "" where nobody does."""
+        until = self.overridden_until(now)
+        return f"{PAST_CALENDARS} until {rfc3339(until)}{self.who('override')}" if until else ""
 
     @property
     def templates(self) -> frozenset[str]:

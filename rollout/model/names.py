@@ -118,3 +118,4 @@ MANIFEST_APPLIED = "ManifestApplied"
 HOSTING_MANIFEST_APPLIED = "HostingManifestApplied"
 RENDERED = "Rendered"  # ours, on ManagedClusterAddOns that are made of a template
 ROLLOUT_HALTED = "RolloutHalted"  # ours, on install progressions
+CALENDARS_FOLLOWED = "CalendarsFollowed"  # ours, where calendars are not followed, or were not once

@@ -20,7 +20,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
-from rollout.model.names import PROGRESSING, READY, ROLLOUT_HALTED
+from rollout.model.names import CALENDARS_FOLLOWED, PROGRESSING, READY, ROLLOUT_HALTED
 
 _TRIES = 5
 _NUMBERS = ("desiredTotal", "updated")
@@ -85,13 +85,20 @@ def _all(hub: Hub, kind: Kind) -> tuple[Obj, ...]:
         return ()
 
 
+_OF_ADDONS = (ROLLOUT_HALTED, CALENDARS_FOLLOWED)
+_OF_SETS = (PROGRESSING, READY, CALENDARS_FOLLOWED)
+
+
 def _ours(kind: Kind, obj: Obj) -> tuple[str, ...]:
     status: Obj = obj.get("status") or {}
     if kind is CLUSTER_MANAGEMENT_ADDON:
         progressions = status.get("installProgressions") or []
-        halted = any(_has(p, (ROLLOUT_HALTED,)) for p in progressions)
-        return (f"condition {ROLLOUT_HALTED}",) if halted else ()
-    found = [f"condition {name}" for name in (PROGRESSING, READY) if _has(status, (name,))]
+        return tuple(
+            f"condition {name}"
+            for name in _OF_ADDONS
+            if any(_has(progression, (name,)) for progression in progressions)
+        )
+    found = [f"condition {name}" for name in _OF_SETS if _has(status, (name,))]
     found += [f"status.{name}" for name in _REVISIONS if status.get(name)]
     summary = status.get("summary") or {}
     return (*found, *(f"status.summary.{name}" for name in _NUMBERS if summary.get(name)))
@@ -108,9 +115,9 @@ def _without(kind: Kind, obj: Obj) -> Obj:
     """What is to be changed of the status."""
     status: Obj = obj["status"]
     if kind is CLUSTER_MANAGEMENT_ADDON:
-        kept = [_stripped(p, (ROLLOUT_HALTED,)) for p in status["installProgressions"]]
+        kept = [_stripped(p, _OF_ADDONS) for p in status["installProgressions"]]
         return {"installProgressions": kept}
-    changes: Obj = {"conditions": _stripped(status, (PROGRESSING, READY)).get("conditions") or []}
+    changes: Obj = {"conditions": _stripped(status, _OF_SETS).get("conditions") or []}
     changes.update(dict.fromkeys((name for name in _REVISIONS if name in status), None))
     if status.get("summary"):
         changes["summary"] = dict.fromkeys(_NUMBERS, 0)

@@ -16,7 +16,7 @@ from rollout.model.waits import Reason, Wait
 from rollout.model.writes import Delete, PatchStatus, Touch
 from rollout.planning.addons_install import addon_ref, new_addon, owned, uninstalls
 from rollout.planning.addons_status import AddOnShareReport, halted, status_of
-from rollout.planning.notes import STARTED, repair_notes, step_notes, verdict_on
+from rollout.planning.notes import STARTED, calendar_notes, repair_notes, step_notes, verdict_on
 from rollout.planning.passes import Pass
 from rollout.planning.plan import NOTHING, Note, Plan, Write
 from rollout.planning.removals import NONE, Removals
@@ -70,11 +70,7 @@ class _AddOnPass(Pass):
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
         hold = self.held(addon, self.view.freeze(now), workload.unwritten)
-        self.shut = self.closed(self.view.closed(workload.ref, now), addon.intents)
-        self.decided = decided = {
-            k: s.live.decide(hold or s.hold, now, closed=self.shut)
-            for k, s in workload.shares.items()
-        }
+        decided = self._decide(hold)
         steps = {key: each.step for key, each in decided.items()}
         gone = self._uninstalls() if hold is None else NONE
         self._touched.update(write.ref.namespace for write in gone.writes)
@@ -84,7 +80,9 @@ class _AddOnPass(Pass):
         halts = {
             r.share.placement.key: halted(r, hold, gone.hold, addon.generation) for r in reports
         }
-        status = status_of(addon, workload.ref, workload.defaults, reports, halts=halts, now=now)
+        status = status_of(
+            addon, workload.ref, workload.defaults, reports, halts=halts, now=now, shut=self.shut
+        )
         untold_until = workload.untold_until()
         if untold_until is not None and untold_until > now:
             status, halts = None, {}
@@ -102,10 +100,19 @@ class _AddOnPass(Pass):
         return Plan(
             tuple(tuple(wave) for wave in waves if wave),
             recheck_at=min(self.rechecks, default=None),
-            notes=self._notes(steps, halts),
+            notes=self._notes(steps, halts, status),
             braked=gone.hold,
             facts=(*decided.values(), *self._checked()),
         )
+
+    def _decide(self, hold: Wait | None) -> dict[str, Decided]:
+        """What is to be done in each placement."""
+        self.shut = self.closed(self.view.closed(self.workload.ref, self.now), self.addon.intents)
+        self.decided = {
+            key: share.live.decide(hold or share.hold, self.now, closed=self.shut)
+            for key, share in self.workload.shares.items()
+        }
+        return self.decided
 
     def _reports(self) -> list[AddOnShareReport]:
         """Each placement, with how many clusters are told to change though the add-on is there."""
@@ -271,8 +278,15 @@ class _AddOnPass(Pass):
 
     # -- words ---------------------------------------------------------------------------------
 
-    def _notes(self, steps: Mapping[str, Step], halts: Mapping[str, Condition]) -> tuple[Note, ...]:
-        found: list[Note] = []
+    def _notes(
+        self,
+        steps: Mapping[str, Step],
+        halts: Mapping[str, Condition],
+        status: PatchStatus | None,
+    ) -> tuple[Note, ...]:
+        before = _first_progression(self.addon.raw.get("status") or {})
+        after = _first_progression(status.status) if status is not None else before
+        found = calendar_notes(self.workload.ref, before, after)
         for key, step in steps.items():
             found += step_notes(self.workload.ref, key, step, partial(verdict_on, self.decided))
             if key in halts:
@@ -299,3 +313,8 @@ class _AddOnPass(Pass):
         word = reason.get(now.reason, "RolloutHeld" if stopped else "RolloutCompleted")
         text = f"placement {key}: {now.message or now.reason}"
         return [Note(self.workload.ref, word, text, warning=stopped)]
+
+
+def _first_progression(status: Obj) -> Obj:
+    """What is said of calendars is said at every placement."""
+    return next(iter(status.get("installProgressions") or []), {})

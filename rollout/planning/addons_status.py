@@ -1,4 +1,4 @@
-"""What is said of a ClusterManagementAddOn: defaults, and one progression for each placement?
+"""Says how a ClusterManagementAddOn stands: its defaults, and one progression for each placement.
 
 Reasons and messages of Progressing are OCM's, byte for byte; `RolloutHalted` is ours and says why
 nothing goes on. Source: OCM add-on spec 2.2, 2.4, weakness A-12; semantics row 22.
@@ -14,11 +14,12 @@ from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import Obj, Ref
 from rollout.model.waits import Reason, Wait
 from rollout.model.writes import PatchStatus
+from rollout.planning.passes import followed
 from rollout.rollouts.addon_configs import reference_of
 from rollout.rollouts.addon_share import AddOnShare
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.holds import missing_news
-from rollout.strategies.base import Phase, Step
+from rollout.strategies.base import NOTHING_CLOSED, Closed, Phase, Step
 
 _TIMED_OUT = ("TimedOut", "Unreachable")
 
@@ -94,6 +95,7 @@ def status_of(
     reports: Sequence[AddOnShareReport],
     halts: Mapping[str, Condition],
     now: datetime,
+    shut: Closed = NOTHING_CLOSED,
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already."""
     old: Obj = addon.raw.get("status") or {}
@@ -105,7 +107,7 @@ def status_of(
             if all(isinstance(p.get(part), str | None) for part in ("namespace", "name"))
         }
         status["installProgressions"] = [
-            _progression(report, before, halts[report.share.placement.key], now)
+            _progression(report, before, halts[report.share.placement.key], now=now, shut=shut)
             for report in reports
         ]
     if all(_same(old.get(key), value) for key, value in status.items()):
@@ -121,7 +123,9 @@ def _progression(
     report: AddOnShareReport,
     before: Mapping[tuple[object, object], Obj],
     halted: Condition,
+    *,
     now: datetime,
+    shut: Closed,
 ) -> Obj:
     """A progression; what was applied is carried over where the same objects are referred to."""
     share = report.share
@@ -144,12 +148,13 @@ def _progression(
         "Completed" if is_done else "Progressing",
         counted.message,
     )
-    conditions = (old.get("conditions") or []) if kept is not None else []
+    conditions: list[Obj] = (old.get("conditions") or []) if kept is not None else []
+    said = followed(shut, conditions, halted.observed_generation or 0)
     return {
         "namespace": share.placement.namespace,
         "name": share.placement.name,
         "configReferences": references,
-        "conditions": merge(conditions, [progressing, halted], now),
+        "conditions": merge(conditions, [progressing, halted, *said], now),
     }
 
 

@@ -1,19 +1,39 @@
-"""What is said of a Calendar or a ClusterCalendar: where it is open, and what changes next?"""
+"""Plans what is said of a Calendar or a ClusterCalendar: where it is open, and what changes next."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from rollout.calendars.calendar import Opening
+from rollout.calendars.calendar import Calendar, Opening
 from rollout.model.conditions import Condition, merge
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.problems import Problem, joined
 from rollout.model.writes import PatchStatus
+from rollout.placement.cel import expressions
 from rollout.planning.plan import NOTHING, Plan
 
 MISCONFIGURED = "Misconfigured"
 UNKNOWN_TIME_ZONE = "UnknownTimeZone"
+
+
+def unread_expressions(calendar: Calendar) -> tuple[Problem, ...]:
+    """The expressions of a calendar that cannot be compiled. None knows the time: they are asked when a
+    cluster or the calendar changes.
+    """
+    texts = calendar.clusters.cel if calendar.clusters is not None else ()
+    found: list[Problem] = []
+    for i, text in enumerate(texts):
+        path = f"spec.clusters.celSelector.celExpressions[{i}]"
+        why = expressions.program(text).problem
+        if why is not None:
+            said, _, _ = why.partition("\n")
+            found.append(Problem(path, text, f"{EXPRESSION_ACCEPTED} ({said})"))
+    return tuple(found)
+
+
+EXPRESSION_ACCEPTED = "a CEL expression about managedCluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +47,18 @@ class ZoneState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CalendarState:
-    """A calendar and its zones. With problems its clusters stay as they were before these."""
+    """A calendar and its zones. With problems its clusters stay as they were at ``unread_since``.
+
+    ``readable`` is the last spec that could be read; None where none could.
+    """
 
     ref: Ref
     raw: Obj
     version: int
     problems: tuple[Problem, ...]
     zones: tuple[ZoneState, ...]
+    readable: Obj | None
+    unread_since: datetime | None
 
 
 class CalendarView(Protocol):
@@ -62,6 +87,8 @@ class CalendarPlanner:
             "open": f"{sum(opening.is_open for opening in known)}/{len(state.zones)}",
             "nextChange": rfc3339(change) if change is not None else None,
             "next": [_zone(zone, is_frozen=bool(state.problems)) for zone in state.zones],
+            "lastReadable": _written(state.readable),
+            "unreadableSince": rfc3339(state.unread_since) if state.unread_since else None,
         }
         looks = [opening.ask_again for opening in known if not state.problems]
         recheck_at = min(looks, default=None)
@@ -70,6 +97,11 @@ class CalendarPlanner:
         return Plan(
             ((PatchStatus(state.ref, status, state.version or None),),), recheck_at=recheck_at
         )
+
+
+def _written(spec: Obj | None) -> str | None:
+    """As text: a merge patch would leave fields of an older one in it."""
+    return None if spec is None else json.dumps(spec, sort_keys=True, separators=(",", ":"))
 
 
 def _zone(zone: ZoneState, *, is_frozen: bool) -> Obj:
@@ -84,10 +116,17 @@ def _zone(zone: ZoneState, *, is_frozen: bool) -> Obj:
     return found
 
 
+def what_follows(*, is_known: bool) -> str:
+    """What comes of a calendar that cannot be read. ``is_known``: an earlier version of it could."""
+    if is_known:
+        return "clusters stay as they were before"
+    return "it could never be read, so all clusters are closed"
+
+
 def _conditions(state: CalendarState) -> list[Condition]:
     generation = (state.raw.get("metadata") or {}).get("generation")
     if state.problems:
-        text = f"{joined(state.problems)}; clusters stay as they were before"
+        text = f"{joined(state.problems)}; {what_follows(is_known=state.readable is not None)}"
         readable = Condition(
             MISCONFIGURED, "True", "InvalidSpec", text, observed_generation=generation
         )
@@ -99,7 +138,8 @@ def _conditions(state: CalendarState) -> list[Condition]:
     if unknown:
         count = sum(zone.clusters for zone in unknown)
         named = ", ".join(repr(zone.name) for zone in unknown[:5])
-        text = f"{count} clusters are closed: {named} is no time zone"
+        closed = "1 cluster is" if count == 1 else f"{count} clusters are"
+        text = f"{closed} closed: {named} is no time zone"
         zones = Condition(
             UNKNOWN_TIME_ZONE, "True", "ClustersClosed", text, observed_generation=generation
         )

@@ -1,4 +1,4 @@
-"""What happened in a rollout that a person may want to read? Notes become log lines and Events.
+"""Notes what happened in a rollout that a person may want to read: log lines and Events.
 
 Never one per cluster and pass: clusters that fail together are told together.
 """
@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from rollout.model import names
 from rollout.model.analyses import AnalysisPhase
+from rollout.model.conditions import read_conditions
 from rollout.model.kinds import PLACEMENT, PLACEMENT_DECISION, Obj, Ref
 from rollout.model.placement import Placement
 from rollout.model.replicaset import ReplicaSet
@@ -15,6 +16,7 @@ from rollout.model.work import names_another_owner
 from rollout.model.writes import PatchStatus
 from rollout.placement.framework import EvaluationCode, EvaluationStatus, PlacementSelection
 from rollout.placement.grouping import Profile
+from rollout.planning.passes import OVERRIDDEN
 from rollout.planning.plan import Note, Write, touch_of
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
@@ -58,7 +60,8 @@ def rollout_notes(
     ``fault_on`` says of clusters what their agents, or measurements, say of them ("": nothing).
     ``failed`` is asked who failed where a rollback begins: most go back before their verdict is due.
     """
-    found: list[Note] = []
+    old: Obj = replicaset.raw.get("status") or {}
+    found = calendar_notes(ref, old, status.status if status is not None else old)
     for placement, step in steps.items():
         found += step_notes(ref, placement, step, fault_on)
     turn = _turn(replicaset, status)
@@ -69,6 +72,22 @@ def rollout_notes(
             message = f"{message}; failed: {_listed(culprits)}"
         found.append(Note(ref, reason, message, warning=warning))
     return tuple(found)
+
+
+def calendar_notes(ref: Ref, before: Obj, after: Obj) -> list[Note]:
+    """Notes that a person lets the workload past all calendars, and that this is over. ``before`` and
+    ``after`` hold its conditions.
+    """
+    was, now = (
+        read_conditions(said.get("conditions")).get(names.CALENDARS_FOLLOWED)
+        for said in (before, after)
+    )
+    is_past = now is not None and now.reason == OVERRIDDEN
+    if is_past == (was is not None and was.reason == OVERRIDDEN):
+        return []
+    if now is not None and is_past:
+        return [Note(ref, "CalendarsOverridden", f"it is {now.message}", warning=True)]
+    return [Note(ref, "CalendarsFollowed", "calendars count again")]
 
 
 def step_notes(

@@ -1,15 +1,17 @@
-"""What does one look at a workload of any kind need? When to look again, and what is held off."""
+"""Holds what one look at a workload of any kind needs: when to look again, and what is held off."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Protocol
 
+from rollout.model import names
 from rollout.model.approvals import Freeze
+from rollout.model.conditions import Condition
 from rollout.model.instants import rfc3339_micro
 from rollout.model.intents import LONGEST_OVERRIDE, Intents
-from rollout.model.kinds import Ref
+from rollout.model.kinds import Obj, Ref
 from rollout.model.problems import Problem
-from rollout.model.waits import Wait
+from rollout.model.waits import Reason, Wait
 from rollout.planning.analyses import AnalysedWorkload, KnownAnalyses, analysis_writes
 from rollout.planning.notifications import ToldWorkload, WorkloadSurroundings, notification_writes
 from rollout.planning.plan import Note, Write
@@ -17,7 +19,25 @@ from rollout.rollouts.facts import Decided
 from rollout.rollouts.holds import stray_gates, workload_hold
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.rejections import RefusedWrite
-from rollout.strategies.base import NOTHING_CLOSED, Closed
+from rollout.strategies.base import Closed
+
+OVERRIDDEN = "Overridden"
+"""The reason of a condition: a person lets the workload past all calendars."""
+
+
+def followed(shut: Closed, before: Iterable[Obj], generation: int) -> list[Condition]:
+    """Whether the calendars are followed that concern a workload. It is said where they are not, and from
+    then on. ``before``: its conditions as they stand.
+    """
+    if not shut.said and not any(c.get("type") == names.CALENDARS_FOLLOWED for c in before):
+        return []
+    if not shut.said:
+        status, reason, text = "True", "AsExpected", "All calendars are followed"
+    else:
+        status, text = "False", shut.said
+        reason = OVERRIDDEN if shut.overridden else Reason.MISCONFIGURED
+    kind = names.CALENDARS_FOLLOWED
+    return [Condition(kind, status, reason, text, observed_generation=generation)]
 
 
 class WorkloadSpec(Protocol):
@@ -74,7 +94,7 @@ class Pass:
                 self.recheck(later - LONGEST_OVERRIDE)
             return found
         self.recheck(until)
-        return NOTHING_CLOSED
+        return Closed(amiss=found.amiss, overridden=intents.past_calendars(self.now))
 
     def analyses(
         self, ref: Ref, asked: WorkloadSpec, decided: Mapping[str, Decided], known: KnownAnalyses

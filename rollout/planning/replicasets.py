@@ -155,7 +155,7 @@ class _ReplicaSetPass(Pass):
             now=self.now,
             as_ocm=self.workload.is_ocm,
             fault=self._fault_on(failing(self.workload, self.decided)),
-            amiss=self.shut.amiss,
+            shut=self.shut,
             going=self.workload.going(),
             revision=self.workload.revision,
         )

@@ -1,7 +1,6 @@
-"""What is said of a ManifestWorkReplicaSet: counts, OCM's three conditions, and two of ours?
+"""Says how a ManifestWorkReplicaSet stands: counts, OCM's three conditions, and three of ours.
 
-Messages say what is waited for. Our own tally always adds up to the clusters selected (S12).
-Source: OCM ManifestWorkReplicaSet spec 4.7, 5.4; semantics rows 10, 22, 23.
+Our tally adds up to the clusters selected (S12). Source: OCM ManifestWorkReplicaSet spec 4.7, 5.4.
 """
 
 from collections.abc import Sequence
@@ -14,11 +13,12 @@ from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
 from rollout.model.waits import Reason, Scope, Wait
 from rollout.model.writes import PatchStatus
+from rollout.planning.passes import followed
 from rollout.planning.revisions import told_revisions
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.holds import missing_news
 from rollout.rollouts.replicaset_workload import ReplicaSetShare
-from rollout.strategies.base import Phase, StageReport, Step
+from rollout.strategies.base import NOTHING_CLOSED, Closed, Phase, StageReport, Step
 from rollout.strategies.states import is_verified
 
 
@@ -88,29 +88,27 @@ def status_of(
     *,
     as_ocm: bool = False,
     fault: str = "",
-    amiss: str = "",
+    shut: Closed = NOTHING_CLOSED,
     going: Sequence[str] = (),
     revision: str = "",
 ) -> PatchStatus | None:
     """The status to write, or None where the object says it all already.
 
     ``as_ocm``: numbers that OCM does not write stay as it leaves them. ``fault`` is what agents say
-    of manifests where the rollout fails; ``amiss`` is said whatever the rollout does. ``going`` are
+    of manifests where the rollout fails; what ``shut`` says is said whatever it does. ``going`` are
     clusters whose works are being deleted. ``revision`` is what is rolled out ("": the template).
     """
     found = judge_workload(replicaset, reports, hold, brake)
     why = fault if found.reason in _FAILING else ""
-    remarks = [each for each in (found.message, why, amiss, _made_again(going)) if each]
+    remarks = [each for each in (found.message, why, shut.said, _made_again(going)) if each]
     verdict = WorkloadVerdict(found.reason, "; ".join(remarks))
     old: Obj = replicaset.raw.get("status") or {}
-    conditions = _conditions(reports, hold, verdict, replicaset.generation)
+    said = followed(shut, old.get("conditions") or [], replicaset.generation)
+    said += _conditions(reports, hold, verdict, replicaset.generation)
     status: Obj = {
-        "conditions": merge(old.get("conditions") or [], conditions, now),
-        "placementSummary": [_placement_summary(r) for r in reports if r.is_evaluated],
-        "summary": _summary(reports),
+        "conditions": merge(old.get("conditions") or [], said, now),
+        **_counts(reports, as_ocm=as_ocm),
     }
-    if as_ocm:
-        _as_ocm_leaves_it(status)
     began = [r.decided.head.rollback.began for r in reports if r.decided.head.rollback is not None]
     update = revision or replicaset.template.content
     revisions = told_revisions(replicaset, update, is_complete=verdict.is_complete, aborted=began)
@@ -121,9 +119,13 @@ def status_of(
     return PatchStatus(Ref(REPLICA_SET, replicaset.key), status | revisions, replicaset.version)
 
 
-def _as_ocm_leaves_it(status: Obj) -> None:
-    for summary in (status["summary"], *(p["summary"] for p in status["placementSummary"])):
+def _counts(reports: Sequence[ShareReport], *, as_ocm: bool) -> Obj:
+    """The counts of each placement and of all."""
+    placements = [_placement_summary(r) for r in reports if r.is_evaluated]
+    whole = _summary(reports)
+    for summary in (whole, *(each["summary"] for each in placements)) if as_ocm else ():
         summary.update(dict.fromkeys(_NOT_OF_OCM, 0))
+    return {"placementSummary": placements, "summary": whole}
 
 
 def _made_again(going: Sequence[str]) -> str:

@@ -228,7 +228,8 @@ class Strategy(Protocol):
 @dataclass(frozen=True, slots=True)
 class Shut:
     """Clusters at which a gate is shut now: they are not touched and take no slot, but their stage waits
-    for them. ``until`` is the earliest instant at which one of them may open (None: no instant is known).
+    for them. ``until`` is the earliest instant at which one of them may open, or is shut by something else
+    from then on, so that somebody has to look again (None: no instant is known).
     """
 
     waits: Mapping[str, Wait] = field(default_factory=dict)
@@ -248,7 +249,8 @@ def both_shut(one: Shut, other: Shut) -> Shut:
 class Closed:
     """The clusters that are shut to a workload now, by what may not be done there.
 
-    ``amiss`` is what is wrong with what decides that, for a person; "" is nothing.
+    ``amiss`` is what is wrong with what decides that, for a person, and ``overridden`` that a person
+    lets the workload past it; "" is nothing.
     """
 
     touch: Shut = NOTHING_SHUT
@@ -256,6 +258,12 @@ class Closed:
     rollback: Shut = NOTHING_SHUT
     restore: Shut = NOTHING_SHUT
     amiss: str = ""
+    overridden: str = ""
+
+    @property
+    def said(self) -> str:
+        """What a person should know of it, whatever the rollout does."""
+        return "; ".join(filter(None, (self.overridden, self.amiss)))
 
 
 NOTHING_CLOSED = Closed()

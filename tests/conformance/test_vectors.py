@@ -16,8 +16,10 @@ from tests.conformance.runner import Runner, tally
 from tests.conformance.sample import main as sample
 from tests.conformance.suite import Excuse, Json, Suite, Vector, files, vectors
 
-PURE = {"rollout", "rollout_walk", "schedule", "grouping", "mwrs_work_status", "spec_hash"}
-ALL_FILES = PURE | {"placement_sync", "mwrs_sync", "addon_config", "addon_template", "calendar"}
+PURE = {
+    "rollout", "rollout_walk", "schedule", "grouping", "mwrs_work_status", "spec_hash", "calendar",
+}  # fmt: skip
+ALL_FILES = PURE | {"placement_sync", "mwrs_sync", "addon_config", "addon_template"}
 
 
 @pytest.mark.parametrize("suite", SUITES, ids=lambda s: s.name)

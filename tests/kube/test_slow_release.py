@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
+from zoneinfo import ZoneInfo
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -26,6 +27,7 @@ from rollout.model import names
 from rollout.model.content import content_hash
 from rollout.model.kinds import (
     CLUSTER_CALENDAR,
+    MANAGED_CLUSTER,
     MANIFEST_WORK,
     REPLICA_SET,
     ROLLOUT_ANALYSIS,
@@ -243,30 +245,63 @@ def analysis(provider: Obj) -> Obj:
     }
 
 
-def open_in(admin: KubeHub, region: str, wait: timedelta, *, again: bool = True) -> datetime:
-    """The window of a region begins then; ``again``: it was to begin at another time. Returns: when."""
-    begin = (datetime.now(UTC) + wait).replace(microsecond=0)  # noqa: TID251  a test on real time
-    night = {
+ZONES = {"east": "Asia/Tokyo", "west": "America/Los_Angeles"}
+"""The clock of each region. In the east a label of the cluster names it, in the west a claim."""
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+
+def cron(at: datetime, region: str) -> str:
+    """Each day in the minute in which the region's clock shows what it does at this instant."""
+    there = at.astimezone(ZoneInfo(ZONES[region]))
+    return f"{there.minute} {there.hour} * * *"
+
+
+def night(region: str, begins: datetime, hours: int = 3) -> Obj:
+    return {
         "name": "night",
         "action": "Allow",
-        "from": begin.isoformat(timespec="seconds"),
-        "until": (begin + timedelta(hours=1)).isoformat(timespec="seconds"),
+        "schedule": cron(begins, region),
+        "duration": f"{hours}h",
     }
-    calendar = {
-        "apiVersion": CLUSTER_CALENDAR.api_version,
-        "kind": CLUSTER_CALENDAR.name,
-        "metadata": {"name": region},
-        "spec": {
-            "clusters": {"labelSelector": {"matchLabels": {"region": region}}},
-            "timeZone": "UTC",
-            "windows": [night],
-        },
+
+
+def backup(region: str, ends: datetime) -> Obj:
+    """It began in the minute before now, and ends within a second."""
+    now = datetime.now(UTC)  # noqa: TID251  a test on real time
+    begins = (now - MINUTE).replace(second=0, microsecond=0)
+    lasts = int((ends - begins).total_seconds())
+    return {
+        "name": "backup",
+        "action": "Deny",
+        "schedule": cron(begins, region),
+        "duration": f"{lasts}s",
+        "reason": "the nightly backup",
     }
-    if again:
-        admin.patch(Ref(CLUSTER_CALENDAR, region), {"spec": {"windows": [night]}})
-    else:
-        put(admin, calendar)
-    return begin
+
+
+def windows(admin: KubeHub, region: str, *found: Obj) -> None:
+    """From now on these are the windows of a region."""
+    ref = Ref(CLUSTER_CALENDAR, region)
+    if any(each["metadata"]["name"] == region for each in admin.list(CLUSTER_CALENDAR).items):
+        admin.patch(ref, {"spec": {"windows": list(found)}})
+        return
+    source = {"label": "zone"} if region == "east" else {"claim": "zone"}
+    spec = {
+        "clusters": {"labelSelector": {"matchLabels": {"region": region}}},
+        "timeZoneFrom": source,
+        "windows": list(found),
+    }
+    meta = {"name": region}
+    body = {"apiVersion": CLUSTER_CALENDAR.api_version, "kind": CLUSTER_CALENDAR.name}
+    put(admin, {**body, "metadata": meta, "spec": spec})
+
+
+def night_begins(admin: KubeHub, region: str, wait: timedelta) -> datetime:
+    """It is night there, and its clusters are open once the backup is over. Returns: when that is."""
+    now = datetime.now(UTC)  # noqa: TID251  a test on real time
+    ends = (now + wait).replace(microsecond=0)
+    windows(admin, region, night(region, now - HOUR), backup(region, ends))
+    return ends
 
 
 def carried(admin: KubeHub) -> dict[str, str]:
@@ -280,6 +315,11 @@ def carried(admin: KubeHub) -> dict[str, str]:
 def reason(admin: KubeHub) -> str:
     conditions = admin.get(WEB)["status"]["conditions"]
     return {c["type"]: str(c["reason"]) for c in conditions}[names.PROGRESSING]
+
+
+def message(admin: KubeHub) -> str:
+    conditions = admin.get(WEB)["status"]["conditions"]
+    return {c["type"]: str(c["message"]) for c in conditions}[names.PROGRESSING]
 
 
 def runs(admin: KubeHub, version: str) -> dict[str, Obj]:
@@ -300,7 +340,12 @@ def begin(admin: KubeHub, running: Controlled, meter: Meter) -> None:
     regions = {EAST: "east", WEST: "west"}
     namespace(admin, *CANARIES, *regions)
     for name in (*CANARIES, *regions):
-        put(admin, managed_cluster(name, region=regions.get(name, "none")))
+        labels = {"region": regions.get(name, "none")}
+        if name == EAST:
+            labels["zone"] = ZONES["east"].replace("/", ".")
+        put(admin, managed_cluster(name, **labels))
+    claims = [{"name": "zone", "value": ZONES["west"]}]
+    admin.patch_status(Ref(MANAGED_CLUSTER, WEST), {"status": {"clusterClaims": claims}})
     for obj in (make.cluster_set(), make.binding(), make.placement(), analysis(meter.provider)):
         put(admin, obj)
     notes = {names.CLUSTER_ANALYSIS: "slo", names.ROLLBACK: "Automatic", names.NOTIFY: "team"}
@@ -308,8 +353,9 @@ def begin(admin: KubeHub, running: Controlled, meter: Meter) -> None:
     put(admin, make.workload(strategy=strategy, annotations=notes))
     running.start()
     eventually("the first revision", lambda: reason(admin) == "Complete")
+    later = datetime.now(UTC) + 2 * HOUR  # noqa: TID251  a test on real time
     for region in regions.values():
-        open_in(admin, region, timedelta(hours=2), again=False)
+        windows(admin, region, night(region, later))
 
 
 def heard(told: Received) -> list[str]:
@@ -339,19 +385,21 @@ def test_a_slow_release_is_taken_back_and_its_fix_waits_for_windows_and_for_what
     release(admin, "3")
     eventually("the windows", lambda: reason(admin) == "WindowClosed")
     assert {c for c, version in carried(admin).items() if version == "3"} == set(CANARIES)
+    assert f" {ZONES['east']} (" in message(admin), "on the region's clock"
 
     # In the first window what measures goes away: nothing passes, and nothing is taken back.
     meter.away()
-    opens = open_in(admin, "east", timedelta(seconds=4))
+    opens = night_begins(admin, "east", timedelta(seconds=4))
     eventually("the east", lambda: carried(admin)[EAST] == "3")
     assert datetime.now(UTC) >= opens  # noqa: TID251  a test on real time
-    open_in(admin, "west", timedelta(seconds=-1))
+    dawn = datetime.now(UTC) + HOUR  # noqa: TID251  a test on real time
+    windows(admin, "west", night("west", dawn - 8 * HOUR, hours=8))
     eventually("an error", lambda: runs(admin, "3")[EAST]["metrics"][0]["error"] >= 1)
     time.sleep(meter.outage)  # noqa: TID251  a test on real time
     assert carried(admin)[WEST] == "1"
     assert reason(admin) not in ("RolledBack", "MaxFailuresExceeded", "AnalysisFailed")
 
-    # It is back: done.
+    # It is back: done, before dawn in the west.
     meter.back()
     eventually("all of it", lambda: reason(admin) == "Complete")
     assert set(carried(admin).values()) == {"3"}

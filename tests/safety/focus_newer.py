@@ -70,9 +70,15 @@ def _meddling(setting: Setting, dice: Random) -> Setting:
 
 def _windows(setting: Setting, dice: Random) -> Setting:
     """Calendars close a part of the clusters, while revisions and selections change."""
-    verbs = dice.choices(("close", "close", "close", "new_revision", "hold_and_leave"), k=6)
-    first = acts(dice, "close", "new_revision", first=0, last=200)
-    return with_acts(setting, first + acts(dice, *verbs))
+    verbs = ["new_revision", "many_leave", "edit_placement", "edit_placement", "cluster_back"]
+    verbs += ["override", "override", "break_calendar", "break_calendar", "delete_work", "regroup"]
+    often = [*dice.choices(verbs, k=7), *["close"] * 4, "hold_and_leave"]
+    if dice.random() < 0.3:
+        often += ["crash", "crash_soon"]
+    first = acts(dice, "close", "close", "new_revision", first=0, last=200)
+    goes_back = dice.random() < 0.5 and setting.kind != "addon"  # add-ons have no way back
+    notes = {**setting.notes, ROLLBACK: "Automatic"} if goes_back else setting.notes
+    return replace(with_acts(setting, first + acts(dice, *often)), notes=notes)
 
 
 def _agents(setting: Setting, dice: Random) -> Setting:

@@ -22,8 +22,8 @@ from tests.safety.verdicts import VerdictsJudge
 
 Blame = Callable[[str, str], None]
 
-_GO_ON = ("Restore", "Rollback", "Own")
-"""What calendars do not keep back where they say nothing of it: that is no touch."""
+_BLOCKS = ("Restore", "Rollback")
+"""What calendars keep back only where they say so: that is no touch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,20 +350,27 @@ class PlanJudge:
 
     def _closed(self, plan: Plan, writes: list[Write], now: datetime) -> None:
         """S21: nothing is touched in a closed window, and nothing is removed from there."""
-        closed = self.told.closed(now)
-        if not closed:
-            return
-        for rollout in self.told.rollouts.values():
+        told, counts = self.told, self.counts
+        closed, kept = told.closed(now), told.closed(now, "Removal")
+        for rollout in told.rollouts.values():
             waiting = [c for c in closed & rollout.selected if rollout.current(c) is None]
-            self.counts["S21.closed_waiting"] += bool(waiting)
+            counts["S21.closed_waiting"] += bool(waiting)
+            counts["S21.unread"] += bool(waiting) and not told.windows.are_all_read
+        if told.is_past_calendars(now):
+            counts["S21.overridden"] += bool(told.closed_at_all(now))
+        counts["S21.removals_shut"] += any(told.carriers(c) and not told.owner(c) for c in kept)
         for write in writes:
             touch = write.write.touch
-            if write.cluster in closed and touch is not None and touch.cause not in _GO_ON:
+            if touch is None or touch.cause == "Own":
+                continue
+            block = touch.cause if touch.cause in _BLOCKS else "Touch"
+            counts[f"S21.{block}"] += 1
+            if write.cluster in (closed if block == "Touch" else told.closed(now, block)):
                 self.blame("S21", f"{write.cluster} gets {write.revision} while it is closed")
         for each in plan.writes:
             if isinstance(each, Delete) and each.ref.kind is self.subject.carrier:
-                self.counts["S21.removals"] += 1
-                if each.ref.namespace in closed:
+                counts["S21.removals"] += bool(kept)
+                if each.ref.namespace in kept:
                     self.blame("S21", f"{each.ref} is removed while its cluster is closed")
 
     # -- the workload ------------------------------------------------------------------------------

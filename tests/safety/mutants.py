@@ -10,10 +10,18 @@ from tests.safety.mutants_addons import OF_ADDONS
 from tests.safety.mutants_decisions import OF_DECISIONS
 from tests.safety.mutants_memory import OF_MEMORY
 from tests.safety.mutants_people import OF_PEOPLE
+from tests.safety.mutants_windows import OF_WINDOWS
 from tests.safety.mutants_writes import OF_WRITES
 from tests.safety.mutating import Mutant, each
 
-MUTANTS: tuple[Mutant, ...] = (*OF_DECISIONS, *OF_MEMORY, *OF_WRITES, *OF_PEOPLE, *OF_ADDONS)
+MUTANTS: tuple[Mutant, ...] = (
+    *OF_DECISIONS,
+    *OF_WINDOWS,
+    *OF_MEMORY,
+    *OF_WRITES,
+    *OF_PEOPLE,
+    *OF_ADDONS,
+)
 
 _RESTARTS = "tests/unit/rollouts/test_live_restarts.py"
 _REMOVALS = "tests/unit/planning/test_removals.py"
@@ -34,6 +42,7 @@ BY_TESTS: Mapping[tuple[str, str], str] = {
     ("a kind that is wanted again is not read", "addon"): _ADDONS,
     ("a long outage begins with a short one that ended before", "replicaset"): _OUTAGES,
     ("a long outage begins with a short one that ended before", "addon"): _OUTAGES,
+    ("nobody looks when a window opens", "replicaset"): "tests/stories/test_calendars.py",
     ("what is taken back in one placement goes on in another", "replicaset"): "tests/stories/test_operations_rollback.py",
 }  # fmt: skip
 """Faults with a kind of workload that no history has shown so far, and a test that notices each: the

@@ -167,8 +167,8 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "the status names clusters",
             (
                 SAID,
-                '        "conditions": merge(conditions, [progressing, halted], now),\n',
-                '        "conditions": merge(conditions, [progressing, halted], now),\n        "clusters": sorted(share.live.ledger.standings),\n',
+                '        "conditions": merge(conditions, [progressing, halted, *said], now),\n',
+                '        "conditions": merge(conditions, [progressing, halted, *said], now),\n        "clusters": sorted(share.live.ledger.standings),\n',
             ),
             look="sizes",
         ),

@@ -301,19 +301,4 @@ _OF_WAITS: tuple[Mutant, ...] = (
     ),
 )
 
-_OF_WINDOWS: tuple[Mutant, ...] = (
-    fault(
-        "S21",
-        "the closed are touched",
-        (STEP, "filterfalse(shut.__contains__, census.waiting()) if shut else", ""),
-        focus="windows",
-    ),
-    fault(
-        "S21",
-        "the closed are overwritten",
-        (STEP, "[cluster for cluster in old if cluster not in shut] if shut else old", "old"),
-        focus="windows",
-    ),
-)
-
-OF_DECISIONS = (*_OF_STEPS, *_OF_STAGES, *_OF_WAITS, *_OF_WINDOWS)
+OF_DECISIONS = (*_OF_STEPS, *_OF_STAGES, *_OF_WAITS)

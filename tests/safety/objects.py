@@ -10,6 +10,7 @@ from rollout.model.names import (
     PLACEMENT_LABEL,
     SCHEDULING_DISABLED,
 )
+from tests.safety.windows import zone_label
 
 NAMESPACE = "default"
 
@@ -18,7 +19,7 @@ def cluster(name: str, ring: str) -> Obj:
     return {
         "apiVersion": "cluster.open-cluster-management.io/v1",
         "kind": "ManagedCluster",
-        "metadata": {"name": name, "labels": {"ring": ring}},
+        "metadata": {"name": name, "labels": {"ring": ring, "zone": zone_label(name)}},
         "spec": {"hubAcceptsClient": True},
     }
 

@@ -17,9 +17,31 @@ from rollout.model.kinds import APPROVAL, CLUSTER_CALENDAR, FREEZE, Kind, Obj, R
 from tests.safety import objects
 from tests.safety.setting import REVISIONS, Setting
 from tests.safety.subject import Editor
+from tests.safety.windows import UNREADABLE
 
+_IN_ZONES: tuple[Obj, ...] = (
+    {},
+    {"timeZone": "Asia/Kolkata"},
+    {"timeZoneFrom": {"label": "zone"}},
+    {"timeZoneFrom": {"label": "zone"}},
+    {"timeZoneFrom": {"label": "nowhere"}, "timeZone": "America/New_York"},
+)
+_BLOCKED: tuple[list[str], ...] = (
+    [], [], ["Touch"], ["Removal"], ["Touch", "Rollback"],
+    ["Touch", "Removal", "Rollback", "Restore"],
+)  # fmt: skip
+_HOURS = (0, 5, 9, 19)
+"""The hours that clocks show in the zones of clusters when a history begins."""
 CLEARED: Obj = dict.fromkeys(
-    (names.HOLD, names.ABORT, names.UNDO, names.UNDO_TO, names.GATES, names.ROLLBACK)
+    (
+        names.HOLD,
+        names.ABORT,
+        names.UNDO,
+        names.UNDO_TO,
+        names.GATES,
+        names.ROLLBACK,
+        names.OVERRIDE_CALENDARS,
+    )
 )
 """Annotations of a workload that nobody asks anything of any more."""
 
@@ -177,19 +199,62 @@ class Operators:
             self._soon(partial(self._take_away, FREEZE, name))
 
     def do_close(self) -> None:
-        """A window closes a ring of clusters, or all of them, for some minutes."""
-        self._made += 1
-        name = f"w{self._made}"
+        """A calendar closes clusters: a ring or all, once or by a schedule, each on the clock of its own zone."""
         rings = self._dice.choice((["canary"], ["early"], ["rest"], ["early", "rest"], []))
         expressions = [{"key": "ring", "operator": "In", "values": rings}] if rings else []
-        window = {"name": "closed", "action": "Deny", "from": rfc3339(self._now())}
-        spec = {
-            "windows": [{**window, "until": self._later(20, 300)}],
+        spec: Obj = {
+            "windows": [self._window(n) for n in range(self._dice.choice((1, 1, 2)))],
             "clusters": {"labelSelector": {"matchExpressions": expressions}},
+            **self._dice.choice(_IN_ZONES),
         }
+        if blocks := self._dice.choice(_BLOCKED):
+            spec["blocks"] = blocks
+        self._make_calendar(spec)
+
+    def _window(self, number: int) -> Obj:
+        dice = self._dice
+        window = {"name": f"w{number}", "action": dice.choice(("Allow", "Deny"))}
+        if dice.random() < 0.3:
+            return {**window, "from": rfc3339(self._now()), "until": self._later(20, 600)}
+        hour = dice.choice(("*", "*", *map(str, _HOURS)))
+        minute = dice.choice(("*/5", "*/7", "3-59/10", "*/15"))
+        schedule = f"{minute} {hour} * * {dice.choice(('*', '*', 'mon-fri', 'sat,sun'))}"
+        return {**window, "schedule": schedule, "duration": f"{dice.choice((1, 2, 3, 6))}m"}
+
+    def _make_calendar(self, spec: Obj) -> None:
+        self._made += 1
+        name = f"w{self._made}"
         body = {"apiVersion": CLUSTER_CALENDAR.api_version, "kind": CLUSTER_CALENDAR.name}
         made = {**body, "metadata": {"name": name}, "spec": spec}
         self._hub.create(Ref(CLUSTER_CALENDAR, name), made)
+        if self._dice.random() < 0.7:
+            self._soon(partial(self._take_away, CLUSTER_CALENDAR, name))
+
+    def do_break_calendar(self) -> None:
+        """Somebody spoils a calendar, and often mends it; one that is new was never read."""
+        known = self._hub.list(CLUSTER_CALENDAR).items
+        spoilt = {"name": "spoilt", "action": "Allow", "schedule": UNREADABLE, "duration": "1m"}
+        if not known or self._dice.random() < 0.2:
+            self._make_calendar({"windows": [spoilt]})
+            return
+        chosen = self._dice.choice(known)
+        self._write_windows(chosen["metadata"]["name"], [spoilt])
+        if self._dice.random() < 0.6:
+            mended = partial(
+                self._write_windows, chosen["metadata"]["name"], chosen["spec"]["windows"]
+            )
+            self._soon(mended)
+
+    def _write_windows(self, name: str, windows: list[Obj]) -> None:
+        with suppress(Gone):
+            self._hub.patch(Ref(CLUSTER_CALENDAR, name), {"spec": {"windows": windows}})
+
+    def do_override(self) -> None:
+        """In an emergency the workload is let past all calendars, for a while; once for too long."""
+        until = self._later(20, 400)
+        if self._dice.random() < 0.2:
+            until = rfc3339(self._now() + timedelta(hours=30))
+        self._editor.edit(notes={names.OVERRIDE_CALENDARS: until})
 
     def _say(self, revision: str, decision: str, gate: str, expires: str = "") -> None:
         for fingerprint in self._editor.fingerprints(revision):

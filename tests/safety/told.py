@@ -15,7 +15,7 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from rollout.model.names import PLACEMENT_LABEL, SEMANTICS
+from rollout.model.names import OVERRIDE_CALENDARS, PLACEMENT_LABEL, SEMANTICS
 from tests.safety import objects
 from tests.safety.asked import asked_in, is_over, said_of
 from tests.safety.model import Rollout
@@ -32,6 +32,7 @@ from tests.safety.terms import (
     is_undecided,
     named_groups,
 )
+from tests.safety.windows import Windows, is_past
 
 
 class Told:
@@ -52,6 +53,7 @@ class Told:
         self._blind: dict[Hashable, datetime] = {}
         self._pages: dict[str, dict[Ref, Obj]] = {}
         self._carriers: dict[str, dict[Ref, Obj]] = {}
+        self.windows = Windows()
         self.paused = False
         self.frozen = False
         self._reads = False  # a new process still reads, and concludes nothing
@@ -129,6 +131,8 @@ class Told:
                 self.edited_at = now
         elif ref.kind is MANAGED_CLUSTER:
             self._departed.pop(ref.name, None)
+        elif ref.kind is CLUSTER_CALENDAR:
+            self.windows.hear(ref, obj, now)
 
     def _gone(self, ref: Ref, before: Obj) -> None:
         now = self._now()
@@ -143,6 +147,8 @@ class Told:
             self.changed_at.pop(ref.name, None)
         elif ref.kind is MANAGED_CLUSTER:
             self._departed[ref.name] = _available(before)
+        elif ref.kind is CLUSTER_CALENDAR:
+            self.windows.hear(ref, None, now)
 
     def _page(self, page: Obj | None, now: datetime) -> None:
         if page is not None:
@@ -189,23 +195,20 @@ class Told:
         notes = workload["metadata"].get("annotations") or {} if workload else {}
         return asked_in(notes).held
 
-    def closed(self, now: datetime) -> frozenset[str]:
-        """Clusters that a calendar closes: those of its rings, from one instant to another."""
-        found: set[str] = set()
-        for ref in self.known(CLUSTER_CALENDAR):
-            spec = self.objects[ref]["spec"]
-            (window,) = spec["windows"]
-            start, end = parse_instant(window["from"]), parse_instant(window["until"])
-            if start is None or end is None or not start <= now < end:
-                continue
-            rings = [
-                each["values"] for each in spec["clusters"]["labelSelector"]["matchExpressions"]
-            ]
-            for cluster in self.known(MANAGED_CLUSTER):
-                ring = (self.objects[cluster]["metadata"].get("labels") or {}).get("ring")
-                if not rings or ring in rings[0]:
-                    found.add(cluster.name)
-        return frozenset(found)
+    def is_past_calendars(self, now: datetime) -> bool:
+        workload = self.workload()
+        notes = workload["metadata"].get("annotations") or {} if workload else {}
+        return is_past(notes, OVERRIDE_CALENDARS, now)
+
+    def closed(self, now: datetime, block: str = "Touch") -> frozenset[str]:
+        """Clusters that calendars close for this, unless a person lets the workload past them."""
+        return frozenset() if self.is_past_calendars(now) else self.closed_at_all(now, block)
+
+    def closed_at_all(self, now: datetime, block: str = "Touch") -> frozenset[str]:
+        """As `closed`, whoever lets the workload past calendars."""
+        there = self.known(MANAGED_CLUSTER)
+        labels = {each.name: self.objects[each]["metadata"].get("labels") or {} for each in there}
+        return self.windows.closed(block, labels, now)
 
     def carriers(self, cluster: str) -> list[Obj]:
         """Carriers of the workload there that are not being deleted, the oldest first."""
@@ -334,6 +337,7 @@ class Told:
         self.changed_at.clear()
         self._pages.clear()
         self._carriers.clear()
+        self.windows.restart()
 
     def listed_all(self, now: datetime, recorded: Mapping[str, Collection[str] | None]) -> None:
         """The new process has read everything. ``recorded``: the clusters that the record of each placement

@@ -10,7 +10,8 @@ from typing import Any, cast
 from rollout.clock import Clock, HubClock, VirtualClock
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import PLACEMENT, Kind
+from rollout.model.kinds import CLUSTER_CALENDAR, PLACEMENT, Kind
+from rollout.planning.calendars import CalendarPlanner
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Planner
 from rollout.runtime.engine import Engine
@@ -99,6 +100,7 @@ class History:
         """Of an engine that starts."""
         return {
             PLACEMENT: PlacementPlanner(),
+            CLUSTER_CALENDAR: CalendarPlanner(CLUSTER_CALENDAR),
             self.subject.ref.kind: Watched(self.judge, self.subject.planner()),
         }
 

@@ -46,7 +46,7 @@ def story(*documents: Obj, zones: dict[str, str] | None = None, **options: Any) 
 
 
 def test_each_cluster_is_touched_when_its_own_night_begins() -> None:
-    told = story(calendar(), make.workload()).end()
+    told = story(calendar(), make.workload()).to(23 * HOUR)
 
     assert told.touched() == {"c02": 3 * HOUR, "c01": 13 * HOUR, "c00": 22 * HOUR}
     assert told.reason == "Complete"
@@ -91,7 +91,7 @@ def test_a_closed_canary_holds_back_what_comes_after_its_stage() -> None:
         if obj["kind"] == "ManagedCluster":
             obj["metadata"]["labels"]["zone"] = zones[obj["metadata"]["name"]]
     strategy = make.progressive(mandatoryDecisionGroups=[{"groupName": "canary"}])
-    told = Story([*fleet, calendar(), make.workload(strategy=strategy)]).end(within=48 * HOUR)
+    told = Story([*fleet, calendar(), make.workload(strategy=strategy)]).to(48 * HOUR)
 
     assert told.touched() == {"c00": 22 * HOUR, "c01": 37 * HOUR, "c02": 37 * HOUR}
 
@@ -228,18 +228,18 @@ def test_a_workload_says_which_calendar_cannot_be_read_and_goes_on_as_before() -
     hub = MemoryHub(clock)
     told = Story([*make.fleet(1), make.workload()], hub=hub, clock=clock)
     told.add(calendar(ALWAYS, timeZone="UTC"))
-    told.end()
+    told.on(HOUR)
     broken = Ref(CLUSTER_CALENDAR, "business")
     told.hub.patch(broken, {"spec": {"windows": [{**ALWAYS, "schedule": "at night"}]}})
     told.template(make.template("2"))
-    told.end()
+    told.on(HOUR)
 
     assert told.reason == "Complete"
     assert "ClusterCalendar business is Misconfigured (spec.windows[0].schedule" in told.message
     assert told.touched("2")
 
     told.hub.patch(broken, {"spec": {"windows": [ALWAYS]}})
-    told.end()
+    told.on(HOUR)
     assert "Misconfigured" not in told.message
 
 

@@ -1,26 +1,32 @@
-"""When is a calendar open? Counted minute by minute, by code that shares nothing with the package.
+"""Counts minute by minute when a calendar is open, by code that shares nothing with the package.
 
-The clock is only ever asked what it shows at an instant. A start happens in the minute in which the
-clock first shows its local time or, where that is skipped, a later one.
+A clock is only ever asked what it shows at an instant, and is read by `zone_files`. A start happens in the
+minute in which the clock first shows its local time or, where that is skipped, a later one.
 
-``python -m tests.support.calendar_oracle [FIRST_YEAR LAST_YEAR]`` sweeps every transition of every zone.
+``python -m tests.support.calendar_oracle [FIRST_YEAR LAST_YEAR]`` asks the package about the time around
+every change of every zone's clock, and around a leap day. Zones that are one file are one. Clocks that
+change alike are given the same windows, so that these are counted once.
 """
 
 import random
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from rollout.api.calendar import CalendarObject
 from rollout.calendars.calendar import Timetable, openings
-from rollout.calendars.zones import find_zone, zone_names
+from rollout.calendars.zones import find_zone
+from tests.support import zone_files
+from tests.support.zone_files import LocalClock
 
 MINUTE = timedelta(minutes=1)
+DAY_MINUTES = 1440
 Json = dict[str, Any]
 WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+EPOCH = date(1970, 1, 1).toordinal()
 
 
 def listed(field: str, least: int, most: int) -> set[int]:
@@ -35,42 +41,49 @@ def listed(field: str, least: int, most: int) -> set[int]:
     return found
 
 
-def cron(text: str) -> Callable[[datetime], bool]:
-    """Whether a local minute is a start."""
+def cron(text: str) -> Callable[[int], bool]:
+    """Whether a local minute (since 1970-01-01T00:00 on the clock) is a start."""
     minute, hour, day, month, weekday = text.lower().split()
     for number, name in enumerate(WEEKDAYS):
         weekday = weekday.replace(name, str(number))
-    minutes, hours = listed(minute, 0, 59), listed(hour, 0, 23)
+    times = {60 * h + m for h in listed(hour, 0, 23) for m in listed(minute, 0, 59)}
     days, months = listed(day, 1, 31), listed(month, 1, 12)
     weekdays = {each % 7 for each in listed(weekday, 0, 7)}
     both = day[0] == "*" or weekday[0] == "*"
 
-    def starts(at: datetime) -> bool:
-        if at.minute not in minutes or at.hour not in hours or at.month not in months:
-            return False
+    @cache
+    def is_on(number: int) -> bool:
+        at = date.fromordinal(EPOCH + number)
         on_day, on_weekday = at.day in days, at.isoweekday() % 7 in weekdays
-        return (on_day and on_weekday) if both else (on_day or on_weekday)
+        is_day = (on_day and on_weekday) if both else (on_day or on_weekday)
+        return is_day and at.month in months
 
-    return starts
+    return lambda local: local % DAY_MINUTES in times and is_on(local // DAY_MINUTES)
+
+
+def local_minute(text: str) -> int:
+    """``2026-03-29T02:30`` as minutes of the local clock."""
+    day, _, time = text.partition("T")
+    hour, minute = map(int, time.split(":"))
+    return (date.fromisoformat(day).toordinal() - EPOCH) * DAY_MINUTES + 60 * hour + minute
 
 
 @dataclass(frozen=True)
 class Minutes:
-    """What a zone's clock shows at each minute from ``start`` on."""
+    """What a clock shows at each minute from ``start`` (a minute since 1970 in UTC) on."""
 
-    start: datetime
-    shown: list[datetime]
+    start: int
+    shown: list[int]
 
     @classmethod
-    def of(cls, zone: ZoneInfo, start: datetime, count: int) -> "Minutes":
-        at = [start + MINUTE * i for i in range(count)]
-        return cls(start, [each.astimezone(zone).replace(tzinfo=None) for each in at])
+    def of(cls, clock: LocalClock, start: int, count: int) -> "Minutes":
+        return cls(start, [at + clock.offset(at * 60) // 60 for at in range(start, start + count)])
 
-    def first(self, local: datetime) -> int:
+    def first(self, local: int) -> int:
         """The first minute that shows this time or a later one."""
         return next((i for i, at in enumerate(self.shown) if at >= local), len(self.shown))
 
-    def last(self, local: datetime) -> int:
+    def last(self, local: int) -> int:
         """The last minute that shows this time; as `first` where none does."""
         shown = [i for i, at in enumerate(self.shown) if at == local]
         return shown[-1] if shown else self.first(local)
@@ -78,10 +91,10 @@ class Minutes:
     def starts(self, schedule: str) -> Iterator[int]:
         """Of each start the first minute at which the clock has reached it."""
         matches = cron(schedule)
-        reached = self.shown[0] - MINUTE
+        reached = self.shown[0] - 1
         for i, at in enumerate(self.shown):
             while reached < at:
-                reached += MINUTE
+                reached += 1
                 if matches(reached):
                     yield i
 
@@ -104,7 +117,7 @@ def _covered(minutes: Minutes, window: Json) -> Iterator[tuple[int, int]]:
         length = int(window["duration"].removesuffix("m"))
         yield from ((i, i + length) for i in minutes.starts(window["schedule"]))
         return
-    start, end = (datetime.fromisoformat(window[key]) for key in ("from", "until"))
+    start, end = (local_minute(window[key]) for key in ("from", "until"))
     denies = window["action"] == "Deny"
     first = (minutes.first if denies else minutes.last)(start)
     last = (minutes.last if denies else minutes.first)(end)
@@ -112,88 +125,118 @@ def _covered(minutes: Minutes, window: Json) -> Iterator[tuple[int, int]]:
         yield first, last
 
 
-def evaluate(zone: ZoneInfo, start: datetime, count: int, windows: list[Json]) -> list[bool]:
+def evaluate(name: str, start: int, count: int, windows: list[Json]) -> list[bool]:
     """What the package says of the same minutes."""
     named = [{"name": f"w{i}", **window} for i, window in enumerate(windows)]
     wire = {"metadata": {"name": "oracle"}, "spec": {"windows": named}}
+    zone = find_zone(name)
+    assert zone is not None
     table = Timetable(CalendarObject.model_validate(wire).to_model(), zone)
+    begin = datetime.fromtimestamp(start * 60, UTC)
     found = [False] * count
-    for since, until in openings(table, start, start + MINUTE * count):
-        first, last = ((each - start) // MINUTE for each in (since, until))
+    for since, until in openings(table, begin, begin + MINUTE * count):
+        first, last = ((each - begin) // MINUTE for each in (since, until))
         found[first:last] = [True] * (last - first)
     return found
 
 
-def transitions(zone: ZoneInfo, first: int, last: int) -> Iterator[datetime]:
-    """The instants (to the minute) at which the offset changes, from one year to another."""
-    at, end = datetime(first, 1, 1, tzinfo=UTC), datetime(last + 1, 1, 1, tzinfo=UTC)
-    day = timedelta(days=1)
-    while at < end:
-        if at.astimezone(zone).utcoffset() != (at + day).astimezone(zone).utcoffset():
-            low, high = at, at + day
-            while high - low > MINUTE:
-                middle = low + (high - low) // 2 // MINUTE * MINUTE
-                same = middle.astimezone(zone).utcoffset() == low.astimezone(zone).utcoffset()
-                low, high = (middle, high) if same else (low, middle)
-            yield high
-        at += day
-
-
-def windows_around(at: datetime, zone: ZoneInfo, draw: random.Random) -> list[Json]:
-    """Windows whose starts and ends lie about a transition."""
-    local = at.astimezone(zone).replace(tzinfo=None)
+def windows_around(local: int, draw: random.Random) -> list[Json]:
+    """Windows whose starts and ends lie about a local minute."""
     found: list[Json] = []
     for _ in range(draw.randint(1, 3)):
         action = draw.choice(("Allow", "Deny"))
-        near = local + timedelta(minutes=15 * draw.randint(-10, 10))
+        near = local + 15 * draw.randint(-10, 10)
         if draw.random() < 0.3:
-            until = near + timedelta(minutes=15 * draw.randint(1, 40))
-            ends = {"from": near.isoformat()[:16], "until": until.isoformat()[:16]}
-            found.append({"action": action, **ends})
+            until = near + 15 * draw.randint(1, 40)
+            found.append({"action": action, "from": _written(near), "until": _written(until)})
             continue
-        minute = draw.choice((str(near.minute), "*/20", "0,30", "*"))
-        hour = draw.choice((str(near.hour), "*", "*/2", "0-4", f"{near.hour},23"))
-        day = draw.choice(("*", "*", "*", str(near.day), "*/2", "1-31"))
-        weekday = draw.choice(("*", "*", "*", "sat,sun", "mon-fri", str(near.isoweekday())))
+        at = datetime.fromisoformat(_written(near))
+        minute = draw.choice((str(at.minute), "*/20", "0,30", "*"))
+        hour = draw.choice((str(at.hour), "*", "*/2", "0-4", f"{at.hour},23"))
+        day = draw.choice(("*", "*", "*", str(at.day), "*/2", "1-31"))
+        weekday = draw.choice(("*", "*", "*", "sat,sun", "mon-fri", str(at.isoweekday())))
         length = draw.choice((1, 30, 60, 90, 240, 1440, 1441))
         schedule = f"{minute} {hour} {day} * {weekday}"
         found.append({"action": action, "schedule": schedule, "duration": f"{length}m"})
     return found
 
 
+def _written(local: int) -> str:
+    day, minute = divmod(local, DAY_MINUTES)
+    return f"{date.fromordinal(EPOCH + day)}T{minute // 60:02}:{minute % 60:02}"
+
+
 BEFORE, AFTER = 2_100, 1_500
-"""Minutes counted before a transition, more than the longest window; and after it."""
+"""Minutes counted before an instant, more than the longest window; and after it."""
 SEEN_FROM = 1_500
+Shape = tuple[int, int, tuple[tuple[int, int, int], ...]]
+"""An instant (a minute), what is added to it there, and the changes of the clock around it."""
 
 
-def difference(name: str, at: datetime, seed: int) -> str:
-    """What the two say differently about the time around a transition; "" where nothing."""
-    zone = find_zone(name)
-    assert zone is not None
-    windows = windows_around(at, zone, random.Random(f"{name} {at} {seed}"))
-    start = at - MINUTE * BEFORE
-    counted = count_open(Minutes.of(zone, start, BEFORE + AFTER), windows)[SEEN_FROM:]
-    said = evaluate(zone, start + MINUTE * SEEN_FROM, BEFORE + AFTER - SEEN_FROM, windows)
-    if said == counted:
+def shape(clock: LocalClock, at: int) -> Shape:
+    around = tuple(clock.changes((at - BEFORE) * 60, (at + AFTER) * 60))
+    return at, clock.offset(at * 60) // 60, around
+
+
+Counted = tuple[list[Json], list[bool]]
+
+
+def counted(clock: LocalClock, form: Shape, seed: int) -> Counted:
+    """Windows around an instant, and whether each minute that is seen is open."""
+    at, offset, _ = form
+    windows = windows_around(at + offset, random.Random(f"{form} {seed}"))
+    minutes = Minutes.of(clock, at - BEFORE, BEFORE + AFTER)
+    return windows, count_open(minutes, windows)[SEEN_FROM:]
+
+
+def difference(name: str, at: int, expected: Counted) -> str:
+    """What the package says differently about the time around an instant; "" where nothing."""
+    windows, is_open = expected
+    start = at - BEFORE + SEEN_FROM
+    said = evaluate(name, start, len(is_open), windows)
+    if said == is_open:
         return ""
-    first = next(i for i, (a, b) in enumerate(zip(counted, said, strict=True)) if a != b)
-    when = start + MINUTE * (SEEN_FROM + first)
-    return f"{name}: {windows}: open is {counted[first]} at {when}, not {said[first]}"
+    first = next(i for i, (a, b) in enumerate(zip(is_open, said, strict=True)) if a != b)
+    when = datetime.fromtimestamp((start + first) * 60, UTC)
+    return f"{name}: {windows}: open is {is_open[first]} at {when}, not {said[first]}"
+
+
+def instants(clock: LocalClock, first: int, last: int) -> list[int]:
+    """The minutes from one year to another at which a clock changes, and that of a leap day."""
+    begin, end = (int(datetime(year, 1, 1, tzinfo=UTC).timestamp()) for year in (first, last + 1))
+    leap_day = int(datetime(2024, 2, 29, 12, tzinfo=UTC).timestamp())
+    return [at // 60 for at in (*(at for at, _, _ in clock.changes(begin, end)), leap_day)]
+
+
+def zones() -> dict[str, bytes]:
+    """The zones that are files of their own, each by the first of its names."""
+    found: dict[bytes, str] = {}
+    for name in zone_files.names():
+        found.setdefault(zone_files.content(name), name)
+    return {name: content for content, name in found.items()}
+
+
+def sweep(files: dict[str, bytes], first: int, last: int, seed: int) -> Iterator[str]:
+    """Of each zone and each change of its clock what the package says differently; "" for nothing."""
+    known: dict[Shape, Counted] = {}
+    for name, content in files.items():
+        clock = zone_files.clock(content)
+        for at in instants(clock, first, last):
+            form = shape(clock, at)
+            if form not in known:
+                known[form] = counted(clock, form, seed)
+            yield difference(name, at, known[form])
 
 
 def main(first: int, last: int) -> int:
-    wrong = count = 0
-    for name in sorted(zone_names()):
-        zone = find_zone(name)
-        assert zone is not None
-        for at in transitions(zone, first, last):
-            count += 1
-            found = difference(name, at, seed=0)
-            if found:
-                wrong += 1
-                print(found)
-    print(f"{len(zone_names())} zones, {count} transitions, {wrong} differences")
-    return int(wrong > 0)
+    found = list(sweep(zones(), first, last, seed=0))
+    wrong = [each for each in found if each]
+    print(*wrong, sep="\n", end="\n" if wrong else "")
+    print(
+        f"oracle of calendars: {len(found) - len(wrong)} of {len(found)} changes of clocks "
+        f"in {len(zone_files.names())} zones, {first} to {last}"
+    )
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

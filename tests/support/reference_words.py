@@ -20,6 +20,8 @@ EVENTS = {
     "RollbackStarted": "The revision is being taken back. The message names clusters that have failed by then.",
     "RollbackCompleted": "The revision has been taken back, and is barred.",
     "RollbackHalted": "The rollback stands still for the reason in the message.",
+    "CalendarsOverridden": "Somebody lets the workload past all calendars. The message says until when, who and why.",
+    "CalendarsFollowed": "That is over: calendars count again.",
     "RemovalsHeld": "More clusters would go than the removal brake allows.",
     "AnalysisFailed": "An analysis has failed.",
     "AnalysisInconclusive": "An analysis has ended without a verdict.",
@@ -42,6 +44,7 @@ EVENTS = {
 """Reasons of Events, in `rollout events` and on a hub."""
 
 REASONS = {
+    "Overridden": "CalendarsFollowed=False: a person lets the workload past all calendars; the message says until when.",
     "AsExpected": "PlacementVerified, ManifestworkApplied: nothing is wrong.",
     "NotAsExpected": "PlacementVerified, ManifestworkApplied: something is not as asked for; the message says what.",
     "PlacementDecisionEmpty": "The Placement selects no cluster.",

@@ -21,6 +21,8 @@ from rollout.model import names
 from rollout.model.conditions import Condition, read_conditions
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
+    CALENDAR,
+    CLUSTER_CALENDAR,
     KINDS,
     MANAGED_CLUSTER,
     MANIFEST_WORK,
@@ -38,6 +40,7 @@ from rollout.model.kinds import (
 )
 from rollout.model.policy import DEFAULT, Policy
 from rollout.planning.analysis_runs import AnalysisPlanner, AnalysisRunPlanner
+from rollout.planning.calendars import CalendarPlanner
 from rollout.planning.deliveries import NotificationPlanner
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Note, Planner
@@ -171,6 +174,7 @@ class Story:
             ROLLOUT_ANALYSIS: AnalysisPlanner(),
             ROLLOUT_ANALYSIS_RUN: AnalysisRunPlanner(),
             ROLLOUT_NOTIFICATION: NotificationPlanner(),
+            **{kind: CalendarPlanner(kind) for kind in (CALENDAR, CLUSTER_CALENDAR)},
         }
 
     def fleet(self) -> Fleet:

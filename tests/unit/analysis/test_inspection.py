@@ -1,5 +1,7 @@
 """What only those who will read the files can say of them: expressions, and where gates will stand."""
 
+from typing import Any
+
 import pytest
 import yaml
 
@@ -7,7 +9,7 @@ from rollout.analysis.inspection import inspect
 from rollout.api.load import Loaded, load_text
 from rollout.api.preflight import Finding, Severity
 from rollout.model.kinds import Obj
-from tests.support.preflight import RULES, SURROUNDINGS, placement, ref, workload
+from tests.support.preflight import RULES, SURROUNDINGS, of, placement, ref, workload
 
 GATES = "metadata.annotations[rollout-engine.io/gates]"
 WORK = "spec.manifestWorkTemplate.manifestConfigs[0].conditionRules[0]"
@@ -141,3 +143,69 @@ def test_a_gate_that_stands_in_one_placement_of_two_is_answered_with_how_to_writ
     (wrong,) = [each for each in found if "matches no stage" in each.message]
     assert wrong.message.startswith("placement core: gate before:rest")
     assert wrong.remedy == "write before:edge/rest where it stands"
+
+
+def window(action: str, schedule: str, duration: str) -> Obj:
+    return {"name": action.lower(), "action": action, "schedule": schedule, "duration": duration}
+
+
+NIGHT = window("Allow", "0 22 * * *", "2h")
+DATED = {"name": "once", "action": "Allow", "from": "2020-01-01T00:00", "until": "2020-01-02T00:00"}
+
+
+def calendar(*windows: Obj, **spec: Any) -> Obj:
+    return of("ClusterCalendar", "nights", spec={"windows": list(windows or [NIGHT]), **spec})
+
+
+def cluster(**labels: str) -> Obj:
+    obj = of("ManagedCluster", "one", spec={"hubAcceptsClient": True})
+    return {**obj, "metadata": {**obj["metadata"], "labels": labels}}
+
+
+@pytest.mark.parametrize(
+    ("windows", "never"),
+    [
+        pytest.param([NIGHT], False, id="nights"),
+        pytest.param([NIGHT, window("Deny", "0 22 * * *", "1h")], False, id="a part is left"),
+        pytest.param([NIGHT, window("Deny", "0 21 * * *", "3h")], True, id="nothing is left"),
+        pytest.param([window("Deny", "0 0 * * *", "25h")], True, id="always denied"),
+        pytest.param([DATED], False, id="once, and over"),
+        pytest.param([{**DATED, "action": "Deny"}, NIGHT], False, id="not for a day"),
+        pytest.param([DATED, {**DATED, "name": "no", "action": "Deny"}], True, id="both at once"),
+    ],
+)
+def test_a_calendar_that_never_opens_is_a_warning(windows: list[Obj], never: bool) -> None:
+    found = [each for each in inspected(calendar(*windows)) if each.path == "spec.windows"]
+
+    assert [each.severity for each in found] == [Severity.WARNING] * never
+    assert all("it never opens in UTC" in each.message for each in found)
+
+
+@pytest.mark.parametrize(
+    ("labels", "spec", "words"),
+    [
+        pytest.param({"zone": "UTC"}, {}, "", id="it has it"),
+        pytest.param({"Zone": "UTC"}, {}, "all of them stay closed", id="another label"),
+        pytest.param({}, {"timeZone": "Asia/Tokyo"}, "taken to be in Asia/Tokyo", id="a fallback"),
+        pytest.param(
+            {}, {"clusters": {"labelSelector": {"matchLabels": {"x": "y"}}}}, "", id="of nobody"
+        ),
+    ],
+)
+def test_a_label_for_zones_that_no_cluster_has_is_a_warning(
+    labels: dict[str, str], spec: Obj, words: str
+) -> None:
+    named = inspected(cluster(**labels), calendar(timeZoneFrom={"label": "zone"}, **spec))
+    found = [each for each in named if each.path == "spec.timeZoneFrom.label"]
+
+    assert len(found) == bool(words)
+    assert all(words in each.message for each in found)
+
+
+def test_an_expression_of_a_calendar_knows_no_time() -> None:
+    text = "now > timestamp('2026-01-01T00:00:00Z')"
+    (found,) = inspected(calendar(clusters={"celSelector": {"celExpressions": [text]}}))
+
+    assert found.severity is Severity.ERROR
+    assert found.path == "spec.clusters.celSelector.celExpressions[0]"
+    assert "undeclared reference to 'now'" in found.remedy

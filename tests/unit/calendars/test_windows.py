@@ -8,7 +8,6 @@ import pytest
 from rollout.calendars.calendar import Calendar, Opening, Timetable, openings
 from rollout.calendars.schedules import parse_schedule
 from rollout.calendars.windows import (
-    LOOK_AHEAD,
     CalendarWindow,
     Dated,
     Recurring,
@@ -17,7 +16,8 @@ from rollout.calendars.windows import (
     parse_window_duration,
 )
 from rollout.calendars.zones import find_zone, zone_names
-from tests.support.calendar_oracle import Minutes, count_open, difference, transitions
+from tests.support import calendar_oracle as oracle
+from tests.support import zone_files
 
 HOUR = 3600
 
@@ -105,12 +105,12 @@ def test_windows_that_overlap_or_touch_are_one_longer_window() -> None:
 
 @pytest.mark.parametrize("duration", [24 * HOUR, 30 * HOUR, 48 * HOUR])
 def test_a_window_of_a_day_or_more_every_day_never_closes(duration: int) -> None:
-    opening = table("Asia/Tokyo", recurring("Allow", "0 3 * * *", duration)).at(
-        utc("2026-06-01T00:00")
-    )
+    tokyo = table("Asia/Tokyo", recurring("Allow", "0 3 * * *", duration))
+    opening = tokyo.at(utc("2026-06-01T00:00"))
 
     assert (opening.is_open, opening.until) == (True, None)
-    assert opening.ask_again == utc("2026-06-01T00:00") + timedelta(seconds=LOOK_AHEAD)
+    assert timedelta(0) < opening.ask_again - utc("2026-06-01T00:00") <= timedelta(days=28)
+    assert tokyo.at(opening.ask_again - timedelta(seconds=1)) == opening, "whoever asks, and when"
 
 
 def test_a_window_of_24_hours_closes_for_an_hour_where_a_day_has_25() -> None:
@@ -126,8 +126,8 @@ def test_windows_that_leave_nothing_open_are_said_to_have_no_change_in_sight() -
     )
     opening = never.at(utc("2026-06-01T00:00"))
 
-    assert (opening.is_open, opening.until) == (False, None)
-    assert opening.ask_again > utc("2027-01-01T00:00")
+    assert (opening.is_open, opening.until, opening.window) == (False, None, None)
+    assert opening.ask_again == utc("2026-06-01T20:00"), "when another window is what closes"
 
 
 def test_four_hours_are_240_minutes_on_the_days_on_which_clocks_change() -> None:
@@ -208,12 +208,30 @@ def test_windows_of_a_minute_are_forgotten_as_time_goes_on() -> None:
         now = opening.until
 
 
-def test_a_search_among_very_many_changes_stops_and_says_how_far_it_came() -> None:
+def test_what_closes_is_told_anew_when_it_is_something_else() -> None:
+    """Denied from 12 to 14 and from 13 to 16, and not allowed before 20."""
+    both = table(
+        "UTC",
+        recurring("Deny", "0 13 * * *", 3 * HOUR),
+        dated("Deny", "2026-06-01T12:00", "2026-06-01T14:00"),
+        recurring("Allow", "0 20 * * *", HOUR),
+    )
+    at, told = utc("2026-06-01T00:00"), []
+    while not (opening := both.at(at)).is_open:
+        told.append((at.hour, opening.window.name if opening.window else ""))
+        assert opening.until == utc("2026-06-01T20:00")
+        assert both.at(opening.ask_again - timedelta(seconds=1)) == opening
+        at = opening.ask_again
+
+    assert told == [(0, ""), (12, "d"), (13, "w"), (16, "")]
+
+
+def test_a_search_among_very_many_changes_comes_to_an_end() -> None:
     windows = recurring("Allow", "*/2 * * * *", 60), recurring("Deny", "*/2 * * * *", 60)
     opening: Opening = table("UTC", *windows).at(utc("2026-01-01T00:00"))
 
     assert (opening.is_open, opening.until) == (False, None)
-    assert utc("2026-01-02T00:00") < opening.ask_again < utc("2026-01-08T00:00")
+    assert opening.ask_again == utc("2026-01-01T00:01")
 
 
 @pytest.mark.parametrize(
@@ -275,29 +293,51 @@ def test_every_zone_of_the_database_is_found() -> None:
     assert all(find_zone(name) for name in zone_names())
 
 
-SOME = [
-    *sorted(zone_names())[::12],
+def test_every_zone_shows_what_its_file_says_in_the_present_and_in_the_past() -> None:
+    for name in zone_files.names():
+        zone, clock = find_zone(name), zone_files.clock(zone_files.content(name))
+        assert zone is not None
+        for at in range(0, 2_500_000_000, 90_000_001):
+            offset = datetime.fromtimestamp(at, zone).utcoffset()
+            assert offset == timedelta(seconds=clock.offset(at)), (name, at)
+
+
+DIFFICULT = (
     "Europe/Berlin", "America/New_York", "America/Sao_Paulo", "Australia/Lord_Howe",
     "Africa/Casablanca", "Asia/Gaza", "Asia/Beirut", "America/Scoresbysund", "Pacific/Apia",
-]  # fmt: skip
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SOME)
-def test_around_transitions_every_minute_is_as_the_oracle_counts_it(name: str) -> None:
-    """``python -m tests.support.calendar_oracle`` sweeps every zone and every transition of ten years."""
-    zone = find_zone(name)
-    assert zone is not None
-    all_of_them = list(transitions(zone, 2017, 2026))
-    for at in random.Random(name).sample(all_of_them, min(3, len(all_of_them))):
-        assert not difference(name, at, seed=1)
+def test_around_changes_of_clocks_every_minute_is_as_the_oracle_counts_it() -> None:
+    """Of some zones; `make conformance` asks of all of them."""
+    zones = dict(list(oracle.zones().items())[::20])
+    zones |= {name: zone_files.content(name) for name in DIFFICULT}
+    found = list(oracle.sweep(zones, 2017, 2026, seed=1))
+
+    assert len(found) > 200
+    assert [each for each in found if each] == []
+
+
+def test_what_the_package_says_differently_is_found_with_its_first_minute() -> None:
+    at = int(utc("2026-03-29T01:00").timestamp()) // 60
+    windows = [{"action": "Allow", "schedule": "0 3 * * *", "duration": "60m"}]
+    clock = zone_files.clock(zone_files.content("Europe/Berlin"))
+    minutes = oracle.Minutes.of(clock, at - oracle.BEFORE, oracle.BEFORE + oracle.AFTER)
+    is_open = oracle.count_open(minutes, windows)[oracle.SEEN_FROM :]
+    assert oracle.difference("Europe/Berlin", at, (windows, is_open)) == ""
+
+    first = is_open.index(True)
+    assert "open is False at 2026-03-29 01:00:00+00:00, not True" in oracle.difference(
+        "Europe/Berlin", at, (windows, [*is_open[:first], False, *is_open[first + 1 :]])
+    )
 
 
 def test_the_oracle_counts_a_day_that_was_counted_by_hand() -> None:
-    zone = find_zone("Europe/Berlin")
-    assert zone is not None
-    minutes = Minutes.of(zone, utc("2026-03-29T00:00"), 180)  # 01:00 there; 02:00 is skipped
+    clock = zone_files.clock(zone_files.content("Europe/Berlin"))
+    start = int(utc("2026-03-29T00:00").timestamp()) // 60
+    minutes = oracle.Minutes.of(clock, start, 180)  # 01:00 there; 02:00 is skipped
     skipped = [{"action": "Allow", "schedule": "30 2 * * *", "duration": "30m"}]
 
-    assert [i for i, is_open in enumerate(count_open(minutes, skipped)) if is_open] == [
+    assert [i for i, is_open in enumerate(oracle.count_open(minutes, skipped)) if is_open] == [
         *range(60, 90)
     ]

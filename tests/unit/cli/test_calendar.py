@@ -169,3 +169,13 @@ def test_an_override_is_typed_with_an_end(tmp_path: Path) -> None:
     assert "no calendar closes anything to it until" in set_aside.stdout
     assert "give --until WHEN, or --end" in neither.stderr
     assert "calendars count again" in ended.stdout
+
+
+def test_the_list_of_workloads_says_which_are_past_all_calendars(tmp_path: Path) -> None:
+    state = str(tmp_path / "state.db")
+    run("apply", "-f", write(tmp_path / "web.yaml", workload()), "--state", state)
+    assert "past all calendars" not in run("list", "--state", state).stdout
+
+    run("override", "calendar", "mwrs", "web", "--state", state, "--until", "2h", "--by", "ann")
+
+    assert ", past all calendars until " in run("list", "--state", state).stdout

@@ -21,7 +21,7 @@ from rollout.strategies.base import Phase
 from tests.stories.operating import freeze
 from tests.support import make
 from tests.support.dashboards import browsing, story_on
-from tests.support.story import T0, Story
+from tests.support.story import MIN, T0, Story
 
 CALENDAR = {
     "apiVersion": "rollout-engine.io/v1alpha1",
@@ -108,6 +108,17 @@ def test_who_is_filtered_out_is_told_with_the_filter(tmp_path: Path) -> None:
 
     assert "Filtered out" in page
     assert "broken" in page
+
+
+def test_the_list_says_of_a_workload_that_it_is_past_all_calendars(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with story_on(path) as story:
+        story.annotate(names.OVERRIDE_CALENDARS, "2026-01-01T02:00:00Z")
+        story.on(MIN)
+        with browsing(path, story.clock) as client:
+            page = client.get("/").text
+
+    assert page.count("<small>past all calendars until 2026-01-01T02:00:00Z</small>") == 1
 
 
 def test_calendars_freezes_and_what_waits_for_a_person_are_on_one_page(tmp_path: Path) -> None:

@@ -71,6 +71,17 @@ def test_progressions_of_addons_lose_what_is_ours(capsys: pytest.CaptureFixture[
     assert [each["type"] for each in progression["conditions"]] == [names.PROGRESSING]
 
 
+def test_that_calendars_are_overridden_is_taken_out_too(capsys: pytest.CaptureFixture[str]) -> None:
+    found = hub()
+    ours = make.condition(names.CALENDARS_FOLLOWED, "False")
+    found.patch_status(WEB, {"status": {"conditions": [ours]}})
+
+    told = run(found, capsys)
+
+    assert f"condition {names.CALENDARS_FOLLOWED}" in told
+    assert types(found.get(WEB)) == []
+
+
 @pytest.mark.parametrize(("age", "leads"), [(5, True), (60, False)])
 def test_while_a_controller_leads_nothing_is_taken_out(
     age: int, leads: bool, capsys: pytest.CaptureFixture[str]
