@@ -1,4 +1,4 @@
-"""How do pages learn what is on a hub? One thread owns the hub, looks after each change, answers questions.
+"""Owns the hub on one thread: looks after each change, publishes what there is, and answers questions.
 
 A hub is made for one thread, so every question about it is asked here. What most pages need stands in
 the published `DashboardView`, which takes no question.
@@ -35,7 +35,7 @@ Open = Callable[[], AbstractContextManager[tuple[EmbeddedHub, Clock]]]
 Listener = Callable[[DashboardView], object]
 
 PAUSE_SECONDS = 0.1
-"""Between two looks at a state file; questions wait no longer than that for their turn."""
+"""Between two looks for news, also while question follows question."""
 LONGEST = timedelta(seconds=5)
 """After so long without a change it is looked again: time alone moves deadlines and ages on."""
 QUICK = timedelta(seconds=0.3)
@@ -94,7 +94,8 @@ class Observer:
         Args:
             key: where it is not None, the answer is kept under it until the next view.
 
-        Raises: what the question raises; Unavailable where the hub cannot be read.
+        Raises: what the question raises; Unavailable where the hub cannot be read, or is busy for so
+            long that the question is given up.
         """
         kept = (
             self._kept.get(key) if key is not None and self._kept_of == self.view.number else None
@@ -110,7 +111,25 @@ class Observer:
             return found
 
         self._questions.put(_Question(asked, answer))
-        return answer.result(ANSWER_SECONDS)
+        return self._awaited(answer)
+
+    def _awaited(self, answer: "Future[T]") -> T:
+        """The answer; a question whose turn has not come in time is not answered later either."""
+        try:
+            return answer.result(ANSWER_SECONDS)
+        except TimeoutError:
+            if answer.cancel():
+                raise Unavailable(
+                    "it was busy for too long, and nothing was done: try again"
+                ) from None
+        try:
+            return answer.result(ANSWER_SECONDS)
+        except TimeoutError:
+            if answer.done():
+                raise
+            raise Unavailable(
+                "it takes very long and goes on: look at what has come of it before you try again"
+            ) from None
 
     def _keep(self, key: object, found: object, number: int) -> None:
         if self._kept_of != number or len(self._kept) >= _MOST_KEPT:
@@ -191,16 +210,19 @@ class Observer:
         return kept
 
     def _answer(self, reading: HubReading, lookout: Lookout) -> None:
-        """Answer questions until something on the hub has changed."""
-        end = self.wall.now() + LONGEST
+        """Answer questions until something on the hub has changed, which no number of them puts off."""
+        now, pause = self.wall.now(), timedelta(seconds=PAUSE_SECONDS)
+        end, look = now + LONGEST, now + pause
         while not self._closing.is_set():
             try:
-                question = self._questions.get(timeout=PAUSE_SECONDS)
+                _reply(self._questions.get(timeout=PAUSE_SECONDS), reading)
             except queue.Empty:
-                if lookout.changed() or self.wall.now() >= end:
+                look = now
+            now = self.wall.now()
+            if now >= look:
+                if lookout.changed() or now >= end:
                     return
-                continue
-            _reply(question, reading)
+                look = now + pause
 
     def _refuse(self, seconds: float) -> None:
         """Answer questions with why the hub cannot be read, for so long."""
@@ -210,6 +232,10 @@ class Observer:
                 question = self._questions.get(timeout=PAUSE_SECONDS)
             except queue.Empty:
                 continue
+            self._turn_away(question)
+
+    def _turn_away(self, question: _Question) -> None:
+        if question.answer.set_running_or_notify_cancel():
             question.answer.set_exception(Unavailable(self.view.fault))
 
     def _fail(self, fault: str) -> None:
@@ -261,6 +287,8 @@ def _listed(snapshot: Snapshot, ref: Ref, gone: datetime | None) -> WorkloadRow 
 
 
 def _reply(question: _Question, reading: HubReading) -> None:
+    if not question.answer.set_running_or_notify_cancel():
+        return
     try:
         question.answer.set_result(question.ask(reading))
     except Exception as fault:  # noqa: BLE001  (whoever asked gets it, whatever it is)

@@ -1,6 +1,7 @@
 """A bad release in the middle of its day on a state file, and a dashboard that another process could be."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import cast
@@ -118,3 +119,12 @@ def browsing(
             if logged_in:
                 client.get(f"/login?token={TOKEN}")
             yield client
+
+
+def comes_true(holds: Callable[[], bool], seconds: int = 20) -> bool:
+    """Whether it does, in so many seconds; looked at ten times a second."""
+    for _ in range(10 * seconds):
+        if holds():
+            return True
+        threading.Event().wait(0.1)
+    return holds()
