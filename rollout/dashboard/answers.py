@@ -1,5 +1,6 @@
-"""What do all pages have in common? Who asks, what they may see, the frame around a page, its validator."""
+"""Answers requests with pages: knows who asks, what they may see, and the frame around a page."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -74,8 +75,7 @@ def workload_named(asked: PageRequest, kind: str, namespace: str, name: str) -> 
 
 Page = Callable[[PageRequest], Response]
 PostedPage = Callable[[PageRequest, bytes], Response]
-Handler = Callable[[Request], Response]
-PostHandler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Office:
@@ -97,21 +97,35 @@ class Office:
     def behind_login(self, page: Page) -> Handler:
         """The page for whoever has a session; others are sent to log in."""
 
-        def answer(request: Request) -> Response:
-            return self._answer(request, page)
+        async def answer(request: Request) -> Response:
+            return await run_in_threadpool(self.answer, request, page)
 
         return answer
 
-    def posted(self, page: PostedPage) -> PostHandler:
+    def in_turn(self, page: Page, most: int) -> Handler:
+        """As `behind_login`, for a page that takes long: so many at once, the others wait for their turn.
+
+        Whoever waits holds no thread, so that other pages are answered meanwhile.
+        """
+        turns, inside = asyncio.Semaphore(most), self.behind_login(page)
+
+        async def answer(request: Request) -> Response:
+            async with turns:
+                return await inside(request)
+
+        return answer
+
+    def posted(self, page: PostedPage) -> Handler:
         """As `behind_login`, for a form: the page is given its body."""
 
         async def answer(request: Request) -> Response:
             body = await request.body()
-            return await run_in_threadpool(self._answer, request, lambda asked: page(asked, body))
+            return await run_in_threadpool(self.answer, request, lambda asked: page(asked, body))
 
         return answer
 
-    def _answer(self, request: Request, page: Page) -> Response:
+    def answer(self, request: Request, page: Page) -> Response:
+        """The page, or why there is none, on this thread."""
         try:
             person = self.person(request)
         except HubError as fault:

@@ -1,4 +1,4 @@
-"""Which address leads to which page? The application that a server answers with."""
+"""Leads each address to its page: the application that a server answers with."""
 
 import mimetypes
 from collections.abc import AsyncIterator, Callable, Collection
@@ -22,6 +22,7 @@ from starlette.routing import Route
 
 from rollout.dashboard import actions, analysis_pages, fleet_pages, histories, pages
 from rollout.dashboard.answers import NotAllowed, Office, PageRequest
+from rollout.dashboard.bounded import BoundedProcesses, warm
 from rollout.dashboard.histories import Timelines
 from rollout.dashboard.outlooks import Outlooks
 from rollout.dashboard.pictures import pictures
@@ -39,6 +40,8 @@ _FILES = {
     if path.suffix in (".js", ".css", ".svg")
 }
 _LEAST_ZIPPED = 1024
+CONFIRMED_AT_ONCE, CONFIRMATION_SECONDS, CONFIRMATION_MEGABYTES = 2, 20, 256
+"""Pages that say what a verb will do: so many at once, each with so much in a process of its own."""
 
 
 def application(
@@ -62,6 +65,7 @@ def application(
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await run_in_threadpool(warm)
         ready()
         yield
         streams.close()
@@ -85,6 +89,11 @@ def application(
 
 def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
     inside = office.behind_login
+    verbs = actions.ActionPages(
+        BoundedProcesses(
+            office.observer, seconds=CONFIRMATION_SECONDS, megabytes=CONFIRMATION_MEGABYTES
+        )
+    )
     return [
         Route("/login", login.answer, methods=["GET", "POST"]),
         Route("/logout", office.posted(login.leave), methods=["POST"]),
@@ -92,7 +101,7 @@ def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
         Route("/events", streams.answer),
         Route("/static/{name:path}", _static),
         Route("/", inside(pages.rollouts), name="rollouts"),
-        Route("/act/{verb}", inside(actions.confirm), methods=["GET"]),
+        Route("/act/{verb}", office.in_turn(verbs.confirm, CONFIRMED_AT_ONCE), methods=["GET"]),
         Route("/act/{verb}", office.posted(actions.press), methods=["POST"]),
         Route("/clusters", inside(fleet_pages.clusters)),
         Route("/clusters/{name}", inside(fleet_pages.cluster)),
@@ -180,10 +189,8 @@ def _lost(office: Office) -> Callable[[Request, Exception], Response]:
     def nowhere(asked: PageRequest) -> Response:
         raise Gone(f"there is no page {asked.request.url.path}")
 
-    inside = office.behind_login(nowhere)
-
     def answer(request: Request, _: Exception) -> Response:
-        found = inside(request)
+        found = office.answer(request, nowhere)
         is_told = found.status_code == HTTPStatus.NOT_FOUND
         return found if is_told else PlainTextResponse("there is nothing here", 404)
 

@@ -1,4 +1,4 @@
-"""What does a button do to the hub, and who may press it?"""
+"""Holds each button to what it says, to whom it is given, and to what it may cost."""
 
 import re
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
+from rollout.dashboard import actions, app
 from rollout.dashboard.verbs import VERBS
 from rollout.model import names
 from rollout.model.kinds import APPROVAL, FREEZE, REPLICA_SET, Kind, Ref
@@ -173,6 +174,38 @@ def test_what_a_button_stops_is_not_said_to_be_written_later(client: TestClient)
     page = client.get("/act/abort", params={**FORM, "workload": "idle"}).text
 
     assert "0 clusters written to right away, 12 clusters wait for as long as it is held" in page
+
+
+def test_a_confirmation_that_costs_too_much_says_so_and_the_button_works_all_the_same(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "CONFIRMATION_MEGABYTES", 20)
+    with browsing(tmp_path / "state.db", story.clock) as client:
+        page = client.get("/act/pause", params=FORM).text
+        press(client, "pause")
+
+    assert "this takes more than the 20 MB" in page
+    assert "What it will do" not in page
+    assert notes(story.hub, WEB)[names.PAUSED] == "true"
+
+
+def test_freezing_the_hub_tells_of_the_workloads_that_one_may_see_and_of_no_more_than_some(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def may(verb: str, kind: Kind, namespace: str) -> bool:
+        return kind is FREEZE or namespace == "other"
+
+    asked = {"shown": "1", "until": "2h"}
+    with browsing(tmp_path / "state.db", story.clock) as owner:
+        every = owner.get("/act/freeze", params=asked).text
+        monkeypatch.setattr(actions, "MOST_PLANNED", 1)
+        some = owner.get("/act/freeze", params=asked).text
+    with browsing(tmp_path / "state.db", story.clock, may=may) as stranger:
+        none = stranger.get("/act/freeze", params=asked).text
+
+    assert set(re.findall(r"<bdi>default/(\w+)</bdi></b>:", every)) == {"web", "api", "idle"}
+    assert "And 2 workloads more that are not done" in some
+    assert "default/" not in none
 
 
 def test_an_approval_is_shown_as_the_object_that_kubectl_would_create(client: TestClient) -> None:
