@@ -84,7 +84,7 @@ def _concerned(asked: PageRequest, call: VerbCall) -> list[Ref]:
     """The workload of the verb; of one about the hub all that somebody may see and that are not done."""
     if call.ref is not None:
         return [call.ref]
-    rows = (row for row in asked.view.rows if not row.account.done)
+    rows = (row for row in asked.rows if not row.account.done)
     return [row.account.ref for row in rows if asked.may_see(row)]
 
 

@@ -19,8 +19,8 @@ from rollout.dashboard.people import Authority, Person
 from rollout.dashboard.render import environment, etag
 from rollout.dashboard.security import COOKIE
 from rollout.dashboard.view import DashboardView, WorkloadRow
-from rollout.errors import Denied, Gone, HubError, RolloutError
-from rollout.model.kinds import MANAGED_CLUSTER, Kind, Ref
+from rollout.errors import Denied, Gone, HubError, RolloutError, Unavailable
+from rollout.model.kinds import FREEZE, MANAGED_CLUSTER, WORKLOADS, Kind, Ref, key_of
 
 REFRESH = 10
 """Seconds after which ages on a page are old enough to be told anew."""
@@ -38,6 +38,13 @@ class PageRequest:
     person: Person
     view: DashboardView
     office: "Office"
+
+    @property
+    def rows(self) -> tuple[WorkloadRow, ...]:
+        """All workloads, whoever may see them. Raises: Unavailable where the hub was never read."""
+        if not self.view.is_known:
+            raise Unavailable(self.view.fault)
+        return self.view.rows
 
     def may(self, verb: str, kind: Kind, namespace: str = "") -> bool:
         return self.office.authority.may(self.person, verb, kind, namespace)
@@ -63,13 +70,17 @@ class PageRequest:
 
 
 def workload_named(asked: PageRequest, kind: str, namespace: str, name: str) -> Ref:
-    """A workload by the words of a path. Raises: Gone where there is none, NotAllowed."""
+    """A workload by the words of a path; who may not see those of a kind is not told which there are.
+
+    Raises: Gone where there is none, NotAllowed, Unavailable where the hub was never read.
+    """
     place = "" if namespace == "-" else namespace
-    for row in asked.view.rows:
-        ref = row.account.ref
-        if kind in ref.kind.short and row.account.namespace == place and row.account.name == name:
-            asked.require("list", ref.kind, ref.namespace)
-            return ref
+    known = next((each for each in WORKLOADS if kind in each.short), None)
+    if known is not None:
+        asked.require("list", known, place)
+        for row in asked.rows:
+            if row.account.ref == Ref(known, key_of(place, name)):
+                return row.account.ref
     raise Gone(f"there is no {kind} {name}" + (f" in namespace {place}" if place else ""))
 
 
@@ -189,6 +200,7 @@ class Office:
             "path": asked.request.url.path,
             "query": dict(asked.request.query_params),
             "read_ago": age(self.wall.now() - view.read),
+            "frozen": view.frozen and (view.frozen if asked.may("list", FREEZE) else "frozen"),
         }
 
     def _nav(self, asked: PageRequest) -> list[tuple[str, str]]:

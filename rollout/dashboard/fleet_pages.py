@@ -102,7 +102,7 @@ def cluster(asked: PageRequest) -> Response:
     found = asked.office.observer.ask(
         lambda reading: _cluster(reading, name, about), ("cluster", name, about)
     )
-    visible = {row.account.key for row in asked.view.rows if asked.may_see(row)}
+    visible = {row.account.key for row in asked.rows if asked.may_see(row)}
     shares = [share for share in found.explained.shares if share.workload in visible]
     shares.sort(key=lambda share: share.phase is None)
     return asked.page(
@@ -235,7 +235,7 @@ def _groups(reading: HubReading, key: str) -> list[tuple[str, int]]:
 def _users(asked: PageRequest, key: str) -> list[WorkloadRow]:
     return [
         row
-        for row in asked.view.rows
+        for row in asked.rows
         if asked.may_see(row)
         and any(
             key in (p.placement, f"{row.account.namespace}/{p.placement}")
@@ -290,9 +290,7 @@ class CalendarWeek:
 def consents(asked: PageRequest) -> Response:
     """Who keeps what back, and who has to act."""
     weeks, freezes, approvals = asked.office.observer.ask(_consents, "consents")
-    waiting = [
-        row for row in asked.view.rows if row.account.code is Code.PERSON and asked.may_see(row)
-    ]
+    waiting = [row for row in asked.rows if row.account.code is Code.PERSON and asked.may_see(row)]
     mine = [each for each in approvals if asked.may("list", APPROVAL, each.namespace)]
     page, pages = page_of(asked, len(mine))
     verbs = [

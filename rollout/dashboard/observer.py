@@ -192,6 +192,7 @@ class Observer:
             now=snapshot.now,
             read=self.wall.now(),
             rows=rows,
+            is_known=True,
             fault="" if _in_touch(hub) else "the API server does not answer",
             frozen=_frozen(freeze) if freeze is not None else "",
             away_since=gone,

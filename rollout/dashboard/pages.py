@@ -31,7 +31,7 @@ from rollout.strategies.base import Phase
 def rollouts(asked: PageRequest) -> Response:
     """Every workload that this person may see."""
     wish = wanted(asked.request.query_params)
-    found = listed(filter(asked.may_see, asked.view.rows), wish)
+    found = listed(filter(asked.may_see, asked.rows), wish)
     return asked.page(
         "rollouts.html",
         asked=wish,

@@ -1,11 +1,16 @@
-"""Who is answered, and with what?"""
+"""Holds the dashboard to whom it answers, and to what it tells them."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from rollout.clock import VirtualClock
+from rollout.model.kinds import FREEZE, Kind
+from tests.stories.operating import freeze
 from tests.support.dashboards import TOKEN, browsing, story_on
+from tests.support.story import T0
 
 PAGES = ("/", "/rollouts/mwrs/default/web", "/events")
 
@@ -92,3 +97,43 @@ def test_every_answer_forbids_scripts_frames_and_requests_to_anywhere_else(
     assert "script-src 'self'" in policy
     assert "unsafe" not in policy
     assert "frame-ancestors 'none'" in policy
+
+
+def test_who_may_not_see_workloads_is_not_told_which_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    with story_on(path) as story, browsing(path, story.clock, may=lambda *_: False) as stranger:
+        pages = [f"/rollouts/mwrs/default/{name}{page}" for name in ("web", "nobody")
+                 for page in ("", "/yaml", "/pictures", "/outlook", "/revisions/1")]  # fmt: skip
+        pages += [f"/act/pause?kind=mwrs&workload={n}&namespace=default" for n in ("web", "nobody")]
+        found = {page: stranger.get(page).status_code for page in pages}
+
+    assert set(found.values()) == {403}, found
+
+
+@pytest.mark.parametrize("may_list", [True, False])
+def test_who_froze_the_hub_and_why_is_told_to_who_may_list_freezes(
+    tmp_path: Path, may_list: bool
+) -> None:
+    def may(verb: str, kind: Kind, namespace: str) -> bool:
+        return kind is not FREEZE or may_list
+
+    path, stop = tmp_path / "state.db", freeze("stop", reason="an incident", actor="boss")
+    with story_on(path, stop) as story, browsing(path, story.clock, may=may) as client:
+        page = client.get("/").text
+
+    assert "The hub is frozen" in page
+    banner = page.partition('class="banner hold"')[2].partition("</div>")[0]
+    assert ("boss" in banner, "an incident" in banner) == (may_list, may_list)
+
+
+@pytest.mark.parametrize(
+    "page", ["/", "/rollouts/mwrs/default/web", "/clusters", "/what-if", "/act/pause?kind=mwrs"]
+)
+def test_where_the_hub_was_never_read_every_page_says_so(tmp_path: Path, page: str) -> None:
+    with browsing(tmp_path / "nowhere.db", VirtualClock(T0)) as client:
+        answer = client.get(page)
+
+    assert answer.status_code == 503
+    assert "The hub cannot be read" in answer.text
+    assert "nowhere.db" in answer.text
+    assert "No workload yet" not in answer.text
