@@ -17,9 +17,9 @@ from rollout.clock import Clock
 from rollout.dashboard.observer import Observer
 from rollout.dashboard.people import Authority, Person
 from rollout.dashboard.render import environment, etag
-from rollout.dashboard.security import COOKIE
+from rollout.dashboard.security import cookie_name
 from rollout.dashboard.view import DashboardView, WorkloadRow
-from rollout.errors import Denied, Gone, HubError, RolloutError, Unavailable
+from rollout.errors import ConfigError, Denied, Gone, HubError, RolloutError, Unavailable
 from rollout.model.kinds import FREEZE, MANAGED_CLUSTER, WORKLOADS, Kind, Ref, key_of
 
 REFRESH = 10
@@ -96,13 +96,21 @@ class Office:
         place: what the hub is called at the head of each page.
         options: what names the hub on the command line.
         wall: the time that ages of the page itself are measured on.
+        secure: send the cookie of a session over TLS alone.
     """
 
     def __init__(
-        self, observer: Observer, authority: Authority, place: str, wall: Clock, options: str = ""
+        self,
+        observer: Observer,
+        authority: Authority,
+        place: str,
+        wall: Clock,
+        *,
+        options: str = "",
+        secure: bool = False,
     ) -> None:
         self.observer, self.authority, self.wall = observer, authority, wall
-        self.place, self.options = place, options
+        self.place, self.options, self.secure = place, options, secure
         self._templates: Environment = environment()
 
     def behind_login(self, page: Page) -> Handler:
@@ -151,13 +159,19 @@ class Office:
             return self.refusal(asked, 404, "Not found", str(fault))
         except (NotAllowed, Denied) as fault:
             return self.refusal(asked, 403, "Not allowed", str(fault))
+        except ConfigError as fault:
+            return self.refusal(asked, 400, "Not understood", str(fault))
         except (HubError, TimeoutError) as fault:
             words = str(fault) or "the hub did not answer in time"
             return self.refusal(asked, 503, "The hub cannot be read", words)
 
     def person(self, request: Request) -> Person | None:
-        session = request.cookies.get(COOKIE, "")
+        session = request.cookies.get(self.cookie(request), "")
         return self.authority.person(session) if session else None
+
+    def cookie(self, request: Request) -> str:
+        """What the cookie of this request's session is called."""
+        return cookie_name(request.headers, secure=self.secure)
 
     def _login_first(self, request: Request) -> Response:
         if request.method == "POST" or request.headers.get("hx-request"):

@@ -1,8 +1,11 @@
 """Leads each address to its page: the application that a server answers with."""
 
+import gzip
+import hashlib
 import mimetypes
 from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
@@ -12,13 +15,13 @@ from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import (
-    FileResponse,
     HTMLResponse,
     PlainTextResponse,
     RedirectResponse,
     Response,
 )
 from starlette.routing import Route
+from starlette.types import ASGIApp
 
 from rollout.dashboard import actions, analysis_pages, fleet_pages, histories, pages
 from rollout.dashboard.answers import NotAllowed, Office, PageRequest
@@ -27,15 +30,37 @@ from rollout.dashboard.histories import Timelines
 from rollout.dashboard.outlooks import Outlooks
 from rollout.dashboard.pictures import pictures
 from rollout.dashboard.replay_pages import ReplayPages
-from rollout.dashboard.security import COOKIE, FORGERY_FIELD, Guard, form_of, is_ours
+from rollout.dashboard.security import FORGERY_FIELD, HEALTH, Guard, form_of, is_ours
 from rollout.dashboard.stream import Streams
 from rollout.dashboard.what_if import WhatIfs
 from rollout.dashboard.what_if_pages import WhatIfPages
-from rollout.errors import Gone, HubError
+from rollout.errors import ConfigError, Gone, HubError
 
 STATIC = Path(__file__).parent / "static"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StaticFile:
+    """A file of the package, in memory, as it is sent."""
+
+    body: bytes
+    zipped: bytes
+    kind: str
+    tag: str
+
+
+def _read(path: Path) -> StaticFile:
+    body = path.read_bytes()
+    return StaticFile(
+        body=body,
+        zipped=gzip.compress(body),
+        kind=mimetypes.guess_type(path.name)[0] or "application/octet-stream",
+        tag=f'"{hashlib.sha256(body).hexdigest()[:16]}"',
+    )
+
+
 _FILES = {
-    path.relative_to(STATIC).as_posix(): path
+    path.relative_to(STATIC).as_posix(): _read(path)
     for path in STATIC.rglob("*")
     if path.suffix in (".js", ".css", ".svg")
 }
@@ -49,15 +74,13 @@ def application(
     hosts: Collection[str],
     ready: Callable[[], object] = lambda: None,
     *,
-    secure: bool = False,
     decision_log: Path | None = None,
-) -> Starlette:
+) -> ASGIApp:
     """All of it.
 
     Args:
         hosts: what the Host header may say; empty: anything.
         ready: is called when it begins to answer.
-        secure: send the cookie over TLS alone.
         decision_log: what page Replay shows.
     """
     streams, what_ifs = Streams(office), WhatIfs(office.observer)
@@ -72,19 +95,19 @@ def application(
         what_ifs.close()
         outlooks.close()
 
-    guard = Middleware(Guard, hosts=hosts)
     routes = [
-        *_routes(office, streams, Login(office, secure=secure)),
+        *_routes(office, streams, Login(office)),
         *_rollout_routes(office, outlooks),
         *_what_if_routes(office, WhatIfPages(what_ifs)),
         *_replay_routes(office, ReplayPages(decision_log)),
     ]
-    return Starlette(
+    app = Starlette(
         routes=routes,
-        middleware=[guard, Middleware(GZipMiddleware, minimum_size=_LEAST_ZIPPED)],
+        middleware=[Middleware(GZipMiddleware, minimum_size=_LEAST_ZIPPED)],
         lifespan=lifespan,
         exception_handlers={404: _lost(office)},
     )
+    return Guard(app, hosts)  # around all of it: what fails carries the same headers
 
 
 def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
@@ -97,7 +120,7 @@ def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
     return [
         Route("/login", login.answer, methods=["GET", "POST"]),
         Route("/logout", office.posted(login.leave), methods=["POST"]),
-        Route("/healthz", _healthy),
+        Route(HEALTH, _healthy),
         Route("/events", streams.answer),
         Route("/static/{name:path}", _static),
         Route("/", inside(pages.rollouts), name="rollouts"),
@@ -143,37 +166,45 @@ def _replay_routes(office: Office, found: ReplayPages) -> list[Route]:
 class Login:
     """How somebody gets a session: by the token in the address, or in the form."""
 
-    def __init__(self, office: Office, *, secure: bool) -> None:
-        self._office, self._secure = office, secure
+    def __init__(self, office: Office) -> None:
+        self._office = office
 
     async def answer(self, request: Request) -> Response:
         back = _inside(request.query_params.get("back", "/"))
         token = request.query_params.get("token", "")
         if request.method == "POST":
-            token = form_of(await request.body()).get("token", "").strip()
+            try:
+                token = form_of(await request.body()).get("token", "").strip()
+            except ConfigError as fault:
+                return self._page(back, str(fault), 400)
         if not token:
-            return HTMLResponse(self._office.render("login.html", fault="", back=back))
-        return await run_in_threadpool(self._let_in, token, back)
+            return self._page(back)
+        return await run_in_threadpool(self._let_in, request, token, back)
 
-    def _let_in(self, token: str, back: str) -> Response:
+    def _page(self, back: str, fault: str = "", status: int = 200) -> Response:
+        return HTMLResponse(self._office.render("login.html", fault=fault, back=back), status)
+
+    def _let_in(self, request: Request, token: str, back: str) -> Response:
         fault, status = "this token is not accepted", 403
         try:
             session = self._office.authority.login(token)
         except HubError as problem:
             session, fault, status = None, str(problem), 503
         if session is None:
-            return HTMLResponse(self._office.render("login.html", fault=fault, back=back), status)
-        answer = RedirectResponse(back, 303)
-        answer.set_cookie(COOKIE, session, httponly=True, samesite="strict", secure=self._secure)
+            return self._page(back, fault, status)
+        answer, name = RedirectResponse(back, 303), self._office.cookie(request)
+        secure = self._office.secure
+        answer.set_cookie(name, session, httponly=True, samesite="strict", secure=secure)
         return answer
 
     def leave(self, asked: PageRequest, body: bytes) -> Response:
         """End the session. Raises: NotAllowed for a form that is not ours."""
         if not is_ours(asked.person, form_of(body).get(FORGERY_FIELD, "")):
             raise NotAllowed("this form does not come from your session")
-        self._office.authority.logout(asked.request.cookies.get(COOKIE, ""))
+        name = self._office.cookie(asked.request)
+        self._office.authority.logout(asked.request.cookies.get(name, ""))
         answer = RedirectResponse("/login", 303)
-        answer.delete_cookie(COOKIE)
+        answer.delete_cookie(name, secure=self._office.secure, httponly=True, samesite="strict")
         return answer
 
 
@@ -197,14 +228,19 @@ def _lost(office: Office) -> Callable[[Request, Exception], Response]:
     return answer
 
 
-def _healthy(_: Request) -> Response:
+async def _healthy(_: Request) -> Response:
     return PlainTextResponse("ok")
 
 
-def _static(request: Request) -> Response:
-    """A file by its exact name: no path is put together from what was sent."""
-    path = _FILES.get(request.path_params["name"])
-    if path is None:
+async def _static(request: Request) -> Response:
+    """A file by its exact name: no path is put together from what was sent. It waits for no thread."""
+    file = _FILES.get(request.path_params["name"])
+    if file is None:
         return PlainTextResponse("there is nothing here", 404)
-    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
-    return FileResponse(path, media_type=kind, headers={"Cache-Control": "private, max-age=300"})
+    headers = {"Cache-Control": "private, max-age=300", "ETag": file.tag, "Vary": "Accept-Encoding"}
+    if request.headers.get("if-none-match") == file.tag:
+        return Response(status_code=304, headers=headers)
+    zips = "gzip" in request.headers.get("accept-encoding", "")
+    if zips:
+        headers["Content-Encoding"] = "gzip"
+    return Response(file.zipped if zips else file.body, headers=headers, media_type=file.kind)

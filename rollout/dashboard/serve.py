@@ -1,4 +1,4 @@
-"""How is the dashboard served? An observer, a guard in front, one HTTP server, until it is told to stop."""
+"""Serves the dashboard until it is told to stop: an observer, and one HTTP server with a guard in front."""
 
 import secrets
 import socket
@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
 
 from rollout.clock import SystemClock
 from rollout.dashboard.answers import Office
@@ -14,6 +14,7 @@ from rollout.dashboard.app import application
 from rollout.dashboard.observer import Observer, Open
 from rollout.dashboard.people import OwnAuthority
 from rollout.dashboard.reviewed import OpenAs, OwnAccess, ReviewedAuthority
+from rollout.dashboard.security import LOCAL_NAMES
 from rollout.hub.base import Hub
 
 LOCAL = "127.0.0.1"
@@ -60,7 +61,7 @@ def serve_own(
     authority = OwnAuthority(token, name, observer, may)
     address = f"http://{LOCAL}:{port}/login?token={token}"
     office = Office(observer, authority, place, SystemClock(), options=options)
-    hosts = {f"{host}:{port}" for host in (LOCAL, "localhost")}
+    hosts = {f"{host}:{port}" for host in LOCAL_NAMES[:2]}
     app = application(office, hosts, lambda: ready(address), decision_log=decision_log)
     _serve(office, app, listen)
 
@@ -87,12 +88,12 @@ def serve_many(
     """
     observer = Observer(open_hub).start()
     authority = ReviewedAuthority(hub, open_as, SystemClock())
-    office = Office(observer, authority, place, SystemClock(), options=options)
-    app = application(office, hosts, ready, secure=True, decision_log=decision_log)
+    office = Office(observer, authority, place, SystemClock(), options=options, secure=True)
+    app = application(office, hosts, ready, decision_log=decision_log)
     _serve(office, app, listen)
 
 
-def _serve(office: Office, app: Starlette, listen: socket.socket) -> None:
+def _serve(office: Office, app: ASGIApp, listen: socket.socket) -> None:
     server = uvicorn.Server(
         uvicorn.Config(
             app,

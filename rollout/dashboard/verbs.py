@@ -1,4 +1,4 @@
-"""Which verbs have a button, what does each need, and how is it called?"""
+"""The verbs that have a button: what each needs, and how it is called."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from rollout.account.interventions import Intervention
 from rollout.account.tree import WorkloadAccount
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub
-from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
+from rollout.model.amounts import DURATION_ACCEPTED, parse_digits, parse_duration
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import APPROVAL, CLUSTER_MANAGEMENT_ADDON, FREEZE, Kind, Ref
 from rollout.operate import VerbResult, Who
@@ -76,7 +76,7 @@ def until(text: str, now: datetime) -> datetime | None:
     span, instant = parse_duration(text), parse_instant(text)
     if span is None and instant is None:
         raise ConfigError(
-            f'until {text!r} is neither an instant such as "2026-11-21T08:00:00Z" nor '
+            f'until {text[:40]!r} is neither an instant such as "2026-11-21T08:00:00Z" nor '
             f"{DURATION_ACCEPTED}"
         )
     return now + span if span is not None else instant
@@ -100,9 +100,10 @@ def _reject(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
 
 
 def _undo(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
-    if call.number and not call.number.isdecimal():
-        raise ConfigError(f"revision {call.number!r} is no number, such as 3")
-    return [operate.undo(hub, call.workload, who, int(call.number) if call.number else None)]
+    number = parse_digits(call.number)
+    if call.number and number is None:
+        raise ConfigError(f"revision {call.number[:20]!r} is no number, such as 3")
+    return [operate.undo(hub, call.workload, who, number)]
 
 
 def _override(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from rollout.cli.remote import RemoteHub
 from rollout.clock import Clock, SystemClock
@@ -40,7 +40,7 @@ class Hosted:
     """A dashboard on the server, with the rights of its manifests alone."""
 
     admin: KubeHub
-    app: Starlette
+    app: ASGIApp
 
     def client(self, token: str = "") -> TestClient:
         """Somebody's browser, logged in where there is a token."""
@@ -71,9 +71,11 @@ def hosted(server: Cluster, admin: KubeHub, tmp_path: Path) -> Iterator[Hosted]:
     observer = Observer(opened).start()
     with opened() as (hub, _):
         authority = ReviewedAuthority(hub, opened_as, SystemClock())
-        office = Office(observer, authority, "hub", SystemClock(), "--context hub")
+        office = Office(
+            observer, authority, "hub", SystemClock(), options="--context hub", secure=True
+        )
         try:
-            yield Hosted(admin, application(office, (), secure=True))
+            yield Hosted(admin, application(office, ()))
         finally:
             observer.close()
 

@@ -56,7 +56,7 @@ def test_a_thousand_connections_and_forged_tokens_change_nothing_for_a_rollout(
     rollout(quiet, "apply", "-f", "examples/canary")
     with process_on(state) as entrance:
         parts = urlsplit(entrance)
-        begun = f"GET /events HTTP/1.1\r\nHost: {parts.netloc}\r\nCookie: rollout-session=x\r\n"
+        begun = f"GET /events HTTP/1.1\r\nHost: {parts.netloc}\r\nCookie: rollout-session-{parts.port}=x\r\n"
         opened = []
         for _ in range(CONNECTIONS):
             each = socket.create_connection((parts.hostname, parts.port), timeout=PATIENCE)
