@@ -1,6 +1,7 @@
-"""What is going on, on a page? `rollout dashboard`."""
+"""Shows what goes on in a browser: `rollout dashboard`."""
 
 import getpass
+import html
 import os
 import shlex
 import socket
@@ -9,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -96,9 +98,9 @@ def _serve_one(
     def ready(address: str) -> None:
         say(f"the dashboard is at {address}")
         if opened:
-            webbrowser.open(address)
+            _open(address, Path(folder))
 
-    with _asking(chosen) as access:
+    with _asking(chosen) as access, TemporaryDirectory(prefix="rollout-dashboard-") as folder:
         serve_own(
             partial(open_hub, chosen),
             chosen.context or chosen.kubeconfig or chosen.state,
@@ -110,6 +112,21 @@ def _serve_one(
             listen=_bound(f"{LOCAL}:{port}"),
             ready=ready,
         )
+
+
+def _open(address: str, folder: Path) -> None:
+    """Open an address in the browser of this machine: by a file, which nobody else may read.
+
+    What a browser is started with can be read by everybody on the machine.
+    """
+    file = folder / "open.html"
+    file.touch(mode=0o600)
+    to = html.escape(address)
+    file.write_text(
+        f'<!doctype html><meta charset="utf-8"><title>rollout</title>'
+        f'<meta http-equiv="refresh" content="0;url={to}"><a href="{to}">The dashboard</a>'
+    )
+    webbrowser.open(file.as_uri())
 
 
 @contextmanager

@@ -164,7 +164,11 @@ def _replay_routes(office: Office, found: ReplayPages) -> list[Route]:
 
 
 class Login:
-    """How somebody gets a session: by the token in the address, or in the form."""
+    """How somebody gets a session: by the token in the address, or in the form.
+
+    Whoever follows a link of another site, or of a file, is led on by a page of ours: a redirect would
+    still be that site's, and gets no cookie.
+    """
 
     def __init__(self, office: Office) -> None:
         self._office = office
@@ -192,8 +196,10 @@ class Login:
             session, fault, status = None, str(problem), 503
         if session is None:
             return self._page(back, fault, status)
-        answer, name = RedirectResponse(back, 303), self._office.cookie(request)
-        secure = self._office.secure
+        name, secure = self._office.cookie(request), self._office.secure
+        answer: Response = RedirectResponse(back, 303)
+        if request.headers.get("sec-fetch-site") == "cross-site":
+            answer = HTMLResponse(self._office.render("entered.html", back=back))
         answer.set_cookie(name, session, httponly=True, samesite="strict", secure=secure)
         return answer
 

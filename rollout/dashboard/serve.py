@@ -1,6 +1,7 @@
 """Serves the dashboard until it is told to stop: an observer, and one HTTP server with a guard in front."""
 
 import secrets
+import signal
 import socket
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -106,7 +107,13 @@ def _serve(office: Office, app: ASGIApp, listen: socket.socket) -> None:
             lifespan="on",
         )
     )
+    signal.signal(signal.SIGTERM, _leave)  # what it is asked to end by, once it has closed all
     try:
         server.run(sockets=[listen])
     finally:
         office.observer.close()
+
+
+def _leave(number: int, _: object) -> None:
+    """End, and let everybody on the way out clean up."""
+    raise SystemExit(128 + number)

@@ -1,5 +1,8 @@
 """A bad release in the middle of its day on a state file, and a dashboard that another process could be."""
 
+import os
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -119,6 +122,33 @@ def browsing(
             if logged_in:
                 client.get(f"/login?token={TOKEN}")
             yield client
+
+
+@contextmanager
+def process_on(state: Path, *words: str, **environment: str) -> Iterator[str]:
+    """A dashboard in a process of its own. Gives the address that lets one in."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "rollout",
+            "dashboard",
+            "--state",
+            str(state),
+            "--by",
+            "ann",
+            *words,
+        ],
+        env={**os.environ, "ROLLOUT_DASHBOARD_TOKEN": TOKEN, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
 
 
 def comes_true(holds: Callable[[], bool], seconds: int = 20) -> bool:

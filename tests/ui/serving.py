@@ -1,6 +1,5 @@
 """A story on a state file, a dashboard of its own on a free port, and pages of a browser on it."""
 
-import os
 import subprocess
 import sys
 import threading
@@ -44,23 +43,6 @@ def rollout(state: Path, *words: str) -> str:
     command = [sys.executable, "-m", "rollout", *words, "--state", str(state)]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=600)
     return done.stdout.decode()
-
-
-@contextmanager
-def process_on(state: Path) -> Iterator[str]:
-    """A dashboard in a process of its own. Gives the address that lets one in."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rollout", "dashboard", "--state", str(state), "--by", "ann"],
-        env={**os.environ, "ROLLOUT_DASHBOARD_TOKEN": TOKEN},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[-1]
-    finally:
-        process.terminate()
-        process.communicate(timeout=PATIENCE)
 
 
 @contextmanager

@@ -9,7 +9,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.ui.serving import PATIENCE, process_on, rollout
+from tests.support.dashboards import process_on
+from tests.ui.serving import PATIENCE, rollout
 
 pytestmark = pytest.mark.ui
 

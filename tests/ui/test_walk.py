@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.ui.serving import NIGHT, PATIENCE, ROOT, process_on, rollout
+from tests.support.dashboards import process_on
+from tests.ui.serving import NIGHT, PATIENCE, ROOT, rollout
 
 pytestmark = pytest.mark.ui
 
