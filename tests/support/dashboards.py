@@ -6,9 +6,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import uvicorn
 from starlette.testclient import TestClient
 
 from rollout.clock import Clock, SystemClock, VirtualClock
@@ -16,6 +18,7 @@ from rollout.dashboard.answers import Office
 from rollout.dashboard.app import application
 from rollout.dashboard.observer import Observer, Open
 from rollout.dashboard.people import May, OwnAuthority
+from rollout.dashboard.serve import LOCAL, configured, listening
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
@@ -122,6 +125,41 @@ def browsing(
             if logged_in:
                 client.get(f"/login?token={TOKEN}")
             yield client
+
+
+@dataclass(frozen=True)
+class Served:
+    """A dashboard that answers."""
+
+    address: str
+    office: Office
+    stop: Callable[[], None]
+
+    @property
+    def entrance(self) -> str:
+        return f"{self.address}/login?token={TOKEN}"
+
+
+@contextmanager
+def serving(
+    path: Path, clock: Clock, port: int = 0, decision_log: Path | None = None
+) -> Iterator[Served]:
+    listen = listening(LOCAL, port)
+    host = f"{LOCAL}:{listen.getsockname()[1]}"
+    with office_on(path, clock) as (office, _):
+        server = uvicorn.Server(configured(application(office, {host}, decision_log=decision_log)))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listen]}, daemon=True)
+        thread.start()
+
+        def stop() -> None:
+            server.should_exit = True
+            thread.join(60)
+            listen.close()
+
+        try:
+            yield Served(f"http://{host}", office, stop)
+        finally:
+            stop()
 
 
 @contextmanager

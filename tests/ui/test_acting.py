@@ -7,9 +7,9 @@ from playwright.sync_api import Browser, expect
 
 from rollout.model import names
 from rollout.model.kinds import APPROVAL, REPLICA_SET, Ref
-from tests.support.dashboards import story_on
+from tests.support.dashboards import serving, story_on
 from tests.support.operated import notes
-from tests.ui.serving import dashboard_on, serving
+from tests.ui.serving import dashboard_on
 
 pytestmark = pytest.mark.ui
 

@@ -7,8 +7,8 @@ from playwright.sync_api import Browser, expect
 
 from tests.kube.cluster import free_port
 from tests.support import make
-from tests.support.dashboards import story_on
-from tests.ui.serving import page_on, serving
+from tests.support.dashboards import serving, story_on
+from tests.ui.serving import page_on
 
 pytestmark = pytest.mark.ui
 

@@ -12,10 +12,10 @@ from playwright.sync_api import Browser, Page, expect
 from rollout.model import names
 from rollout.model.kinds import APPROVAL, CLUSTER_CALENDAR, FREEZE, Kind, Obj
 from tests.support import make
-from tests.support.dashboards import logging_decisions, story_on
+from tests.support.dashboards import Served, logging_decisions, serving, story_on
 from tests.support.story import Story
 from tests.ui import touring
-from tests.ui.serving import Served, page_on, serving
+from tests.ui.serving import page_on
 
 pytestmark = pytest.mark.ui
 
