@@ -166,6 +166,10 @@ class Office:
             return self.refusal(asked, 503, "The hub cannot be read", words)
 
     def person(self, request: Request) -> Person | None:
+        """Who asks: by the token that a proxy in front passes on, else by the session. Raises: HubError."""
+        token = _bearer(request)
+        if token:
+            return self.authority.bearer(token)
         session = request.cookies.get(self.cookie(request), "")
         return self.authority.person(session) if session else None
 
@@ -174,8 +178,9 @@ class Office:
         return cookie_name(request.headers, secure=self.secure)
 
     def _login_first(self, request: Request) -> Response:
-        if request.method == "POST" or request.headers.get("hx-request"):
-            return HTMLResponse(self.render("login.html", fault="log in first", back="/"), 401)
+        if request.method == "POST" or request.headers.get("hx-request") or _bearer(request):
+            fault = "this token is not accepted" if _bearer(request) else "log in first"
+            return HTMLResponse(self.render("login.html", fault=fault, back="/"), 401)
         back = quote(request.url.path + (f"?{request.url.query}" if request.url.query else ""))
         return RedirectResponse(f"/login?back={back}", 303)
 
@@ -224,6 +229,12 @@ class Office:
         if asked.may("list", MANAGED_CLUSTER):
             found.insert(1, ("/clusters", "Clusters"))
         return found
+
+
+def _bearer(request: Request) -> str:
+    """The token that goes with the request, "" where there is none."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 def hub_time(view: DashboardView, wall: datetime) -> datetime:

@@ -96,7 +96,7 @@ def application(
         outlooks.close()
 
     routes = [
-        *_routes(office, streams, Login(office)),
+        *_routes(office, streams, Login(office, streams)),
         *_rollout_routes(office, outlooks),
         *_what_if_routes(office, WhatIfPages(what_ifs)),
         *_replay_routes(office, ReplayPages(decision_log)),
@@ -119,7 +119,7 @@ def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
     )
     return [
         Route("/login", login.answer, methods=["GET", "POST"]),
-        Route("/logout", office.posted(login.leave), methods=["POST"]),
+        Route("/logout", login.leave, methods=["POST"]),
         Route(HEALTH, _healthy),
         Route("/events", streams.answer),
         Route("/static/{name:path}", _static),
@@ -170,8 +170,9 @@ class Login:
     still be that site's, and gets no cookie.
     """
 
-    def __init__(self, office: Office) -> None:
-        self._office = office
+    def __init__(self, office: Office, streams: Streams) -> None:
+        self._office, self._streams = office, streams
+        self._leaves = office.posted(self._leave)
 
     async def answer(self, request: Request) -> Response:
         back = _inside(request.query_params.get("back", "/"))
@@ -203,7 +204,13 @@ class Login:
         answer.set_cookie(name, session, httponly=True, samesite="strict", secure=secure)
         return answer
 
-    def leave(self, asked: PageRequest, body: bytes) -> Response:
+    async def leave(self, request: Request) -> Response:
+        """End the session, and the streams of its pages."""
+        answer = await self._leaves(request)
+        self._streams.look_again()
+        return answer
+
+    def _leave(self, asked: PageRequest, body: bytes) -> Response:
         """End the session. Raises: NotAllowed for a form that is not ours."""
         if not is_ours(asked.person, form_of(body).get(FORGERY_FIELD, "")):
             raise NotAllowed("this form does not come from your session")
