@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response
 
+from rollout.account.tree import WorkloadAccount
 from rollout.dashboard.answers import NotAllowed, PageRequest, workload_named
 from rollout.dashboard.bounded import BoundedProcesses
 from rollout.dashboard.foreseeing import Reply, VerbQuery
@@ -18,15 +19,16 @@ from rollout.errors import Gone, RolloutError
 from rollout.model.effects import EFFECTS
 from rollout.model.kinds import FREEZE, Ref
 from rollout.operate import Who
+from rollout.operate.edits import plain
 
 MOST_PLANNED = 20
 """Workloads of which a verb about the whole hub tells what becomes of them."""
 _EXAMPLES = {
     "clusters": "eu-1, eu-2",
     "gate": "the gate, or * for all",
-    "number": "its number; empty: what soaked last",
+    "number": "its number, such as 3",
     "until": "2h, or 2030-01-01T12:00:00Z",
-    "name": "which, where there are several",
+    "name": "its name",
 }
 _TITLES = {
     "clusters": "Clusters",
@@ -39,13 +41,13 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """A field of the form."""
+    """A field of the form. ``empty`` is what it means to leave it empty; "": it must be filled in."""
 
     name: str
     title: str
     example: str
     value: str
-    is_needed: bool
+    empty: str
 
 
 class ActionPages:
@@ -64,6 +66,9 @@ class ActionPages:
         verb, call = _call(asked, fields)
         if verb.asks and "shown" not in fields:
             return _form(asked, verb, call, fields, asks_first=True)
+        lacking = _lacking(verb, fields)
+        if lacking:
+            return _form(asked, verb, call, fields, asks_first=True, fault=lacking, status=400)
         concerned = _concerned(asked, call)
         query = VerbQuery(
             verb=verb.name,
@@ -94,6 +99,9 @@ def press(asked: PageRequest, body: bytes) -> Response:
     if not is_ours(asked.person, fields.get(FORGERY_FIELD, "")):
         raise NotAllowed("this form does not come from your session: open the page again")
     verb, call = _call(asked, fields)
+    lacking = _lacking(verb, fields)
+    if lacking:
+        return _form(asked, verb, call, fields, asks_first=True, fault=lacking, status=400)
     reason = fields.get("reason", "").strip()
     if not reason:
         return _form(
@@ -111,7 +119,7 @@ def press(asked: PageRequest, body: bytes) -> Response:
             lambda hub, clock: list(verb.does(hub, call, Who(person.name, clock.now(), reason))),
         )
     except RolloutError as fault:
-        return _form(asked, verb, call, fields, fault=str(fault), status=409)
+        return _form(asked, verb, call, fields, fault=plain(fault), status=409)
     return _page(asked, verb, call, told=told)
 
 
@@ -130,11 +138,26 @@ def _call(asked: PageRequest, fields: Mapping[str, str]) -> tuple[Verb, VerbCall
         ref=ref,
         clusters=named(fields.get("clusters", "")),
         gate=fields.get("gate", ""),
-        revision=fields.get("revision", ""),
+        shown=frozenset(named(_seen(asked, verb, ref, fields))),
         number=fields.get("number", ""),
         until=fields.get("until", "").strip(),
         name=fields.get("name", ""),
     )
+
+
+def _seen(asked: PageRequest, verb: Verb, ref: Ref | None, fields: Mapping[str, str]) -> str:
+    """The revisions that were looked at; who comes here by no button looks at those of now."""
+    if not verb.of_revision or ref is None:
+        return ""
+    return fields.get("seen", "") or revisions_of(asked.view.by_ref[ref].account)
+
+
+def _lacking(verb: Verb, fields: Mapping[str, str]) -> str:
+    """What must be filled in first; "": all is."""
+    for name, empty in verb.asks.items():
+        if not empty and not fields.get(name, "").replace(",", " ").strip():
+            return f"{_TITLES[name]} is empty: fill in {_EXAMPLES[name]}, for example"
+    return ""
 
 
 def _form(
@@ -146,9 +169,9 @@ def _form(
             title=_TITLES[name],
             example=_EXAMPLES[name],
             value=fields.get(name, ""),
-            is_needed=name in verb.needs,
+            empty=empty,
         )
-        for name in verb.asks
+        for name, empty in verb.asks.items()
     ]
     return _page(asked, verb, call, reason=fields.get("reason", ""), **shown)
 
@@ -178,9 +201,16 @@ def offered(asked: PageRequest, ref: Ref, names: tuple[str, ...]) -> list[Verb]:
     ]
 
 
-def address(verb: Verb, ref: Ref | None, **fields: str) -> str:
-    """Where the form of a verb is."""
+def revisions_of(account: WorkloadAccount) -> str:
+    """The revisions that are being rolled out, as a form carries what was looked at."""
+    return ",".join(sorted({each.revision for each in account.placements if each.revision}))
+
+
+def address(verb: Verb, ref: Ref | None, seen: str = "", **fields: str) -> str:
+    """Where the form of a verb is. ``seen`` are the revisions that are looked at."""
     where = {}
+    if seen and verb.of_revision:
+        fields["seen"] = seen
     if ref is not None:
         where = {
             "kind": ref.kind.short[0],

@@ -31,6 +31,7 @@ from rollout.model.kinds import PLACEMENT, WORKLOADS, Obj, Ref
 from rollout.model.problems import joined
 from rollout.operate import Who
 from rollout.operate.applying import apply_documents
+from rollout.operate.edits import plain
 from rollout.sim.scenario import Alternative, Behaviour, Scenario
 from rollout.sim.scenario_file import parse_scenario, read_scenario
 
@@ -155,7 +156,7 @@ def foresee(connection: Connection, query: Query, megabytes: int, seconds: int) 
     except RecursionError:
         reply = QuestionRefused("this is nested too deeply")
     except RolloutError as fault:
-        reply = QuestionRefused(_cut(str(fault), MOST_SAID))
+        reply = QuestionRefused(_cut(plain(fault), MOST_SAID))
     with suppress(BrokenPipeError):
         connection.send(reply)
     connection.close()

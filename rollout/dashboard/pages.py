@@ -11,7 +11,7 @@ from rollout.account.roster import RosterPage, roster_page
 from rollout.account.states import Code, conditions_of
 from rollout.account.tree import WorkloadAccount
 from rollout.analysis.histories import History, history
-from rollout.dashboard.actions import address, offered
+from rollout.dashboard.actions import address, offered, revisions_of
 from rollout.dashboard.analysis_pages import runs_of
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.histories import Timelines
@@ -77,7 +77,7 @@ class RolloutPages:
         ]
         tells = asked.may("list", ROLLOUT_NOTIFICATION, ref.namespace)
         return asked.page(
-            "rollout.html", account=found.account, found=found, ref=ref, verbs=verbs, address=address,
+            "rollout.html", account=found.account, found=found, ref=ref, verbs=verbs, address=address, seen=revisions_of(found.account),
             phase=phase, text=text, page=max(page, 1), pages=max(-(-found.clusters.total // CLUSTERS), 1),
             may_clusters=asked.may("get", MANAGED_CLUSTER), workload_word=workload_word,
             timeline=self._timelines.of(asked, ref), analyses=runs_of(asked, ref, MOST_NAMED),

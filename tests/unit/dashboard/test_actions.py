@@ -1,8 +1,10 @@
 """Holds each button to what it says, to whom it is given, and to what it may cost."""
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from starlette.testclient import TestClient
@@ -11,7 +13,9 @@ from rollout.dashboard import actions, app
 from rollout.dashboard.verbs import VERBS
 from rollout.model import names
 from rollout.model.kinds import APPROVAL, FREEZE, REPLICA_SET, Kind, Ref
-from tests.support.dashboards import browsing, story_on
+from tests.stories.operating import freeze
+from tests.support import make
+from tests.support.dashboards import CANARIES, browsing, story_on
 from tests.support.operated import asked, notes
 from tests.support.story import Story
 
@@ -213,6 +217,83 @@ def test_an_approval_is_shown_as_the_object_that_kubectl_would_create(client: Te
 
     assert "kubectl create -f -" in page
     assert "kind: Approval" in page
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "abort", "undo"])
+def test_nobody_acts_on_a_revision_that_they_have_not_seen(
+    story: Story, client: TestClient, verb: str
+) -> None:
+    page = html.unescape(client.get("/rollouts/mwrs/default/web").text)
+    (link,) = re.findall(rf'id="act-{verb}" data-act href="([^"]*)"', page)
+    shown = parse_qs(urlsplit(link).query)["seen"][0]
+    form = {**FORM, **FILLED.get(verb, {}), "seen": shown, "reason": "it looks well"}
+    assert f'name="seen" value="{shown}"' in client.get(f"/act/{verb}", params=form).text
+    token = forgery(client)
+    story.hub.patch(WEB, {"spec": make.workload("web", strategy=CANARIES, version="9")["spec"]})
+    before = notes(story.hub, WEB)
+
+    answer = client.post(f"/act/{verb}", data={**form, "forgery": token})
+
+    assert answer.status_code == 409
+    assert f"revision {shown} was shown, and now " in answer.text
+    assert notes(story.hub, WEB) == before
+    assert story.hub.list(APPROVAL).items == ()
+
+
+@pytest.mark.parametrize("verb", ["hold", "skip"])
+def test_a_verb_about_clusters_is_refused_where_none_is_named(
+    story: Story, client: TestClient, verb: str
+) -> None:
+    before, form = notes(story.hub, WEB), {**FORM, "clusters": " , ", "reason": "x"}
+    for answer in (
+        client.get(f"/act/{verb}", params=form),
+        client.post(f"/act/{verb}", data={**form, "forgery": forgery(client)}),
+    ):
+        assert answer.status_code == 400
+        assert "Clusters is empty: fill in eu-1, eu-2, for example" in answer.text
+        assert 'name="clusters"' in answer.text
+    assert notes(story.hub, WEB) == before
+
+
+def test_a_form_says_what_it_means_to_leave_a_field_empty(client: TestClient) -> None:
+    asked = {key: FORM[key] for key in ("kind", "namespace", "workload")}
+
+    assert "(empty: the override ends)" in client.get("/act/override", params=asked).text
+    assert "empty: the override ends" in client.get("/act/override", params=FORM).text
+    assert "(empty: all of them)" in client.get("/act/release", params=asked).text
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields", "said"),
+    [
+        pytest.param("approve", {"workload": "gated"}, "has 2 gates: choose one: ", id="gate"),
+        pytest.param(
+            "hold", {"clusters": "nosuch"}, "is called nosuch; correct the name", id="name"
+        ),
+        pytest.param("freeze", {"until": "1h"}, "once somebody has ended it", id="shorter"),
+        pytest.param(
+            "undo", {"number": "x"}, "back to revision &#39;x&#39;: that is no", id="number"
+        ),
+        pytest.param("override", {"until": "soon"}, "until &#39;soon&#39; is neither", id="until"),
+    ],
+)
+def test_a_refusal_names_no_option_of_the_command_line(
+    tmp_path: Path, verb: str, fields: dict[str, str], said: str
+) -> None:
+    gated = make.workload(
+        "gated", strategy=CANARIES, annotations={names.GATES: "before:rest,after:rest"}
+    )
+    path, stop = tmp_path / "state.db", freeze("stop-the-line", until="2026-01-02T00:00:00Z")
+    form = {**FORM, **fields, "reason": "x"}
+    with story_on(path, gated, stop) as story, browsing(path, story.clock) as client:
+        seen = client.get(f"/act/{verb}", params=form)
+        pressed = client.post(f"/act/{verb}", data={**form, "forgery": forgery(client)})
+
+    assert (seen.status_code, pressed.status_code) == (200, 409)
+    for answer in (seen, pressed):
+        fault = answer.text.partition('class="fault"')[2].partition("</p>")[0]
+        assert said in fault
+        assert "--" not in fault
 
 
 def _viewer(verb: str, kind: Kind, namespace: str) -> bool:
