@@ -16,14 +16,11 @@ from rollout.account.words import age
 from rollout.clock import Clock
 from rollout.dashboard.observer import Observer
 from rollout.dashboard.people import Authority, Person
-from rollout.dashboard.render import environment, etag
+from rollout.dashboard.render import FOOT, content_tag, environment
 from rollout.dashboard.security import cookie_name
 from rollout.dashboard.view import DashboardView, WorkloadRow
 from rollout.errors import ConfigError, Denied, Gone, HubError, RolloutError, Unavailable
 from rollout.model.kinds import FREEZE, MANAGED_CLUSTER, WORKLOADS, Kind, Ref, key_of
-
-REFRESH = 10
-"""Seconds after which ages on a page are old enough to be told anew."""
 
 
 class NotAllowed(RolloutError):
@@ -193,18 +190,11 @@ class Office:
         return self._templates.get_template(template).render(values)
 
     def page(self, asked: PageRequest, template: str, values: Mapping[str, Any]) -> Response:
-        now = self.wall.now()
-        tag = etag(
-            asked.view.number,
-            int(now.timestamp()) // REFRESH,
-            asked.person.name,
-            asked.request.url.path,
-            asked.request.url.query,
-        )
+        text = self.render(template, **self.frame(asked), **values)
+        tag = content_tag(text.partition(FOOT)[0])
         headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Cookie"}
         if asked.request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
-        text = self.render(template, **self.frame(asked), **values)
         return HTMLResponse(text, headers=headers)
 
     def frame(self, asked: PageRequest) -> dict[str, Any]:

@@ -35,6 +35,7 @@ from rollout.dashboard.stream import Streams
 from rollout.dashboard.what_if import WhatIfs
 from rollout.dashboard.what_if_pages import WhatIfPages
 from rollout.errors import ConfigError, Gone, HubError
+from rollout.hub.base import EmbeddedHub
 
 STATIC = Path(__file__).parent / "static"
 
@@ -75,6 +76,7 @@ def application(
     ready: Callable[[], object] = lambda: None,
     *,
     decision_log: Path | None = None,
+    events: EmbeddedHub | None = None,
 ) -> ASGIApp:
     """All of it.
 
@@ -82,6 +84,7 @@ def application(
         hosts: what the Host header may say; empty: anything.
         ready: is called when it begins to answer.
         decision_log: what page Replay shows.
+        events: as of `Timelines`.
     """
     streams, what_ifs = Streams(office), WhatIfs(office.observer)
     outlooks = Outlooks(office.observer)
@@ -97,7 +100,7 @@ def application(
 
     routes = [
         *_routes(office, streams, Login(office, streams)),
-        *_rollout_routes(office, outlooks),
+        *_rollout_routes(office, outlooks, Timelines(events, office.wall)),
         *_what_if_routes(office, WhatIfPages(what_ifs)),
         *_replay_routes(office, ReplayPages(decision_log)),
     ]
@@ -136,10 +139,10 @@ def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
     ]
 
 
-def _rollout_routes(office: Office, outlooks: Outlooks) -> list[Route]:
+def _rollout_routes(office: Office, outlooks: Outlooks, timelines: Timelines) -> list[Route]:
     inside, one = office.behind_login, "/rollouts/{kind}/{namespace}/{name}"
     return [
-        Route(one, inside(pages.RolloutPages(Timelines()).show)),
+        Route(one, inside(pages.RolloutPages(timelines).show)),
         Route(f"{one}/yaml", inside(pages.manifest)),
         Route(f"{one}/pictures", inside(pictures)),
         Route(f"{one}/outlook", inside(outlooks.answer)),

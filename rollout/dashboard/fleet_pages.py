@@ -1,4 +1,4 @@
-"""What do the pages of clusters, placements, and of calendars, freezes and approvals show?"""
+"""The pages of clusters, of placements, and of calendars, freezes and approvals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,6 @@ from rollout.analysis.sentences import (
 )
 from rollout.analysis.snapshot import stored
 from rollout.api.calendar import decode_calendar
-from rollout.api.cluster import decode_cluster
 from rollout.api.own import decode_approval, decode_freeze
 from rollout.calendars.calendar import Calendar
 from rollout.calendars.zones import find_zone
@@ -40,7 +39,9 @@ from rollout.model.kinds import (
     MANAGED_CLUSTER,
     PLACEMENT,
     SCORE,
+    Kind,
     Ref,
+    key_of,
 )
 
 PAGE = 50
@@ -80,7 +81,10 @@ def clusters(asked: PageRequest) -> Response:
 
 
 def _clusters(reading: HubReading) -> list[Cluster]:
-    return [decode_cluster(obj) for obj in reading.objects.list(MANAGED_CLUSTER).items]
+    """All clusters, as the snapshot has them decoded already."""
+    known = reading.snapshot.fleet.clusters
+    names = (obj["metadata"]["name"] for obj in reading.objects.list(MANAGED_CLUSTER).items)
+    return [found for name in names if (found := known.cluster(name)) is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,13 +201,14 @@ def placements(asked: PageRequest) -> Response:
         if text in f"{each[0]}/{each[1]}" and asked.may("list", PLACEMENT, each[0])
     ]
     page, pages = page_of(asked, len(found))
+    users = _users(asked)
     rows = [
         PlacementRow(
             namespace=namespace,
             name=name,
             decided=sum(count for _, count in groups),
             groups=groups,
-            used_by=_users(asked, f"{namespace}/{name}"),
+            used_by=users.get(f"{namespace}/{name}", ()),
         )
         for namespace, name, groups in found[(page - 1) * PAGE : page * PAGE]
     ]
@@ -232,16 +237,20 @@ def _groups(reading: HubReading, key: str) -> list[tuple[str, int]]:
     ]
 
 
-def _users(asked: PageRequest, key: str) -> list[WorkloadRow]:
-    return [
-        row
-        for row in asked.rows
-        if asked.may_see(row)
-        and any(
-            key in (p.placement, f"{row.account.namespace}/{p.placement}")
-            for p in row.account.placements
-        )
-    ]
+def _users(asked: PageRequest) -> dict[str, list[WorkloadRow]]:
+    """The workloads that this person may see, by the key of each Placement that they use."""
+    visible: dict[tuple[Kind, str], bool] = {}
+    found: dict[str, list[WorkloadRow]] = {}
+    for row in asked.rows:
+        ref = row.account.ref
+        if (ref.kind, ref.namespace) not in visible:
+            visible[ref.kind, ref.namespace] = asked.may_see(row)
+        if visible[ref.kind, ref.namespace]:
+            names = {each.placement for each in row.account.placements}
+            for name in names:
+                key = name if "/" in name else key_of(row.account.namespace, name)
+                found.setdefault(key, []).append(row)
+    return found
 
 
 def placement(asked: PageRequest) -> Response:
@@ -257,7 +266,7 @@ def placement(asked: PageRequest) -> Response:
     names = dict.fromkeys(name for each in shown for name in each.scores or ())
     return asked.page(
         "placement.html", found=found, groups=groups, candidates=shown, page=page, pages=pages,
-        prioritizers=list(names), used_by=_users(asked, key), placement_facts=placement_facts,
+        prioritizers=list(names), used_by=_users(asked).get(key, ()), placement_facts=placement_facts,
     )  # fmt: skip
 
 

@@ -1,50 +1,59 @@
-"""What has happened to a rollout, and what changed with each revision?"""
+"""Tells what has happened to a rollout, and what changed with each revision."""
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from starlette.responses import Response
 
 from rollout.analysis.differences import manifest_diff
-from rollout.analysis.histories import KeptRevision, TimelineEntry, happened, kept_revision
+from rollout.analysis.histories import KeptRevision, TimelineEntry, happened, kept_pair
+from rollout.clock import Clock
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.render import MASKS
 from rollout.dashboard.view import HubReading
 from rollout.errors import Denied, Gone, NotServed
-from rollout.hub.kube import KubeHub
+from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Ref
 from rollout.runtime.events import EVENT
+from rollout.runtime.reviews import RememberedAnswers
 
 MOST_ENTRIES = 100
+MOST_NAMESPACES = 64
 GOOD_FOR = timedelta(seconds=5)
 
 
 class Timelines:
-    """What happened, newest first. A server is asked for the Events of a namespace once in `GOOD_FOR`."""
+    """What happened, newest first.
 
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[datetime, list[TimelineEntry]]] = {}
+    Args:
+        events: the server that is asked for Events, once in `GOOD_FOR` for those of a namespace, and by
+            whoever looks: nobody else waits for it. None: what a state file keeps is shown.
+    """
+
+    def __init__(self, events: EmbeddedHub | None, clock: Clock) -> None:
+        self._events = events
+        self._kept = RememberedAnswers[list[TimelineEntry]](clock, GOOD_FOR, MOST_NAMESPACES)
 
     def of(self, asked: PageRequest, ref: Ref) -> list[TimelineEntry]:
         """The last entries about a workload; none where this person may not list Events."""
         if not asked.may("list", EVENT, ref.namespace):
             return []
-        wall = asked.office.wall.now()
-        found = asked.office.observer.ask(
-            lambda reading: self._told(reading, ref.namespace, wall), ("timeline", ref.namespace)
-        )
+        found = self._told(asked, ref.namespace)
         mine = [each for each in found if (each.kind, each.key) == (ref.kind.name, ref.key)]
         return mine[: -MOST_ENTRIES - 1 : -1]
 
-    def _told(self, reading: HubReading, namespace: str, wall: datetime) -> list[TimelineEntry]:
-        on_server = isinstance(reading.hub, KubeHub)
-        at, found = self._kept.get(namespace, (None, []))
-        if on_server and at is not None and wall < at + GOOD_FOR:
-            return found
-        try:
-            found = happened(reading.hub, None, namespace, on_server=on_server)
-        except (Denied, NotServed):
-            found = []
-        self._kept = {**self._kept, namespace: (wall, found)} if on_server else {}
+    def _told(self, asked: PageRequest, namespace: str) -> list[TimelineEntry]:
+        if self._events is None:
+            return asked.office.observer.ask(
+                lambda reading: happened(reading.hub, None, namespace, on_server=False),
+                ("timeline", namespace),
+            )
+        found = self._kept.find(namespace)
+        if found is None:
+            try:
+                found = happened(self._events, None, namespace, on_server=True)
+            except (Denied, NotServed):
+                found = []
+            self._kept.keep(namespace, found)
         return found
 
 
@@ -65,10 +74,7 @@ def revision(asked: PageRequest) -> Response:
 
 
 def _pair(reading: HubReading, ref: Ref, word: str) -> tuple[KeptRevision, KeptRevision | None]:
-    """A revision, and the one that was recorded before it."""
-    new = kept_revision(reading.objects, ref, word)
+    new, old = kept_pair(reading.objects, ref, word)
     if new is None:
-        raise Gone(f"there is no revision {word} of {ref.key}")
-    numbers = range(new.number - 1, 0, -1)
-    earlier = (kept_revision(reading.objects, ref, str(number)) for number in numbers)
-    return new, next((each for each in earlier if each is not None), None)
+        raise Gone(f"there is no revision {word[:40]} of {ref.key}")
+    return new, old

@@ -68,7 +68,7 @@ class Observer:
         self._closing = threading.Event()
         self._first = threading.Event()
         self._kept: dict[object, Any] = {}
-        self._kept_of = -1
+        self._kept_of: DashboardView | None = None
         at = self.wall.now()
         self.view = DashboardView(number=0, now=at, read=at, fault="the hub has not been read yet")
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
@@ -84,7 +84,10 @@ class Observer:
         self._thread.join(ANSWER_SECONDS)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call ``listener`` with every new view, on the observer's thread. Returns: how to end that."""
+        """Call ``listener`` with every view that is another one. Returns: how to end that.
+
+        It is called on the observer's thread.
+        """
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
@@ -92,14 +95,12 @@ class Observer:
         """Ask the hub's thread.
 
         Args:
-            key: where it is not None, the answer is kept under it until the next view.
+            key: where it is not None, the answer is kept under it until the hub is looked at again.
 
         Raises: what the question raises; Unavailable where the hub cannot be read, or is busy for so
             long that the question is given up.
         """
-        kept = (
-            self._kept.get(key) if key is not None and self._kept_of == self.view.number else None
-        )
+        kept = self._kept.get(key) if key is not None and self._kept_of is self.view else None
         if kept is not None:
             return kept  # type: ignore[no-any-return]  # kept under the key of this very question
         answer: Future[T] = Future()
@@ -107,7 +108,7 @@ class Observer:
         def asked(reading: HubReading) -> T:
             found = question(reading)
             if key is not None:
-                self._keep(key, found, reading.view.number)
+                self._keep(key, found, reading.view)
             return found
 
         self._questions.put(_Question(asked, answer))
@@ -131,9 +132,9 @@ class Observer:
                 "it takes very long and goes on: look at what has come of it before you try again"
             ) from None
 
-    def _keep(self, key: object, found: object, number: int) -> None:
-        if self._kept_of != number or len(self._kept) >= _MOST_KEPT:
-            self._kept, self._kept_of = {}, number
+    def _keep(self, key: object, found: object, view: DashboardView) -> None:
+        if self._kept_of is not view or len(self._kept) >= _MOST_KEPT:
+            self._kept, self._kept_of = {}, view
         self._kept[key] = found
 
     # -- on the thread -------------------------------------------------------------------------
@@ -170,6 +171,8 @@ class Observer:
                     snapshot = None
                     continue
                 view = self._view_of(snapshot, gone, hub, self._unchanged(snapshot, concerned))
+            if events == () and _tells_the_same(view, self.view):
+                view = replace(view, number=self.view.number)
             self._publish(view)
             reading = HubReading(
                 hub=hub, clock=clock, objects=lookout, snapshot=snapshot, view=view
@@ -245,10 +248,27 @@ class Observer:
         self._first.set()
 
     def _publish(self, view: DashboardView) -> None:
-        self.view = view
+        """Show it; listeners hear of it where it tells something else than the last one."""
+        is_new, self.view = view.number != self.view.number, view
         self._first.set()
-        for listener in tuple(self._listeners):
+        for listener in tuple(self._listeners) if is_new else ():
             listener(view)
+
+
+def _tells_the_same(new: DashboardView, old: DashboardView) -> bool:
+    """Whether two views differ in nothing but their times: then pages stay as they are."""
+    told = ("fault", "is_known", "frozen", "away_since")
+    return (
+        all(getattr(new, name) == getattr(old, name) for name in told)
+        and len(new.rows) == len(old.rows)
+        and all(_is_same(*pair) for pair in zip(new.rows, old.rows, strict=True))
+    )
+
+
+def _is_same(new: WorkloadRow, old: WorkloadRow) -> bool:
+    return new is old or (
+        new.labels == old.labels and replace(new.account, now=old.account.now) == old.account
+    )
 
 
 def account_of(

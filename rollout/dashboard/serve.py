@@ -21,7 +21,7 @@ from rollout.dashboard.people import OwnAuthority
 from rollout.dashboard.reviewed import OpenAs, OwnAccess, ReviewedAuthority
 from rollout.dashboard.security import LOCAL_NAMES
 from rollout.errors import ConfigError
-from rollout.hub.base import Hub
+from rollout.hub.base import EmbeddedHub
 from rollout.runtime.health import Address, Route, health_routes
 from rollout.runtime.process import Readiness
 from rollout.runtime.server import Server
@@ -53,7 +53,7 @@ def serve_own(
     *,
     options: str,
     token: str,
-    access: Hub | None,
+    access: EmbeddedHub | None,
     decision_log: Path | None,
     listen: socket.socket,
     ready: Callable[[str], object],
@@ -64,7 +64,8 @@ def serve_own(
         place: what the hub is called at the head of the page.
         name: who is said to have asked for what is pressed.
         options: what names the hub on the command line.
-        access: where rights are asked for; None: everything is allowed, as it is on a state file.
+        access: where rights and Events are asked for; None: everything is allowed, as it is on a state
+            file.
         decision_log: what page Replay shows; None: nothing.
         ready: is told the address with the token, once it answers.
     """
@@ -75,13 +76,15 @@ def serve_own(
     address = f"http://{LOCAL}:{port}/login?token={token}"
     office = Office(observer, authority, place, SystemClock(), options=options)
     hosts = {f"{host}:{port}" for host in LOCAL_NAMES[:2]}
-    app = application(office, hosts, lambda: ready(address), decision_log=decision_log)
+    app = application(
+        office, hosts, lambda: ready(address), decision_log=decision_log, events=access
+    )
     _serve(office, app, listen)
 
 
 def serve_many(
     open_hub: Open,
-    hub: Hub,
+    hub: EmbeddedHub,
     open_as: OpenAs,
     place: str,
     *,
@@ -95,7 +98,7 @@ def serve_many(
     """Serve whoever the API server knows, until the process is told to stop.
 
     Args:
-        hub: where tokens and rights are reviewed, with the account of the dashboard.
+        hub: where tokens and rights are reviewed, and Events asked for, with the account of the dashboard.
         open_as: opens the hub with the token of a person.
         hosts: what the Host header may say; empty: anything.
         health: where probes are answered whatever becomes of the pages; None: nowhere.
@@ -112,7 +115,7 @@ def serve_many(
         pulse.begin()
         ready()
 
-    app = application(office, hosts, begun, decision_log=decision_log)
+    app = application(office, hosts, begun, decision_log=decision_log, events=hub)
     if health is None:
         _serve(office, app, listen)
         return

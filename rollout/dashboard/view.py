@@ -24,7 +24,7 @@ class WorkloadRow:
 class DashboardView:
     """All workloads, without their clusters.
 
-    ``number`` grows with every view; ``read`` is the wall time at which it was made, ``now`` the hub's
+    ``number`` grows with every view that tells something else than the last one; ``read`` is the wall time at which it was made, ``now`` the hub's
     time. ``fault`` is why the hub cannot be read since ``read``; "" where it can. ``is_known``: whether
     it has ever been read. ``frozen`` says who froze the hub and why; "" where nobody did.
     """

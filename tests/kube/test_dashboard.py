@@ -75,7 +75,7 @@ def hosted(server: Cluster, admin: KubeHub, tmp_path: Path) -> Iterator[Hosted]:
             observer, authority, "hub", SystemClock(), options="--context hub", secure=True
         )
         try:
-            yield Hosted(admin, application(office, ()))
+            yield Hosted(admin, application(office, (), events=hub))
         finally:
             observer.close()
 

@@ -3,12 +3,15 @@
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from rollout.clock import VirtualClock
 from rollout.dashboard import observer as watched
 from rollout.dashboard.observer import Observer
+from rollout.dashboard.view import DashboardView
 from rollout.errors import Unavailable
 from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, Ref
@@ -16,14 +19,14 @@ from rollout.operate import Who, abort
 from tests.support import make
 from tests.support.dashboards import comes_true, opening, story_on
 from tests.support.operated import notes
-from tests.support.story import Story
+from tests.support.story import MIN, Story
 
 WEB = Ref(REPLICA_SET, "default/web")
 
 
 @contextmanager
-def _observed(path: Path) -> Iterator[tuple[Story, Observer]]:
-    with story_on(path) as story:
+def _observed(path: Path, after: int = 120) -> Iterator[tuple[Story, Observer]]:
+    with story_on(path, after=after) as story:
         observer = Observer(opening(path, story.clock)).start()
         try:
             yield story, observer
@@ -86,6 +89,45 @@ def test_what_takes_too_long_once_it_has_begun_is_not_said_to_have_failed(
         pytest.raises(Unavailable, match="look at what has come of it"),
     ):
         observer.ask(lambda _: threading.Event().wait(2))
+
+
+def test_a_look_that_finds_nothing_new_leaves_open_pages_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched, "LONGEST", timedelta(seconds=0.2))
+    with _observed(tmp_path / "state.db", after=1200) as (story, observer):
+        heard: list[DashboardView] = []
+        observer.listen(heard.append)
+        first = observer.view
+        for _ in range(3):
+            seen = observer.view
+            _pass(story)
+            assert comes_true(lambda seen=seen: observer.view.now > seen.now)  # type: ignore[misc]  # a lambda with defaults
+        idle = observer.view.number, list(heard)
+        story.add(make.workload("late"))
+        assert comes_true(lambda: observer.view.number > first.number)
+
+    assert idle == (first.number, [])
+    assert [view.number for view in heard] == [first.number + 1]
+
+
+def test_what_was_asked_is_asked_anew_when_the_hub_is_looked_at_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watched, "LONGEST", timedelta(seconds=0.2))
+    with _observed(tmp_path / "state.db", after=1200) as (story, observer):
+        first = observer.ask(lambda reading: reading.snapshot.now, "now")
+        assert observer.ask(lambda reading: reading.snapshot.now, "now") == first
+        _pass(story)
+
+        assert comes_true(
+            lambda: observer.ask(lambda reading: reading.snapshot.now, "now") == first + MIN
+        )
+
+
+def _pass(story: Story) -> None:
+    assert isinstance(story.clock, VirtualClock)
+    story.clock.advance(MIN)
 
 
 def _swallowed(observer: Observer, doing: Callable[[], object]) -> None:

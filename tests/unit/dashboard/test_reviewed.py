@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -30,6 +31,7 @@ class ApiServer:
     def __init__(self) -> None:
         self.asked: Counter[str] = Counter()
         self.revoked: set[str] = set()
+        self.is_heard = threading.Event()
 
     def create(self, _: Ref, obj: Obj) -> Obj:
         self.asked[obj["kind"]] += 1
@@ -107,11 +109,28 @@ def test_who_logs_in_again_and_again_ends_the_own_sessions_alone(server: ApiServ
     assert kept == sessions[-16:]
 
 
+class _Heard(Observer):
+    """Tells when somebody listens."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.heard = threading.Event()
+
+    def start(self, seconds: float = 30) -> "_Heard":
+        super().start(seconds)
+        return self
+
+    def listen(self, listener: Any) -> Callable[[], None]:
+        self.heard.set()
+        return super().listen(listener)
+
+
 @contextmanager
 def _served(path: Path, server: ApiServer) -> Iterator[tuple[Story, Callable[[], TestClient]]]:
     """A dashboard of many, and what makes a browser of somebody."""
     with story_on(path) as story:
-        observer = Observer(opening(path, story.clock)).start()
+        observer = _Heard(opening(path, story.clock)).start()
+        server.is_heard = observer.heard
 
         @contextmanager
         def opened_as(token: str) -> Iterator[object]:
@@ -184,9 +203,9 @@ def test_a_stream_of_events_ends_with_its_session(
         told: list[str] = []
         listening = threading.Thread(target=lambda: told.append(client.get("/events").text))
         listening.start()
+        assert server.is_heard.wait(60)
         if ends == "logout":
             forgery = page.partition('name="forgery" value="')[2].partition('"')[0]
-            threading.Event().wait(0.5)  # until it listens
             client.post("/logout", data={"forgery": forgery})
         else:
             server.revoked.add("good-ann")

@@ -1,12 +1,14 @@
-"""What do the list of rollouts and the page of one show?"""
+"""Holds the list of rollouts, and the page of one, to what there is on the hub."""
 
 import re
 import threading
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
 
+from rollout.dashboard import observer as watched
 from rollout.model import names
 from tests.support import make
 from tests.support.dashboards import CANARIES, browsing, story_on
@@ -131,6 +133,23 @@ def test_a_page_that_has_not_changed_is_not_sent_again(client: TestClient) -> No
 
     assert (again.status_code, again.content) == (304, b"")
     assert other.status_code == 200
+
+
+@pytest.mark.parametrize("page", ["/", "/rollouts/mwrs/default/web", "/clusters", "/consents"])
+def test_a_page_that_says_the_same_is_not_sent_again_however_often_the_hub_was_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str
+) -> None:
+    monkeypatch.setattr(watched, "LONGEST", timedelta(seconds=0.1))
+    path = tmp_path / "state.db"
+    with (
+        story_on(path, after=1200) as story,
+        browsing(path, story.clock) as client,
+    ):
+        first = client.get(page)
+        threading.Event().wait(0.5)
+        again = client.get(page, headers={"If-None-Match": first.headers["etag"]})
+
+    assert (again.status_code, again.content) == (304, b"")
 
 
 def test_a_change_of_another_process_is_on_the_page_soon(tmp_path: Path) -> None:
