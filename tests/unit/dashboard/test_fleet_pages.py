@@ -101,6 +101,16 @@ def test_placements_and_approvals_are_paged_and_placements_found_by_name(tmp_pat
     assert [len(re.findall(r">r\d\d<", page)) for page in (given, rest)] == [50, 10]
 
 
+def test_what_a_link_is_called_by_goes_with_what_it_leads_to(client: TestClient) -> None:
+    asked = {
+        "/clusters/c05": 'id="w-mwrs/default/web"',
+        "/consents": 'id="w-ManifestWorkReplicaSet-default/idle"',
+        "/rollouts/mwrs/default/web": 'id="approve-the-rest-before:rest"',
+    }
+
+    assert [page for page, name in asked.items() if name not in client.get(page).text] == []
+
+
 def test_a_page_of_placements_asks_for_each_namespace_once_who_may_see_its_workloads(
     tmp_path: Path,
 ) -> None:
