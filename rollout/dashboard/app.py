@@ -23,7 +23,7 @@ from starlette.responses import (
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from rollout.dashboard import actions, analysis_pages, fleet_pages, histories, pages
+from rollout.dashboard import actions, analysis_pages, consent_pages, fleet_pages, histories, pages
 from rollout.dashboard.answers import NotAllowed, Office, PageRequest
 from rollout.dashboard.bounded import BoundedProcesses, warm
 from rollout.dashboard.histories import Timelines
@@ -87,7 +87,7 @@ def application(
         events: as of `Timelines`.
     """
     streams, what_ifs = Streams(office), WhatIfs(office.observer)
-    outlooks = Outlooks(office.observer)
+    outlooks, replays = Outlooks(office.observer), ReplayPages(decision_log)
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
@@ -100,9 +100,9 @@ def application(
 
     routes = [
         *_routes(office, streams, Login(office, streams)),
-        *_rollout_routes(office, outlooks, Timelines(events, office.wall)),
+        *_rollout_routes(office, outlooks, Timelines(replays, events, office.wall)),
         *_what_if_routes(office, WhatIfPages(what_ifs)),
-        *_replay_routes(office, ReplayPages(decision_log)),
+        *_replay_routes(office, replays),
     ]
     app = Starlette(
         routes=routes,
@@ -133,7 +133,7 @@ def _routes(office: Office, streams: Streams, login: "Login") -> list[Route]:
         Route("/clusters/{name}", inside(fleet_pages.cluster)),
         Route("/placements", inside(fleet_pages.placements)),
         Route("/placements/{namespace}/{name}", inside(fleet_pages.placement)),
-        Route("/consents", inside(fleet_pages.consents)),
+        Route("/consents", inside(consent_pages.consents)),
         Route("/analyses", inside(analysis_pages.analyses)),
         Route("/analyses/{namespace}/{name}", inside(analysis_pages.analysis)),
     ]

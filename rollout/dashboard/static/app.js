@@ -182,7 +182,7 @@
   let soon = 0;
   function filter(form) {
     const asked = new URLSearchParams(location.search);
-    asked.delete("page");
+    asked.delete(form.dataset.page || "page");
     for (const [key, value] of new FormData(form)) {
       if (form.elements[key].type === "hidden") continue;
       if (value) asked.set(key, value); else asked.delete(key);

@@ -92,7 +92,7 @@ def test_placements_and_approvals_are_paged_and_placements_found_by_name(tmp_pat
                 "/placements?q=q07",
                 "/placements?q=nobody",
                 "/consents",
-                "/consents?page=2",
+                "/consents?approvals-page=2",
             )
         )
 
