@@ -1,5 +1,6 @@
 """The pages of workloads: each is a function from a request to values of the account."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -105,7 +106,8 @@ def manifest(asked: PageRequest) -> Response:
     """The workload's object as YAML, without the data of Secrets."""
     ref = asked.workload()
     obj = asked.office.observer.ask(lambda reading: reading.snapshot.object_of(ref), ("yaml", ref))
-    text = yaml.safe_dump(MASKS.over(obj), sort_keys=False, allow_unicode=True)
+    plain = json.loads(json.dumps(MASKS.over(obj)))  # reasons in a status are more than their words
+    text = yaml.safe_dump(plain, sort_keys=False, allow_unicode=True)
     return asked.page("yaml.html", ref=ref, text=text)
 
 
