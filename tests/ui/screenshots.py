@@ -18,8 +18,8 @@ from tests.support import make
 from tests.support.dashboards import CANARIES, logging_decisions, process_on, serving, story_on
 from tests.support.story import MIN
 from tests.ui.conftest import ARGUMENTS
+from tests.ui.looks import LONG
 from tests.ui.serving import NIGHT, ROOT, rollout
-from tests.ui.test_pages import LONG
 
 PAGES = {
     "rollouts": "/",
