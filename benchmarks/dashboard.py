@@ -1,7 +1,7 @@
-"""How quick and how large is the dashboard? With 1,000 workloads on 10,000 clusters, in a browser.
+"""Measures how quick and how large the dashboard is with 1,000 workloads on 10,000 clusters, in a browser.
 
-A rollout of 10,000 clusters is measured beside: how soon its page follows a change, and how long the
-page blocks meanwhile.
+A rollout of 10,000 clusters is followed beside, while it goes on: how soon its page follows each step, and
+how long the page blocks meanwhile.
 """
 
 import gzip
@@ -26,10 +26,12 @@ from rollout.hub.sqlite import SqliteHub
 from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from tests.support import make
-from tests.support.story import SEC, T0, Story
+from tests.support.story import MIN, SEC, T0, Story
 from tests.ui.conftest import ARGUMENTS
 
 WORKLOADS, CLUSTERS = 1_000, 10_000
+STEPS, STEP = 6, 11 * MIN
+"""So often, and for so long, the large rollout goes on: a quarter of its clusters soaks for ten minutes."""
 TOKEN = "benchmark"
 STATIC = Path(__file__).parents[1] / "rollout" / "dashboard" / "static"
 LONGEST = """() => { window.longest = 0; new PerformanceObserver((list) => {
@@ -72,7 +74,12 @@ def _many(path: Path, browser: Browser) -> Iterator[Figure]:
                 f"(n) => document.querySelector('{PERSONS}').innerText == n", arg=wanted
             )
             yield Figure("dashboard.update_of_1000", time.perf_counter() - began, "s", 1.0)
-        yield Figure("dashboard.memory", _megabytes(process), "MB", 250.0)
+            yield Figure("dashboard.memory", _megabytes(process, "VmRSS"), "MB", 250.0)
+            began = time.perf_counter()
+            page.goto(f"{address}/act/pause?kind=mwrs&namespace=default&workload=web-700&shown=1")
+            page.wait_for_selector(".effect")
+            yield Figure("dashboard.confirmation_of_1000", time.perf_counter() - began, "s", 8.0)
+        yield Figure("dashboard.memory_at_most", _megabytes(process, "VmHWM"), "MB", 250.0)
 
 
 def _large(path: Path, browser: Browser) -> Iterator[Figure]:
@@ -91,7 +98,23 @@ def _large(path: Path, browser: Browser) -> Iterator[Figure]:
         page.wait_for_selector(".state.s-person")
         yield Figure("dashboard.update_of_10k_clusters", time.perf_counter() - began, "s", 1.0)
         page.wait_for_timeout(2_000)
+        _patch(story, "default/web", {names.PAUSED: None})
+        followed = [_follow(story, page) for _ in range(STEPS)]
+        yield Figure("dashboard.followed_of_10k_clusters", max(followed), "s", 2.0)
+        page.wait_for_timeout(2_000)
         yield Figure("dashboard.page_blocked", float(page.evaluate("longest")), "ms", 100.0)
+
+
+def _follow(story: Story, page: Page) -> float:
+    """Have the rollout go on for a while. Returns: how soon the page says so."""
+    shown = page.locator(".summary .line b")
+    before = shown.inner_text()
+    story.on(STEP)
+    began = time.perf_counter()
+    page.wait_for_function(
+        "(before) => document.querySelector('.summary .line b').innerText != before", arg=before
+    )
+    return time.perf_counter() - began
 
 
 @contextmanager
@@ -107,7 +130,11 @@ def _story(path: Path, documents: list[Obj], after: int) -> Iterator[Story]:
 
 
 def _pause(story: Story, key: str) -> None:
-    story.hub.patch(Ref(REPLICA_SET, key), {"metadata": {"annotations": {names.PAUSED: "true"}}})
+    _patch(story, key, {names.PAUSED: "true"})
+
+
+def _patch(story: Story, key: str, notes: dict[str, str | None]) -> None:
+    story.hub.patch(Ref(REPLICA_SET, key), {"metadata": {"annotations": notes}})
     story.settle()
 
 
@@ -151,6 +178,6 @@ def _paint(page: Page) -> float:
     return sorted(found)[2]
 
 
-def _megabytes(process: "subprocess.Popen[str]") -> float:
+def _megabytes(process: "subprocess.Popen[str]", what: str) -> float:
     text = Path(f"/proc/{process.pid}/status").read_text()
-    return int(text.partition("VmRSS:")[2].split()[0]) / 1024
+    return int(text.partition(f"{what}:")[2].split()[0]) / 1024

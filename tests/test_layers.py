@@ -177,6 +177,8 @@ ONLY_IN = {
         "hub/kube_calls.py",
         "hub/kube_window.py",
         "hub/kube_reflector.py",
+        "dashboard/answers.py",
+        "dashboard/serve.py",
         "dashboard/stream.py",
         "providers/measurer.py",
         "providers/deliverer.py",
@@ -194,6 +196,7 @@ ONLY_IN = {
     "rich": {"cli"},
     "starlette": {"dashboard"},
     "uvicorn": {"dashboard/serve.py"},
+    "h11": {"dashboard/serve.py"},
     "jinja2": {"dashboard"},
     "markupsafe": {"dashboard"},
 }

@@ -1,7 +1,8 @@
-"""Which cluster of a rollout is in which phase? All of them as bytes, or some of them with their waits."""
+"""Says which cluster of a rollout is in which phase: all of them as bytes, or some with their waits."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rollout.account.groups import INTEREST, LOST_WAIT
 from rollout.account.tree import ClusterAccount
@@ -57,24 +58,43 @@ def roster(lives: Sequence[LiveRollout]) -> tuple[StageRoster, ...]:
     )
 
 
+ORDERS: Mapping[str, Callable[[tuple[Any, ...]], Any]] = {
+    "": lambda each: each[:2],
+    "phase": lambda each: each[0],
+    "cluster": lambda each: each[1],
+    "stage": lambda each: each[5],
+}
+"""By what clusters can be sorted; "": troubled ones first, by name."""
+
+
 def roster_page(
-    lives: Sequence[LiveRollout], *, phase: Phase | None, text: str, start: int, most: int
+    lives: Sequence[LiveRollout],
+    *,
+    phase: Phase | None,
+    text: str,
+    start: int,
+    most: int,
+    order: str = "",
+    is_falling: bool = False,
 ) -> RosterPage:
     """Clusters whose name, or reason to wait, contains a text, or that are in a phase, from ``start`` on.
 
-    Troubled ones first. Cost: O(clusters) for the phases; waits are worked out for those that are
-    returned, and where there is a text for those whose name does not contain it.
+    Args:
+        order: one of `ORDERS`.
+
+    Cost: O(clusters) for the phases; waits are worked out for those that are returned, and where there
+    is a text for those whose name does not contain it.
     """
-    several = len(lives) > 1
+    several, text = len(lives) > 1, text.lower()
     found = [
-        (LOOKED_FOR.index(is_in), cluster, is_in, live, report)
-        for live in lives
-        for report, members in _stages(live)
+        (LOOKED_FOR.index(is_in), cluster, is_in, live, report, (n, m))
+        for n, live in enumerate(lives)
+        for m, (report, members) in enumerate(_stages(live))
         for cluster, is_in in members
         if phase in (None, is_in)
-        and (text in cluster or text.lower() in _reason(live, cluster, is_in, report))
+        and (text in cluster.lower() or text in _reason(live, cluster, is_in, report))
     ]
-    found.sort(key=lambda each: each[:2])
+    found.sort(key=ORDERS[order], reverse=is_falling)
     return RosterPage(
         len(found),
         tuple(
@@ -82,7 +102,7 @@ def roster_page(
                 f"{live.placement} {report.title}" if several else report.title,
                 _account(live, cluster, is_in, report),
             )
-            for _, cluster, is_in, live, report in found[start : start + most]
+            for _, cluster, is_in, live, report, _ in found[start : start + most]
         ),
     )
 

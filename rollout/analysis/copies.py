@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from rollout.analysis.snapshot import ASIDE, HubLists, everything, referred, tracking
+from rollout.analysis.snapshot import ASIDE, ReadableHub, everything, referred, tracking
 from rollout.clock import VirtualClock
 from rollout.fleet.fleet import Fleet
 from rollout.hub.admission import admit
@@ -50,13 +50,14 @@ def holding(
 
 
 def changed(
-    hub: HubLists | None, change: Change, now: datetime
+    hub: ReadableHub | None, change: Change, now: datetime
 ) -> tuple[dict[Ref, Obj], dict[Ref, Obj]]:
     """All objects, and what the change makes of them. Raises: what the change raises."""
     further: frozenset[Kind] = frozenset()
+    profile = profile_of(hub) if hub is not None else "strict"
     while True:
         old = {} if hub is None else everything(hub, further)
-        copy, _ = holding(old, now)
+        copy, _ = holding(old, now, profile)
         with copy.batch():
             change(copy)
         new = dict(copy.everything())

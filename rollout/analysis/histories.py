@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
@@ -119,7 +119,20 @@ class KeptRevision:
 
 def kept_revision(hub: Hub | Lookout, ref: Ref, word: str) -> KeptRevision | None:
     """The recorded revision of a workload with this number, or this name; None where there is none."""
+    return _called(_kept(hub, ref), word)
+
+
+def kept_pair(
+    hub: Hub | Lookout, ref: Ref, word: str
+) -> tuple[KeptRevision | None, KeptRevision | None]:
+    """A recorded revision as of `kept_revision`, and the one that was recorded before it."""
     kept = _kept(hub, ref)
+    new = _called(kept, word)
+    older = [each for each in kept.values() if new is not None and each.number < new.number]
+    return new, max(older, key=lambda each: each.number, default=None)
+
+
+def _called(kept: Mapping[str, KeptRevision], word: str) -> KeptRevision | None:
     return next((each for each in kept.values() if word in (str(each.number), each.revision)), None)
 
 

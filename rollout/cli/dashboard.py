@@ -1,14 +1,17 @@
-"""What is going on, on a page? `rollout dashboard`."""
+"""Shows what goes on in a browser: `rollout dashboard`."""
 
 import getpass
+import html
 import os
 import shlex
+import signal
 import socket
 import webbrowser
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import click
 
@@ -18,6 +21,7 @@ from rollout.cli.text import say
 from rollout.clock import SystemClock
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub
+from rollout.model.amounts import parse_digits
 
 TOKEN_VARIABLE = "ROLLOUT_DASHBOARD_TOKEN"  # noqa: S105  (the name of a variable)
 _MISSING = "the dashboard needs packages that are not installed: pip install 'rollout[ui]'"
@@ -52,6 +56,12 @@ _HIGHEST_PORT = 65535
     help="With --listen: answer to this name alone.  [default: to any]",
 )
 @click.option(
+    "--health-listen",
+    metavar="HOST:PORT",
+    default="",
+    help="With --listen: answer /healthz and /readyz there, for probes.",
+)
+@click.option(
     "--decision-log",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -64,6 +74,7 @@ def dashboard(
     by: str,
     listen: str,
     hosts: tuple[str, ...],
+    health_listen: str,
     decision_log: Path | None,
 ) -> None:
     """Serve a page that shows every rollout as it goes, and has a button for each verb.
@@ -78,14 +89,20 @@ def dashboard(
         import rollout.dashboard.serve  # noqa: F401, PLC0415  (an extra)
     except ModuleNotFoundError as fault:
         raise Stop(1, f"{_MISSING} ({fault.name} is missing)") from fault
+    signal.signal(signal.SIGTERM, _leave)
     if listen:
         if port or opened or by:
             raise click.UsageError("--listen goes without --port, --open and --by")
-        _serve_everybody(options(), listen, hosts, decision_log)
+        _serve_everybody(options(), listen, hosts, health_listen, decision_log=decision_log)
         return
-    if hosts:
-        raise click.UsageError("--host goes with --listen")
+    if hosts or health_listen:
+        raise click.UsageError("--host and --health-listen go with --listen")
     _serve_one(options(), port, by, opened=opened, decision_log=decision_log)
+
+
+def _leave(number: int, _: object) -> None:
+    """End, and let everybody on the way out clean up."""
+    raise SystemExit(128 + number)
 
 
 def _serve_one(
@@ -96,9 +113,9 @@ def _serve_one(
     def ready(address: str) -> None:
         say(f"the dashboard is at {address}")
         if opened:
-            webbrowser.open(address)
+            _open(address, Path(folder))
 
-    with _asking(chosen) as access:
+    with _asking(chosen) as access, TemporaryDirectory(prefix="rollout-dashboard-") as folder:
         serve_own(
             partial(open_hub, chosen),
             chosen.context or chosen.kubeconfig or chosen.state,
@@ -110,6 +127,21 @@ def _serve_one(
             listen=_bound(f"{LOCAL}:{port}"),
             ready=ready,
         )
+
+
+def _open(address: str, folder: Path) -> None:
+    """Open an address in the browser of this machine: by a file, which nobody else may read.
+
+    What a browser is started with can be read by everybody on the machine.
+    """
+    file = folder / "open.html"
+    file.touch(mode=0o600)
+    to = html.escape(address)
+    file.write_text(
+        f'<!doctype html><meta charset="utf-8"><title>rollout</title>'
+        f'<meta http-equiv="refresh" content="0;url={to}"><a href="{to}">The dashboard</a>'
+    )
+    webbrowser.open(file.as_uri())
 
 
 @contextmanager
@@ -127,11 +159,17 @@ def _asking(chosen: Options) -> Iterator[EmbeddedHub | None]:
 
 
 def _serve_everybody(
-    chosen: Options, address: str, hosts: tuple[str, ...], decision_log: Path | None
+    chosen: Options,
+    address: str,
+    hosts: tuple[str, ...],
+    health: str,
+    *,
+    decision_log: Path | None,
 ) -> None:
     from rollout.cli.remote import RemoteHub  # noqa: PLC0415  (0.3 s that no other command needs)
     from rollout.dashboard.serve import serve_many  # noqa: PLC0415  (an extra)
     from rollout.hub.kube_access import Access  # noqa: PLC0415  (as above)
+    from rollout.runtime.health import Address  # noqa: PLC0415  (as above)
 
     if chosen.state:
         raise Stop(2, "--listen serves an API server: leave out --state")
@@ -157,6 +195,7 @@ def _serve_everybody(
             hosts=hosts,
             decision_log=decision_log,
             listen=_bound(address),
+            health=Address(*_host_and_port(health)) if health else None,
             ready=lambda: say(f"the dashboard answers on {address}"),
         )
 
@@ -165,13 +204,19 @@ def _bound(address: str) -> socket.socket:
     """A socket that listens there. Raises: ConfigError."""
     from rollout.dashboard.serve import listening  # noqa: PLC0415  (an extra)
 
-    host, _, port = address.rpartition(":")
-    if not port.isdecimal() or int(port) > _HIGHEST_PORT:
-        raise ConfigError(f"{address!r} is no address such as 0.0.0.0:8080")
     try:
-        return listening(host.strip("[]"), int(port))
+        return listening(*_host_and_port(address))
     except OSError as fault:
         raise ConfigError(f"{address} cannot be had: {fault.strerror or fault}") from fault
+
+
+def _host_and_port(address: str) -> tuple[str, int]:
+    """Raises: ConfigError."""
+    host, _, port = address.rpartition(":")
+    number = parse_digits(port, most=5)
+    if number is None or number > _HIGHEST_PORT:
+        raise ConfigError(f"{address!r} is no address such as 0.0.0.0:8080")
+    return host.strip("[]"), number
 
 
 def _naming(chosen: Options) -> str:

@@ -1,27 +1,34 @@
-"""What happens when somebody presses a button? First a page that says what it will do, then the verb."""
+"""Answers whoever presses a button: first with a page that says what it will do, then with the verb."""
 
+import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from http import HTTPStatus
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import urlencode
 
 from starlette.responses import HTMLResponse, Response
 
+from rollout.account.tree import WorkloadAccount
 from rollout.dashboard.answers import NotAllowed, PageRequest, workload_named
-from rollout.dashboard.preview import Preview, named, preview
+from rollout.dashboard.bounded import BoundedProcesses
+from rollout.dashboard.foreseeing import Reply, VerbQuery
+from rollout.dashboard.preview import Preview, named
 from rollout.dashboard.security import FORGERY_FIELD, form_of, is_ours
 from rollout.dashboard.verbs import OF_HUB, VERBS, Verb, VerbCall
 from rollout.errors import Gone, RolloutError
 from rollout.model.effects import EFFECTS
-from rollout.model.kinds import Ref
-from rollout.operate import VerbResult, Who
+from rollout.model.kinds import FREEZE, Ref
+from rollout.operate import Who
+from rollout.operate.edits import plain
 
+MOST_PLANNED = 20
+"""Workloads of which a verb about the whole hub tells what becomes of them."""
 _EXAMPLES = {
     "clusters": "eu-1, eu-2",
     "gate": "the gate, or * for all",
-    "number": "its number; empty: what soaked last",
+    "number": "its number, such as 3",
     "until": "2h, or 2030-01-01T12:00:00Z",
-    "name": "which, where there are several",
+    "name": "its name",
 }
 _TITLES = {
     "clusters": "Clusters",
@@ -34,19 +41,56 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """A field of the form."""
+    """A field of the form. ``empty`` is what it means to leave it empty; "": it must be filled in."""
 
     name: str
     title: str
     example: str
     value: str
-    is_needed: bool
+    empty: str
 
 
-def confirm(asked: PageRequest) -> Response:
-    """What a verb would do, with a form to have it done."""
-    verb, call = _call(asked, asked.request.query_params)
-    return _form(asked, verb, call, asked.request.query_params)
+class ActionPages:
+    """The pages of all verbs.
+
+    Args:
+        processes: where it is worked out what a verb would do.
+    """
+
+    def __init__(self, processes: BoundedProcesses) -> None:
+        self._processes = processes
+
+    def confirm(self, asked: PageRequest) -> Response:
+        """What a verb would do, with a form to have it done."""
+        fields = asked.request.query_params
+        verb, call = _call(asked, fields)
+        if verb.asks and "shown" not in fields:
+            return _form(asked, verb, call, fields, asks_first=True)
+        lacking = _lacking(verb, fields)
+        if lacking:
+            return _form(asked, verb, call, fields, asks_first=True, fault=lacking, status=400)
+        concerned = _concerned(asked, call)
+        query = VerbQuery(
+            verb=verb.name,
+            call=call,
+            who=Who(asked.person.name, asked.view.now, "REASON"),
+            place=asked.office.options,
+            workloads=tuple(concerned[:MOST_PLANNED]),
+            may_see_freezes=asked.may("list", FREEZE),
+        )
+        told: list[Reply] = []
+        fault = self._processes.answer(query, told.append, lambda _: "", threading.Event())
+        found = next((each for each in told if isinstance(each, Preview)), None)
+        unplanned = len(concerned) - len(query.workloads)
+        return _form(asked, verb, call, fields, preview=found, fault=fault, unplanned=unplanned)
+
+
+def _concerned(asked: PageRequest, call: VerbCall) -> list[Ref]:
+    """The workload of the verb; of one about the hub all that somebody may see and that are not done."""
+    if call.ref is not None:
+        return [call.ref]
+    rows = (row for row in asked.rows if not row.account.done)
+    return [row.account.ref for row in rows if asked.may_see(row)]
 
 
 def press(asked: PageRequest, body: bytes) -> Response:
@@ -55,6 +99,9 @@ def press(asked: PageRequest, body: bytes) -> Response:
     if not is_ours(asked.person, fields.get(FORGERY_FIELD, "")):
         raise NotAllowed("this form does not come from your session: open the page again")
     verb, call = _call(asked, fields)
+    lacking = _lacking(verb, fields)
+    if lacking:
+        return _form(asked, verb, call, fields, asks_first=True, fault=lacking, status=400)
     reason = fields.get("reason", "").strip()
     if not reason:
         return _form(
@@ -72,8 +119,8 @@ def press(asked: PageRequest, body: bytes) -> Response:
             lambda hub, clock: list(verb.does(hub, call, Who(person.name, clock.now(), reason))),
         )
     except RolloutError as fault:
-        return _form(asked, verb, call, fields, fault=str(fault), status=409)
-    return _page(asked, 200, verb=verb, call=call, told=told)
+        return _form(asked, verb, call, fields, fault=plain(fault), status=409)
+    return _page(asked, verb, call, told=told)
 
 
 def _call(asked: PageRequest, fields: Mapping[str, str]) -> tuple[Verb, VerbCall]:
@@ -91,80 +138,58 @@ def _call(asked: PageRequest, fields: Mapping[str, str]) -> tuple[Verb, VerbCall
         ref=ref,
         clusters=named(fields.get("clusters", "")),
         gate=fields.get("gate", ""),
-        revision=fields.get("revision", ""),
+        shown=frozenset(named(_seen(asked, verb, ref, fields))),
         number=fields.get("number", ""),
         until=fields.get("until", "").strip(),
         name=fields.get("name", ""),
     )
 
 
+def _seen(asked: PageRequest, verb: Verb, ref: Ref | None, fields: Mapping[str, str]) -> str:
+    """The revisions that were looked at; who comes here by no button looks at those of now."""
+    if not verb.of_revision or ref is None:
+        return ""
+    return fields.get("seen", "") or revisions_of(asked.view.by_ref[ref].account)
+
+
+def _lacking(verb: Verb, fields: Mapping[str, str]) -> str:
+    """What must be filled in first; "": all is."""
+    for name, empty in verb.asks.items():
+        if not empty and not fields.get(name, "").replace(",", " ").strip():
+            return f"{_TITLES[name]} is empty: fill in {_EXAMPLES[name]}, for example"
+    return ""
+
+
 def _form(
-    asked: PageRequest,
-    verb: Verb,
-    call: VerbCall,
-    fields: Mapping[str, str],
-    fault: str = "",
-    status: int = 200,
+    asked: PageRequest, verb: Verb, call: VerbCall, fields: Mapping[str, str], **shown: Any
 ) -> Response:
-    found: Preview | None = None
-    asks_first = bool(verb.asks) and "shown" not in fields and status == HTTPStatus.OK
-    if not asks_first:
-        who = Who(asked.person.name, asked.view.now, fields.get("reason", "") or "REASON")
-        try:
-            found = asked.office.observer.ask(
-                lambda reading: preview(
-                    reading,
-                    verb,
-                    call,
-                    replace(who, at=reading.snapshot.now),
-                    place=asked.office.options,
-                )
-            )
-        except RolloutError as problem:
-            fault = fault or str(problem)
-    shown = [
+    shown["fields"] = [
         FormField(
             name=name,
             title=_TITLES[name],
             example=_EXAMPLES[name],
             value=fields.get(name, ""),
-            is_needed=name in verb.needs,
+            empty=empty,
         )
-        for name in verb.asks
+        for name, empty in verb.asks.items()
     ]
-    return _page(
-        asked, status, verb=verb, call=call, preview=found, fields=shown, fault=fault,
-        reason=fields.get("reason", ""), asks_first=asks_first,
-    )  # fmt: skip
+    return _page(asked, verb, call, reason=fields.get("reason", ""), **shown)
 
 
 def _page(
-    asked: PageRequest,
-    status: int,
-    *,
-    verb: Verb,
-    call: VerbCall,
-    preview: Preview | None = None,
-    fields: list[FormField] | None = None,
-    fault: str = "",
-    reason: str = "",
-    asks_first: bool = False,
-    told: list[VerbResult] | None = None,
+    asked: PageRequest, verb: Verb, call: VerbCall, *, status: int = 200, **shown: Any
 ) -> Response:
-    text = asked.office.render(
-        "act.html",
-        **asked.office.frame(asked),
-        verb=verb,
-        effect=EFFECTS.get(verb.name, EFFECTS["skip"]),
-        call=call,
-        preview=preview,
-        fields=fields or [],
-        fault=fault,
-        reason=reason,
-        asks_first=asks_first,
-        told=told,
-    )
+    values = {**_NOTHING, **asked.office.frame(asked), **shown}
+    effect = EFFECTS.get(verb.name, EFFECTS["skip"])
+    text = asked.office.render("act.html", verb=verb, call=call, effect=effect, **values)
     return HTMLResponse(text, status, headers={"Cache-Control": "no-store"})
+
+
+_NOTHING: Mapping[str, Any] = {
+    "preview": None, "fields": (), "fault": "", "reason": "", "asks_first": False, "told": None,
+    "unplanned": 0,
+}  # fmt: skip
+"""What a page of a verb shows where nothing else is given."""
 
 
 def offered(asked: PageRequest, ref: Ref, names: tuple[str, ...]) -> list[Verb]:
@@ -176,9 +201,16 @@ def offered(asked: PageRequest, ref: Ref, names: tuple[str, ...]) -> list[Verb]:
     ]
 
 
-def address(verb: Verb, ref: Ref | None, **fields: str) -> str:
-    """Where the form of a verb is."""
+def revisions_of(account: WorkloadAccount) -> str:
+    """The revisions that are being rolled out, as a form carries what was looked at."""
+    return ",".join(sorted({each.revision for each in account.placements if each.revision}))
+
+
+def address(verb: Verb, ref: Ref | None, seen: str = "", **fields: str) -> str:
+    """Where the form of a verb is. ``seen`` are the revisions that are looked at."""
     where = {}
+    if seen and verb.of_revision:
+        fields["seen"] = seen
     if ref is not None:
         where = {
             "kind": ref.kind.short[0],

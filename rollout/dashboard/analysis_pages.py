@@ -1,4 +1,4 @@
-"""What has been measured, and how far was it from what is asked for?"""
+"""The pages of analyses: what has been measured, and how far it was from what is asked for."""
 
 import json
 import re
@@ -11,12 +11,31 @@ from rollout.analysis.snapshot import stored
 from rollout.api.analysis_run import decode_run
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.charts import LineChart, line_chart
+from rollout.dashboard.tables import Column, Table, since
 from rollout.dashboard.view import HubReading
 from rollout.errors import Gone
 from rollout.measuring.values import AnalysisMetric, AnalysisRun, MetricResult
 from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, Ref, key_of, ref_of
 
-PAGE = 50
+RUNS = Table[AnalysisRun](
+    Column(key="analysis", title="Analysis", by=lambda run: run.subject.template),
+    Column(key="verdict", title="Verdict", by=lambda run: run.result.phase.value),
+    Column(key="workload", title="Workload", by=lambda run: run.subject.workload.key),
+    Column(
+        key="about", title="Cluster or gate", by=lambda run: run.subject.cluster or run.subject.at
+    ),
+    Column(key="revision", title="Revision"),
+    Column(key="begun", title="Begun", by=lambda run: since(run.result.started_at)),
+    words=lambda run: (
+        run.subject.template,
+        run.ref.key,
+        run.result.phase.value,
+        run.subject.workload.key,
+        run.subject.cluster,
+        run.subject.at,
+        run.subject.revision,
+    ),
+)
 _BOUND = re.compile(r"(?:<=|>=|<|>)\s*(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)")
 
 
@@ -33,11 +52,8 @@ def analyses(asked: PageRequest) -> Response:
     """Every analysis that has begun, in namespaces that this person may look into; newest first."""
     found = asked.office.observer.ask(_runs, "analyses")
     mine = [each for each in found if asked.may("list", ROLLOUT_ANALYSIS_RUN, each.ref.namespace)]
-    text = asked.request.query_params.get("page", "1")
-    pages = max(-(-len(mine) // PAGE), 1)
-    page = min(max(int(text), 1) if text.isdecimal() and len(text) < 7 else 1, pages)
-    shown = mine[(page - 1) * PAGE : page * PAGE]
-    return asked.page("analyses.html", runs=shown, total=len(mine), page=page, pages=pages)
+    table = RUNS.page(mine, asked.request.query_params)
+    return asked.page("analyses.html", runs=table, known=len(mine))
 
 
 def analysis(asked: PageRequest) -> Response:

@@ -1,5 +1,6 @@
-"""What do all pages have in common? Who asks, what they may see, the frame around a page, its validator."""
+"""Answers requests with pages: knows who asks, what they may see, and the frame around a page."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,14 +16,11 @@ from rollout.account.words import age
 from rollout.clock import Clock
 from rollout.dashboard.observer import Observer
 from rollout.dashboard.people import Authority, Person
-from rollout.dashboard.render import environment, etag
-from rollout.dashboard.security import COOKIE
+from rollout.dashboard.render import FOOT, content_tag, environment
+from rollout.dashboard.security import cookie_name
 from rollout.dashboard.view import DashboardView, WorkloadRow
-from rollout.errors import Denied, Gone, HubError, RolloutError
-from rollout.model.kinds import MANAGED_CLUSTER, Kind, Ref
-
-REFRESH = 10
-"""Seconds after which ages on a page are old enough to be told anew."""
+from rollout.errors import ConfigError, Denied, Gone, HubError, RolloutError, Unavailable
+from rollout.model.kinds import FREEZE, MANAGED_CLUSTER, WORKLOADS, Kind, Ref, key_of
 
 
 class NotAllowed(RolloutError):
@@ -37,6 +35,13 @@ class PageRequest:
     person: Person
     view: DashboardView
     office: "Office"
+
+    @property
+    def rows(self) -> tuple[WorkloadRow, ...]:
+        """All workloads, whoever may see them. Raises: Unavailable where the hub was never read."""
+        if not self.view.is_known:
+            raise Unavailable(self.view.fault)
+        return self.view.rows
 
     def may(self, verb: str, kind: Kind, namespace: str = "") -> bool:
         return self.office.authority.may(self.person, verb, kind, namespace)
@@ -62,20 +67,23 @@ class PageRequest:
 
 
 def workload_named(asked: PageRequest, kind: str, namespace: str, name: str) -> Ref:
-    """A workload by the words of a path. Raises: Gone where there is none, NotAllowed."""
+    """A workload by the words of a path; who may not see those of a kind is not told which there are.
+
+    Raises: Gone where there is none, NotAllowed, Unavailable where the hub was never read.
+    """
     place = "" if namespace == "-" else namespace
-    for row in asked.view.rows:
-        ref = row.account.ref
-        if kind in ref.kind.short and row.account.namespace == place and row.account.name == name:
-            asked.require("list", ref.kind, ref.namespace)
-            return ref
+    known = next((each for each in WORKLOADS if kind in each.short), None)
+    if known is not None:
+        asked.require("list", known, place)
+        for row in asked.rows:
+            if row.account.ref == Ref(known, key_of(place, name)):
+                return row.account.ref
     raise Gone(f"there is no {kind} {name}" + (f" in namespace {place}" if place else ""))
 
 
 Page = Callable[[PageRequest], Response]
 PostedPage = Callable[[PageRequest, bytes], Response]
-Handler = Callable[[Request], Response]
-PostHandler = Callable[[Request], Awaitable[Response]]
+Handler = Callable[[Request], Awaitable[Response]]
 
 
 class Office:
@@ -85,33 +93,55 @@ class Office:
         place: what the hub is called at the head of each page.
         options: what names the hub on the command line.
         wall: the time that ages of the page itself are measured on.
+        secure: send the cookie of a session over TLS alone.
     """
 
     def __init__(
-        self, observer: Observer, authority: Authority, place: str, wall: Clock, options: str = ""
+        self,
+        observer: Observer,
+        authority: Authority,
+        place: str,
+        wall: Clock,
+        *,
+        options: str = "",
+        secure: bool = False,
     ) -> None:
         self.observer, self.authority, self.wall = observer, authority, wall
-        self.place, self.options = place, options
+        self.place, self.options, self.secure = place, options, secure
         self._templates: Environment = environment()
 
     def behind_login(self, page: Page) -> Handler:
         """The page for whoever has a session; others are sent to log in."""
 
-        def answer(request: Request) -> Response:
-            return self._answer(request, page)
+        async def answer(request: Request) -> Response:
+            return await run_in_threadpool(self.answer, request, page)
 
         return answer
 
-    def posted(self, page: PostedPage) -> PostHandler:
+    def in_turn(self, page: Page, most: int) -> Handler:
+        """As `behind_login`, for a page that takes long: so many at once, the others wait for their turn.
+
+        Whoever waits holds no thread, so that other pages are answered meanwhile.
+        """
+        turns, inside = asyncio.Semaphore(most), self.behind_login(page)
+
+        async def answer(request: Request) -> Response:
+            async with turns:
+                return await inside(request)
+
+        return answer
+
+    def posted(self, page: PostedPage) -> Handler:
         """As `behind_login`, for a form: the page is given its body."""
 
         async def answer(request: Request) -> Response:
             body = await request.body()
-            return await run_in_threadpool(self._answer, request, lambda asked: page(asked, body))
+            return await run_in_threadpool(self.answer, request, lambda asked: page(asked, body))
 
         return answer
 
-    def _answer(self, request: Request, page: Page) -> Response:
+    def answer(self, request: Request, page: Page) -> Response:
+        """The page, or why there is none, on this thread."""
         try:
             person = self.person(request)
         except HubError as fault:
@@ -126,17 +156,28 @@ class Office:
             return self.refusal(asked, 404, "Not found", str(fault))
         except (NotAllowed, Denied) as fault:
             return self.refusal(asked, 403, "Not allowed", str(fault))
+        except ConfigError as fault:
+            return self.refusal(asked, 400, "Not understood", str(fault))
         except (HubError, TimeoutError) as fault:
             words = str(fault) or "the hub did not answer in time"
             return self.refusal(asked, 503, "The hub cannot be read", words)
 
     def person(self, request: Request) -> Person | None:
-        session = request.cookies.get(COOKIE, "")
+        """Who asks: by the token that a proxy in front passes on, else by the session. Raises: HubError."""
+        token = _bearer(request)
+        if token:
+            return self.authority.bearer(token)
+        session = request.cookies.get(self.cookie(request), "")
         return self.authority.person(session) if session else None
 
+    def cookie(self, request: Request) -> str:
+        """What the cookie of this request's session is called."""
+        return cookie_name(request.headers, secure=self.secure)
+
     def _login_first(self, request: Request) -> Response:
-        if request.method == "POST" or request.headers.get("hx-request"):
-            return HTMLResponse(self.render("login.html", fault="log in first", back="/"), 401)
+        if request.method == "POST" or request.headers.get("hx-request") or _bearer(request):
+            fault = "this token is not accepted" if _bearer(request) else "log in first"
+            return HTMLResponse(self.render("login.html", fault=fault, back="/"), 401)
         back = quote(request.url.path + (f"?{request.url.query}" if request.url.query else ""))
         return RedirectResponse(f"/login?back={back}", 303)
 
@@ -149,18 +190,11 @@ class Office:
         return self._templates.get_template(template).render(values)
 
     def page(self, asked: PageRequest, template: str, values: Mapping[str, Any]) -> Response:
-        now = self.wall.now()
-        tag = etag(
-            asked.view.number,
-            int(now.timestamp()) // REFRESH,
-            asked.person.name,
-            asked.request.url.path,
-            asked.request.url.query,
-        )
+        text = self.render(template, **self.frame(asked), **values)
+        tag = content_tag(text.partition(FOOT)[0])
         headers = {"ETag": tag, "Cache-Control": "private, no-cache", "Vary": "Cookie"}
         if asked.request.headers.get("if-none-match") == tag:
             return Response(status_code=304, headers=headers)
-        text = self.render(template, **self.frame(asked), **values)
         return HTMLResponse(text, headers=headers)
 
     def frame(self, asked: PageRequest) -> dict[str, Any]:
@@ -175,6 +209,7 @@ class Office:
             "path": asked.request.url.path,
             "query": dict(asked.request.query_params),
             "read_ago": age(self.wall.now() - view.read),
+            "frozen": view.frozen and (view.frozen if asked.may("list", FREEZE) else "frozen"),
         }
 
     def _nav(self, asked: PageRequest) -> list[tuple[str, str]]:
@@ -184,6 +219,12 @@ class Office:
         if asked.may("list", MANAGED_CLUSTER):
             found.insert(1, ("/clusters", "Clusters"))
         return found
+
+
+def _bearer(request: Request) -> str:
+    """The token that goes with the request, "" where there is none."""
+    kind, _, token = request.headers.get("authorization", "").partition(" ")
+    return token.strip() if kind.lower() == "bearer" else ""
 
 
 def hub_time(view: DashboardView, wall: datetime) -> datetime:

@@ -1,14 +1,13 @@
-"""What do the pages of clusters, placements, and of calendars, freezes and approvals show?"""
+"""The pages of clusters and of placements."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from rollout.account.states import Code
-from rollout.analysis.calendars import Day, ZoneStanding, concerns, week, zone_standings
+from rollout.analysis.calendars import ZoneStanding, concerns, zone_standings
 from rollout.analysis.clusters import ClusterShare, ExplainedCluster, explain_cluster
-from rollout.analysis.placements import ExplainedPlacement, explain_placement
+from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
 from rollout.analysis.sentences import (
     condition_line,
     placement_facts,
@@ -17,70 +16,69 @@ from rollout.analysis.sentences import (
     value_line,
 )
 from rollout.analysis.snapshot import stored
-from rollout.api.cluster import decode_cluster
-from rollout.api.own import decode_approval, decode_freeze
 from rollout.calendars.calendar import Calendar
-from rollout.calendars.zones import find_zone
-from rollout.dashboard.actions import address
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.render import path_of
-from rollout.dashboard.verbs import OF_HUB, VERBS
+from rollout.dashboard.tables import Column, Table
 from rollout.dashboard.view import HubReading, WorkloadRow
 from rollout.errors import Gone, Invalid
 from rollout.fleet.calendars import read_calendar
 from rollout.hub.selecting import parse_labels
-from rollout.model.approvals import Approval, Freeze
 from rollout.model.cluster import Cluster, Score
 from rollout.model.kinds import (
-    APPROVAL,
     CALENDAR,
     CLUSTER_CALENDAR,
-    FREEZE,
     KINDS,
     MANAGED_CLUSTER,
     PLACEMENT,
     SCORE,
+    Kind,
     Ref,
+    key_of,
 )
 
-PAGE = 50
-MOST_ZONES_DRAWN = 3
+MOST_NAMED = 50
 MOST_DECIDED = 20_000
 """Where more (workload, cluster) pairs would be decided, it is said of one workload alone why it does not
 select a cluster: everybody else waits meanwhile."""
 
 
-def page_of(asked: PageRequest, total: int) -> tuple[int, int]:
-    """Which page is asked for, and how many there are."""
-    text = asked.request.query_params.get("page", "1")
-    pages = max(-(-total // PAGE), 1)
-    return min(max(int(text), 1) if text.isdecimal() and len(text) < 7 else 1, pages), pages
-
-
 # -- clusters ----------------------------------------------------------------------------------
+
+
+CLUSTERS = Table[Cluster](
+    Column(key="cluster", title="Cluster", by=lambda each: each.name),
+    Column(
+        key="available",
+        title="Available",
+        by=lambda each: (True, None, False).index(each.available),
+    ),
+    Column(key="labels", title="Labels"),
+    Column(key="taints", title="Taints", by=lambda each: len(each.taints), falls=True),
+    words=lambda each: (each.name,),
+)
 
 
 def clusters(asked: PageRequest) -> Response:
     """Every ManagedCluster."""
     asked.require("list", MANAGED_CLUSTER)
-    text = asked.request.query_params.get("q", "").strip()
     labels = asked.request.query_params.get("labels", "").strip()
     fault = ""
     try:
         selector = parse_labels(labels)
     except Invalid as problem:
         selector, fault = parse_labels(""), str(problem)
-    known = asked.office.observer.ask(_clusters, "clusters")
-    found = [c for c in known if text in c.name and selector.matches(c.labels)]
-    page, pages = page_of(asked, len(found))
-    return asked.page(
-        "clusters.html", clusters=found[(page - 1) * PAGE : page * PAGE], total=len(found),
-        page=page, pages=pages, text=text, labels=labels, fault=fault,
-    )  # fmt: skip
+    known = asked.office.observer.ask(clusters_of, "clusters")
+    found = [each for each in known if selector.matches(each.labels)]
+    table = CLUSTERS.page(found, asked.request.query_params)
+    return asked.page("clusters.html", clusters=table, labels=labels, fault=fault)
 
 
-def _clusters(reading: HubReading) -> list[Cluster]:
-    return [decode_cluster(obj) for obj in reading.objects.list(MANAGED_CLUSTER).items]
+def clusters_of(reading: HubReading) -> list[Cluster]:
+    """All clusters, as the snapshot has them decoded already."""
+    known = reading.snapshot.fleet.clusters
+    names = (obj["metadata"]["name"] for obj in reading.objects.list(MANAGED_CLUSTER).items)
+    return [found for name in names if (found := known.cluster(name)) is not None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +100,7 @@ def cluster(asked: PageRequest) -> Response:
     found = asked.office.observer.ask(
         lambda reading: _cluster(reading, name, about), ("cluster", name, about)
     )
-    visible = {row.account.key for row in asked.view.rows if asked.may_see(row)}
+    visible = {row.account.key for row in asked.rows if asked.may_see(row)}
     shares = [share for share in found.explained.shares if share.workload in visible]
     shares.sort(key=lambda share: share.phase is None)
     return asked.page(
@@ -119,14 +117,12 @@ def cluster(asked: PageRequest) -> Response:
         calendars=[
             (calendar, standing)
             for calendar, standing in found.calendars
-            if asked.may(
-                "list", CALENDAR if calendar.namespace else CLUSTER_CALENDAR, calendar.namespace
-            )
+            if may_see_calendar(asked, calendar)
         ],
         share_facts=share_facts,
         share_path=_share_path,
         share_name=_share_name,
-        most_named=PAGE,
+        most_named=MOST_NAMED,
         condition_line=condition_line,
         value_line=value_line,
         standing_line=standing_line,
@@ -155,7 +151,7 @@ def _cluster(reading: HubReading, name: str, about: str) -> ClusterPage:
     known = view.cluster(name)
     standings = [
         (calendar, standing)
-        for calendar in _calendars(reading)
+        for calendar in calendars_of(reading)
         if known is not None and not calendar.problems and concerns(calendar, known)
         for standing in zone_standings(calendar, [known], reading.snapshot.now)
         if name in standing.clusters
@@ -188,28 +184,31 @@ class PlacementRow:
     used_by: Sequence[WorkloadRow]
 
 
+PLACEMENTS = Table[PlacementRow](
+    Column(key="placement", title="Placement", by=lambda row: f"{row.namespace}/{row.name}"),
+    Column(key="clusters", title="Clusters", by=lambda row: row.decided, falls=True),
+    Column(key="groups", title="Groups", by=lambda row: len(row.groups), falls=True),
+    Column(key="users", title="Used by", by=lambda row: len(row.used_by), falls=True),
+    words=lambda row: (f"{row.namespace}/{row.name}",),
+)
+
+
 def placements(asked: PageRequest) -> Response:
     """Every Placement in namespaces that this person may look into."""
-    text = asked.request.query_params.get("q", "").strip()
-    found = [
-        each
-        for each in asked.office.observer.ask(_placements, "placements")
-        if text in f"{each[0]}/{each[1]}" and asked.may("list", PLACEMENT, each[0])
-    ]
-    page, pages = page_of(asked, len(found))
+    users = _users(asked)
     rows = [
         PlacementRow(
             namespace=namespace,
             name=name,
             decided=sum(count for _, count in groups),
             groups=groups,
-            used_by=_users(asked, f"{namespace}/{name}"),
+            used_by=users.get(f"{namespace}/{name}", ()),
         )
-        for namespace, name, groups in found[(page - 1) * PAGE : page * PAGE]
+        for namespace, name, groups in asked.office.observer.ask(_placements, "placements")
+        if asked.may("list", PLACEMENT, namespace)
     ]
-    return asked.page(
-        "placements.html", placements=rows, total=len(found), page=page, pages=pages, text=text
-    )
+    table = PLACEMENTS.page(rows, asked.request.query_params)
+    return asked.page("placements.html", placements=table)
 
 
 def _placements(reading: HubReading) -> list[tuple[str, str, list[tuple[str, int]]]]:
@@ -232,16 +231,20 @@ def _groups(reading: HubReading, key: str) -> list[tuple[str, int]]:
     ]
 
 
-def _users(asked: PageRequest, key: str) -> list[WorkloadRow]:
-    return [
-        row
-        for row in asked.view.rows
-        if asked.may_see(row)
-        and any(
-            key in (p.placement, f"{row.account.namespace}/{p.placement}")
-            for p in row.account.placements
-        )
-    ]
+def _users(asked: PageRequest) -> dict[str, list[WorkloadRow]]:
+    """The workloads that this person may see, by the key of each Placement that they use."""
+    visible: dict[tuple[Kind, str], bool] = {}
+    found: dict[str, list[WorkloadRow]] = {}
+    for row in asked.rows:
+        ref = row.account.ref
+        if (ref.kind, ref.namespace) not in visible:
+            visible[ref.kind, ref.namespace] = asked.may_see(row)
+        if visible[ref.kind, ref.namespace]:
+            names = {each.placement for each in row.account.placements}
+            for name in names:
+                key = name if "/" in name else key_of(row.account.namespace, name)
+                found.setdefault(key, []).append(row)
+    return found
 
 
 def placement(asked: PageRequest) -> Response:
@@ -252,13 +255,43 @@ def placement(asked: PageRequest) -> Response:
     found, groups = asked.office.observer.ask(
         lambda reading: _placement(reading, key), ("placement", key)
     )
-    page, pages = page_of(asked, len(found.candidates))
-    shown = found.candidates[(page - 1) * PAGE : page * PAGE]
-    names = dict.fromkeys(name for each in shown for name in each.scores or ())
+    scored = dict.fromkeys(name for each in found.candidates for name in each.scores or ())
+    table = _candidates_by(tuple(scored)).page(found.candidates, asked.request.query_params)
     return asked.page(
-        "placement.html", found=found, groups=groups, candidates=shown, page=page, pages=pages,
-        prioritizers=list(names), used_by=_users(asked, key), placement_facts=placement_facts,
+        "placement.html", found=found, groups=groups, candidates=table, prioritizers=list(scored),
+        used_by=_users(asked).get(key, ()), placement_facts=placement_facts,
     )  # fmt: skip
+
+
+def _candidates_by(prioritizers: Sequence[str]) -> Table[Candidate]:
+    """The table of candidates, with a column for each prioritizer."""
+
+    def scored(name: str) -> Column[Candidate]:
+        return Column(
+            key=f"score-{name}",
+            title=name,
+            by=lambda each: _score(each, name),
+            falls=True,
+        )
+
+    return Table(
+        Column(key="cluster", title="Cluster", by=lambda each: each.cluster),
+        Column(key="verdict", title="Verdict", by=lambda each: (not each.selected, each.refused)),
+        Column(key="rank", title="Rank", by=lambda each: each.rank or None),
+        Column(
+            key="total",
+            title="Total",
+            by=lambda each: each.total if each.scores else None,
+            falls=True,
+        ),
+        *map(scored, prioritizers),
+        words=lambda each: (each.cluster, "selected" if each.selected else each.refused),
+    )
+
+
+def _score(candidate: Candidate, prioritizer: str) -> int | None:
+    found = (candidate.scores or {}).get(prioritizer)
+    return found[1] if found is not None else None
 
 
 def _placement(reading: HubReading, key: str) -> tuple[ExplainedPlacement, list[tuple[str, int]]]:
@@ -268,82 +301,11 @@ def _placement(reading: HubReading, key: str) -> tuple[ExplainedPlacement, list[
     return found, _groups(reading, key)
 
 
-# -- calendars, freezes, approvals -------------------------------------------------------------
+def may_see_calendar(asked: PageRequest, calendar: Calendar) -> bool:
+    kind = CALENDAR if calendar.namespace else CLUSTER_CALENDAR
+    return asked.may("list", kind, calendar.namespace)
 
 
-@dataclass(frozen=True, slots=True)
-class ZoneWeek:
-    """One zone of a calendar, and its week where it is drawn."""
-
-    standing: ZoneStanding
-    days: Sequence[Day]
-
-
-@dataclass(frozen=True, slots=True)
-class CalendarWeek:
-    """One calendar in its zones."""
-
-    calendar: Calendar
-    zones: Sequence[ZoneWeek]
-
-
-def consents(asked: PageRequest) -> Response:
-    """Who keeps what back, and who has to act."""
-    weeks, freezes, approvals = asked.office.observer.ask(_consents, "consents")
-    waiting = [
-        row for row in asked.view.rows if row.account.code is Code.PERSON and asked.may_see(row)
-    ]
-    mine = [each for each in approvals if asked.may("list", APPROVAL, each.namespace)]
-    page, pages = page_of(asked, len(mine))
-    verbs = [
-        verb
-        for name in OF_HUB
-        if asked.may((verb := VERBS[name]).writes[0], verb.kind(None))
-        and (name == "freeze" or asked.view.frozen)
-    ]
-    return asked.page(
-        "consents.html",
-        calendars=[
-            each
-            for each in weeks
-            if asked.may(
-                "list",
-                CALENDAR if each.calendar.namespace else CLUSTER_CALENDAR,
-                each.calendar.namespace,
-            )
-        ],
-        freezes=freezes if asked.may("list", FREEZE) else [],
-        approvals=mine[(page - 1) * PAGE : page * PAGE],
-        page=page,
-        pages=pages,
-        waiting=waiting[:PAGE],
-        all_waiting=len(waiting),
-        verbs=verbs,
-        address=address,
-        standing_line=standing_line,
-    )
-
-
-def _consents(reading: HubReading) -> tuple[list[CalendarWeek], list[Freeze], list[Approval]]:
-    known = _clusters(reading)
-    weeks = [_week(calendar, known, reading) for calendar in _calendars(reading)]
-    freezes = [decode_freeze(obj) for obj in stored(reading.objects, FREEZE)]
-    approvals = [decode_approval(obj) for obj in stored(reading.objects, APPROVAL)]
-    freezes.sort(key=lambda each: (not each.stands(reading.snapshot.now), each.name))
-    return weeks, freezes, approvals
-
-
-def _calendars(reading: HubReading) -> list[Calendar]:
+def calendars_of(reading: HubReading) -> list[Calendar]:
     objects = (*stored(reading.objects, CALENDAR), *stored(reading.objects, CLUSTER_CALENDAR))
     return sorted(map(read_calendar, objects), key=lambda each: (each.namespace, each.name))
-
-
-def _week(calendar: Calendar, known: Sequence[Cluster], reading: HubReading) -> CalendarWeek:
-    now = reading.snapshot.now
-    standings = zone_standings(calendar, known, now) if not calendar.problems else []
-    zones = []
-    for i, standing in enumerate(standings):
-        zone = find_zone(standing.zone)
-        drawn = zone is not None and i < MOST_ZONES_DRAWN
-        zones.append(ZoneWeek(standing, list(week(calendar, zone, now)) if drawn and zone else []))
-    return CalendarWeek(calendar, zones)

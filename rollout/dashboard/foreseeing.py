@@ -1,4 +1,4 @@
-"""Plan and simulate what somebody pasted, in a process that may take so much memory and time and no more.
+"""Plans and simulates what is asked, in a process that may take so much memory and time and no more.
 
 The process is told what is asked, tells which objects it needs to know of, is sent those, and tells what
 it finds as it finds it. It is ended from outside when its time is over.
@@ -12,24 +12,36 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from multiprocessing.connection import Connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Literal
 
 from rollout.analysis.copies import Change, holding
+from rollout.analysis.excerpt import placements_of
 from rollout.analysis.forecast import Forecast, forecast
 from rollout.analysis.outcomes import Outcome, soaks
 from rollout.analysis.simulating import Question, SimulationRunner, question, simulate
 from rollout.api.file_objects import SCENARIO, FileObject, file_objects
 from rollout.api.load import Loaded, load_text
+from rollout.dashboard.preview import Preview, preview
+from rollout.dashboard.verbs import VERBS, VerbCall
 from rollout.errors import ConfigError, RolloutError
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
-from rollout.model.kinds import WORKLOADS, Obj, Ref
+from rollout.model.kinds import PLACEMENT, WORKLOADS, Obj, Ref
 from rollout.model.problems import joined
+from rollout.operate import Who
 from rollout.operate.applying import apply_documents
+from rollout.operate.edits import plain
 from rollout.sim.scenario import Alternative, Behaviour, Scenario
 from rollout.sim.scenario_file import parse_scenario, read_scenario
 
 MOST_FAULTS = 20
+MOST_SAID = 8_000
+"""Characters of a refusal."""
+MOST_DIFF = 64_000
+"""Characters of all diffs of a plan together."""
+MOST_BYTES = 4 << 20
+"""Of one reply."""
 _NICE = 10
 
 
@@ -50,6 +62,24 @@ class WhatIfQuery:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VerbQuery:
+    """What a verb would do. ``workloads`` are those of which it is told; ``place``: as `preview` has it.
+
+    ``may_see_freezes``: whether whoever asks may know of Freezes.
+    """
+
+    verb: str
+    call: VerbCall
+    who: Who
+    place: str
+    workloads: tuple[Ref, ...]
+    may_see_freezes: bool
+
+
+Query = WhatIfQuery | VerbQuery
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HubExcerpt:
     """What there is on the hub beside the objects. ``scenario`` is that of the last run, as kept."""
 
@@ -60,10 +90,11 @@ class HubExcerpt:
 
 @dataclass(frozen=True, slots=True)
 class QuestionNamed:
-    """The workloads that are asked about, and all objects that the texts hold."""
+    """The workloads that are asked about, all objects that the texts hold, and Placements they name."""
 
     workloads: tuple[Ref, ...]
-    objects: tuple[Ref, ...]
+    objects: tuple[Ref, ...] = ()
+    placements: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +129,24 @@ class QuestionRefused:
     message: str
 
 
-Reply = QuestionNamed | VariantPlanned | RunEnded | RunSoaks | QuestionRefused | None
+Reply = QuestionNamed | VariantPlanned | RunEnded | RunSoaks | Preview | QuestionRefused | None
 """None: it is done."""
 
 
-def foresee(connection: Connection, query: WhatIfQuery, megabytes: int, seconds: int) -> None:
+def foresee(connection: Connection, query: Query, megabytes: int, seconds: int) -> None:
     """Work in this process, until all is told or nobody listens. The main function of the process."""
-    os.nice(_NICE)
+    if isinstance(query, WhatIfQuery):
+        os.nice(_NICE)
     limit = megabytes * 1024 * 1024
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
     reply: Reply = None
     try:
-        _Foreseer(connection, query).run()
+        telling = _Telling(connection)
+        if isinstance(query, WhatIfQuery):
+            _Foreseer(telling, query).run()
+        else:
+            _foresee_verb(telling, query)
     except (BrokenPipeError, EOFError):
         return
     except MemoryError:
@@ -120,20 +156,68 @@ def foresee(connection: Connection, query: WhatIfQuery, megabytes: int, seconds:
     except RecursionError:
         reply = QuestionRefused("this is nested too deeply")
     except RolloutError as fault:
-        reply = QuestionRefused(str(fault))
+        reply = QuestionRefused(_cut(plain(fault), MOST_SAID))
     with suppress(BrokenPipeError):
         connection.send(reply)
     connection.close()
 
 
+class _Telling:
+    """The way to whoever asked."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def tell(self, reply: Reply) -> None:
+        """Tell it. Raises: ConfigError where it is too large to be told."""
+        sent = ForkingPickler.dumps(reply)
+        if len(sent) > MOST_BYTES:
+            raise ConfigError(
+                f"the answer has more than the {MOST_BYTES >> 20} MB that one may have"
+            )
+        self._connection.send_bytes(sent)
+
+    def hub(self, named: QuestionNamed) -> tuple[MemoryHub, HubExcerpt]:
+        """A hub with what there is of this."""
+        self.tell(named)
+        objects: dict[Ref, Obj] = {}
+        while isinstance(part := self._connection.recv(), list):
+            objects.update(part)
+        assert isinstance(part, HubExcerpt), "objects end with what there is beside them"
+        return holding(objects, part.now, part.profile)[0], part
+
+
+def _foresee_verb(telling: _Telling, query: VerbQuery) -> None:
+    hub, excerpt = telling.hub(QuestionNamed(query.workloads))
+    who = replace(query.who, at=excerpt.now)
+    found = preview(hub, VERBS[query.verb], query.call, who, query.place)
+    telling.tell(replace(found, forecast=_shown(found.forecast, 0)))
+
+
+def _shown(found: Forecast, most: int) -> Forecast:
+    """A forecast with as much of its diffs as a page has room for."""
+    left, plans = most, []
+    for plan in found.workloads:
+        diff = _cut(plan.diff, left) if left > 0 else ""
+        left -= len(diff)
+        plans.append(replace(plan, diff=diff, contents=()))
+    return replace(
+        found, workloads=tuple(plans), objects=tuple(replace(o, fields=()) for o in found.objects)
+    )
+
+
+def _cut(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    return f"{text[:most]}\n... cut here: {len(text) - most} more characters"
+
+
 class _Foreseer:
     """Answers one question."""
 
-    def __init__(self, connection: Connection, query: WhatIfQuery) -> None:
-        self._connection, self._query = connection, query
-
-    def _tell(self, reply: Reply) -> None:
-        self._connection.send(reply)
+    def __init__(self, telling: _Telling, query: WhatIfQuery) -> None:
+        self._telling, self._query = telling, query
+        self._tell = telling.tell
 
     def run(self) -> None:
         query = self._query
@@ -142,16 +226,16 @@ class _Foreseer:
         workloads = tuple(dict.fromkeys(w for each in variants for w in self._workloads(each)))
         if not workloads:
             raise ConfigError("name a workload, or paste one: there is none to be rolled out")
-        self._tell(
-            QuestionNamed(workloads, tuple(d.ref for each in variants for d in each if d.ref))
-        )
-        hub, excerpt = self._hub()
+        pasted = [(d.ref, d.obj) for each in variants for d in each if d.ref is not None]
+        objects = tuple(ref for ref, _ in pasted)
+        hub, excerpt = self._telling.hub(QuestionNamed(workloads, objects, _placements(pasted)))
         scenario = self._scenario(loaded, excerpt)
         questions: list[Question] = []
         for i, documents in enumerate(variants):
             change = _applying(documents)
             if documents:
-                self._tell(VariantPlanned(i, forecast(hub, change, excerpt.now)))
+                found = forecast(hub, change, excerpt.now)
+                self._tell(VariantPlanned(i, _shown(found, MOST_DIFF)))
             questions.append(question(change, scenario, hub=hub, now=excerpt.now))
         for i, asked in enumerate(questions):
             self._simulate(i, asked)
@@ -159,14 +243,6 @@ class _Foreseer:
     def _workloads(self, documents: Sequence[FileObject]) -> list[Ref]:
         found = [d.ref for d in documents if d.ref is not None and d.ref.kind in WORKLOADS]
         return found or ([self._query.ref] if self._query.ref is not None else [])
-
-    def _hub(self) -> tuple[MemoryHub, HubExcerpt]:
-        """A hub with what is sent."""
-        objects: dict[Ref, Obj] = {}
-        while isinstance(part := self._connection.recv(), list):
-            objects.update(part)
-        assert isinstance(part, HubExcerpt), "objects end with what there is beside them"
-        return holding(objects, part.now, part.profile)[0], part
 
     def _scenario(self, loaded: Sequence[Loaded], excerpt: HubExcerpt) -> Scenario:
         """As asked; else as a text has it, else as in the last run on this hub; else all are healthy.
@@ -197,6 +273,13 @@ class _Foreseer:
         for seed in seeds:
             setting = runner.setting
             self._tell(RunEnded(variant, runner.run(seed), setting.why_whole, setting.assumed))
+
+
+def _placements(pasted: Sequence[tuple[Ref, Obj]]) -> frozenset[str]:
+    """The Placements that texts hold, or that their workloads name."""
+    found = {ref.key for ref, _ in pasted if ref.kind is PLACEMENT}
+    named = (placements_of(ref, obj) for ref, obj in pasted if ref.kind in WORKLOADS)
+    return frozenset(found.union(*named))
 
 
 def _failing(share: float) -> Scenario:

@@ -1,50 +1,100 @@
-"""What has happened to a rollout, and what changed with each revision?"""
+"""Tells what has happened to a rollout, and what changed with each revision."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from starlette.responses import Response
 
 from rollout.analysis.differences import manifest_diff
-from rollout.analysis.histories import KeptRevision, TimelineEntry, happened, kept_revision
+from rollout.analysis.histories import KeptRevision, TimelineEntry, happened, kept_pair
+from rollout.clock import Clock
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.render import MASKS
+from rollout.dashboard.replay_pages import ReplayPages, replay_path
+from rollout.dashboard.tables import Table, TablePage
 from rollout.dashboard.view import HubReading
 from rollout.errors import Denied, Gone, NotServed
-from rollout.hub.kube import KubeHub
+from rollout.hub.base import EmbeddedHub
 from rollout.model.kinds import Ref
 from rollout.runtime.events import EVENT
+from rollout.runtime.reviews import RememberedAnswers
 
-MOST_ENTRIES = 100
+MOST_NAMESPACES = 64
 GOOD_FOR = timedelta(seconds=5)
+TIMELINE = Table[Any](name="timeline", size=50)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happening:
+    """One line of a timeline. ``path``: where more of it is shown; "" where nowhere."""
+
+    at: datetime
+    title: str
+    message: str
+    times: int = 1
+    path: str = ""
 
 
 class Timelines:
-    """What happened, newest first. A server is asked for the Events of a namespace once in `GOOD_FOR`."""
+    """What happened and what was decided, newest first.
 
-    def __init__(self) -> None:
-        self._kept: dict[str, tuple[datetime, list[TimelineEntry]]] = {}
+    Args:
+        replays: what was decided.
+        events: the server that is asked for Events, once in `GOOD_FOR` for those of a namespace, and by
+            whoever looks: nobody else waits for it. None: what a state file keeps is shown.
+    """
 
-    def of(self, asked: PageRequest, ref: Ref) -> list[TimelineEntry]:
-        """The last entries about a workload; none where this person may not list Events."""
+    def __init__(self, replays: ReplayPages, events: EmbeddedHub | None, clock: Clock) -> None:
+        self._replays, self._events = replays, events
+        self._kept = RememberedAnswers[list[TimelineEntry]](clock, GOOD_FOR, MOST_NAMESPACES)
+
+    @property
+    def has_decisions(self) -> bool:
+        """Whether there is a log of decisions."""
+        return self._replays.has_log
+
+    def of(self, asked: PageRequest, ref: Ref) -> TablePage[Happening]:
+        """What is told about a workload; without what is told only to who may list Events."""
+        found = [*self._decided(ref), *self._happened(asked, ref)]
+        found.sort(key=lambda each: each.at, reverse=True)
+        return TIMELINE.page(found, asked.request.query_params)
+
+    def _happened(self, asked: PageRequest, ref: Ref) -> list[Happening]:
         if not asked.may("list", EVENT, ref.namespace):
             return []
-        wall = asked.office.wall.now()
-        found = asked.office.observer.ask(
-            lambda reading: self._told(reading, ref.namespace, wall), ("timeline", ref.namespace)
-        )
-        mine = [each for each in found if (each.kind, each.key) == (ref.kind.name, ref.key)]
-        return mine[: -MOST_ENTRIES - 1 : -1]
+        return [
+            Happening(at=each.at, title=each.reason, message=each.message, times=each.times)
+            for each in reversed(self._told(asked, ref.namespace))
+            if (each.kind, each.key) == (ref.kind.name, ref.key)
+        ]
 
-    def _told(self, reading: HubReading, namespace: str, wall: datetime) -> list[TimelineEntry]:
-        on_server = isinstance(reading.hub, KubeHub)
-        at, found = self._kept.get(namespace, (None, []))
-        if on_server and at is not None and wall < at + GOOD_FOR:
-            return found
+    def _decided(self, ref: Ref) -> list[Happening]:
         try:
-            found = happened(reading.hub, None, namespace, on_server=on_server)
-        except (Denied, NotServed):
-            found = []
-        self._kept = {**self._kept, namespace: (wall, found)} if on_server else {}
+            decisions = self._replays.decisions(ref)
+        except Gone:
+            return []  # page Replay says why
+        base = replay_path(ref)
+        return [
+            Happening(
+                at=each.at, title=f"decision {i + 1}", message=each.said, path=f"{base}?at={i}"
+            )
+            for i, each in reversed(list(enumerate(decisions)))
+        ]
+
+    def _told(self, asked: PageRequest, namespace: str) -> list[TimelineEntry]:
+        if self._events is None:
+            return asked.office.observer.ask(
+                lambda reading: happened(reading.hub, None, namespace, on_server=False),
+                ("timeline", namespace),
+            )
+        found = self._kept.find(namespace)
+        if found is None:
+            try:
+                found = happened(self._events, None, namespace, on_server=True)
+            except (Denied, NotServed):
+                found = []
+            self._kept.keep(namespace, found)
         return found
 
 
@@ -65,10 +115,7 @@ def revision(asked: PageRequest) -> Response:
 
 
 def _pair(reading: HubReading, ref: Ref, word: str) -> tuple[KeptRevision, KeptRevision | None]:
-    """A revision, and the one that was recorded before it."""
-    new = kept_revision(reading.objects, ref, word)
+    new, old = kept_pair(reading.objects, ref, word)
     if new is None:
-        raise Gone(f"there is no revision {word} of {ref.key}")
-    numbers = range(new.number - 1, 0, -1)
-    earlier = (kept_revision(reading.objects, ref, str(number)) for number in numbers)
-    return new, next((each for each in earlier if each is not None), None)
+        raise Gone(f"there is no revision {word[:40]} of {ref.key}")
+    return new, old

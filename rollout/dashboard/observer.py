@@ -1,4 +1,4 @@
-"""How do pages learn what is on a hub? One thread owns the hub, looks after each change, answers questions.
+"""Owns the hub on one thread: looks after each change, publishes what there is, and answers questions.
 
 A hub is made for one thread, so every question about it is asked here. What most pages need stands in
 the published `DashboardView`, which takes no question.
@@ -35,7 +35,7 @@ Open = Callable[[], AbstractContextManager[tuple[EmbeddedHub, Clock]]]
 Listener = Callable[[DashboardView], object]
 
 PAUSE_SECONDS = 0.1
-"""Between two looks at a state file; questions wait no longer than that for their turn."""
+"""Between two looks for news, also while question follows question."""
 LONGEST = timedelta(seconds=5)
 """After so long without a change it is looked again: time alone moves deadlines and ages on."""
 QUICK = timedelta(seconds=0.3)
@@ -68,7 +68,7 @@ class Observer:
         self._closing = threading.Event()
         self._first = threading.Event()
         self._kept: dict[object, Any] = {}
-        self._kept_of = -1
+        self._kept_of: DashboardView | None = None
         at = self.wall.now()
         self.view = DashboardView(number=0, now=at, read=at, fault="the hub has not been read yet")
         self._thread = threading.Thread(target=self._run, name="observer", daemon=True)
@@ -84,7 +84,10 @@ class Observer:
         self._thread.join(ANSWER_SECONDS)
 
     def listen(self, listener: Listener) -> Callable[[], None]:
-        """Call ``listener`` with every new view, on the observer's thread. Returns: how to end that."""
+        """Call ``listener`` with every view that is another one. Returns: how to end that.
+
+        It is called on the observer's thread.
+        """
         self._listeners.add(listener)
         return lambda: self._listeners.discard(listener)
 
@@ -92,13 +95,12 @@ class Observer:
         """Ask the hub's thread.
 
         Args:
-            key: where it is not None, the answer is kept under it until the next view.
+            key: where it is not None, the answer is kept under it until the hub is looked at again.
 
-        Raises: what the question raises; Unavailable where the hub cannot be read.
+        Raises: what the question raises; Unavailable where the hub cannot be read, or is busy for so
+            long that the question is given up.
         """
-        kept = (
-            self._kept.get(key) if key is not None and self._kept_of == self.view.number else None
-        )
+        kept = self._kept.get(key) if key is not None and self._kept_of is self.view else None
         if kept is not None:
             return kept  # type: ignore[no-any-return]  # kept under the key of this very question
         answer: Future[T] = Future()
@@ -106,15 +108,33 @@ class Observer:
         def asked(reading: HubReading) -> T:
             found = question(reading)
             if key is not None:
-                self._keep(key, found, reading.view.number)
+                self._keep(key, found, reading.view)
             return found
 
         self._questions.put(_Question(asked, answer))
-        return answer.result(ANSWER_SECONDS)
+        return self._awaited(answer)
 
-    def _keep(self, key: object, found: object, number: int) -> None:
-        if self._kept_of != number or len(self._kept) >= _MOST_KEPT:
-            self._kept, self._kept_of = {}, number
+    def _awaited(self, answer: "Future[T]") -> T:
+        """The answer; a question whose turn has not come in time is not answered later either."""
+        try:
+            return answer.result(ANSWER_SECONDS)
+        except TimeoutError:
+            if answer.cancel():
+                raise Unavailable(
+                    "it was busy for too long, and nothing was done: try again"
+                ) from None
+        try:
+            return answer.result(ANSWER_SECONDS)
+        except TimeoutError:
+            if answer.done():
+                raise
+            raise Unavailable(
+                "it takes very long and goes on: look at what has come of it before you try again"
+            ) from None
+
+    def _keep(self, key: object, found: object, view: DashboardView) -> None:
+        if self._kept_of is not view or len(self._kept) >= _MOST_KEPT:
+            self._kept, self._kept_of = {}, view
         self._kept[key] = found
 
     # -- on the thread -------------------------------------------------------------------------
@@ -151,6 +171,8 @@ class Observer:
                     snapshot = None
                     continue
                 view = self._view_of(snapshot, gone, hub, self._unchanged(snapshot, concerned))
+            if events == () and _tells_the_same(view, self.view):
+                view = replace(view, number=self.view.number)
             self._publish(view)
             reading = HubReading(
                 hub=hub, clock=clock, objects=lookout, snapshot=snapshot, view=view
@@ -173,6 +195,7 @@ class Observer:
             now=snapshot.now,
             read=self.wall.now(),
             rows=rows,
+            is_known=True,
             fault="" if _in_touch(hub) else "the API server does not answer",
             frozen=_frozen(freeze) if freeze is not None else "",
             away_since=gone,
@@ -191,16 +214,19 @@ class Observer:
         return kept
 
     def _answer(self, reading: HubReading, lookout: Lookout) -> None:
-        """Answer questions until something on the hub has changed."""
-        end = self.wall.now() + LONGEST
+        """Answer questions until something on the hub has changed, which no number of them puts off."""
+        now, pause = self.wall.now(), timedelta(seconds=PAUSE_SECONDS)
+        end, look = now + LONGEST, now + pause
         while not self._closing.is_set():
             try:
-                question = self._questions.get(timeout=PAUSE_SECONDS)
+                _reply(self._questions.get(timeout=PAUSE_SECONDS), reading)
             except queue.Empty:
-                if lookout.changed() or self.wall.now() >= end:
+                look = now
+            now = self.wall.now()
+            if now >= look:
+                if lookout.changed() or now >= end:
                     return
-                continue
-            _reply(question, reading)
+                look = now + pause
 
     def _refuse(self, seconds: float) -> None:
         """Answer questions with why the hub cannot be read, for so long."""
@@ -210,6 +236,10 @@ class Observer:
                 question = self._questions.get(timeout=PAUSE_SECONDS)
             except queue.Empty:
                 continue
+            self._turn_away(question)
+
+    def _turn_away(self, question: _Question) -> None:
+        if question.answer.set_running_or_notify_cancel():
             question.answer.set_exception(Unavailable(self.view.fault))
 
     def _fail(self, fault: str) -> None:
@@ -218,10 +248,27 @@ class Observer:
         self._first.set()
 
     def _publish(self, view: DashboardView) -> None:
-        self.view = view
+        """Show it; listeners hear of it where it tells something else than the last one."""
+        is_new, self.view = view.number != self.view.number, view
         self._first.set()
-        for listener in tuple(self._listeners):
+        for listener in tuple(self._listeners) if is_new else ():
             listener(view)
+
+
+def _tells_the_same(new: DashboardView, old: DashboardView) -> bool:
+    """Whether two views differ in nothing but their times: then pages stay as they are."""
+    told = ("fault", "is_known", "frozen", "away_since")
+    return (
+        all(getattr(new, name) == getattr(old, name) for name in told)
+        and len(new.rows) == len(old.rows)
+        and all(_is_same(*pair) for pair in zip(new.rows, old.rows, strict=True))
+    )
+
+
+def _is_same(new: WorkloadRow, old: WorkloadRow) -> bool:
+    return new is old or (
+        new.labels == old.labels and replace(new.account, now=old.account.now) == old.account
+    )
 
 
 def account_of(
@@ -261,6 +308,8 @@ def _listed(snapshot: Snapshot, ref: Ref, gone: datetime | None) -> WorkloadRow 
 
 
 def _reply(question: _Question, reading: HubReading) -> None:
+    if not question.answer.set_running_or_notify_cancel():
+        return
     try:
         question.answer.set_result(question.ask(reading))
     except Exception as fault:  # noqa: BLE001  (whoever asked gets it, whatever it is)

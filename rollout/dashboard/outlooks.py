@@ -1,4 +1,4 @@
-"""How will a rollout go on from here? The curve of its page, simulated now and then for whoever looks."""
+"""Simulates now and then how a rollout will go on from here, for the curve of its page."""
 
 import threading
 from datetime import datetime, timedelta
@@ -18,6 +18,7 @@ from rollout.strategies.base import Phase
 RUNS = 20
 SECONDS = 20
 GOOD_FOR = timedelta(seconds=60)
+MOST_AT_ONCE = 1
 MOST_KEPT = 64
 
 
@@ -26,7 +27,7 @@ class Outlooks:
 
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
-        self._what_ifs = WhatIfs(observer, seconds=SECONDS, most=1)
+        self._what_ifs = WhatIfs(observer, seconds=SECONDS, most=MOST_AT_ONCE)
         self._kept: dict[Ref, tuple[datetime, int, WhatIfRun | None]] = {}
         self._lock = threading.Lock()
 

@@ -1,4 +1,4 @@
-"""Who looks, and what may they do? Whoever serves the dashboard answers that; the pages only ask."""
+"""Who looks at the dashboard, and what they may do: answered by whoever serves it, asked by the pages."""
 
 import hmac
 from collections.abc import Callable
@@ -19,12 +19,13 @@ class Person:
     """Who looks. ``forgery`` is the token that each of their forms carries against forged requests.
 
     ``token`` is what the API server knows them by; "" where the dashboard is theirs alone.
+    ``has_session``: they logged in here; else each request carries the token.
     """
 
     name: str
     forgery: str
     token: str = ""
-    groups: tuple[str, ...] = ()
+    has_session: bool = True
 
 
 class Authority(Protocol):
@@ -36,6 +37,10 @@ class Authority(Protocol):
 
     def person(self, session: str) -> Person | None:
         """Whose session this is; None where it is none, or is over."""
+        ...
+
+    def bearer(self, token: str) -> Person | None:
+        """Whose token this is, which came with the request; None where it is no good. Raises: HubError."""
         ...
 
     def logout(self, session: str) -> None: ...
@@ -74,6 +79,9 @@ class OwnAuthority:
     def person(self, session: str) -> Person | None:
         is_known = hmac.compare_digest(session.encode(), self._session.encode())
         return self._person if is_known else None
+
+    def bearer(self, token: str) -> Person | None:
+        return self._person if self.login(token) is not None else None
 
     def logout(self, session: str) -> None:
         """The token is good for as long as the process runs: there is nothing to end."""

@@ -1,4 +1,4 @@
-"""What would a verb do if it were called now, and how would one do the same in a terminal?
+"""Says what a verb would do if it were called now, and how one would do the same in a terminal.
 
 The verb is called on a copy of the hub. What it wrote there becomes a `kubectl` command; what the engine
 would make of that is `rollout.analysis.forecast`.
@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import yaml
 
 from rollout.analysis.forecast import Forecast, forecast
+from rollout.analysis.snapshot import ReadableHub
 from rollout.dashboard.verbs import Verb, VerbCall
-from rollout.dashboard.view import HubReading
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import Obj, Ref
@@ -30,8 +30,8 @@ class Preview:
     commands: tuple[str, ...]
 
 
-def preview(reading: HubReading, verb: Verb, call: VerbCall, who: Who, place: str) -> Preview:
-    """VerbCall the verb on a copy.
+def preview(hub: ReadableHub, verb: Verb, call: VerbCall, who: Who, place: str) -> Preview:
+    """Call the verb on a copy.
 
     Args:
         place: the options that name the hub on the command line.
@@ -49,7 +49,7 @@ def preview(reading: HubReading, verb: Verb, call: VerbCall, who: Who, place: st
             (each.ref, before.get(each.ref), copy.get(each.ref)) for each in told if each.changed
         ]
 
-    found = forecast(reading.objects, change, who.at)
+    found = forecast(hub, change, who.at)
     commands = (
         rollout_command(verb, call, who, place),
         *(kubectl_command(ref, before, after) for ref, before, after in written),

@@ -1,4 +1,4 @@
-"""How did it stand then? The pages that a decision log is replayed on."""
+"""The pages that a decision log is replayed on: how a rollout stood then."""
 
 import threading
 from collections.abc import Callable
@@ -8,18 +8,19 @@ from typing import TypeVar
 from starlette.responses import HTMLResponse, JSONResponse, Response
 
 from rollout.account.course import course
-from rollout.account.roster import roster, roster_page
+from rollout.account.roster import roster
 from rollout.account.tree import added_up
 from rollout.analysis.replays import DecisionLogIndex, LoggedDecision, ReplayedRollout
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.pictures import drawn
 from rollout.dashboard.render import hub_path
+from rollout.dashboard.rollouts import CLUSTERS, members
 from rollout.errors import ConfigError, Gone
+from rollout.model.amounts import parse_digits
 from rollout.model.kinds import KINDS, Ref, key_of
 
 T = TypeVar("T")
 
-CLUSTERS = 25
 NEAR = 12
 """Decisions that are listed before and after the one that is shown."""
 
@@ -45,7 +46,7 @@ class ReplayPages:
     def show(self, asked: PageRequest) -> Response:
         """A workload as it stood at one decision. Raises: Gone, NotAllowed."""
         ref, decisions, at = self._asked(asked)
-        found = self._as_of(ref, decisions[at])
+        found, wish = self._as_of(ref, decisions[at]), CLUSTERS.asked(asked.request.query_params)
         return _sent(
             asked,
             "replay.html",
@@ -57,7 +58,7 @@ class ReplayPages:
             found=found,
             phases=added_up(stage.phases for _, stage in found.stages),
             members=sum(stage.members for _, stage in found.stages),
-            clusters=roster_page(found.lives, phase=None, text="", start=0, most=CLUSTERS),
+            clusters=members(found.lives, wish),
             base=replay_path(ref),
         )
 
@@ -83,8 +84,17 @@ class ReplayPages:
         if not decisions:
             raise Gone(f"the log has no decision of {ref}")
         text = asked.request.query_params.get("at", "")
-        at = int(text) if text.isdecimal() and len(text) < 9 else len(decisions) - 1
-        return ref, decisions, min(at, len(decisions) - 1)
+        number, last = parse_digits(text, most=8), len(decisions) - 1
+        return ref, decisions, last if number is None else min(number, last)
+
+    @property
+    def has_log(self) -> bool:
+        """Whether there is a log at all."""
+        return self._index is not None
+
+    def decisions(self, ref: Ref) -> list[LoggedDecision]:
+        """What was decided of a workload, oldest first. Raises: Gone where the log cannot be read."""
+        return self._ask(lambda index: index.decisions(str(ref))) if self.has_log else []
 
     def _as_of(self, ref: Ref, decision: LoggedDecision) -> ReplayedRollout:
         found = self._ask(lambda index: index.as_of(str(ref), decision.number))

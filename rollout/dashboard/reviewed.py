@@ -1,15 +1,18 @@
-"""Who looks at a hub's dashboard, and what may they do? The API server is asked, with their own token.
+"""Asks the API server who looks at a hub's dashboard and what they may do, each by their own token.
 
 The dashboard's own account reads what is shown; what of it somebody sees is decided by the rights of that
 person. Whatever is written is written with the person's token, so the server decides again.
 """
 
+import hmac
 import secrets
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from hashlib import sha256
 from typing import TypeVar
 
 from rollout.clock import Clock
@@ -17,7 +20,7 @@ from rollout.dashboard.people import Person
 from rollout.errors import Unavailable
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model.kinds import Kind, Ref
-from rollout.runtime.health import REMEMBERED, Reviews, User
+from rollout.runtime.reviews import MOST_ANSWERS, REMEMBERED, RememberedAnswers, Reviews, User
 
 T = TypeVar("T")
 
@@ -26,7 +29,10 @@ OpenAs = Callable[[str], AbstractContextManager[EmbeddedHub]]
 
 LASTS = timedelta(hours=8)
 MOST_SESSIONS = 2_000
-_LOGINS_AT_ONCE = 4
+MOST_OF_ONE = 16
+"""Sessions of one user; of more the oldest one ends."""
+_STRANGERS_AT_ONCE = 4
+_PATIENCE_SECONDS = 5.0
 _SESSION_BYTES = 32
 SELF_REVIEW = Kind(
     "SelfSubjectAccessReview",
@@ -44,6 +50,15 @@ def attributes(verb: str, kind: Kind, namespace: str) -> tuple[tuple[str, str], 
     return tuple((key, value) for key, value in found.items() if value)
 
 
+@dataclass(frozen=True, slots=True)
+class _Session:
+    """Somebody who has logged in, until it ends."""
+
+    user: str
+    token: str
+    end: datetime
+
+
 class ReviewedAuthority:
     """Implements `rollout.dashboard.people.Authority` with TokenReviews and SubjectAccessReviews.
 
@@ -57,21 +72,22 @@ class ReviewedAuthority:
 
     def __init__(self, hub: Hub, open_as: OpenAs, clock: Clock) -> None:
         self._reviews, self._open_as, self._clock = Reviews(hub, clock), open_as, clock
-        self._sessions: OrderedDict[str, tuple[datetime, str, str]] = OrderedDict()
+        self._sessions: OrderedDict[str, _Session] = OrderedDict()
         self._lock = threading.Lock()
-        self._logins = threading.BoundedSemaphore(_LOGINS_AT_ONCE)
+        self._asking = threading.BoundedSemaphore(_STRANGERS_AT_ONCE)
+        self._secret = secrets.token_bytes(_SESSION_BYTES)
 
     def login(self, token: str) -> str | None:
-        if not self._logins.acquire(blocking=False):
-            raise Unavailable("too many people log in at this moment; try again")
-        try:
-            if self._reviews.user(token) is None:
-                return None
-        finally:
-            self._logins.release()
-        session, forgery = (secrets.token_urlsafe(_SESSION_BYTES) for _ in range(2))
+        user = self._stranger(token)
+        if user is None:
+            return None
+        session = secrets.token_urlsafe(_SESSION_BYTES)
+        begun = _Session(user.name, token, self._clock.now() + LASTS)
         with self._lock:
-            self._sessions[session] = (self._clock.now() + LASTS, token, forgery)
+            self._sessions[session] = begun
+            mine = [key for key, each in self._sessions.items() if each.user == user.name]
+            for key in mine[:-MOST_OF_ONE]:
+                del self._sessions[key]
             if len(self._sessions) > MOST_SESSIONS:
                 self._sessions.popitem(last=False)
         return session
@@ -81,12 +97,30 @@ class ReviewedAuthority:
             known = self._sessions.get(session)
         if known is None:
             return None
-        end, token, forgery = known
-        user = self._reviews.user(token) if self._clock.now() < end else None
+        user = self._reviews.user(known.token) if self._clock.now() < known.end else None
         if user is None:
             self.logout(session)
             return None
-        return Person(name=user.name, forgery=forgery, token=token)
+        return Person(name=user.name, forgery=self._forgery(session), token=known.token)
+
+    def bearer(self, token: str) -> Person | None:
+        user = self._reviews.known_user(token) or self._stranger(token)
+        if user is None:
+            return None
+        forgery = self._forgery(user.name)
+        return Person(name=user.name, forgery=forgery, token=token, has_session=False)
+
+    def _stranger(self, token: str) -> User | None:
+        """Whom a token stands for that nobody has shown yet: few are asked about at once."""
+        if not self._asking.acquire(timeout=_PATIENCE_SECONDS):
+            raise Unavailable("too many people log in at this moment; try again")
+        try:
+            return self._reviews.user(token)
+        finally:
+            self._asking.release()
+
+    def _forgery(self, whose: str) -> str:
+        return hmac.new(self._secret, whose.encode(), sha256).hexdigest()
 
     def logout(self, session: str) -> None:
         with self._lock:
@@ -111,15 +145,15 @@ class OwnAccess:
     """What the person of a kubeconfig may do; asked once in `REMEMBERED` for the same thing."""
 
     def __init__(self, hub: Hub, clock: Clock) -> None:
-        self._hub, self._clock = hub, clock
-        self._known: dict[Hashable, tuple[datetime, bool]] = {}
+        self._hub = hub
+        self._known = RememberedAnswers[bool](clock, REMEMBERED, MOST_ANSWERS)
 
     def may(self, verb: str, kind: Kind, namespace: str) -> bool:
         """Whether it is allowed. Raises: HubError."""
-        asked, now = attributes(verb, kind, namespace), self._clock.now()
-        known = self._known.get(asked)
-        if known is not None and now < known[0] + REMEMBERED:
-            return known[1]
+        asked = attributes(verb, kind, namespace)
+        known = self._known.find(asked)
+        if known is not None:
+            return known
         question = {
             "apiVersion": SELF_REVIEW.api_version,
             "kind": SELF_REVIEW.name,
@@ -127,5 +161,6 @@ class OwnAccess:
             "spec": {"resourceAttributes": dict(asked)},
         }
         status = self._hub.create(Ref(SELF_REVIEW, ""), question).get("status") or {}
-        self._known[asked] = (now, bool(status.get("allowed")))
-        return self._known[asked][1]
+        found = bool(status.get("allowed"))
+        self._known.keep(asked, found)
+        return found

@@ -1,20 +1,21 @@
-"""Which workloads does the list show, and in which order? Filtered, sorted and paged on the server."""
+"""Finds the workloads that the list shows, and the clusters that the page of one shows."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 
-from rollout.account.figures import in_flight
+from rollout.account.roster import RosterEntry, RosterPage, roster_page
 from rollout.account.states import Code
 from rollout.account.tree import WorkloadAccount
+from rollout.dashboard.tables import Column, Table, TablePage, TableQuery
 from rollout.dashboard.view import WorkloadRow
 from rollout.errors import Invalid
 from rollout.hub.selecting import parse_labels
 from rollout.model.kinds import KINDS
+from rollout.rollouts.live import LiveRollout
+from rollout.strategies.base import Phase
 
-PAGE = 50
 ORDER = (Code.PERSON, Code.FAILED, Code.WAITING, Code.TOLERATED, Code.DONE)
 """What somebody must look at comes first."""
 STATES = {
@@ -31,20 +32,17 @@ STATE_WORDS = {
     "tolerated": "done, with failures",
     "done": "done",
 }
-_NEVER = datetime.min.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListQuery:
-    """What somebody asks to see. "" is: all. ``page`` counts from 1."""
+    """What somebody asks to see. "" is: all."""
 
     text: str = ""
     state: str = ""
     namespace: str = ""
     kind: str = ""
     labels: str = ""
-    sort: str = "state"
-    page: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +52,7 @@ class RolloutList:
     ``namespaces`` and ``kinds`` are those that there are; ``fault`` is what is wrong with the labels.
     """
 
-    rows: tuple[WorkloadRow, ...]
-    total: int
-    page: int
-    pages: int
+    table: TablePage[WorkloadRow]
     counts: Mapping[str, int]
     namespaces: Sequence[str]
     kinds: Sequence[str]
@@ -66,8 +61,6 @@ class RolloutList:
 
 def wanted(query: Mapping[str, str]) -> ListQuery:
     """What a query string asks for; what is not understood is left at its default."""
-    page = query.get("page", "1")
-    sort = query.get("sort", "state")
     state = query.get("state", "")
     return ListQuery(
         text=query.get("q", "").strip(),
@@ -75,12 +68,10 @@ def wanted(query: Mapping[str, str]) -> ListQuery:
         namespace=query.get("namespace", ""),
         kind=query.get("kind", ""),
         labels=query.get("labels", "").strip(),
-        sort=sort if sort in _SORTS else "state",
-        page=max(int(page), 1) if page.isdecimal() and len(page) < 7 else 1,
     )
 
 
-def listed(rows: Iterable[WorkloadRow], asked: ListQuery) -> RolloutList:
+def listed(rows: Iterable[WorkloadRow], asked: ListQuery, query: Mapping[str, str]) -> RolloutList:
     """The page that is asked for, of the rows that somebody may see."""
     known = list(rows)
     fault = ""
@@ -95,14 +86,8 @@ def listed(rows: Iterable[WorkloadRow], asked: ListQuery) -> RolloutList:
     counts = Counter(names[row.account.code] for row in matching)
     found = [row for row in matching if not asked.state or row.account.code is STATES[asked.state]]
     found.sort(key=lambda row: row.account.key)
-    found.sort(key=_SORTS[asked.sort])
-    pages = max(-(-len(found) // PAGE), 1)
-    page = min(asked.page, pages)
     return RolloutList(
-        rows=tuple(found[(page - 1) * PAGE : page * PAGE]),
-        total=len(found),
-        page=page,
-        pages=pages,
+        table=TABLE.page(found, query),
         counts=counts,
         namespaces=sorted({row.account.namespace for row in known} - {""}),
         kinds=sorted({KINDS[row.account.kind].short[0] for row in known}, reverse=True),
@@ -119,15 +104,60 @@ def _matches(account: WorkloadAccount, asked: ListQuery) -> bool:
     )
 
 
+def _end(account: WorkloadAccount) -> datetime | None:
+    return account.finish.at if account.finish is not None else None
+
+
+def _age(account: WorkloadAccount) -> timedelta | None:
+    return account.now - account.created if account.created is not None else None
+
+
 def _share(account: WorkloadAccount) -> float:
     return account.updated / account.members if account.members else 1.0
 
 
-_SORTS: Mapping[str, Callable[[WorkloadRow], Any]] = {
-    "state": lambda row: ORDER.index(row.account.code),
-    "name": lambda row: row.account.key,
-    "progress": lambda row: _share(row.account),
-    "failed": lambda row: -row.account.failed,
-    "flight": lambda row: -in_flight(row.account.phases),
-    "age": lambda row: row.account.created or _NEVER,
-}
+TABLE = Table[WorkloadRow](
+    Column(key="name", title="Workload", by=lambda row: row.account.key),
+    Column(key="state", title="State", by=lambda row: ORDER.index(row.account.code)),
+    Column(key="progress", title="Progress", by=lambda row: _share(row.account)),
+    Column(key="failed", title="Failed", by=lambda row: row.account.failed, falls=True),
+    Column(key="wait", title="Waiting for"),
+    Column(key="end", title="Earliest end", by=lambda row: _end(row.account)),
+    Column(key="age", title="Age", by=lambda row: _age(row.account)),
+    default="state",
+)
+
+
+CLUSTERS = Table[RosterEntry](
+    Column(key="cluster", title="Cluster", by=lambda each: each.account.name),
+    Column(key="phase", title="Phase", by=lambda each: each.account.phase),
+    Column(key="stage", title="Stage", by=lambda each: each.stage),
+    Column(key="reason", title="Reason"),
+    Column(key="for", title="For"),
+    Column(key="until", title="Until"),
+    size=25,
+)
+"""`roster_page` sorts them: to work out why each of 10,000 clusters waits would take long."""
+
+
+def members(
+    lives: Sequence[LiveRollout], asked: TableQuery, phase: Phase | None = None
+) -> TablePage[RosterEntry]:
+    """The clusters of a rollout that are asked for."""
+    found = _members(lives, asked, phase)
+    if found.total and not found.entries:  # there are fewer pages than that
+        asked = replace(asked, page=CLUSTERS.part((), found.total, asked).pages)
+        found = _members(lives, asked, phase)
+    return CLUSTERS.part(found.entries, found.total, asked)
+
+
+def _members(lives: Sequence[LiveRollout], asked: TableQuery, phase: Phase | None) -> RosterPage:
+    return roster_page(
+        lives,
+        phase=phase,
+        text=asked.text,
+        start=(asked.page - 1) * CLUSTERS.size,
+        most=CLUSTERS.size,
+        order=asked.sort,
+        is_falling=asked.is_falling,
+    )

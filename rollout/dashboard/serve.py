@@ -1,12 +1,17 @@
-"""How is the dashboard served? An observer, a guard in front, one HTTP server, until it is told to stop."""
+"""Serves the dashboard until it is told to stop: an observer, and one HTTP server with a guard in front."""
 
+import asyncio
 import secrets
 import socket
 from collections.abc import Callable, Collection
+from contextlib import closing
+from datetime import timedelta
 from pathlib import Path
 
+import h11
 import uvicorn
-from starlette.applications import Starlette
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from rollout.clock import SystemClock
 from rollout.dashboard.answers import Office
@@ -14,10 +19,19 @@ from rollout.dashboard.app import application
 from rollout.dashboard.observer import Observer, Open
 from rollout.dashboard.people import OwnAuthority
 from rollout.dashboard.reviewed import OpenAs, OwnAccess, ReviewedAuthority
-from rollout.hub.base import Hub
+from rollout.dashboard.security import LOCAL_NAMES
+from rollout.errors import ConfigError
+from rollout.hub.base import EmbeddedHub
+from rollout.runtime.health import Address, Route, health_routes
+from rollout.runtime.process import Readiness
+from rollout.runtime.server import Server
 
 LOCAL = "127.0.0.1"
 CONNECTIONS = 1_000
+REQUEST_SECONDS = 10.0
+"""Within which a request must have come in whole, from the connection or its first byte on."""
+ALIVE_SECONDS = 30.0
+_BEAT_SECONDS = 1.0
 _TOKEN_BYTES = 24
 _CLOSING_SECONDS = 2
 
@@ -39,7 +53,7 @@ def serve_own(
     *,
     options: str,
     token: str,
-    access: Hub | None,
+    access: EmbeddedHub | None,
     decision_log: Path | None,
     listen: socket.socket,
     ready: Callable[[str], object],
@@ -50,7 +64,8 @@ def serve_own(
         place: what the hub is called at the head of the page.
         name: who is said to have asked for what is pressed.
         options: what names the hub on the command line.
-        access: where rights are asked for; None: everything is allowed, as it is on a state file.
+        access: where rights and Events are asked for; None: everything is allowed, as it is on a state
+            file.
         decision_log: what page Replay shows; None: nothing.
         ready: is told the address with the token, once it answers.
     """
@@ -60,14 +75,16 @@ def serve_own(
     authority = OwnAuthority(token, name, observer, may)
     address = f"http://{LOCAL}:{port}/login?token={token}"
     office = Office(observer, authority, place, SystemClock(), options=options)
-    hosts = {f"{host}:{port}" for host in (LOCAL, "localhost")}
-    app = application(office, hosts, lambda: ready(address), decision_log=decision_log)
+    hosts = {f"{host}:{port}" for host in LOCAL_NAMES[:2]}
+    app = application(
+        office, hosts, lambda: ready(address), decision_log=decision_log, events=access
+    )
     _serve(office, app, listen)
 
 
 def serve_many(
     open_hub: Open,
-    hub: Hub,
+    hub: EmbeddedHub,
     open_as: OpenAs,
     place: str,
     *,
@@ -75,36 +92,136 @@ def serve_many(
     hosts: Collection[str],
     decision_log: Path | None,
     listen: socket.socket,
+    health: Address | None,
     ready: Callable[[], object],
 ) -> None:
     """Serve whoever the API server knows, until the process is told to stop.
 
     Args:
-        hub: where tokens and rights are reviewed, with the account of the dashboard.
+        hub: where tokens and rights are reviewed, and Events asked for, with the account of the dashboard.
         open_as: opens the hub with the token of a person.
         hosts: what the Host header may say; empty: anything.
+        health: where probes are answered whatever becomes of the pages; None: nowhere.
     Other arguments: as of `serve_own`.
+
+    Raises: ConfigError where the address of the probes cannot be had.
     """
+    pulse = Pulse()
     observer = Observer(open_hub).start()
     authority = ReviewedAuthority(hub, open_as, SystemClock())
-    office = Office(observer, authority, place, SystemClock(), options=options)
-    app = application(office, hosts, ready, secure=True, decision_log=decision_log)
-    _serve(office, app, listen)
+    office = Office(observer, authority, place, SystemClock(), options=options, secure=True)
+
+    def begun() -> None:
+        pulse.begin()
+        ready()
+
+    app = application(office, hosts, begun, decision_log=decision_log, events=hub)
+    if health is None:
+        _serve(office, app, listen)
+        return
+    with closing(_answering(health, probed(office, pulse))):
+        _serve(office, app, listen)
 
 
-def _serve(office: Office, app: Starlette, listen: socket.socket) -> None:
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app,
-            log_level="warning",
-            access_log=False,
-            limit_concurrency=CONNECTIONS,
-            timeout_keep_alive=15,
-            timeout_graceful_shutdown=_CLOSING_SECONDS,
-            server_header=False,
-            lifespan="on",
-        )
+class Pulse:
+    """Whether the loop that answers requests comes round."""
+
+    def __init__(self) -> None:
+        self._clock = SystemClock()
+        self._last = self._clock.now()
+
+    def begin(self) -> None:
+        """Beat from now on. To be called on the loop."""
+        self._last = self._clock.now()
+        asyncio.get_running_loop().call_later(_BEAT_SECONDS, self.begin)
+
+    def beats(self) -> bool:
+        return self._clock.now() < self._last + timedelta(seconds=ALIVE_SECONDS)
+
+
+def probed(office: Office, pulse: Pulse) -> dict[str, Route]:
+    """What probes are answered: whether requests are, and whether there is anything to show."""
+
+    def readiness() -> Readiness:
+        if not pulse.beats():
+            return Readiness(False, "requests are not answered")
+        is_known = office.observer.view.is_known
+        return Readiness(is_known, "ready" if is_known else "the hub has not been read yet")
+
+    return health_routes(pulse.beats, readiness)
+
+
+def _answering(address: Address, routes: dict[str, Route]) -> Server:
+    try:
+        return Server(address, routes)
+    except OSError as fault:
+        raise ConfigError(f"{address} cannot be had: {fault.strerror or fault}") from fault
+
+
+def configured(app: ASGIApp) -> uvicorn.Config:
+    """How the application is served."""
+    return uvicorn.Config(
+        app,
+        http=ImpatientProtocol,
+        log_level="warning",
+        access_log=False,
+        limit_concurrency=CONNECTIONS,
+        timeout_keep_alive=15,
+        timeout_graceful_shutdown=_CLOSING_SECONDS,
+        server_header=False,
+        lifespan="on",
     )
+
+
+class ImpatientProtocol(H11Protocol):
+    """uvicorn's, for those who open connections and say nothing, or not all.
+
+    A connection is cut where a request does not come in whole in time. When all places are taken, that
+    one gives way which has been without a request for the longest time.
+    """
+
+    _late: asyncio.TimerHandle | None = None
+    _heard = 0.0
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        super().connection_made(transport)
+        self._look()
+        if len(self.connections) >= CONNECTIONS:
+            idle = [c for c in self.connections if isinstance(c, ImpatientProtocol) and c.is_idle]
+            min(idle, key=lambda each: each._heard).cut()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._look()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._set(None)
+        super().connection_lost(exc)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no whole request has come in that is not answered yet."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def cut(self) -> None:
+        self.connections.discard(self)
+        self.transport.abort()
+
+    def _look(self) -> None:
+        self._heard = self.loop.time()
+        if not self.is_idle:
+            self._set(None)
+        elif self._late is None:
+            self._set(self.loop.call_later(REQUEST_SECONDS, self.cut))
+
+    def _set(self, late: asyncio.TimerHandle | None) -> None:
+        if self._late is not None:
+            self._late.cancel()
+        self._late = late
+
+
+def _serve(office: Office, app: ASGIApp, listen: socket.socket) -> None:
+    server = uvicorn.Server(configured(app))
     try:
         server.run(sockets=[listen])
     finally:

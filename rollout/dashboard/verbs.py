@@ -1,7 +1,7 @@
-"""Which verbs have a button, what does each need, and how is it called?"""
+"""The verbs that have a button: what each needs, and how it is called."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from rollout import operate
@@ -9,7 +9,7 @@ from rollout.account.interventions import Intervention
 from rollout.account.tree import WorkloadAccount
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub
-from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
+from rollout.model.amounts import DURATION_ACCEPTED, parse_digits, parse_duration
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import APPROVAL, CLUSTER_MANAGEMENT_ADDON, FREEZE, Kind, Ref
 from rollout.operate import VerbResult, Who
@@ -17,12 +17,15 @@ from rollout.operate import VerbResult, Who
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerbCall:
-    """What somebody filled in. ``ref`` None: the verb is about the whole hub; "" is: left empty."""
+    """What somebody filled in. ``ref`` None: the verb is about the whole hub; "" is: left empty.
+
+    ``shown`` are the revisions that they looked at; none: they do not say.
+    """
 
     ref: Ref | None
     clusters: tuple[str, ...] = ()
     gate: str = ""
-    revision: str = ""
+    shown: frozenset[str] = frozenset()
     number: str = ""
     until: str = ""
     name: str = ""
@@ -47,7 +50,8 @@ class Verb:
         does: calls it. Raises: ConfigError, HubError.
         words: what follows the name of the workload on the command line.
         writes: what one must be allowed to do, to objects of which kind; None: of the workload's.
-        asks: the fields that are to be filled in; those of ``needs`` must be.
+        asks: the fields that are to be filled in, with what it means to leave one empty; "": it must not be.
+        of_revision: it is about the revision that was looked at, and about no other.
         is_grave: it takes something away from clusters, or stops others.
         is_offered: whether its button stands on the page of a rollout that is like this.
     """
@@ -57,8 +61,8 @@ class Verb:
     does: Does
     words: Words = lambda _: ()
     writes: tuple[str, Kind | None] = ("patch", None)
-    asks: tuple[str, ...] = ()
-    needs: tuple[str, ...] = ()
+    asks: Mapping[str, str] = field(default_factory=dict)
+    of_revision: bool = False
     is_grave: bool = False
     is_offered: Callable[[WorkloadAccount], bool] = lambda _: True
 
@@ -76,7 +80,7 @@ def until(text: str, now: datetime) -> datetime | None:
     span, instant = parse_duration(text), parse_instant(text)
     if span is None and instant is None:
         raise ConfigError(
-            f'until {text!r} is neither an instant such as "2026-11-21T08:00:00Z" nor '
+            f'until {text[:40]!r} is neither an instant such as "2026-11-21T08:00:00Z" nor '
             f"{DURATION_ACCEPTED}"
         )
     return now + span if span is not None else instant
@@ -92,17 +96,22 @@ def _of_clusters(verb: Callable[[EmbeddedHub, Ref, Iterable[str], Who], VerbResu
 
 def _approve(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
     end = until(call.until, who.at)
-    return operate.approve(hub, call.workload, who, call.gate, revision=call.revision, expires=end)
+    return operate.approve(hub, call.workload, who, call.gate, shown=call.shown, expires=end)
 
 
 def _reject(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
-    return operate.reject(hub, call.workload, who, revision=call.revision)
+    return operate.reject(hub, call.workload, who, shown=call.shown)
+
+
+def _abort(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
+    return [operate.abort(hub, call.workload, who, shown=call.shown)]
 
 
 def _undo(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
-    if call.number and not call.number.isdecimal():
-        raise ConfigError(f"revision {call.number!r} is no number, such as 3")
-    return [operate.undo(hub, call.workload, who, int(call.number) if call.number else None)]
+    number = parse_digits(call.number)
+    if call.number and number is None:
+        raise ConfigError(f"back to revision {call.number[:20]!r}: that is no number, such as 3")
+    return [operate.undo(hub, call.workload, who, number, shown=call.shown)]
 
 
 def _override(hub: EmbeddedHub, call: VerbCall, who: Who) -> Iterable[VerbResult]:
@@ -122,6 +131,11 @@ def _options(*pairs: tuple[str, str]) -> Iterable[str]:
     return [word for option, value in pairs if value for word in (option, value)]
 
 
+def _one(revisions: frozenset[str]) -> str:
+    """The revision that is meant; "" where there are several, which no option can name together."""
+    return next(iter(revisions)) if len(revisions) == 1 else ""
+
+
 def _asked(account: WorkloadAccount, *whats: str) -> list[Intervention]:
     return [each for each in account.interventions if each.what in whats]
 
@@ -136,10 +150,11 @@ _EVERY = (
         label="Approve",
         does=_approve,
         words=lambda c: _options(
-            ("--gate", c.gate), ("--revision", c.revision), ("--expires", c.until)
+            ("--gate", c.gate), ("--revision", _one(c.shown)), ("--expires", c.until)
         ),
         writes=("create", APPROVAL),
-        asks=("gate", "until"),
+        asks={"gate": "the only one that there is", "until": "it does not expire"},
+        of_revision=True,
         is_offered=_gates_shut,
     ),
     Verb(
@@ -158,7 +173,8 @@ _EVERY = (
     Verb(
         name="abort",
         label="Abort",
-        does=_of_workload(operate.abort),
+        does=_abort,
+        of_revision=True,
         is_grave=True,
         is_offered=lambda a: not _asked(a, "aborted"),
     ),
@@ -167,7 +183,8 @@ _EVERY = (
         label="Undo",
         does=_undo,
         words=lambda c: _options(("--to-revision", c.number)),
-        asks=("number",),
+        asks={"number": "what soaked last"},
+        of_revision=True,
         is_grave=True,
         is_offered=lambda a: a.kind != CLUSTER_MANAGEMENT_ADDON.name,
     ),
@@ -175,8 +192,9 @@ _EVERY = (
         name="reject",
         label="Reject",
         does=_reject,
-        words=lambda c: _options(("--revision", c.revision)),
+        words=lambda c: _options(("--revision", _one(c.shown))),
         writes=("create", APPROVAL),
+        of_revision=True,
         is_grave=True,
     ),
     Verb(
@@ -184,15 +202,14 @@ _EVERY = (
         label="Skip clusters",
         does=_of_clusters(operate.skip),
         words=lambda c: c.clusters,
-        asks=("clusters",),
-        needs=("clusters",),
+        asks={"clusters": ""},
     ),
     Verb(
         name="unskip",
         label="Skip no longer",
         does=_of_clusters(operate.unskip),
         words=lambda c: ("--remove", *c.clusters),
-        asks=("clusters",),
+        asks={"clusters": "all of them"},
         is_offered=lambda a: bool(_asked(a, "skipped")),
     ),
     Verb(
@@ -200,15 +217,14 @@ _EVERY = (
         label="Hold clusters",
         does=_of_clusters(operate.hold),
         words=lambda c: c.clusters,
-        asks=("clusters",),
-        needs=("clusters",),
+        asks={"clusters": ""},
     ),
     Verb(
         name="release",
         label="Release clusters",
         does=_of_clusters(operate.release),
         words=lambda c: c.clusters,
-        asks=("clusters",),
+        asks={"clusters": "all of them"},
         is_offered=lambda a: bool(_asked(a, "held")),
     ),
     Verb(
@@ -216,7 +232,7 @@ _EVERY = (
         label="Override calendars",
         does=_override,
         words=lambda c: ("--until", c.until) if c.until else ("--end",),
-        asks=("until",),
+        asks={"until": "the override ends"},
         is_grave=True,
     ),
     Verb(
@@ -225,7 +241,7 @@ _EVERY = (
         does=_freeze,
         words=lambda c: [*([c.name] if c.name else []), *_options(("--until", c.until))],
         writes=("create", FREEZE),
-        asks=("until",),
+        asks={"until": "until somebody ends it"},
         is_grave=True,
     ),
     Verb(
@@ -234,7 +250,7 @@ _EVERY = (
         does=_unfreeze,
         words=lambda c: [c.name] if c.name else [],
         writes=("patch", FREEZE),
-        asks=("name",),
+        asks={"name": "the one that stands"},
     ),
 )
 VERBS: Mapping[str, Verb] = {verb.name: verb for verb in _EVERY}

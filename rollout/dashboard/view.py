@@ -1,4 +1,4 @@
-"""What is on the hub at one instant, as far as every page needs it? A value that no thread changes."""
+"""What there is on the hub at one instant, as far as every page needs it: a value that no thread changes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -24,9 +24,9 @@ class WorkloadRow:
 class DashboardView:
     """All workloads, without their clusters.
 
-    ``number`` grows with every view; ``read`` is the wall time at which it was made, ``now`` the hub's
-    time. ``fault`` is why the hub cannot be read since ``read``; "" where it can. ``frozen`` says who
-    froze the hub and why; "" where nobody did.
+    ``number`` grows with every view that tells something else than the last one; ``read`` is the wall time at which it was made, ``now`` the hub's
+    time. ``fault`` is why the hub cannot be read since ``read``; "" where it can. ``is_known``: whether
+    it has ever been read. ``frozen`` says who froze the hub and why; "" where nobody did.
     """
 
     number: int
@@ -34,6 +34,7 @@ class DashboardView:
     read: datetime
     rows: tuple[WorkloadRow, ...] = ()
     fault: str = ""
+    is_known: bool = False
     frozen: str = ""
     away_since: datetime | None = None
     by_ref: Mapping[Ref, WorkloadRow] = field(default_factory=dict)

@@ -137,7 +137,7 @@ def _page(
     found = run.distributions() if run is not None else []
     outcomes = [o for _, o in sorted(run.outcomes.items())] if run is not None else []
     shown = dict.fromkeys(_FIELDS, "") | (dict(fields) if run is None else _shown(run))
-    words = [workload_word(row.account.ref) for row in asked.view.rows if asked.may_see(row)]
+    words = [workload_word(row.account.ref) for row in asked.rows if asked.may_see(row)]
     text = asked.office.render(
         "what_if.html",
         **asked.office.frame(asked),

@@ -1,7 +1,7 @@
 """How is a gate approved, a revision rejected, and the line stopped?"""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import replace
 from datetime import datetime
 
@@ -21,8 +21,15 @@ from rollout.model.approvals import (
 from rollout.model.instants import parse_instant, rfc3339
 from rollout.model.intents import AskedBy, asked_text, read_asked, read_intents
 from rollout.model.kinds import APPROVAL, FREEZE, MANAGED_CLUSTER, Obj, Ref
-from rollout.operate.edits import FREEZE_NAME, Annotations, VerbResult, Who, refuse_ocm
-from rollout.operate.given import given, places, says_so, still_rejected
+from rollout.operate.edits import (
+    FREEZE_NAME,
+    Annotations,
+    OptionError,
+    VerbResult,
+    Who,
+    refuse_ocm,
+)
+from rollout.operate.given import NONE, given, places, refuse_others, says_so, still_rejected
 
 NO_WORD: Mapping[str, AskedBy] = {}
 
@@ -34,6 +41,7 @@ def approve(
     gate: str = "",
     *,
     revision: str = "",
+    shown: Set[str] = NONE,
     expires: datetime | None = None,
 ) -> tuple[VerbResult, ...]:
     """Approve a gate of the revision that is being rolled out.
@@ -42,6 +50,7 @@ def approve(
         gate: as the workload asks for it, ``*`` for all, or ``cluster/NAME`` for that cluster's analysis; ""
             where it asks for one only.
         revision: what was looked at; where that is no longer the present one nothing is approved.
+        shown: as of `refuse_others`.
         expires: until when the gate must have been reached.
 
     Returns: what was written, one Approval for each revision (an add-on has one for each placement).
@@ -61,6 +70,7 @@ def approve(
         decision=ApprovalDecision.APPROVE,
         gate=gate,
         revision=revision,
+        shown=shown,
         expires=expires,
     )
 
@@ -99,8 +109,9 @@ def _gate(ref: Ref, annotations: Annotations, gate: str) -> str:
             f"{ref} asks for no approval; annotation {names.GATES} would, such as before:rest"
         )
     if not gate and len(gates) > 1:
-        raise ConfigError(
-            f"{ref} has {len(gates)} gates: choose one with --gate: {', '.join(gates)}, or * for all"
+        several, listed = f"{ref} has {len(gates)} gates: choose one", ", ".join(gates)
+        raise OptionError(
+            f"{several} with --gate: {listed}, or * for all", f"{several}: {listed}, or * for all"
         )
     gate = gate or gates[0]
     if gate != EVERY_STAGE and gate not in every:
@@ -108,13 +119,22 @@ def _gate(ref: Ref, annotations: Annotations, gate: str) -> str:
     return gate
 
 
-def reject(hub: Hub, ref: Ref, who: Who, *, revision: str = "") -> tuple[VerbResult, ...]:
+def reject(
+    hub: Hub, ref: Ref, who: Who, *, revision: str = "", shown: Set[str] = NONE
+) -> tuple[VerbResult, ...]:
     """Reject the revision that is being rolled out: it goes no further; with rollback Automatic its
-    clusters get back what soaked there. Raises: ConfigError, Gone, HubError.
+    clusters get back what soaked there. Arguments: as of `approve`. Raises: ConfigError, Gone, HubError.
     """
     obj = hub.get(ref)
     return _consent(
-        hub, ref, obj, who, decision=ApprovalDecision.REJECT, gate=EVERY_STAGE, revision=revision
+        hub,
+        ref,
+        obj,
+        who,
+        decision=ApprovalDecision.REJECT,
+        gate=EVERY_STAGE,
+        revision=revision,
+        shown=shown,
     )
 
 
@@ -127,9 +147,11 @@ def _consent(
     decision: ApprovalDecision,
     gate: str,
     revision: str,
+    shown: Set[str],
     expires: datetime | None = None,
 ) -> tuple[VerbResult, ...]:
     present = sorted(places(hub, ref, obj))
+    refuse_others(ref, {each for _, each in present}, shown)
     if revision and revision not in {each for _, each in present}:
         listed = ", ".join(sorted({each for _, each in present}))
         raise ConfigError(
@@ -253,9 +275,11 @@ def _freeze_again(
         if known.until == until:
             return VerbResult(ref, False, f"the hub is frozen already{_by(known)}")
         if until is not None and (known.until is None or until < known.until) and not shorten:
-            raise ConfigError(
-                f"{ref}: the hub is frozen{_by(known)}; that this would end earlier has to be said:"
-                f" --shorten, or `rollout unfreeze {ref.name}`"
+            stands = f"{ref}: the hub is frozen{_by(known)}; "
+            raise OptionError(
+                f"{stands}that this would end earlier has to be said:"
+                f" --shorten, or `rollout unfreeze {ref.name}`",
+                f"{stands}one that ends earlier takes its place only once somebody has ended it",
             )
         spec["reason"] = spec["reason"] or known.reason
         was = f"; it was frozen{_by(known) or ' without an end'}"

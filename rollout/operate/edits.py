@@ -1,10 +1,10 @@
-"""Who asks, what came of it, and how is a workload's annotation changed with nothing lost?"""
+"""Changes a workload's annotations with nothing lost: who asks, what is changed, what came of it."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from rollout.errors import ConfigError, Conflict
+from rollout.errors import ConfigError, Conflict, RolloutError
 from rollout.hub.base import Hub, Kept, profile_of
 from rollout.model import names
 from rollout.model.intents import AskedBy, asked_text, read_asked
@@ -36,6 +36,19 @@ class VerbResult:
     ref: Ref
     changed: bool
     message: str
+
+
+class OptionError(ConfigError):
+    """The user must choose, and has an option for that on the command line. ``plain`` says it without."""
+
+    def __init__(self, message: str, plain: str) -> None:
+        super().__init__(message)
+        self.plain = plain
+
+
+def plain(fault: RolloutError) -> str:
+    """What a fault says to whoever has no command line."""
+    return fault.plain if isinstance(fault, OptionError) else str(fault)
 
 
 Annotations = Mapping[str, str]

@@ -4,6 +4,7 @@ Who may not read Approvals, or has a server without them, is answered as if ther
 write all the same, and the engine heeds what stands.
 """
 
+from collections.abc import Set
 from datetime import datetime
 
 from rollout.api.decoding import decode
@@ -57,6 +58,21 @@ def _is_of(page: Obj, obj: Obj) -> bool:
     """Whether the page belongs to this very object, not to one of its name before it."""
     owners = page["metadata"].get("ownerReferences") or []
     return any(owner.get("uid") == obj["metadata"].get("uid") for owner in owners)
+
+
+NONE: Set[str] = frozenset()
+
+
+def refuse_others(ref: Ref, present: Set[str], shown: Set[str]) -> None:
+    """Nobody acts on a revision that they have not seen: ``shown`` are those that they have; none: any.
+
+    Raises: ConfigError where others are rolled out.
+    """
+    if shown and present != shown:
+        before, now = (", ".join(sorted(each)) or "none" for each in (shown, present))
+        raise ConfigError(
+            f"{ref}: revision {before} was shown, and now {now} is rolled out: look at it first"
+        )
 
 
 def given(hub: Hub, ref: Ref, namespace: str, revision: str, now: datetime) -> tuple[Approval, ...]:

@@ -1,6 +1,6 @@
 """How is a rollout paused, aborted, retried, undone, and how are clusters left out of it?"""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,8 +16,16 @@ from rollout.model.kinds import (
     Obj,
     Ref,
 )
-from rollout.operate.edits import Annotations, Edit, VerbResult, Who, annotate, refuse_ocm
-from rollout.operate.given import refuse_rejected, revisions
+from rollout.operate.edits import (
+    Annotations,
+    Edit,
+    OptionError,
+    VerbResult,
+    Who,
+    annotate,
+    refuse_ocm,
+)
+from rollout.operate.given import NONE, refuse_others, refuse_rejected, revisions
 from rollout.planning.revisions import read_revision
 
 
@@ -67,15 +75,16 @@ def override_calendars(hub: Hub, ref: Ref, until: datetime | None, who: Who) -> 
     return annotate(hub, ref, who, decide)
 
 
-def abort(hub: Hub, ref: Ref, who: Who) -> VerbResult:
+def abort(hub: Hub, ref: Ref, who: Who, *, shown: Set[str] = NONE) -> VerbResult:
     """Stop rolling out the present revision until it is retried or replaced.
 
-    With rollback Automatic its clusters get back what soaked there. Raises: ConfigError where nothing
-    is being rolled out, Gone, HubError.
+    With rollback Automatic its clusters get back what soaked there. ``shown``: as of `refuse_others`.
+    Raises: ConfigError where nothing, or another revision, is being rolled out, Gone, HubError.
     """
 
     def decide(obj: Obj, known: Annotations) -> Edit | str:
         present = revisions(hub, ref, obj)
+        refuse_others(ref, present, shown)
         if not present:
             raise ConfigError(f"{ref}: nothing is rolled out yet that could be aborted")
         if present <= read_intents(known).aborted:
@@ -132,10 +141,12 @@ def _other_token(last: str, at: str) -> str:
     return f"{at}#{int(number) + 1 if number.isdecimal() and len(number) < 10 else 2}"
 
 
-def undo(hub: Hub, ref: Ref, who: Who, to: int | None = None) -> VerbResult:
+def undo(
+    hub: Hub, ref: Ref, who: Who, to: int | None = None, *, shown: Set[str] = NONE
+) -> VerbResult:
     """Take the present revision back from the clusters that got it: each gets what soaked there last,
     or revision number ``to`` where that has soaked. The spec is not edited; the revision is barred
-    until the template changes or somebody retries.
+    until the template changes or somebody retries. ``shown``: as of `refuse_others`.
 
     Raises: ConfigError where it cannot be undone, Gone, HubError.
     """
@@ -148,6 +159,7 @@ def undo(hub: Hub, ref: Ref, who: Who, to: int | None = None) -> VerbResult:
         if read_intents(known).rollback is RollbackMode.NONE:
             raise ConfigError(f"{ref}: annotation {names.ROLLBACK} is None; set it to Manual first")
         (present,) = revisions(hub, ref, obj)
+        refuse_others(ref, {present}, shown)
         kept = _kept(hub, ref)
         if not set(kept.values()) - {present}:
             raise ConfigError(
@@ -286,10 +298,9 @@ def _refuse_unknown(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str]) 
         except Denied:
             return  # whoever may not look at clusters may still name them
     if unknown:
-        raise ConfigError(
-            f"{ref}: no cluster is called {', '.join(unknown)}; correct the name, or use --force to "
-            f"{asked.verb} a cluster that is still to come"
-        )
+        said = f"{ref}: no cluster is called {', '.join(unknown)}; correct the name"
+        typed = f"{said}, or use --force to {asked.verb} a cluster that is still to come"
+        raise OptionError(typed, said)
 
 
 def _exclude(hub: Hub, ref: Ref, asked: _List, clusters: frozenset[str], who: Who) -> VerbResult:

@@ -35,7 +35,6 @@ from rollout.runtime.debug import Debug
 from rollout.runtime.decisions import DecisionLog
 from rollout.runtime.engine import Engine
 from rollout.runtime.events import EventWriter
-from rollout.runtime.health import Reviews
 from rollout.runtime.io import FencedIo, Io
 from rollout.runtime.layout import Layout, lease_of
 from rollout.runtime.leader import LeaderCandidate, LeaseTerms
@@ -51,6 +50,7 @@ from rollout.runtime.notification_io import NOBODY_TOLD, Deliverer, Notification
 from rollout.runtime.pace import Pace
 from rollout.runtime.planners import planners, trackers
 from rollout.runtime.process import Controller
+from rollout.runtime.reviews import Reviews
 from rollout.runtime.spans import FinishedSpan, SpanRecorder
 from rollout.runtime.timers import Timers, Wake
 from rollout.settings import Settings, long_enough, raised

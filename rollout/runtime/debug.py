@@ -26,15 +26,8 @@ from rollout.placement.cel.screening import Screening, Unfinished
 from rollout.placement.explain import debug_json
 from rollout.planning.decisions import misconfigured, satisfied
 from rollout.planning.placements import PlacementPlanner, owned
-from rollout.runtime.health import (
-    LARGEST_BODY,
-    Request,
-    Response,
-    Reviews,
-    User,
-    bearer_token,
-    in_json,
-)
+from rollout.runtime.health import LARGEST_BODY, Request, Response, bearer_token, in_json
+from rollout.runtime.reviews import Reviews, User
 
 PREFIX = "/debug/placements/"
 VERBS = {"GET": "get", "POST": "create"}

@@ -1,14 +1,21 @@
-"""Does the dashboard on a real hub show and do what the API server allows each person, and no more?"""
+"""Holds the dashboard on a real hub to what the API server allows each person, and to no more."""
 
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
+from http.cookiejar import CookieJar
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 import yaml
-from starlette.applications import Starlette
 from starlette.testclient import TestClient
+from starlette.types import ASGIApp
 
 from rollout.cli.remote import RemoteHub
 from rollout.clock import Clock, SystemClock
@@ -24,7 +31,7 @@ from rollout.model import names
 from rollout.model.kinds import APPROVAL, KINDS, REPLICA_SET, Ref
 from tests.kube.cluster import Cluster
 from tests.kube.processes import kubeconfig_of
-from tests.kube.setting import eventually
+from tests.kube.setting import PATIENCE, eventually
 from tests.kube.visitors import ACCOUNT, ensure, install_dashboard, person
 from tests.support import make
 from tests.support.shapes import run
@@ -40,7 +47,7 @@ class Hosted:
     """A dashboard on the server, with the rights of its manifests alone."""
 
     admin: KubeHub
-    app: Starlette
+    app: ASGIApp
 
     def client(self, token: str = "") -> TestClient:
         """Somebody's browser, logged in where there is a token."""
@@ -71,9 +78,11 @@ def hosted(server: Cluster, admin: KubeHub, tmp_path: Path) -> Iterator[Hosted]:
     observer = Observer(opened).start()
     with opened() as (hub, _):
         authority = ReviewedAuthority(hub, opened_as, SystemClock())
-        office = Office(observer, authority, "hub", SystemClock(), "--context hub")
+        office = Office(
+            observer, authority, "hub", SystemClock(), options="--context hub", secure=True
+        )
         try:
-            yield Hosted(admin, application(office, (), secure=True))
+            yield Hosted(admin, application(office, (), events=hub))
         finally:
             observer.close()
 
@@ -155,3 +164,53 @@ def test_who_may_only_look_can_plan_and_simulate_in_a_terminal(
     assert "ManifestWorkReplicaSet default/late: new" in planned.output
     simulated = run("simulate", "-f", str(file), "--kubeconfig", config)
     assert "3 of 3 clusters touched" in simulated.output, simulated.output
+
+
+@contextmanager
+def _own(config: Path) -> Iterator[tuple[urllib.request.OpenerDirector, str]]:
+    """Somebody's own dashboard, on the context of their kubeconfig, as they start it. Gives its address."""
+    context = yaml.safe_load(config.read_text())["current-context"]
+    words = ["dashboard", "--kubeconfig", str(config), "--context", context, "--by", "ann"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rollout", *words],
+        env={k: v for k, v in os.environ.items() if not k.startswith("ROLLOUT_")},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        entrance = process.stdout.readline().split()[-1]
+        browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
+        with browser.open(entrance, timeout=PATIENCE):
+            pass
+        yield browser, entrance.partition("/login")[0]
+    finally:
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+
+
+def test_ones_own_dashboard_on_a_context_has_the_rights_of_that_kubeconfig(
+    hosted: Hosted, server: Cluster
+) -> None:
+    person(hosted.admin, "viewer", "rollout-viewer")
+    person(hosted.admin, "operator", "rollout-viewer", "rollout-operator")
+    page, form = "/rollouts/mwrs/default/web", urlencode(FORM)
+
+    with _own(kubeconfig_of(server, hosted.admin, "default/viewer")) as (viewer, base):
+        seen = viewer.open(base + page, timeout=PATIENCE).read().decode()
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            viewer.open(f"{base}/act/pause?{form}", timeout=PATIENCE)
+    assert "<h1><bdi>web</bdi></h1>" in seen
+    assert "data-act" not in seen
+
+    config = kubeconfig_of(server, hosted.admin, "default/operator")
+    with _own(config) as (operator, base):
+        confirmed = operator.open(f"{base}/act/pause?{form}", timeout=PATIENCE).read().decode()
+        forgery = confirmed.partition('name="forgery" value="')[2].partition('"')[0]
+        sent = urlencode({**FORM, "forgery": forgery}).encode()
+        pressed = operator.open(f"{base}/act/pause", sent, PATIENCE).read().decode()
+    assert f"--kubeconfig {config}" in confirmed
+    assert "paused" in pressed
+    notes = hosted.admin.get(WEB)["metadata"]["annotations"]
+    assert notes[names.PAUSED] == "true"
+    assert '"ann"' in notes[names.ASKED]

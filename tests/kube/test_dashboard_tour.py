@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -53,7 +54,9 @@ def chromium() -> None:
 def _dashboard(kubeconfig: Path) -> Iterator[str]:
     """The dashboard in a process of its own. Gives its address."""
     address = f"127.0.0.1:{free_port()}"
-    words = ["dashboard", "--listen", address, "--kubeconfig", str(kubeconfig)]
+    probed = f"127.0.0.1:{free_port()}"
+    words = ["dashboard", "--listen", address, "--health-listen", probed]
+    words += ["--kubeconfig", str(kubeconfig)]
     process = subprocess.Popen(
         [sys.executable, "-m", "rollout", *words],
         cwd=ROOT,
@@ -64,6 +67,9 @@ def _dashboard(kubeconfig: Path) -> Iterator[str]:
     try:
         assert process.stdout is not None
         assert address in process.stdout.readline()
+        for name in ("healthz", "readyz"):
+            with urllib.request.urlopen(f"http://{probed}/{name}") as answer:
+                assert answer.status == 200
         yield f"http://{address}"
     finally:
         process.terminate()

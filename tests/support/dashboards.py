@@ -1,10 +1,16 @@
 """A bad release in the middle of its day on a state file, and a dashboard that another process could be."""
 
-from collections.abc import Iterator
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+import uvicorn
 from starlette.testclient import TestClient
 
 from rollout.clock import Clock, SystemClock, VirtualClock
@@ -12,6 +18,7 @@ from rollout.dashboard.answers import Office
 from rollout.dashboard.app import application
 from rollout.dashboard.observer import Observer, Open
 from rollout.dashboard.people import May, OwnAuthority
+from rollout.dashboard.serve import LOCAL, configured, listening
 from rollout.hub.admission import admit
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.memory import MemoryHub
@@ -118,3 +125,74 @@ def browsing(
             if logged_in:
                 client.get(f"/login?token={TOKEN}")
             yield client
+
+
+@dataclass(frozen=True)
+class Served:
+    """A dashboard that answers."""
+
+    address: str
+    office: Office
+    stop: Callable[[], None]
+
+    @property
+    def entrance(self) -> str:
+        return f"{self.address}/login?token={TOKEN}"
+
+
+@contextmanager
+def serving(
+    path: Path, clock: Clock, port: int = 0, decision_log: Path | None = None
+) -> Iterator[Served]:
+    listen = listening(LOCAL, port)
+    host = f"{LOCAL}:{listen.getsockname()[1]}"
+    with office_on(path, clock) as (office, _):
+        server = uvicorn.Server(configured(application(office, {host}, decision_log=decision_log)))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listen]}, daemon=True)
+        thread.start()
+
+        def stop() -> None:
+            server.should_exit = True
+            thread.join(60)
+            listen.close()
+
+        try:
+            yield Served(f"http://{host}", office, stop)
+        finally:
+            stop()
+
+
+@contextmanager
+def process_on(state: Path, *words: str, **environment: str) -> Iterator[str]:
+    """A dashboard in a process of its own. Gives the address that lets one in."""
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "rollout",
+            "dashboard",
+            "--state",
+            str(state),
+            "--by",
+            "ann",
+            *words,
+        ],
+        env={**os.environ, "ROLLOUT_DASHBOARD_TOKEN": TOKEN, **environment},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().split()[-1]
+    finally:
+        process.terminate()
+        process.communicate(timeout=60)
+
+
+def comes_true(holds: Callable[[], bool], seconds: int = 20) -> bool:
+    """Whether it does, in so many seconds; looked at ten times a second."""
+    for _ in range(10 * seconds):
+        if holds():
+            return True
+        threading.Event().wait(0.1)
+    return holds()

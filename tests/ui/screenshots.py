@@ -15,11 +15,11 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from tests.stories.operating import freeze
 from tests.support import make
-from tests.support.dashboards import CANARIES, logging_decisions, story_on
+from tests.support.dashboards import CANARIES, logging_decisions, process_on, serving, story_on
 from tests.support.story import MIN
 from tests.ui.conftest import ARGUMENTS
-from tests.ui.serving import NIGHT, ROOT, process_on, rollout, serving
-from tests.ui.test_pages import LONG
+from tests.ui.looks import LONG
+from tests.ui.serving import NIGHT, ROOT, rollout
 
 PAGES = {
     "rollouts": "/",

@@ -1,23 +1,15 @@
 """A story on a state file, a dashboard of its own on a free port, and pages of a browser on it."""
 
-import os
 import subprocess
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import uvicorn
 from playwright.sync_api import Browser, Page
 
-from rollout.clock import Clock
-from rollout.dashboard.answers import Office
-from rollout.dashboard.app import application
-from rollout.dashboard.serve import LOCAL, listening
-from tests.support.dashboards import TOKEN, office_on, story_on
+from tests.support.dashboards import Served, serving, story_on
 from tests.support.story import Story
 
 ROOT = Path(__file__).parents[2]
@@ -26,68 +18,11 @@ PATIENCE = 240
 """Seconds until a test gives up waiting: a machine may be slow, or busy with something else."""
 
 
-@dataclass(frozen=True)
-class Served:
-    """A dashboard that answers."""
-
-    address: str
-    office: Office
-    stop: Callable[[], None]
-
-    @property
-    def entrance(self) -> str:
-        return f"{self.address}/login?token={TOKEN}"
-
-
 def rollout(state: Path, *words: str) -> str:
     """Run a command on a state file. Returns: what it printed."""
     command = [sys.executable, "-m", "rollout", *words, "--state", str(state)]
     done = subprocess.run(command, cwd=ROOT, check=False, capture_output=True, timeout=600)
     return done.stdout.decode()
-
-
-@contextmanager
-def process_on(state: Path) -> Iterator[str]:
-    """A dashboard in a process of its own. Gives the address that lets one in."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rollout", "dashboard", "--state", str(state), "--by", "ann"],
-        env={**os.environ, "ROLLOUT_DASHBOARD_TOKEN": TOKEN},
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        yield process.stdout.readline().split()[-1]
-    finally:
-        process.terminate()
-        process.communicate(timeout=PATIENCE)
-
-
-@contextmanager
-def serving(
-    path: Path, clock: Clock, port: int = 0, decision_log: Path | None = None
-) -> Iterator[Served]:
-    listen = listening(LOCAL, port)
-    host = f"{LOCAL}:{listen.getsockname()[1]}"
-    with office_on(path, clock) as (office, _):
-        config = uvicorn.Config(
-            application(office, {host}, decision_log=decision_log),
-            log_level="error",
-            timeout_graceful_shutdown=1,
-        )
-        server = uvicorn.Server(config)
-        thread = threading.Thread(target=server.run, kwargs={"sockets": [listen]}, daemon=True)
-        thread.start()
-
-        def stop() -> None:
-            server.should_exit = True
-            thread.join(PATIENCE)
-            listen.close()
-
-        try:
-            yield Served(f"http://{host}", office, stop)
-        finally:
-            stop()
 
 
 @contextmanager

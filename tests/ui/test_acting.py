@@ -1,4 +1,4 @@
-"""Can a person act in the browser, with and without script, by keyboard alone?"""
+"""Holds what a person does in the browser: with and without script, by keyboard alone."""
 
 from pathlib import Path
 
@@ -7,6 +7,7 @@ from playwright.sync_api import Browser, expect
 
 from rollout.model import names
 from rollout.model.kinds import APPROVAL, REPLICA_SET, Ref
+from tests.support.dashboards import serving, story_on
 from tests.support.operated import notes
 from tests.ui.serving import dashboard_on
 
@@ -60,6 +61,22 @@ def test_without_script_every_page_can_be_read_and_every_form_be_sent(
         page.click("button.main")
         expect(page.locator(".told")).to_contain_text("paused")
         assert notes(story.hub, Ref(REPLICA_SET, "default/api"))[names.PAUSED] == "true"
+
+
+def test_who_follows_a_link_of_a_file_or_another_site_is_let_in(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        story_on(tmp_path / "state.db") as story,
+        serving(tmp_path / "state.db", story.clock) as served,
+    ):
+        link = tmp_path / "open.html"
+        link.write_text(f'<meta http-equiv="refresh" content="0;url={served.entrance}">')
+        context = browser.new_context()
+        page = context.new_page()
+        page.goto(link.as_uri())
+        expect(page.locator("h1")).to_have_text("Rollouts")
+        context.close()
 
 
 def test_a_refused_verb_says_why_in_its_dialog(browser: Browser, tmp_path: Path) -> None:

@@ -1,101 +1,87 @@
-"""Is every page fit to be looked at: by anybody, on a phone, on paper, whatever others wrote?"""
+"""Holds every page to being fit to be looked at: by anybody, on a phone, on paper, whatever others wrote."""
 
-import json
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from rollout.model import names
-from rollout.model.kinds import APPROVAL, CLUSTER_CALENDAR, FREEZE, Kind, Obj
+from rollout.model.kinds import CLUSTER_CALENDAR, Obj
 from tests.support import make
-from tests.support.dashboards import logging_decisions, story_on
+from tests.support.dashboards import Served, logging_decisions, serving, story_on
+from tests.support.hostile import spoil
 from tests.support.story import Story
 from tests.ui import touring
-from tests.ui.serving import Served, page_on, serving
+from tests.ui.looks import LONG, LOOKS, PAGES
+from tests.ui.serving import page_on
 
 pytestmark = pytest.mark.ui
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 AXE = CACHE / "rollout-ui" / "node_modules" / "axe-core" / "axe.min.js"
-LONG = "x" * 63
-PAGES = (
-    "/",
-    "/?q=nothing-matches",
-    "/rollouts/mwrs/default/web",
-    "/rollouts/mwrs/default/api",
-    f"/rollouts/mwrs/default/{LONG}",
-    "/rollouts/mwrs/default/web/yaml",
-    "/clusters",
-    "/clusters/c05",
-    "/placements",
-    "/placements/default/p",
-    "/consents",
-    "/analyses",
-    "/clusters/odd",
-    "/what-if?workload=mwrs/default/web",
-    "/replay",
-    "/replay/mwrs/default/logged?at=14",
-    "/act/approve?kind=mwrs&namespace=default&workload=web&gate=before:rest&shown=1",
-    "/act/hold?kind=mwrs&namespace=default&workload=web",
-    "/nowhere/else",
-)
-HOSTILE = '<img src=x onerror="window.hacked=1">\u202e\u0007 שלום ' + "y" * 200
-
-
 CUT_OFF = """[...document.querySelectorAll("main *")]
     .filter((each) => !["TEXTAREA", "INPUT"].includes(each.tagName) && each.scrollHeight > each.clientHeight + 1
         && ["auto", "scroll"].includes(getComputedStyle(each).overflowY))
     .map((each) => each.outerHTML.slice(0, 80))"""
-AT_REST = (f"{touring.ONE}api", "/consents", "/clusters/c05", "/placements/default/p")
-"""Pages that say something else in the middle of the bad release, or beside what is hostile."""
+WIDER = """Math.max(document.documentElement.scrollWidth - innerWidth,
+    ...[...document.querySelectorAll("dialog[open]")].map((each) => each.scrollWidth - each.clientWidth))"""
+NOT_AT_REST = (f"{touring.ONE}api", "/placements/default/p")
+"""Pages that say something else in the middle of the bad release, or with one cluster more."""
 
 
-def hostile() -> list[Obj]:
-    """Whatever people may write, in every field that is shown."""
-    said = json.dumps({"pause": {"by": HOSTILE, "at": "2026-01-01T00:00:00Z", "reason": HOSTILE}})
-    workload = make.workload(
-        LONG, annotations={names.PAUSED: "true", names.ASKED: said}, labels={"a": "b"}
-    )
+def _odd() -> list[Obj]:
+    """What has long names and many words."""
     taint = {"key": LONG, "value": LONG, "effect": "NoSelect"}
-    odd = make.cluster("odd", taints=[taint])
-    odd["status"]["clusterClaims"] = [{"name": HOSTILE, "value": HOSTILE}]
-    who = {"actor": HOSTILE, "reason": HOSTILE}
-    decided = {"decision": "Reject", "gate": "*", "revision": "0" * 16, **who}
     noon = {"name": "noon", "action": "Deny", "schedule": "0 12 * * *", "duration": "1h"}
-    windows = [{**noon, "reason": HOSTILE}]
+    kind = CLUSTER_CALENDAR
+    calendar = {
+        "apiVersion": kind.api_version,
+        "kind": kind.name,
+        "metadata": make.meta("noon", ""),
+        "spec": {"timeZone": "Europe/Berlin", "windows": [{**noon, "reason": "lunch"}]},
+    }
+    paused = {names.PAUSED: "true"}
     return [
-        workload,
-        odd,
-        owned(APPROVAL, "no", {"workload": {"name": "nobody"}, **decided}, "default"),
-        owned(FREEZE, "over", {"until": "2026-01-01T00:00:01Z", **who}),
-        owned(CLUSTER_CALENDAR, "noon", {"timeZone": "Europe/Berlin", "windows": windows}),
+        make.workload(LONG, annotations=paused, labels={"a": "b"}),
+        make.cluster("odd", taints=[taint]),
+        calendar,
     ]
 
 
-def owned(kind: Kind, name: str, spec: Obj, namespace: str = "") -> Obj:
-    return {
-        "apiVersion": kind.api_version,
-        "kind": kind.name,
-        "metadata": make.meta(name, namespace),
-        "spec": spec,
-    }
+@contextmanager
+def _served(folder: Path, after: int, *, spoilt: bool) -> Iterator[tuple[Story, Served]]:
+    """A dashboard so many seconds after the begin of a bad release."""
+    path, log = folder / "state.db", folder / "decisions"
+    with story_on(folder / "logged.db") as logged:
+        logging_decisions(logged, log)
+    with story_on(path, *_odd(), after=after) as story:
+        if spoilt:
+            spoil(path, story.clock)
+        with serving(path, story.clock, decision_log=log) as served:
+            yield story, served
 
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Story, Served]]:
-    path = tmp_path_factory.mktemp("hub") / "state.db"
-    log = path.with_name("decisions")
-    with story_on(path.with_name("logged.db")) as logged:
-        logging_decisions(logged, log)
-    with (
-        story_on(path, *hostile()) as story,
-        serving(path, story.clock, decision_log=log) as served,
-    ):
-        yield story, served
+    with _served(tmp_path_factory.mktemp("hub"), 120, spoilt=False) as found:
+        yield found
+
+
+MOMENTS = {"in the middle of the bad release": 20, "at rest": 1200}
+
+
+@pytest.fixture(scope="module", params=list(MOMENTS.values()), ids=list(MOMENTS))
+def looked_at(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Served]:
+    """A hub on which everybody has said something hostile."""
+    with _served(tmp_path_factory.mktemp("hub"), request.param, spoilt=True) as (_, served):
+        yield served
 
 
 @pytest.fixture
@@ -104,19 +90,26 @@ def page(browser: Browser, served: tuple[Story, Served]) -> Iterator[Page]:
         yield page
 
 
+def _looks(page: Page, served: Served) -> Iterator[str]:
+    """Everything that there is to be looked at, one after the other."""
+    for name, look in LOOKS.items():
+        look(page, served.address)
+        page.wait_for_load_state("load")
+        yield name
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious_on_any_page(
-    browser: Browser, served: tuple[Story, Served], scheme: str
+    browser: Browser, looked_at: Served, scheme: str
 ) -> None:
     found: list[str] = []
-    options = {"color_scheme": scheme, "bypass_csp": True}
-    with page_on(browser, served[1], complains=True, **options) as page:
-        for address in PAGES[:-1]:
-            page.goto(served[1].address + address)
+    options: dict[str, Any] = {"color_scheme": scheme, "bypass_csp": True}
+    with page_on(browser, looked_at, complains=True, **options) as page:
+        for name in _looks(page, looked_at):
             page.add_script_tag(path=AXE)
             result = page.evaluate("axe.run({resultTypes: ['violations']})")
             found += [
-                f"{address}: {each['id']}: {each['nodes'][0]['target']} {each['nodes'][0]['failureSummary']}"
+                f"{name}: {each['id']}: {each['nodes'][0]['target']} {each['nodes'][0]['failureSummary']}"
                 for each in result["violations"]
                 if each["impact"] in ("serious", "critical")
             ]
@@ -124,18 +117,18 @@ def test_axe_finds_nothing_serious_on_any_page(
 
 
 @pytest.mark.parametrize("width", [320, 768, 1360])
-def test_no_page_is_wider_than_the_window(
-    page: Page, served: tuple[Story, Served], width: int
-) -> None:
-    page.set_viewport_size({"width": width, "height": 700})
+def test_no_page_is_wider_than_the_window(browser: Browser, looked_at: Served, width: int) -> None:
     wide = {}
-    for address in PAGES:
-        page.goto(served[1].address + address)
-        if page.locator("#fleet").count():
-            expect(page.locator("#fleet canvas")).to_have_attribute("style", re.compile("height"))
-        over = page.evaluate("document.documentElement.scrollWidth - innerWidth")
-        if over > 0:
-            wide[address] = over
+    size: Any = {"width": width, "height": 700}
+    with page_on(browser, looked_at, complains=True, viewport=size) as page:
+        for name in _looks(page, looked_at):
+            if page.locator("#fleet").count():
+                expect(page.locator("#fleet canvas")).to_have_attribute(
+                    "style", re.compile("height")
+                )
+            over = page.evaluate(WIDER)
+            if over > 0:
+                wide[name] = over
     assert wide == {}
 
 
@@ -156,33 +149,56 @@ def test_without_script_every_page_says_what_it_is_about(
     with page_on(browser, served[1], complains=True, java_script_enabled=False) as page:
         for address, said in touring.PAGES.items():
             page.goto(served[1].address + address)
-            if address not in AT_REST:
+            if address not in NOT_AT_REST:
                 expect(page.locator("body")).to_contain_text(said)
             expect(page.locator("h1").first).to_be_visible()
 
 
 def test_on_paper_there_are_no_buttons_and_nothing_is_cut_off(
-    page: Page, served: tuple[Story, Served]
+    browser: Browser, looked_at: Served
 ) -> None:
-    page.emulate_media(media="print")
-    for address in PAGES:
-        page.goto(served[1].address + address)
-        expect(page.locator(".top nav")).to_be_hidden()
-        expect(page.locator("h1").first).to_be_visible()
-        cut = page.evaluate(CUT_OFF)
-        assert cut == [], address
+    cut = {}
+    with page_on(browser, looked_at, complains=True) as page:
+        for name in _looks(page, looked_at):
+            page.emulate_media(media="print")
+            for hidden in (".top nav", ".actions", "form.filter", "dialog"):
+                for each in page.locator(hidden).all():
+                    expect(each).to_be_hidden()
+            expect(page.locator("h1").first).to_be_visible()
+            cut[name] = page.evaluate(CUT_OFF)
+            page.emulate_media(media="screen")
+        page.goto(f"{looked_at.address}{touring.ONE}web")
+        assert page.pdf()[:5] == b"%PDF-"
+    assert {name: each for name, each in cut.items() if each} == {}
 
-    page.goto(f"{served[1].address}/rollouts/mwrs/default/web")
-    expect(page.locator(".actions")).to_be_hidden()
-    assert page.pdf()[:5] == b"%PDF-"
+
+def test_what_others_wrote_is_text_on_every_page(browser: Browser, looked_at: Served) -> None:
+    with page_on(browser, looked_at, complains=True) as page:
+        for name in _looks(page, looked_at):
+            assert page.evaluate("window.hacked") is None, name
+            assert page.locator("img").count() == 0, name
+            assert "\u202e" not in page.content(), name
 
 
-def test_what_others_wrote_is_text_on_every_page(page: Page, served: tuple[Story, Served]) -> None:
-    for address in PAGES:
-        page.goto(served[1].address + address)
-        assert page.evaluate("window.hacked") is None
-        assert page.locator("img").count() == 0
-        assert "\u202e" not in page.content()
+def test_banners_say_what_is_wrong_and_are_fit_to_be_looked_at(
+    browser: Browser, tmp_path: Path
+) -> None:
+    options: dict[str, Any] = {"bypass_csp": True, "viewport": {"width": 320, "height": 700}}
+    with (
+        _served(tmp_path, 1200, spoilt=True) as (_, served),
+        page_on(browser, served, complains=True, **options) as page,
+    ):
+        expect(page.locator(".banner.hold")).to_contain_text("The hub is frozen by")
+        for each in tmp_path.glob("state.db*"):
+            with each.open("r+b") as file:
+                file.write(b"this is no state file " * 4000)
+        expect(page.locator(".banner.bad:visible")).to_contain_text("The hub cannot be read: ")
+        assert page.evaluate(WIDER) <= 0
+        page.add_script_tag(path=AXE)
+        result = page.evaluate("axe.run({resultTypes: ['violations']})")
+        assert [
+            v["id"] for v in result["violations"] if v["impact"] in ("serious", "critical")
+        ] == []
 
 
 def test_the_map_says_which_cluster_is_where_and_leads_to_it(

@@ -7,9 +7,9 @@ from playwright.sync_api import Browser
 
 from rollout.model.kinds import REPLICA_SET, Ref
 from tests.support import make
-from tests.support.dashboards import story_on
+from tests.support.dashboards import serving, story_on
 from tests.support.story import MIN
-from tests.ui.serving import page_on, serving
+from tests.ui.serving import page_on
 from tests.ui.touring import Tour, ask_what_if, look_at_every_page, press_every_button
 
 pytestmark = pytest.mark.ui

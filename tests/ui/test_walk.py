@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from tests.ui.serving import NIGHT, PATIENCE, ROOT, process_on, rollout
+from tests.support.dashboards import process_on
+from tests.ui.serving import NIGHT, PATIENCE, ROOT, rollout
 
 pytestmark = pytest.mark.ui
 
@@ -136,7 +137,7 @@ def test_the_day_of_the_operating_page_by_keyboard_alone(browser: Browser, tmp_p
         _act(page, "act-resume", "it looks well", "resumed")
         rollout(state, "run", "--clock", "virtual")
         expect(page.locator(".head .state")).to_contain_text("ApprovalNeeded")
-        _act(page, "approve-3-before:rest", "canaries look well", "is approved")
+        _act(page, "approve-the-rest-before:rest", "canaries look well", "is approved")
         rollout(state, "run", "--clock", "virtual")
         expect(page.locator(".head .state")).to_contain_text("done")
         expect(page.locator(".timeline")).to_contain_text("RolloutCompleted")

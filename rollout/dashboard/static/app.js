@@ -3,7 +3,7 @@
 (() => {
   const POLL = 5000, LEAST = 400, PRESSED = 2000, CHOSEN = 30000;
   const lost = document.getElementById("lost"), dialog = document.getElementById("dialog");
-  let source = null, seen = document.body.dataset.view, asking = false, again = false;
+  let source = null, seen = document.getElementById("tick").dataset.view, asking = false, again = false;
 
   function refresh() {
     if (asking) { again = true; return; }
@@ -35,14 +35,24 @@
   addEventListener("keyup", (event) => { if (event.key === " ") release(); }, true);
   document.addEventListener("selectionchange", () => { chosen = performance.now(); if (late && !held()) release(); });
 
-  // What somebody has opened and typed, and how far they have scrolled, stays so when the page is renewed.
-  let left = [], typed = [], focused = "";
+  // What somebody has opened and typed, and how far they have scrolled, stays so when the page is renewed; one that
+  // says the same as before is not touched. What cannot be seen (any more) takes the place of what was.
+  const LOST = lost.textContent;
+  let left = [], typed = [], focused = "", within = false, shown = "";
+  const words = (html) => html.slice(html.indexOf('<main id="live"'), html.indexOf("</main>"));
   document.body.addEventListener("htmx:beforeSwap", (event) => {
-    if (event.detail.target.id !== "live") return;
+    const { target, xhr } = event.detail;
+    if (target.id !== "live") return;
+    if ([403, 404].includes(xhr.status) || (xhr.status === 503 && document.querySelector("#live .refused"))) event.detail.shouldSwap = true;
+    if (!event.detail.shouldSwap) return;
     if (held()) { event.detail.shouldSwap = false; late = true; return; }
+    const next = words(xhr.responseText);
+    if (next === shown) { event.detail.shouldSwap = false; return; }
+    shown = next;
     left = [...document.querySelectorAll("#live details[id], #live ol[id]")].map((each) => [each.id, each.open, each.scrollTop]);
     const at = document.activeElement;
-    focused = event.detail.target.contains(at) && !at.id ? at.outerHTML : ""; // htmx looks after those with an id
+    within = target.contains(at);
+    focused = within && !at.id ? at.outerHTML : ""; // htmx looks after those with an id
     typed = [...document.querySelectorAll("#live input[id]")].filter((each) => each.value !== each.defaultValue).map((each) => [each.id, each.value, each.selectionStart, each.selectionEnd]);
   });
   document.body.addEventListener("htmx:afterSwap", (event) => {
@@ -56,8 +66,14 @@
     }
     const again = focused && [...document.querySelectorAll("#live a, #live summary, #live [tabindex]")].find((each) => each.outerHTML === focused);
     if (again) again.focus({ preventScroll: true });
-    left = []; typed = []; focused = "";
+    const live = document.getElementById("live");
+    if (within && document.activeElement === document.body) live.focus({ preventScroll: true }); // what had it is gone
+    left = []; typed = []; focused = ""; within = false;
+    if (live.dataset.said !== told) said.textContent = told = live.dataset.said;
   });
+  // Who does not see the page is told in a sentence what has changed.
+  const said = document.getElementById("said");
+  let told = document.getElementById("live").dataset.said;
   // It opens when its form is ready: before that, Enter would leave the page. What comes next in it has the focus.
   document.body.addEventListener("htmx:afterSettle", (event) => {
     if (event.detail.target === dialog && dialog.firstElementChild && !dialog.open) dialog.showModal();
@@ -96,12 +112,16 @@
   setInterval(() => { if (!document.hidden) refresh(); }, 2 * POLL);
 
   // What came of a request: the page says when nobody answers, and goes to log in where the session is over.
-  document.body.addEventListener("htmx:sendError", () => { lost.hidden = false; });
-  document.body.addEventListener("htmx:afterOnLoad", () => { lost.hidden = true; });
+  document.body.addEventListener("htmx:sendError", () => { lost.textContent = LOST; lost.hidden = false; });
+  document.body.addEventListener("htmx:afterOnLoad", (event) => {
+    const { status, responseText } = event.detail.xhr;
+    lost.hidden = status < 500 || document.querySelector("#live .refused") !== null;
+    const why = status === 503 && new DOMParser().parseFromString(responseText, "text/html").querySelector(".refused p");
+    if (!lost.hidden) lost.textContent = why ? "The hub cannot be read: " + why.textContent + ". What you see is as it was when it last could." : LOST;
+  });
   document.body.addEventListener("htmx:responseError", (event) => {
     if (event.detail.xhr.status === 401) location.assign("/login?back=" + encodeURIComponent(location.pathname));
     else if (event.detail.elt === dialog) location.assign(wanted); // the page says what is wrong
-    else lost.hidden = event.detail.xhr.status < 500;
   });
 
   // Buttons open the same page in a dialog; what is pressed there answers there.
@@ -148,6 +168,8 @@
   }
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const menu = event.key === "Escape" && document.querySelector("details.more[open]");
+    if (menu) { menu.open = false; menu.firstElementChild.focus(); return; }
     const typing = event.target.closest("input, textarea, select, dialog");
     if (event.key === "Escape" && event.target.matches("input[type=search]")) { event.preventDefault(); event.target.blur(); return; }
     if (typing) return;
@@ -160,7 +182,7 @@
   let soon = 0;
   function filter(form) {
     const asked = new URLSearchParams(location.search);
-    asked.delete("page");
+    asked.delete(form.dataset.page || "page");
     for (const [key, value] of new FormData(form)) {
       if (form.elements[key].type === "hidden") continue;
       if (value) asked.set(key, value); else asked.delete(key);

@@ -113,19 +113,19 @@
     course = found.course;
     curves();
   }
-  async function foreseen() {
-    if (!box.dataset.outlook || document.hidden) return;
-    const answer = await fetch(box.dataset.outlook);
-    if (!answer.ok) return;
-    const found = await answer.json();
-    if (!found.ended) { setTimeout(foreseen, 1500); return; }
-    ahead = found;
-    if (course) curves();
+  async function foreseen() { // one question after another, never two at once
+    let wait = 60000;
+    try {
+      const answer = box.dataset.outlook && !document.hidden ? await fetch(box.dataset.outlook) : { ok: false };
+      const found = answer.ok ? await answer.json() : null;
+      if (found && !found.ended) wait = 1500;
+      if (found && found.ended) { ahead = found; if (course) curves(); }
+    } catch { /* the page says that nobody answers */ }
+    setTimeout(foreseen, wait);
   }
   document.body.addEventListener("rollout:fresh", fetched);
   addEventListener("resize", () => { draw(); if (plot) plot.setSize({ width: inside(plotted), height: 220 }); });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", fetched);
   fetched();
   foreseen();
-  setInterval(foreseen, 60000);
 })();

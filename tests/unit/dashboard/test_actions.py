@@ -1,16 +1,21 @@
-"""What does a button do to the hub, and who may press it?"""
+"""Holds each button to what it says, to whom it is given, and to what it may cost."""
 
+import html
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from starlette.testclient import TestClient
 
+from rollout.dashboard import actions, app
 from rollout.dashboard.verbs import VERBS
 from rollout.model import names
 from rollout.model.kinds import APPROVAL, FREEZE, REPLICA_SET, Kind, Ref
-from tests.support.dashboards import browsing, story_on
+from tests.stories.operating import freeze
+from tests.support import make
+from tests.support.dashboards import CANARIES, browsing, story_on
 from tests.support.operated import asked, notes
 from tests.support.story import Story
 
@@ -175,11 +180,120 @@ def test_what_a_button_stops_is_not_said_to_be_written_later(client: TestClient)
     assert "0 clusters written to right away, 12 clusters wait for as long as it is held" in page
 
 
+def test_a_confirmation_that_costs_too_much_says_so_and_the_button_works_all_the_same(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(app, "CONFIRMATION_MEGABYTES", 20)
+    with browsing(tmp_path / "state.db", story.clock) as client:
+        page = client.get("/act/pause", params=FORM).text
+        press(client, "pause")
+
+    assert "this takes more than the 20 MB" in page
+    assert "What it will do" not in page
+    assert notes(story.hub, WEB)[names.PAUSED] == "true"
+
+
+def test_freezing_the_hub_tells_of_the_workloads_that_one_may_see_and_of_no_more_than_some(
+    story: Story, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def may(verb: str, kind: Kind, namespace: str) -> bool:
+        return kind is FREEZE or namespace == "other"
+
+    asked = {"shown": "1", "until": "2h"}
+    with browsing(tmp_path / "state.db", story.clock) as owner:
+        every = owner.get("/act/freeze", params=asked).text
+        monkeypatch.setattr(actions, "MOST_PLANNED", 1)
+        some = owner.get("/act/freeze", params=asked).text
+    with browsing(tmp_path / "state.db", story.clock, may=may) as stranger:
+        none = stranger.get("/act/freeze", params=asked).text
+
+    assert set(re.findall(r"<bdi>default/(\w+)</bdi></b>:", every)) == {"web", "api", "idle"}
+    assert "And 2 workloads more that are not done" in some
+    assert "default/" not in none
+
+
 def test_an_approval_is_shown_as_the_object_that_kubectl_would_create(client: TestClient) -> None:
     page = client.get("/act/approve", params={**FORM, "gate": "before:rest"}).text
 
     assert "kubectl create -f -" in page
     assert "kind: Approval" in page
+
+
+@pytest.mark.parametrize("verb", ["approve", "reject", "abort", "undo"])
+def test_nobody_acts_on_a_revision_that_they_have_not_seen(
+    story: Story, client: TestClient, verb: str
+) -> None:
+    page = html.unescape(client.get("/rollouts/mwrs/default/web").text)
+    (link,) = re.findall(rf'id="act-{verb}" data-act href="([^"]*)"', page)
+    shown = parse_qs(urlsplit(link).query)["seen"][0]
+    form = {**FORM, **FILLED.get(verb, {}), "seen": shown, "reason": "it looks well"}
+    assert f'name="seen" value="{shown}"' in client.get(f"/act/{verb}", params=form).text
+    token = forgery(client)
+    story.hub.patch(WEB, {"spec": make.workload("web", strategy=CANARIES, version="9")["spec"]})
+    before = notes(story.hub, WEB)
+
+    answer = client.post(f"/act/{verb}", data={**form, "forgery": token})
+
+    assert answer.status_code == 409
+    assert f"revision {shown} was shown, and now " in answer.text
+    assert notes(story.hub, WEB) == before
+    assert story.hub.list(APPROVAL).items == ()
+
+
+@pytest.mark.parametrize("verb", ["hold", "skip"])
+def test_a_verb_about_clusters_is_refused_where_none_is_named(
+    story: Story, client: TestClient, verb: str
+) -> None:
+    before, form = notes(story.hub, WEB), {**FORM, "clusters": " , ", "reason": "x"}
+    for answer in (
+        client.get(f"/act/{verb}", params=form),
+        client.post(f"/act/{verb}", data={**form, "forgery": forgery(client)}),
+    ):
+        assert answer.status_code == 400
+        assert "Clusters is empty: fill in eu-1, eu-2, for example" in answer.text
+        assert 'name="clusters"' in answer.text
+    assert notes(story.hub, WEB) == before
+
+
+def test_a_form_says_what_it_means_to_leave_a_field_empty(client: TestClient) -> None:
+    asked = {key: FORM[key] for key in ("kind", "namespace", "workload")}
+
+    assert "(empty: the override ends)" in client.get("/act/override", params=asked).text
+    assert "empty: the override ends" in client.get("/act/override", params=FORM).text
+    assert "(empty: all of them)" in client.get("/act/release", params=asked).text
+
+
+@pytest.mark.parametrize(
+    ("verb", "fields", "said"),
+    [
+        pytest.param("approve", {"workload": "gated"}, "has 2 gates: choose one: ", id="gate"),
+        pytest.param(
+            "hold", {"clusters": "nosuch"}, "is called nosuch; correct the name", id="name"
+        ),
+        pytest.param("freeze", {"until": "1h"}, "once somebody has ended it", id="shorter"),
+        pytest.param(
+            "undo", {"number": "x"}, "back to revision &#39;x&#39;: that is no", id="number"
+        ),
+        pytest.param("override", {"until": "soon"}, "until &#39;soon&#39; is neither", id="until"),
+    ],
+)
+def test_a_refusal_names_no_option_of_the_command_line(
+    tmp_path: Path, verb: str, fields: dict[str, str], said: str
+) -> None:
+    gated = make.workload(
+        "gated", strategy=CANARIES, annotations={names.GATES: "before:rest,after:rest"}
+    )
+    path, stop = tmp_path / "state.db", freeze("stop-the-line", until="2026-01-02T00:00:00Z")
+    form = {**FORM, **fields, "reason": "x"}
+    with story_on(path, gated, stop) as story, browsing(path, story.clock) as client:
+        seen = client.get(f"/act/{verb}", params=form)
+        pressed = client.post(f"/act/{verb}", data={**form, "forgery": forgery(client)})
+
+    assert (seen.status_code, pressed.status_code) == (200, 409)
+    for answer in (seen, pressed):
+        fault = answer.text.partition('class="fault"')[2].partition("</p>")[0]
+        assert said in fault
+        assert "--" not in fault
 
 
 def _viewer(verb: str, kind: Kind, namespace: str) -> bool:

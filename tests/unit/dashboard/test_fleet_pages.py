@@ -1,6 +1,7 @@
-"""What do the pages of clusters, placements and consents show, and to whom?"""
+"""Holds the pages of clusters, placements and consents to what they show, and to whom."""
 
 import re
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 from typing import cast
@@ -91,13 +92,41 @@ def test_placements_and_approvals_are_paged_and_placements_found_by_name(tmp_pat
                 "/placements?q=q07",
                 "/placements?q=nobody",
                 "/consents",
-                "/consents?page=2",
+                "/consents?approvals-page=2",
             )
         )
 
     assert [page.count('class="go"') for page in (first, last, one, none)] == [50, 11, 1, 0]
     assert "Nothing matches" in none
     assert [len(re.findall(r">r\d\d<", page)) for page in (given, rest)] == [50, 10]
+
+
+def test_what_a_link_is_called_by_goes_with_what_it_leads_to(client: TestClient) -> None:
+    asked = {
+        "/clusters/c05": 'id="w-mwrs/default/web"',
+        "/consents": 'id="w-ManifestWorkReplicaSet-default/idle"',
+        "/rollouts/mwrs/default/web": 'id="approve-the-rest-before:rest"',
+    }
+
+    assert [page for page, name in asked.items() if name not in client.get(page).text] == []
+
+
+def test_a_page_of_placements_asks_for_each_namespace_once_who_may_see_its_workloads(
+    tmp_path: Path,
+) -> None:
+    path, asked = tmp_path / "state.db", Counter[tuple[str, str, str]]()
+
+    def may(verb: str, kind: Kind, namespace: str) -> bool:
+        asked[verb, kind.name, namespace] += 1
+        return True
+
+    more = [make.placement(f"q{n:02}") for n in range(40)]
+    with story_on(path, *more) as story, browsing(path, story.clock, may=may) as client:
+        asked.clear()
+        page = client.get("/placements").text
+
+    assert ">web</bdi></a>" in page
+    assert asked["list", "ManifestWorkReplicaSet", "default"] == 1
 
 
 def test_who_is_filtered_out_is_told_with_the_filter(tmp_path: Path) -> None:

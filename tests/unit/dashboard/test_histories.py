@@ -1,21 +1,27 @@
-"""What do the pages of one rollout say of its past and its future?"""
+"""Holds the pages of one rollout to what they say of its past and its future."""
 
 import json
 import re
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
+from rollout.analysis.histories import kept_pair
+from rollout.clock import VirtualClock
 from rollout.dashboard.analysis_pages import number_in, thresholds
-from rollout.hub.base import StateKey
+from rollout.dashboard.app import application
+from rollout.hub.base import Listing, StateKey
+from rollout.hub.memory import MemoryHub
 from rollout.measuring.values import AnalysisMetric
-from rollout.model.kinds import CLUSTER_VALUES, REPLICA_SET, Obj, Ref
+from rollout.model.kinds import CLUSTER_VALUES, REPLICA_SET, ROLLOUT_REVISION, Kind, Obj, Ref
+from rollout.runtime.events import EVENT
 from tests.support import make
-from tests.support.dashboards import CANARIES, browsing, story_on
-from tests.support.story import MIN
+from tests.support.dashboards import CANARIES, HOST, TOKEN, browsing, office_on, story_on
+from tests.support.story import MIN, T0
 
 WEB = "/rollouts/mwrs/default/web"
 
@@ -51,6 +57,64 @@ def test_a_revision_says_what_it_changed(tmp_path: Path) -> None:
     assert 'class="minus">-' in second
     assert 'class="plus">+' in second
     assert "It is the first that is recorded" in first
+
+
+class _Listing:
+    """Lists revisions, and counts how often it is asked to."""
+
+    def __init__(self, objects: Sequence[Obj]) -> None:
+        self.objects, self.asked = tuple(objects), 0
+
+    def list(self, kind: Kind, namespace: str | None = None) -> Listing:
+        self.asked += 1
+        return Listing(self.objects, 0)
+
+
+def test_the_revision_before_a_large_number_is_found_by_one_look(tmp_path: Path) -> None:
+    with story_on(tmp_path / "state.db") as story:
+        spec = make.workload("cron", strategy=make.everywhere(), version="9")["spec"]
+        story.hub.patch(Ref(REPLICA_SET, "default/cron"), {"spec": spec})
+        story.on(10 * MIN)
+        kept = story.hub.list(ROLLOUT_REVISION, "default").items
+    late = [{**obj, "revision": 100_000 if obj["revision"] == 2 else 1} for obj in kept]
+    hub = _Listing(late)
+
+    new, old = kept_pair(hub, Ref(REPLICA_SET, "default/cron"), "100000")  # type: ignore[arg-type]  # it only lists
+
+    assert new is not None
+    assert old is not None
+    assert (new.number, old.number, hub.asked) == (100_000, 1, 1)
+
+
+class _Events(MemoryHub):
+    """A server that has Events, and counts who asks for them."""
+
+    def __init__(self) -> None:
+        super().__init__(VirtualClock(T0))
+        self.asked: list[str] = []
+
+    def list(self, kind: Kind, *_: Any, **__: Any) -> Listing:
+        assert kind is EVENT
+        self.asked.append(threading.current_thread().name)
+        regarding = {"kind": "ManifestWorkReplicaSet", "namespace": "default", "name": "web"}
+        event = {"regarding": regarding, "reason": "Begun", "note": "it begins",
+                 "reportingController": "rollout-controller", "eventTime": "2026-01-01T00:00:00Z"}  # fmt: skip
+        return Listing((event,), 0)
+
+
+def test_a_server_is_asked_for_events_by_whoever_looks_and_not_by_the_observer(
+    tmp_path: Path,
+) -> None:
+    path, events = tmp_path / "state.db", _Events()
+    with story_on(path) as story, office_on(path, story.clock) as (office, _):
+        app = application(office, {HOST}, events=events)
+        with TestClient(app, base_url=f"http://{HOST}") as client:
+            client.get(f"/login?token={TOKEN}")
+            pages = [client.get(WEB).text for _ in range(3)]
+
+    assert all("it begins" in page for page in pages)
+    assert len(events.asked) == 1  # and not again for five seconds
+    assert "observer" not in events.asked[0]
 
 
 def test_a_revision_of_other_values_says_which_rule_changed(tmp_path: Path) -> None:

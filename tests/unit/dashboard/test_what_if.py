@@ -1,6 +1,7 @@
-"""What does the page What if answer, to whom, and what may a question cost?"""
+"""Holds the page What if to its answers, to who may have them, and to what a question may cost."""
 
 import html
+import json
 import multiprocessing
 import re
 import threading
@@ -93,6 +94,30 @@ def test_what_cannot_be_answered_is_refused_in_words(
     client: TestClient, fields: dict[str, str], said: str
 ) -> None:
     assert said in _asked(client, **fields)
+
+
+def test_a_plan_hands_over_no_more_of_its_diff_than_a_page_shows(client: TestClient) -> None:
+    lines = json.dumps("\n".join(f"line {n} of many" for n in range(1_000)))
+    aliases = "".join(f"          a{n}: *a\n" for n in range(100))
+    bomb = f"""apiVersion: work.open-cluster-management.io/v1alpha1
+kind: ManifestWorkReplicaSet
+metadata: {{namespace: default, name: bomb}}
+spec:
+  placementRefs: [{{name: p, rolloutStrategy: {{type: All}}}}]
+  manifestWorkTemplate:
+    workload:
+      manifests:
+      - apiVersion: v1
+        kind: ConfigMap
+        metadata: {{name: x, namespace: default}}
+        data:
+          a: &a {lines}
+{aliases}"""
+    page = _asked(client, a=bomb, runs="1")
+
+    assert "12 clusters written to right away" in page
+    assert "more characters" in page
+    assert len(page) < 500_000
 
 
 def test_nobody_learns_of_objects_that_they_may_not_read(tmp_path: Path) -> None:

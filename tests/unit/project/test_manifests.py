@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from rollout import __version__
+from rollout.dashboard import app, outlooks, what_if
 from rollout.fleet.fleet import Fleet
 from rollout.model.kinds import CLUSTER_PROFILE, LEASE, SHARED_DECISION, Obj
 from rollout.runtime.metrics import ControllerFigures, Metrics, WorkloadFigures
@@ -188,6 +189,40 @@ def test_the_dashboard_writes_nothing_and_reads_no_secret_with_its_own_account()
     for _, resource, verb in granted([role]):
         assert verb in ("list", "watch") or resource in ("tokenreviews", "subjectaccessreviews")
         assert resource not in ("secrets", "configmaps", "pods")
+
+
+def _dashboard_container() -> Obj:
+    (found,) = of_kind(
+        documents(MANIFESTS / "components" / "dashboard" / "deployment.yaml"), "Deployment"
+    )
+    container: Obj = found["spec"]["template"]["spec"]["containers"][0]
+    return container
+
+
+def test_probes_of_the_dashboard_ask_at_an_address_of_their_own() -> None:
+    container = _dashboard_container()
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    options = dict(zip(container["args"][1::2], container["args"][2::2], strict=True))
+    (policy,) = documents(MANIFESTS / "components" / "dashboard" / "networkpolicy.yaml")
+
+    assert options["--listen"].endswith(f":{ports['http']}")
+    assert options["--health-listen"].endswith(f":{ports['health']}")
+    probes = [container[f"{name}Probe"]["httpGet"] for name in ("startup", "liveness", "readiness")]
+    assert {probe["port"] for probe in probes} == {"health"}
+    assert {port["port"] for rule in policy["spec"]["ingress"] for port in rule["ports"]} == set(
+        ports
+    )
+
+
+def test_the_dashboard_may_use_what_it_and_its_processes_need() -> None:
+    own = 350  # the server with 10,000 clusters, and the process that others are forked off
+    beside = (
+        what_if.MOST_AT_ONCE + outlooks.MOST_AT_ONCE
+    ) * what_if.MEGABYTES + app.CONFIRMED_AT_ONCE * app.CONFIRMATION_MEGABYTES
+    limit = _dashboard_container()["resources"]["limits"]["memory"]
+
+    assert limit.endswith("Gi")
+    assert own + beside <= int(limit[:-2]) * 1024
 
 
 def test_every_role_is_bound_to_the_controller_and_to_nobody_else(standalone: list[Obj]) -> None:

@@ -11,14 +11,8 @@ from rollout.model.kinds import PLACEMENT_DECISION, Obj, Ref
 from rollout.placement.cel.bounds import SLICE_STEPS
 from rollout.planning.placements import PlacementPlanner
 from rollout.runtime.debug import Debug
-from rollout.runtime.health import (
-    ACCESS_REVIEW,
-    LARGEST_BODY,
-    TOKEN_REVIEW,
-    Request,
-    Response,
-    Reviews,
-)
+from rollout.runtime.health import LARGEST_BODY, Request, Response
+from rollout.runtime.reviews import ACCESS_REVIEW, TOKEN_REVIEW, Reviews
 from tests.support import make
 from tests.support.processes import SEC, T0, World
 

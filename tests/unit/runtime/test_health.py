@@ -21,17 +21,16 @@ from rollout.clock import VirtualClock
 from rollout.model.kinds import Obj, Ref
 from rollout.runtime.health import (
     LARGEST_BODY,
-    TOKEN_REVIEW,
     Address,
     Request,
     Response,
-    Reviews,
     health_routes,
     in_json,
     in_words,
     metrics_routes,
 )
 from rollout.runtime.process import Readiness
+from rollout.runtime.reviews import TOKEN_REVIEW, Reviews
 from rollout.runtime.server import MOST, Server
 
 

@@ -14,9 +14,10 @@ from rollout.model.secrets import secret_texts
 from rollout.planning.plan import Plan
 from rollout.runtime.debug import Debug
 from rollout.runtime.events import EVENT
-from rollout.runtime.health import Request, Response, Reviews
+from rollout.runtime.health import Request, Response
 from rollout.runtime.logs import JsonFormatter
 from rollout.runtime.measured import MeasuredPlanner, News
+from rollout.runtime.reviews import Reviews
 from tests.support import make
 from tests.support.processes import Process, World
 from tests.unit.runtime.test_debug import Judge

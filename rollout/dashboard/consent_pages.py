@@ -1,0 +1,125 @@
+"""The page of calendars, freezes and approvals: who keeps what back, and who has to act."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from starlette.responses import Response
+
+from rollout.account.states import Code
+from rollout.analysis.calendars import Day, ZoneStanding, week, zone_standings
+from rollout.analysis.sentences import standing_line
+from rollout.analysis.snapshot import stored
+from rollout.api.own import decode_approval, decode_freeze
+from rollout.calendars.calendar import Calendar
+from rollout.calendars.zones import find_zone
+from rollout.dashboard.actions import address
+from rollout.dashboard.answers import PageRequest
+from rollout.dashboard.fleet_pages import calendars_of, clusters_of, may_see_calendar
+from rollout.dashboard.tables import PAGE, Column, Table
+from rollout.dashboard.verbs import OF_HUB, VERBS
+from rollout.dashboard.view import HubReading
+from rollout.model.approvals import Approval, Freeze
+from rollout.model.cluster import Cluster
+from rollout.model.kinds import APPROVAL, FREEZE
+
+MOST_ZONES_DRAWN = 3
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneWeek:
+    """One zone of a calendar, and its week where it is drawn."""
+
+    standing: ZoneStanding
+    days: Sequence[Day]
+
+
+@dataclass(frozen=True, slots=True)
+class CalendarWeek:
+    """One calendar in its zones."""
+
+    calendar: Calendar
+    zones: Sequence[ZoneWeek]
+
+
+FREEZES = Table[Freeze](
+    Column(key="freeze", title="Freeze", by=lambda each: each.name),
+    Column(key="state", title="State"),
+    Column(key="until", title="Until", by=lambda each: each.until),
+    Column(key="by", title="By", by=lambda each: each.actor),
+    Column(key="why", title="Why"),
+    name="freezes",
+)
+APPROVALS = Table[Approval](
+    Column(key="workload", title="Workload", by=lambda each: f"{each.namespace}/{each.workload}"),
+    Column(key="decision", title="Decision", by=lambda each: each.decision.value),
+    Column(key="gate", title="Gate", by=lambda each: each.gate),
+    Column(key="revision", title="Revision", by=lambda each: each.revision),
+    Column(key="by", title="By", by=lambda each: each.actor),
+    Column(key="why", title="Why"),
+    Column(key="expires", title="Expires", by=lambda each: each.expires),
+    name="approvals",
+    words=lambda each: (
+        f"{each.namespace}/{each.workload}",
+        each.decision.value,
+        each.gate,
+        each.revision,
+        each.actor,
+        each.reason,
+    ),
+)
+CALENDARS = Table[Calendar](name="calendars", size=10)
+
+
+def consents(asked: PageRequest) -> Response:
+    """Who keeps what back, and who has to act."""
+    query, observer = asked.request.query_params, asked.office.observer
+    calendars, freezes, approvals = observer.ask(_consents, "consents")
+    waiting = [row for row in asked.rows if row.account.code is Code.PERSON and asked.may_see(row)]
+    verbs = [
+        verb
+        for name in OF_HUB
+        if asked.may((verb := VERBS[name]).writes[0], verb.kind(None))
+        and (name == "freeze" or asked.view.frozen)
+    ]
+    shown = CALENDARS.page([each for each in calendars if may_see_calendar(asked, each)], query)
+    weeks = observer.ask(
+        lambda reading: _weeks(reading, shown.rows),
+        ("weeks", tuple(each.key for each in shown.rows)),
+    )
+    return asked.page(
+        "consents.html",
+        calendars=shown,
+        weeks=weeks,
+        freezes=FREEZES.page(freezes if asked.may("list", FREEZE) else (), query),
+        approvals=APPROVALS.page(
+            [each for each in approvals if asked.may("list", APPROVAL, each.namespace)], query
+        ),
+        waiting=waiting[:PAGE],
+        all_waiting=len(waiting),
+        verbs=verbs,
+        address=address,
+        standing_line=standing_line,
+    )
+
+
+def _consents(reading: HubReading) -> tuple[list[Calendar], list[Freeze], list[Approval]]:
+    freezes = [decode_freeze(obj) for obj in stored(reading.objects, FREEZE)]
+    approvals = [decode_approval(obj) for obj in stored(reading.objects, APPROVAL)]
+    freezes.sort(key=lambda each: (not each.stands(reading.snapshot.now), each.name))
+    return calendars_of(reading), freezes, approvals
+
+
+def _weeks(reading: HubReading, calendars: Sequence[Calendar]) -> list[CalendarWeek]:
+    known = clusters_of(reading)
+    return [_week(calendar, known, reading) for calendar in calendars]
+
+
+def _week(calendar: Calendar, known: Sequence[Cluster], reading: HubReading) -> CalendarWeek:
+    now = reading.snapshot.now
+    standings = zone_standings(calendar, known, now) if not calendar.problems else []
+    zones = []
+    for i, standing in enumerate(standings):
+        zone = find_zone(standing.zone)
+        drawn = zone is not None and i < MOST_ZONES_DRAWN
+        zones.append(ZoneWeek(standing, list(week(calendar, zone, now)) if drawn and zone else []))
+    return CalendarWeek(calendar, zones)
