@@ -14,6 +14,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from rollout.analysis.changes import concerned
 from rollout.analysis.copies import Change, changed, holding
 from rollout.analysis.full_run import FullRun
 from rollout.analysis.outcomes import Distribution, End, Outcome, distribution, ending
@@ -22,7 +23,7 @@ from rollout.analysis.setting import Setting, setting_of
 from rollout.analysis.tracks import Timeline, Track, timeline
 from rollout.clock import VirtualClock
 from rollout.errors import RolloutError
-from rollout.hub.base import EmbeddedHub, profile_of
+from rollout.hub.base import EmbeddedHub, StateKey, profile_of
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import Obj, Ref
 from rollout.placement.grouping import Profile
@@ -46,18 +47,25 @@ def silent(_done: int) -> None:
 class Question:
     """What is to be simulated: objects on a hub at an instant, and agents.
 
-    Made by `question`; values, so that other processes can be asked too.
+    Made by `question`; values, so that other processes can be asked too. ``about`` are the workloads
+    whose clusters are counted: others roll on beside them. ``agents`` is what those of the last run had
+    pending.
     """
 
     objects: tuple[tuple[Ref, Obj], ...]
     start: datetime
     scenario: Scenario
     seed: int
+    about: frozenset[Ref]
     profile: Profile = "strict"
+    agents: bytes = b""
 
     def hub(self) -> tuple[MemoryHub, VirtualClock]:
         """A hub of its own for one run."""
-        return holding(dict(self.objects), self.start, self.profile)
+        hub, clock = holding(dict(self.objects), self.start, self.profile)
+        if self.agents:
+            hub.put_state(StateKey.AGENTS, self.agents)
+        return hub, clock
 
 
 def question(
@@ -74,16 +82,21 @@ def question(
         change: what is done first.
         scenario: how agents behave; all healthy where there is none.
         seed: instead of the scenario's.
-        hub, now: what there is already, and its present instant; nothing by default.
+        hub, now: what there is already, and its present instant; nothing by default. Agents go on
+            from where they were in the last run there.
 
     Raises: what the change raises.
     """
-    _, objects = changed(hub, change, now)
+    old, objects = changed(hub, change, now)
     behaviour = scenario or Scenario()
-    chosen = behaviour.spec.seed if seed is None else seed
-    profile = profile_of(hub) if hub is not None else "strict"
     return Question(
-        objects=tuple(objects.items()), start=now, scenario=behaviour, seed=chosen, profile=profile
+        objects=tuple(objects.items()),
+        start=now,
+        scenario=behaviour,
+        seed=behaviour.spec.seed if seed is None else seed,
+        about=concerned(old, objects),
+        profile=profile_of(hub) if hub is not None else "strict",
+        agents=(hub.get_state(StateKey.AGENTS) if hub is not None else None) or b"",
     )
 
 
@@ -111,12 +124,12 @@ def simulate(asked: Question, *, whole: bool = False) -> Simulated:
     why = setting.why_whole or ("it was asked for" if whole else "")
     run: FullRun | Rehearsal
     if why:
-        run = FullRun(*asked.hub(), asked.scenario, asked.seed)
+        run = FullRun(*asked.hub(), asked.scenario, asked.seed, about=asked.about)
         tracks = run.tracks
     else:
-        run = Rehearsal(setting, asked.seed, tracks)
+        run = Rehearsal(setting, asked.seed, tracks, about=asked.about)
     run.run()
-    end = run.now if run.is_done else run.changed_at
+    end = run.done_at or run.changed_at
     closed = {
         live.workload.key: setting.closed(live.workload, run.start, end) for live in run.lives
     }
@@ -130,9 +143,9 @@ def _setting(asked: Question) -> Setting:
 
 
 def _outcome(run: FullRun | Rehearsal, seed: int) -> Outcome:
-    lives = run.lives
-    end, reason = ending(lives, run.is_done)
-    stopped = run.now if run.is_done else run.changed_at
+    lives = run.counted
+    end, reason = ending(lives, run.done_at is not None)
+    stopped = run.done_at or run.changed_at
     if end is End.HALTED and run.halted_at is not None:
         stopped = run.halted_at
     touched, failed = _met(run, stopped)
@@ -170,11 +183,12 @@ def _met(run: FullRun | Rehearsal, end: datetime) -> tuple[set[str], set[str]]:
     touched: set[str] = set()
     failed: set[str] = set()
     if isinstance(run, FullRun):
-        for track in run.tracks.values():
+        for live in run.counted:
+            track = run.tracks[live.workload.key, live.placement]
             revision = track.rollout.revision
             touched |= track.reached(revision)
             failed |= track.failed(revision, end) - track.carriers(revision)
-    for live in run.lives:
+    for live in run.counted:
         for s in live.ledger.standings.values():
             if s.of_revision != live.revision:
                 continue
@@ -200,9 +214,9 @@ class SimulationRunner:
         """The run with this seed."""
         run: FullRun | Rehearsal
         if self.setting.why_whole:
-            run = FullRun(*self.asked.hub(), self.asked.scenario, seed)
+            run = FullRun(*self.asked.hub(), self.asked.scenario, seed, about=self.asked.about)
         else:
-            run = Rehearsal(self.setting, seed)
+            run = Rehearsal(self.setting, seed, about=self.asked.about)
         run.run()
         return _outcome(run, seed)
 

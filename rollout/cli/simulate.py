@@ -140,19 +140,14 @@ def _newest(documents: Sequence[FileObject]) -> list[FileObject]:
 
 
 def _as_before(hub: EmbeddedHub, wanted: ScenarioChoice) -> Scenario:
-    """What is asked for; where that says nothing of agents, as the last run on this hub.
-
-    What happened to the fleet in that run belongs to it: it does not happen once more.
-    """
+    """What is asked for; where that says nothing of agents, as the last run on this hub."""
     kept = hub.get_state(StateKey.SCENARIO)
     if wanted.text or not kept:
         return wanted.scenario()
     before = ScenarioChoice(**json.loads(kept))
-    found = ScenarioChoice(
+    return ScenarioChoice(
         before.text, before.seed if wanted.seed is None else wanted.seed
     ).scenario()
-    spec = found.spec.model_copy(update={"fleet_events": ()})
-    return found.model_copy(update={"spec": spec})
 
 
 @contextmanager
@@ -221,6 +216,8 @@ def _row(stage: StageTimeline, line: Timeline, columns: int) -> tuple[str, int, 
     begun, soaked = [0] * (columns + 1), [0] * (columns + 1)
     whole = line.span / columns if line.span else timedelta(seconds=1)
     for row in stage.rows:
+        if row.last is Phase.SOAKED and not row.bars:  # it had soaked before
+            soaked[0] += 1
         for bar in row.bars:
             first = min(int((bar.start - line.start) / whole), columns - 1)
             after = columns if bar.end >= line.end else int((bar.end - line.start) / whole)
@@ -232,8 +229,9 @@ def _row(stage: StageTimeline, line: Timeline, columns: int) -> tuple[str, int, 
     for i in range(columns):
         flying, done = flying + begun[i], done + soaked[i]
         cells.append(_cell(flying, done, len(stage.rows)))
-    ended = [sum(row.last is phase for row in stage.rows) for phase in (Phase.SOAKED, Phase.FAILED)]
-    return "".join(cells), ended[0], ended[1]
+    ends = [row.last for row in stage.rows if row.last is not None]
+    failed = sum(last.is_failure for last in ends)
+    return "".join(cells), ends.count(Phase.SOAKED), failed
 
 
 def _closed(stage: StageTimeline, line: Timeline, columns: int) -> str:
