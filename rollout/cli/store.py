@@ -74,7 +74,7 @@ def state_file(options: Options) -> Path:
             " server with --kubeconfig FILE or --context NAME",
         )
     path = Path(options.state)
-    if not path.is_file():
+    if not path.exists():
         raise Stop(
             1, f"there is no state file {path}: `rollout apply -f PATH --state {path}` makes one"
         )

@@ -38,7 +38,7 @@ class MemoryHub(EmbeddedVerbs):
         self._state: dict[str, bytes] = {}
         self._in_batch = False
 
-    def _refresh(self) -> None:
+    def _refresh(self, kind: Kind | None = None) -> None:
         """Nobody else writes here."""
 
     @contextmanager
