@@ -18,7 +18,6 @@ from click.core import ParameterSource
 from rollout.cli.text import say
 from rollout.errors import RolloutError
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
-from rollout.model.kinds import KINDS
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -218,10 +217,3 @@ output_option: Callable[[F], F] = click.option(
     default="text",
     help="How to print the answer.  [default: text]",
 )
-
-
-def known_kinds() -> str:
-    """The kinds there are, in words."""
-    return "kinds are " + ", ".join(
-        kind.plural + (f" ({kind.short[0]})" if kind.short else "") for kind in KINDS.values()
-    )

@@ -68,6 +68,9 @@ class RemoteHub(KubeHub):
     def batch(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def written_since(self, version: int) -> None:
+        """A server does not tell."""
+
     def poll(self) -> int:
         """Watches tell by themselves."""
         return 0

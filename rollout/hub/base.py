@@ -121,6 +121,10 @@ class EmbeddedHub(Hub, Protocol):
         """
         ...
 
+    def written_since(self, version: int) -> bool | None:
+        """Whether anything was written after this version; None: that cannot be told at little cost."""
+        ...
+
     def poll(self) -> int:
         """Bring in what other processes wrote, and tell watchers.
 

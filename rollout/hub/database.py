@@ -102,9 +102,7 @@ def _look_like_ours(path: Path, *, create: bool) -> None:
         with path.open("rb") as file:
             begins = file.read(len(_MAGIC))
         if begins and begins != _MAGIC[: len(begins)]:
-            raise ConfigError(
-                f"{path} is not a state file; choose another path, or a new one"
-            )
+            raise ConfigError(f"{path} is not a state file; choose another path, or a new one")
 
 
 _MAGIC = b"SQLite format 3\0"

@@ -49,6 +49,10 @@ class EmbeddedVerbs(ABC):
             kind, namespace, labels, label_selector, field_selector=field_selector
         )
 
+    def written_since(self, version: int) -> bool:
+        self._refresh()
+        return self._objects.version > version
+
     def create(self, ref: Ref, obj: Obj) -> Obj:
         with self._write():
             return self._objects.create(ref, obj)

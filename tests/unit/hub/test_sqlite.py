@@ -220,7 +220,7 @@ def test_a_directory_is_refused_as_one(path: Path, start: Open) -> None:
     path.mkdir()
 
     for create in (True, False):
-        with pytest.raises(ConfigError, match="is a directory: name a file in it, as .*state.db"):
+        with pytest.raises(ConfigError, match="is a directory: name a file in it"):
             start(create=create)
     assert list(path.parent.iterdir()) == [path]
 
