@@ -34,7 +34,7 @@ def delete(
     code = 0
     refs: list[Ref] = []
     if paths:
-        for document in reversed(in_order(read_documents(paths, namespace))):
+        for document in reversed(in_order(read_documents(paths, namespace, once=False))):
             if document.ref is None:
                 code = 1
                 for fault in document.complaints:

@@ -34,7 +34,7 @@ from rollout.cli.store import open_hub, show
 from rollout.cli.tables import Table, lines, widths
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub, Hub
-from rollout.model.kinds import DEFAULT_NAMESPACE, Obj
+from rollout.model.kinds import DEFAULT_NAMESPACE, Obj, key_of
 from rollout.operate.applying import apply_documents
 
 CHANGES = 10
@@ -81,16 +81,12 @@ def preflight_warnings(documents: Sequence[FileObject], namespace: str) -> Warn:
     def warn(objects: Iterable[Obj]) -> list[Caution]:
         own = {str(document.ref) for document in documents}
         mine = [Read(obj=d.obj, source=d.source, index=i) for i, d in enumerate(documents)]
-        others = [
-            Read(obj=obj, source="", index=i)
-            for i, obj in enumerate(objects)
-            if _key(obj) not in own
-        ]
-        findings = inspect(Loaded((*mine, *others)), namespace or DEFAULT_NAMESPACE)
+        others = (obj for obj in objects if _key(obj) not in own)
+        findings = inspect(Loaded(tuple(mine)), namespace or DEFAULT_NAMESPACE, others)
         return [
             Caution(f"{f.object} {f.path}".strip(), f.message, f.remedy)
             for f in findings
-            if f.index < len(mine) and f.severity is not Severity.INFO
+            if f.severity is not Severity.INFO
         ]
 
     return warn
@@ -98,8 +94,7 @@ def preflight_warnings(documents: Sequence[FileObject], namespace: str) -> Warn:
 
 def _key(obj: Obj) -> str:
     meta = obj["metadata"]
-    name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
-    return f"{obj.get('kind')} {name}"
+    return f"{obj.get('kind')} {key_of(meta.get('namespace') or '', meta['name'])}"
 
 
 # -- kept in a file ------------------------------------------------------------------------------

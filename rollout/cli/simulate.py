@@ -64,8 +64,8 @@ def simulate_command(
     if picture is not None and compare:
         raise click.UsageError("--svg draws one run: leave out --compare")
     workers = jobs or os.cpu_count() or 1
-    variants = [(*paths, str(variant)) for variant in compare or ()] or [paths]
-    questions = [_question(each, namespace, agents, seed) for each in variants]
+    variants: list[list[tuple[str, ...]]] = [[paths, (str(each),)] for each in compare or ()]
+    questions = [_question(each, namespace, agents, seed) for each in variants or [[paths]]]
     if compare:
         names = [variant.name for variant in compare]
         _compare(names, questions, runs, workers, output=output)
@@ -116,22 +116,27 @@ def _further(tick: Tick, before: int, done: int) -> None:
 
 
 def _question(
-    paths: Sequence[str], namespace: str, agents: Path | None, seed: int | None
+    layers: Sequence[Sequence[str]], namespace: str, agents: Path | None, seed: int | None
 ) -> Question:
-    """The question that some files ask, of what is stored where a state file or server is named."""
-    documents = _newest(good_documents(paths, namespace, "simulated"))
+    """The question that some files ask, of what is stored where a state file or server is named.
+
+    Args:
+        layers: files; an object of a later layer takes the place of an earlier one's.
+    """
+    found = [good_documents(layer, namespace, "simulated") for layer in layers if layer]
+    documents = _newest([document for layer in found for document in layer])
     change, chosen = applying(documents, "simulated"), options()
-    wanted = asked(agents, paths, seed)
+    wanted = asked(agents, [path for layer in layers for path in layer], seed)
     if chosen.state or chosen.on_server:
         with open_hub(chosen) as (hub, clock):
             scenario = _as_before(hub, wanted)
-            found = question(change, scenario, hub=hub, now=clock.now())
+            asked_for = question(change, scenario, hub=hub, now=clock.now())
     else:
-        found = question(change, wanted.scenario())
-    if not any(ref.kind in WORKLOADS for ref, _ in found.objects):
+        asked_for = question(change, wanted.scenario())
+    if not any(ref.kind in WORKLOADS for ref, _ in asked_for.objects):
         kinds = " and no ".join(kind.name for kind in WORKLOADS)
         raise Stop(1, f"there is no {kinds} to roll out: name its file with -f")
-    return found
+    return asked_for
 
 
 def _newest(documents: Sequence[FileObject]) -> list[FileObject]:
