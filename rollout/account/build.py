@@ -9,14 +9,13 @@ from rollout.account.channels import channels
 from rollout.account.finish import Finish, finish_of
 from rollout.account.groups import MOST_CLUSTERS, groups
 from rollout.account.interventions import gates, interventions, refusals, rollback
-from rollout.account.states import Code, WorkloadState, conditions_of, state_of
+from rollout.account.states import Code, StageState, WorkloadState, conditions_of, state_of
 from rollout.account.tree import (
     USUAL_WAITS,
     FleetAccount,
     NoteAccount,
     PlacementAccount,
     StageAccount,
-    StageState,
     WorkloadAccount,
     added_up,
 )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
 from typing import Protocol
 
 from rollout.model.conditions import Condition, read_condition, read_conditions
@@ -90,13 +90,26 @@ def state_of(obj: Obj) -> WorkloadState:
     return WorkloadState(code, progressing.reason, progressing.message)
 
 
-class Dated(Protocol):
+class StageState(Enum):
+    """How a stage stands: the worst that is going on in it, else how far it is."""
+
+    PASSED = "Passed"
+    HALTED = "Halted"
+    HELD = "Held"
+    PROGRESSING = "Progressing"
+    FAILING = "Failing"
+    SOAKING = "Soaking"
+    SOAKED = "Soaked"  # all of it, and yet it has not passed
+    WAITING = "Waiting"
+
+
+class WriteTelling(Protocol):
     """A hub, as far as it tells whether anything is newer."""
 
     def written_since(self, version: int) -> bool | None: ...
 
 
-def is_believed(hub: Dated, obj: Obj) -> bool:
+def is_believed(hub: WriteTelling, obj: Obj) -> bool:
     """Whether the stored status of a workload is what an engine would leave now: it is an end, nobody
     has asked for anything, and nothing has been written since. On a server its controller sees to that.
     """

@@ -7,7 +7,6 @@ Each is an annotation or an object on the hub, and is recorded with who says to 
 import getpass
 import json
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -23,13 +22,20 @@ from rollout.cli.naming import (
     workload_argument,
     workload_of,
 )
-from rollout.cli.options import F, Stop, decorated, namespace_option, options, output_option, shared
+from rollout.cli.options import (
+    F,
+    Stop,
+    decorated,
+    instant_in,
+    namespace_option,
+    options,
+    output_option,
+    shared,
+)
 from rollout.cli.store import open_hub, tell_away
 from rollout.cli.text import put, say
 from rollout.errors import Gone
 from rollout.hub.base import EmbeddedHub
-from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
-from rollout.model.instants import parse_instant
 from rollout.model.intents import Intents
 from rollout.model.kinds import FREEZE, WORKLOADS, Ref, full_name
 from rollout.operate.edits import VerbResult, Who
@@ -69,11 +75,7 @@ def _of_workload(command: F) -> F:
 
 
 def _do(asked: tuple[str, str, str], about: Named | Ref, doing: Doing) -> None:
-    """Do it, say what came of it, and that no engine takes notice where none runs.
-
-    Args:
-        asked: who asks, why, and how to print what came of it.
-    """
+    """Do it and say what came of it. ``asked``: who asks, why, and how to print it."""
     by, reason, output = asked
     with open_hub(options()) as (hub, clock):
         ref = about.on(hub) if isinstance(about, Named) else about
@@ -105,21 +107,6 @@ def _wire(told: VerbResult) -> dict[str, Any]:
         "changed": told.changed,
         "message": told.message,
     }
-
-
-def _until(text: str, now: datetime, option: str) -> datetime | None:
-    """An instant, or a span from now. Raises: UsageError."""
-    if not text:
-        return None
-    span, instant = parse_duration(text), parse_instant(text)
-    if span is not None:
-        return now + span
-    if instant is None:
-        raise click.UsageError(
-            f'{option} {text!r} is neither an instant such as "2026-11-21T08:00:00Z" nor '
-            f"{DURATION_ACCEPTED}"
-        )
-    return instant
 
 
 # -- of a workload -----------------------------------------------------------------------------
@@ -232,7 +219,7 @@ def approve_command(
     """
 
     def doing(hub: EmbeddedHub, ref: Ref, who: Who) -> Iterable[VerbResult]:
-        end = _until(expires, who.at, "--expires")
+        end = instant_in(expires, who.at, "--expires")
         return operate.approve(hub, ref, who, gate, revision=revision, expires=end)
 
     _do((by, reason, output), only_workload(words, namespace), doing)
@@ -368,7 +355,7 @@ def override_calendar_command(
         raise click.UsageError("give --until WHEN, or --end")
 
     def doing(hub: EmbeddedHub, ref: Ref, who: Who) -> Iterable[VerbResult]:
-        instant = _until(until or "", who.at, "--until")
+        instant = instant_in(until or "", who.at, "--until")
         return [operate.override_calendars(hub, ref, instant, who)]
 
     _do((by, reason, output), only_workload(words, namespace), doing)
@@ -390,7 +377,7 @@ def freeze_command(name: str, until: str, shorten: bool, reason: str, by: str, o
     """
 
     def doing(hub: EmbeddedHub, ref: Ref, who: Who) -> Iterable[VerbResult]:
-        end = _until(until, who.at, "--until")
+        end = instant_in(until, who.at, "--until")
         return [operate.freeze(hub, who, until=end, name=ref.name, shorten=shorten)]
 
     _do((by, reason, output), Ref(FREEZE, name), doing)

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from rollout.account.figures import result, status_line
 from rollout.account.states import Code, WorkloadState, is_believed, state_of
-from rollout.account.tree import WorkloadAccount
 from rollout.account.words import age, harmless, many
 from rollout.analysis.lookout import Lookout
 from rollout.cli.naming import not_found, only_workload
@@ -21,6 +21,9 @@ from rollout.clock import Clock, SystemClock
 from rollout.errors import Denied, Gone
 from rollout.hub.base import EmbeddedHub, away_since
 from rollout.model.kinds import DEFAULT_NAMESPACE, KINDS, Ref
+
+if TYPE_CHECKING:
+    from rollout.account.tree import WorkloadAccount
 
 Pause = Callable[[timedelta], object]
 Say = Callable[[Ref, WorkloadState], None]
@@ -217,7 +220,7 @@ def list_command(namespace: str, all_namespaces: bool, output: str) -> None:
             say(f"{many(hidden, 'workload')} in other namespaces: rollout list -A", err=True)
 
 
-def list_lines(found: Sequence[WorkloadAccount], *, spaces: bool = False) -> list[str]:
+def list_lines(found: Sequence["WorkloadAccount"], *, spaces: bool = False) -> list[str]:
     """The table of all workloads. KIND and NAME are what other verbs take."""
     columns = ("NAME", "RESULT", "STAGE", "UPDATED", "FAILED", "BUDGET", "AGE")
     return text_table(

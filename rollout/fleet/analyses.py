@@ -7,9 +7,8 @@ template that there is none of ours for.
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 
-from rollout.api.analysis import decode_analysis
-from rollout.api.analysis_run import decode_run
 from rollout.api.cluster_job import cluster_job
+from rollout.api.decoding import decoder
 from rollout.fleet.clusters import ClusterStore
 from rollout.measuring.cluster_jobs import ClusterJob
 from rollout.measuring.values import AnalysisRun, AnalysisTemplate
@@ -72,7 +71,8 @@ class Analyses:
         if event.change is Change.DELETED:
             self._templates.pop(event.ref, None)
         else:
-            self._templates[event.ref] = decode_analysis(event.ref, event.obj)
+            read = decoder(ROLLOUT_ANALYSIS.name)  # which knows those of other tools, too
+            self._templates[event.ref] = read(event.ref, event.obj)
         namespace, name = event.ref.namespace, event.ref.name
         return {
             workload
@@ -83,7 +83,9 @@ class Analyses:
     def _take_run(self, event: Event) -> set[Ref]:
         """Take in a run; the workload whose terms that changes."""
         before = self._runs.pop(event.ref.key, None)
-        after = None if event.change is Change.DELETED else decode_run(event.ref, event.obj)
+        after: AnalysisRun | None = None
+        if event.change is not Change.DELETED:
+            after = decoder(event.ref.kind.name)(event.ref, event.obj)
         found: set[Ref] = set()
         for run, more in ((before, -1), (after, 1)):
             if run is None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
 
-from rollout.api.calendar import decode_calendar
+from rollout.api.decoding import decoder
 from rollout.api.fields import mapping, strings, version_of
 from rollout.calendars.calendar import (
     Block,
@@ -93,7 +93,7 @@ class Calendars:
             return {event.ref}
         entry = self._entries.setdefault(key, _Entry(ref=event.ref, raw=event.obj))
         entry.raw, entry.known = event.obj, None
-        calendar = decode_calendar(event.obj)
+        calendar: Calendar = decoder(event.ref.kind.name)(event.obj)
         if calendar.problems:
             entry.problems = calendar
             entry.frozen_at = entry.frozen_at or now

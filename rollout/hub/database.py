@@ -138,11 +138,7 @@ class ObjectRow(NamedTuple):
 
 
 def _connected(path: Path, patience: float) -> sqlite3.Connection:
-    """A connection that reads, whether or not anything may be written beside the file.
-
-    SQLite shares a write-ahead log by a file beside it. Where that cannot be made nobody of this machine
-    writes either, as long as there is no log.
-    """
+    """A connection that reads also where nothing may be written beside the file, while nobody writes."""
     sql = sqlite3.connect(path, timeout=patience, isolation_level=None)
     try:
         sql.execute("PRAGMA schema_version")
@@ -282,11 +278,9 @@ class Database:
 
     def kinds(self) -> list[str]:
         """The names of the kinds of which there are objects. Cost: O(kinds)."""
-        query = """WITH RECURSIVE found(kind) AS (
-            SELECT min(kind) FROM object
-            UNION ALL SELECT (SELECT min(kind) FROM object WHERE kind > found.kind) FROM found
-            WHERE found.kind IS NOT NULL)
-        SELECT kind FROM found WHERE kind IS NOT NULL"""
+        query = """WITH RECURSIVE found(kind) AS (SELECT min(kind) FROM object UNION ALL
+            SELECT (SELECT min(kind) FROM object WHERE kind > found.kind) FROM found
+            WHERE found.kind IS NOT NULL) SELECT kind FROM found WHERE kind IS NOT NULL"""
         with self._faults():
             return [str(kind) for (kind,) in self._sql.execute(query)]
 

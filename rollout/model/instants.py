@@ -17,11 +17,13 @@ def aware(field: str, at: datetime) -> None:
         raise ConfigError(f"{field}: {at!r} is not valid: a time with a timezone, as tzinfo=UTC")
 
 
+@lru_cache(maxsize=4_096)
 def rfc3339(at: datetime) -> str:
     """Whole seconds, as Kubernetes writes its own timestamps (a fraction is cut off)."""
     return at.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
 
 
+@lru_cache(maxsize=4_096)
 def rfc3339_micro(at: datetime) -> str:
     """With microseconds: for instants that a timing rule will be measured from."""
     return at.replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"

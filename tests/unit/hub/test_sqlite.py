@@ -265,7 +265,7 @@ def test_a_file_is_read_in_a_folder_where_nothing_may_be_written(start: Open, pa
 
 def _given_away(path: Path) -> Path:
     """Anybody may read the file and its log, and nobody may write beside it."""
-    for folder in path.parents[:3]:
+    for folder in path.parents[:-2] if os.geteuid() == 0 else ():
         folder.chmod(folder.stat().st_mode | 0o555)
     path.chmod(0o444)
     Path(f"{path}-wal").chmod(0o444)
