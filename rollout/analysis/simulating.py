@@ -28,6 +28,7 @@ from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import Obj, Ref
 from rollout.placement.grouping import Profile
 from rollout.sim.scenario import Scenario
+from rollout.sim.work import kept_agents
 from rollout.strategies.base import Verdict
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -96,7 +97,7 @@ def question(
         seed=behaviour.spec.seed if seed is None else seed,
         about=concerned(old, objects),
         profile=profile_of(hub) if hub is not None else "strict",
-        agents=(hub.get_state(StateKey.AGENTS) if hub is not None else None) or b"",
+        agents=kept_agents(hub) if hub is not None else b"",
     )
 
 

@@ -83,6 +83,10 @@ class RemoteHub(KubeHub):
             return self._profile().encode()
         return self._last_alive().encode() if key == StateKey.ALIVE else None
 
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        """An API server keeps none."""
+        return {}
+
     def _profile(self) -> str:
         """Whose rules the controller goes by: its Lease says so. Several: the one heard of last.
 

@@ -357,6 +357,12 @@ class Database:
             row = self._sql.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        query = "SELECT key, value FROM state WHERE substr(key, 1, ?) = ?"
+        with self._faults():
+            rows = self._sql.execute(query, (len(prefix), prefix)).fetchall()
+        return {key.removeprefix(prefix): bytes(value) for key, value in rows}
+
     def close(self) -> None:
         self._sql.close()
         self._turns.close()

@@ -94,6 +94,10 @@ class MemoryHub(EmbeddedVerbs):
     def get_state(self, key: str) -> bytes | None:
         return self._state.get(key)
 
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        found = self._state.items()
+        return {key.removeprefix(prefix): v for key, v in found if key.startswith(prefix)}
+
     def close(self) -> None:
         """Nothing is held that must be let go."""
 

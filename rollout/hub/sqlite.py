@@ -149,6 +149,9 @@ class SqliteHub(EmbeddedVerbs):
     def get_state(self, key: str) -> bytes | None:
         return self._database.get_state(key)
 
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        return self._database.get_states(prefix)
+
     def close(self) -> None:
         """Close the file and let the runner's lock go; the hub cannot be used after."""
         self._database.close()
