@@ -5,11 +5,13 @@ number ``n`` (from 0) has the seed ``seed + n``, and its outcome depends on noth
 """
 
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -33,7 +35,9 @@ from rollout.strategies.base import Verdict
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 """When a simulation of files alone begins."""
-CHUNK = 8  # runs that a process is given at once
+CHUNK = 8  # runs that a process is given at once, at most
+PARTS = 16  # a process is given its share in so many parts at least, so that somebody sees it go on
+AHEAD = 2  # parts that wait for each process
 FEW = 8  # runs that are not worth a second process
 
 Tick = Callable[[int], None]
@@ -260,8 +264,9 @@ def simulate_many(
 
 def _shared_out(asked: Question, seeds: range, workers: int) -> Iterator[list[Outcome]]:
     """The outcomes in the order of the seeds. Raises: RolloutError where processes cannot be started."""
-    chunks = [seeds[i : i + CHUNK] for i in range(0, len(seeds), CHUNK)]
-    processes = min(workers, len(chunks))
+    size = max(1, min(CHUNK, len(seeds) // (workers * PARTS)))
+    chunks = (seeds[i : i + size] for i in range(0, len(seeds), size))
+    processes = min(workers, len(seeds))
     with TemporaryDirectory() as place:
         # A file, since a process that fails to start would never empty a pipe.
         path = Path(place, "question")
@@ -271,8 +276,11 @@ def _shared_out(asked: Question, seeds: range, workers: int) -> Iterator[list[Ou
             processes, get_context("spawn"), initializer=_begin, initargs=(str(path),)
         )
         with pool:
+            waiting = deque(pool.submit(_work, each) for each in islice(chunks, AHEAD * processes))
             try:
-                yield from pool.map(_work, chunks)
+                while waiting:
+                    yield waiting.popleft().result()
+                    waiting.extend(pool.submit(_work, each) for each in islice(chunks, 1))
             except BrokenProcessPool:
                 raise RolloutError(
                     "the processes that share the runs ended early; try again with one (--jobs 1)"

@@ -130,9 +130,12 @@ _COMMANDS = {  # where it is, and what it does; what one does first comes first
 
 _PATIENT = frozenset(
     [
+        "demo",
+        "run",
         "validate",
         "diff",
         "plan",
+        "simulate",
         "apply",
         "get",
         "status",
@@ -147,7 +150,7 @@ _PATIENT = frozenset(
         "delete",
     ]
 )
-"""What prints nothing before it knows all of it."""
+"""What prints nothing for a while, or before it knows all of it."""
 
 
 _ELSEWHERE = {

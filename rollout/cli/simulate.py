@@ -36,6 +36,7 @@ from rollout.analysis.tracks import StageTimeline, Timeline
 from rollout.api.file_objects import FileObject
 from rollout.cli.documents import good_documents
 from rollout.cli.options import Options, Stop, options
+from rollout.cli.patience import printing
 from rollout.cli.plan import applying
 from rollout.cli.scenarios import ScenarioChoice, asked
 from rollout.cli.store import open_hub, show
@@ -164,6 +165,7 @@ def ticking(chosen: Options, total: int) -> Iterator[Tick]:
     from rich.console import Console  # noqa: PLC0415  (50 ms, for nothing where nobody watches)
     from rich.progress import Progress  # noqa: PLC0415  (as above)
 
+    printing()
     with Progress(console=Console(stderr=True, no_color=not chosen.color), transient=True) as bar:
         task = bar.add_task("simulating", total=total)
 

@@ -103,11 +103,21 @@ def test_the_same_seed_gives_the_same_outcomes_however_many_processes_work() -> 
     asked = fleet(12, CAREFUL, RISKY)
 
     alone, one_by_one = simulate_many(asked, 20, workers=1)
-    together, shared_out = simulate_many(asked, 20, workers=2)
+    ticks: list[int] = []
+    together, shared_out = simulate_many(asked, 20, workers=2, tick=ticks.append)
 
     assert (alone, one_by_one) == (together, shared_out)
     assert [outcome.seed for outcome in one_by_one] == list(range(5, 25))
+    assert ticks == list(range(1, 21))  # somebody may watch
     assert len({outcome.touched for outcome in one_by_one}) > 1
+
+
+def test_many_runs_end_soon_where_somebody_has_seen_enough() -> None:
+    def enough(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_many(fleet(12, CAREFUL, RISKY), 100_000, workers=2, tick=enough)
 
 
 def test_the_first_of_many_runs_is_the_single_run() -> None:

@@ -269,6 +269,8 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
         ((), "give -f PATH, or --compare A.yaml B.yaml"),
         (("--svg", "a.svg", "--compare", ".", "."), "--svg draws one run: leave out --compare"),
         (("-f", "x", "--runs", "0"), "invalid value for '--runs'"),
+        (("-f", "x", "--runs", "100001"), "100001 is not in the range 1<=x<=100000"),
+        (("-f", "x", "--jobs", "257"), "257 is not in the range 1<=x<=256"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], fault: str) -> None:
