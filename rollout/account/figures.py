@@ -1,8 +1,10 @@
 """Which signs, colours and words stand for how something stands? One table for every view."""
 
+import re
 from collections.abc import Mapping
 
 from rollout.account.states import Code, StageState, WorkloadState
+from rollout.model.waits import Reason
 from rollout.strategies.base import Phase
 
 SIGNS: dict[Phase, str] = {
@@ -37,6 +39,7 @@ CODE_SIGNS: dict[Code, str] = {
 }
 COLORS = {"✔": "green", "◷": "cyan", "◌": "blue", "‖": "yellow", "⚠": "yellow", "✖": "red"}
 
+_UNDONE = re.compile(r" was undone by (.+?) \(unverified\)")
 _RESULTS = {
     Code.DONE: "done",
     Code.TOLERATED: "done, with failures",
@@ -65,6 +68,8 @@ def result(state: WorkloadState) -> str:
     sign = CODE_SIGNS[state.code]
     if state.reason == "Deleting":
         return f"{sign} being deleted"
+    if state.reason == Reason.ROLLED_BACK and (undone := _UNDONE.search(state.message)):
+        return f"{sign} undone by {undone[1]}"
     return f"{sign} {_RESULTS[state.code]}" + ("" if state.is_done else f": {state.reason}")
 
 

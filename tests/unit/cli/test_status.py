@@ -14,7 +14,7 @@ from rollout.clock import SystemClock, VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
-from tests.support.halted import HEALTHY, ran
+from tests.support.halted import HEALTHY, STRATEGY, ran
 from tests.support.shapes import MIN, SEC, T0, condition, run, standing, workload, write
 
 WEB = Ref(REPLICA_SET, "default/web")
@@ -346,3 +346,39 @@ def test_a_pause_that_is_over_is_not_told_of_any_more(tmp_path: Path) -> None:
     run("resume", "web", state=state)
 
     assert run("status", "web", state=state).exit_code == 0
+
+
+def test_a_skipped_cluster_counts_neither_among_those_that_are_updated_nor_among_all(
+    tmp_path: Path,
+) -> None:
+    state = ran(tmp_path, HEALTHY)
+    run("skip", "web", "c1", "c2", state=state)
+    other = write(tmp_path / "api.yaml", workload("api"))
+    run("apply", "-f", other, state=state)
+    run("skip", "api", "c1", state=state)
+
+    found = {
+        each["name"]: each for each in json.loads(run("list", "-o", "json", state=state).stdout)
+    }
+
+    assert (found["web"]["updated"], found["web"]["members"]) == (4, 4)
+    assert (found["api"]["updated"], found["api"]["members"]) == (0, 5)
+
+
+def test_an_undo_that_has_succeeded_is_told_as_what_somebody_did(tmp_path: Path) -> None:
+    state = ran(tmp_path, HEALTHY)
+    two = write(tmp_path / "two.yaml", workload(strategy=STRATEGY, value="2"))
+    run("run", "-f", two, "--clock", "virtual", state=state)
+    run("undo", "web", "--by", "ana", "--reason", "wrong page", state=state)
+
+    ended = run("run", "--clock", "virtual", state=state)
+
+    told = run("status", "web", state=state)
+    assert (ended.exit_code, told.exit_code) == (1, 1)
+    assert " was undone by ana (unverified) at " in told.stdout
+    assert ": wrong page; 6 of 6 clusters rolled back; it is barred until" in told.stdout
+    for line in (run("list", state=state).stdout, ended.stdout):
+        assert "✖ undone by ana " in line.splitlines()[-1]
+    described = run("describe", "web", state=state).stdout
+    assert "ManifestworkApplied=False NotAsExpected" in described
+    assert "0 of 6 clusters carry the revision" in described
