@@ -25,7 +25,7 @@ from rollout.analysis.inspection import inspect
 from rollout.analysis.seals import fingerprint, seal
 from rollout.api.file_objects import FileObject
 from rollout.api.load import Document as Read
-from rollout.api.load import Loaded
+from rollout.api.load import Loaded, text_of
 from rollout.api.preflight import Severity
 from rollout.cli.documents import good_documents
 from rollout.cli.hiding import masks
@@ -121,9 +121,9 @@ def keep(path: Path, found: Forecast, paths: Sequence[str], namespace: str, seal
 def kept_plan(path: Path) -> tuple[str, tuple[str, ...], str]:
     """A plan that was written down: its seal, its files, its namespace. Raises: ConfigError."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(text_of(path))
         return str(kept["fingerprint"]), tuple(map(str, kept["paths"])), str(kept["namespace"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, ConfigError):
         raise ConfigError(
             f"{path} is no plan: `rollout plan -f PATH --out {path}` makes one"
         ) from None
