@@ -10,6 +10,7 @@ from benchmarks import (
     addons,
     analyses,
     calendars,
+    cli,
     dashboard,
     decide,
     decode,
@@ -40,6 +41,7 @@ SUITES: dict[str, Callable[[], Iterator[Figure]]] = {
     "terms": terms.run,
     "dashboard": dashboard.run,
     "values": values.run,
+    "cli": cli.run,
 }
 RESULTS = Path(__file__).with_name("results.json")
 
@@ -59,7 +61,7 @@ def main(words: list[str]) -> int:
     print(f"{'name':<28}{'value':>12}  {'unit':<5}{'target':>10}  met")
     for figure in _all(said.names or list(SUITES)):
         figures.append(figure)
-        target = "" if figure.target is None else f"{figure.target:,.0f}"
+        target = "" if figure.target is None else f"{figure.target:,.6g}"
         met = {None: "", True: "yes", False: "NO"}[figure.met]
         value = f"{figure.value:,.2f}"
         print(f"{figure.name:<28}{value:>12}  {figure.unit:<5}{target:>10}  {met}", flush=True)

@@ -9,14 +9,13 @@ from rollout.account.channels import channels
 from rollout.account.finish import Finish, finish_of
 from rollout.account.groups import MOST_CLUSTERS, groups
 from rollout.account.interventions import gates, interventions, of_all, refusals, rollback
-from rollout.account.states import Code, WorkloadState, conditions_of, state_of
+from rollout.account.states import Code, StageState, WorkloadState, conditions_of, state_of
 from rollout.account.tree import (
     USUAL_WAITS,
     FleetAccount,
     NoteAccount,
     PlacementAccount,
     StageAccount,
-    StageState,
     WorkloadAccount,
     added_up,
 )
@@ -267,13 +266,24 @@ class _Place:
             strategy=share.strategy,
             revision=live.revision,
             selected=share.selected,
-            updated=share.updated,
+            updated=share.updated - self._waived(live),
             next=next_change(live),
             rollback=rollback(live),
             stages=tuple(
                 self._stage(live, report, stages.get(report.key), is_first=i == 0)
                 for i, report in enumerate(live.last.stages)
             ),
+        )
+
+    def _waived(self, live: LiveRollout) -> int:
+        """Clusters that carry the revision and are skipped: they are no members of a stage."""
+        workload = self.workload
+        found = ((cluster, workload.carried(cluster)) for cluster in live.ledger.rollout.skipped)
+        return sum(
+            carried is not None
+            and workload.members.get(cluster) == live.placement
+            and carried.revision == workload.revision_at(cluster)
+            for cluster, carried in found
         )
 
     def _stage(

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from rollout.account.words import age
-from rollout.fleet.fleet import Fleet
 from rollout.model.notifications import EVENTS, Channel, Notification, Trigger
 from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.workload import Workload
+
+if TYPE_CHECKING:
+    from rollout.fleet.fleet import Fleet
 
 CHANNEL_HEAD = ("Channel", "Told of", "Delivered", "Not yet", "Given up", "Last fault")
 
@@ -48,7 +51,7 @@ class ChannelAccount:
         return (self.name, told, *counts, self.message)
 
 
-def channels(fleet: Fleet, workload: Workload[PlacementShare]) -> tuple[ChannelAccount, ...]:
+def channels(fleet: "Fleet", workload: Workload[PlacementShare]) -> tuple[ChannelAccount, ...]:
     """The channels that a workload names, in its order."""
     there = fleet.notifications.of(workload.ref).values()
     return tuple(

@@ -1,9 +1,9 @@
 """Which signs, colours and words stand for how something stands? One table for every view."""
 
+import re
 from collections.abc import Mapping
 
-from rollout.account.states import Code, WorkloadState
-from rollout.account.tree import StageAccount, StageState
+from rollout.account.states import Code, StageState, WorkloadState
 from rollout.model.waits import Reason
 from rollout.strategies.base import Phase
 
@@ -39,10 +39,7 @@ CODE_SIGNS: dict[Code, str] = {
 }
 COLORS = {"✔": "green", "◷": "cyan", "◌": "blue", "‖": "yellow", "⚠": "yellow", "✖": "red"}
 
-_USUAL: dict[str, str] = {
-    Reason.WAITING_FOR_STAGE: "waits for the stage before",
-    Reason.FAILURE_TOLERANCE: "held back: one more failure could exceed the budget",
-}
+_UNDONE = re.compile(r" was undone by (.+?) \(unverified\)")
 _RESULTS = {
     Code.DONE: "done",
     Code.TOLERATED: "done, with failures",
@@ -71,30 +68,11 @@ def result(state: WorkloadState) -> str:
     sign = CODE_SIGNS[state.code]
     if state.reason == "Deleting":
         return f"{sign} being deleted"
+    if state.reason == Reason.ROLLED_BACK and (undone := _UNDONE.search(state.message)):
+        return f"{sign} undone by {undone[1]}"
     return f"{sign} {_RESULTS[state.code]}" + ("" if state.is_done else f": {state.reason}")
 
 
 def status_line(key: str, state: WorkloadState) -> str:
     """``✔ default/web: RolledOut: 20 clusters succeeded``."""
     return f"{CODE_SIGNS[state.code]} {key}: {state}"
-
-
-def stage_info(stage: StageAccount) -> str:
-    """What is to be said of a stage beside its state."""
-    failed = sum(n for phase, n in stage.phases.items() if phase.is_failure)
-    flying = in_flight(stage.phases)
-    match stage.state:
-        case StageState.PASSED:
-            late = f"{flying} in flight" if flying else ""
-            return ", ".join(filter(None, (f"{failed} failed, tolerated" if failed else "", late)))
-        case StageState.HALTED:
-            return f"{stage.failures} failed, {stage.budget or 0} allowed"
-        case StageState.HELD:
-            return stage.blocked
-    reason = stage.wait.reason if stage.wait is not None else ""
-    if reason in _USUAL:
-        return _USUAL[reason]
-    if not flying:
-        return ""
-    at_most = f", at most {stage.limit}" if stage.limit < stage.members else ""
-    return f"{flying} in flight{at_most}"

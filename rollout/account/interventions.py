@@ -6,8 +6,8 @@ Who asked is what the annotations and objects say: nobody has verified it, and i
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from rollout.fleet.fleet import Fleet
 from rollout.model.approvals import (
     APPROVAL_GATE,
     EVERY_STAGE,
@@ -26,6 +26,9 @@ from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Stage
 from rollout.strategies.gates import gate_key, stands_at
+
+if TYPE_CHECKING:
+    from rollout.fleet.fleet import Fleet
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +93,7 @@ class RollbackAccount:
 
 
 def interventions(
-    fleet: Fleet, workload: Workload[PlacementShare], now: datetime
+    fleet: "Fleet", workload: Workload[PlacementShare], now: datetime
 ) -> tuple[Intervention, ...]:
     """Everything that people ask of a workload now."""
     intents = workload.intents
@@ -112,7 +115,7 @@ def interventions(
     return tuple(found)
 
 
-def refusals(fleet: Fleet, workload: Workload[PlacementShare], now: datetime) -> list[Approval]:
+def refusals(fleet: "Fleet", workload: Workload[PlacementShare], now: datetime) -> list[Approval]:
     """The Approvals that reject a revision which is being rolled out."""
     return [
         each
@@ -121,7 +124,7 @@ def refusals(fleet: Fleet, workload: Workload[PlacementShare], now: datetime) ->
     ]
 
 
-def of_all(fleet: Fleet, intents: Intents, now: datetime) -> Iterator[Intervention]:
+def of_all(fleet: "Fleet", intents: Intents, now: datetime) -> Iterator[Intervention]:
     """What is asked of the workload as a whole."""
     freeze = fleet.freeze(now)
     if freeze is not None:
@@ -191,7 +194,11 @@ def of_cluster(asked: Collection[Intervention], cluster: str) -> Intervention | 
 
 
 def gates(
-    fleet: Fleet, workload: Workload[PlacementShare], live: LiveRollout, stage: Stage, now: datetime
+    fleet: "Fleet",
+    workload: Workload[PlacementShare],
+    live: LiveRollout,
+    stage: Stage,
+    now: datetime,
 ) -> tuple[GateAccount, ...]:
     """Every gate that the workload asks for at this stage."""
     asked = gates_at(workload.intents.gates, live.placement, stage)
@@ -269,7 +276,7 @@ def _given(
     return mine[-1] if mine else None
 
 
-def _approvals(fleet: Fleet, workload: Workload[PlacementShare], now: datetime) -> list[Approval]:
+def _approvals(fleet: "Fleet", workload: Workload[PlacementShare], now: datetime) -> list[Approval]:
     spaces = {_namespace(workload.ref, share.live) for share in workload.shares.values()}
     return [
         each

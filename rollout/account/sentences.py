@@ -3,13 +3,15 @@
 from collections.abc import Iterator
 from datetime import datetime
 
-from rollout.account.figures import CODE_SIGNS
+from rollout.account.figures import CODE_SIGNS, in_flight
 from rollout.account.finish import Finish
 from rollout.account.interventions import GateAccount, RollbackAccount
-from rollout.account.tree import WorkloadAccount
+from rollout.account.states import StageState
+from rollout.account.tree import StageAccount, WorkloadAccount
 from rollout.account.waits import WaitAccount
 from rollout.account.words import age, at_and_in, many, stopwatch
 from rollout.model.instants import rfc3339
+from rollout.model.waits import Reason
 
 
 def rollout_facts(account: WorkloadAccount) -> list[tuple[str, str]]:
@@ -130,3 +132,30 @@ def rollback_line(back: RollbackAccount, now: datetime) -> str:
 def ends_line(wait: WaitAccount, now: datetime) -> str:
     at = f"; {at_and_in(wait.until, now)}" if wait.until is not None else ""
     return wait.ends + at
+
+
+_USUAL: dict[str, str] = {
+    Reason.WAITING_FOR_STAGE: "waits for the stage before",
+    Reason.FAILURE_TOLERANCE: "held back: one more failure could exceed the budget",
+}
+
+
+def stage_info(stage: StageAccount) -> str:
+    """What is to be said of a stage beside its state."""
+    failed = sum(n for phase, n in stage.phases.items() if phase.is_failure)
+    flying = in_flight(stage.phases)
+    match stage.state:
+        case StageState.PASSED:
+            late = f"{flying} in flight" if flying else ""
+            return ", ".join(filter(None, (f"{failed} failed, tolerated" if failed else "", late)))
+        case StageState.HALTED:
+            return f"{stage.failures} failed, {stage.budget or 0} allowed"
+        case StageState.HELD:
+            return stage.blocked
+    reason = stage.wait.reason if stage.wait is not None else ""
+    if reason in _USUAL:
+        return _USUAL[reason]
+    if not flying:
+        return ""
+    at_most = f", at most {stage.limit}" if stage.limit < stage.members else ""
+    return f"{flying} in flight{at_most}"

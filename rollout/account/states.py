@@ -2,9 +2,11 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import Enum, IntEnum
+from typing import Protocol
 
 from rollout.model.conditions import Condition, read_condition, read_conditions
+from rollout.model.intents import is_asked_for
 from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, Obj
 from rollout.model.names import (
     ADDON_LIFECYCLE,
@@ -92,6 +94,36 @@ def state_of(obj: Obj) -> WorkloadState:
     stands_still = progressing.status == "False"
     code = _code(progressing.reason) if stands_still else Code.WAITING
     return WorkloadState(code, progressing.reason, progressing.message)
+
+
+class StageState(Enum):
+    """How a stage stands: the worst that is going on in it, else how far it is."""
+
+    PASSED = "Passed"
+    HALTED = "Halted"
+    HELD = "Held"
+    PROGRESSING = "Progressing"
+    FAILING = "Failing"
+    SOAKING = "Soaking"
+    SOAKED = "Soaked"  # all of it, and yet it has not passed
+    WAITING = "Waiting"
+
+
+class WriteTelling(Protocol):
+    """A hub, as far as it tells whether anything is newer."""
+
+    def written_since(self, version: int) -> bool | None: ...
+
+
+def is_believed(hub: WriteTelling, obj: Obj) -> bool:
+    """Whether the stored status of a workload is what an engine would leave now: it is an end, nobody
+    has asked for anything, and nothing has been written since. On a server its controller sees to that.
+    """
+    meta = obj["metadata"]
+    if not state_of(obj).is_final:
+        return False
+    newer = hub.written_since(int(meta["resourceVersion"]))
+    return newer is None or not (newer or is_asked_for(meta.get("annotations") or {}))
 
 
 # -- add-ons -----------------------------------------------------------------------------------

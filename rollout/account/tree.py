@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import Enum
 
 from rollout.account.channels import ChannelAccount
 from rollout.account.finish import Finish
 from rollout.account.interventions import GateAccount, Intervention, RollbackAccount
-from rollout.account.states import Code, WorkloadState, worst
+from rollout.account.states import Code, StageState, WorkloadState, worst
 from rollout.account.waits import NextChange, WaitAccount
 from rollout.errors import ConfigError
 from rollout.model.intents import PAST_CALENDARS
@@ -25,19 +24,6 @@ from rollout.strategies.base import Phase
 TROUBLE = (Phase.FAILED, Phase.FAILING, Phase.LOST)
 USUAL_WAITS = frozenset({"", "Due", "InFlight", *(r for r in Reason if r.resolves_itself)})
 """Reasons of a stage that every rollout goes through by itself."""
-
-
-class StageState(Enum):
-    """How a stage stands: the worst that is going on in it, else how far it is."""
-
-    PASSED = "Passed"
-    HALTED = "Halted"
-    HELD = "Held"
-    PROGRESSING = "Progressing"
-    FAILING = "Failing"
-    SOAKING = "Soaking"
-    SOAKED = "Soaked"  # all of it, and yet it has not passed
-    WAITING = "Waiting"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from enum import Enum
 from typing import Any
 
 from rollout.hub.patching import same
-from rollout.model.kinds import Obj, Ref
+from rollout.model.kinds import PLACEMENT, WORKLOADS, Obj, Ref
 from rollout.model.names import LAST_APPLIED
 from rollout.model.secrets import Masks
 
@@ -63,21 +63,48 @@ def object_changes(
     found: list[ObjectChange] = []
     for ref in sorted(old.keys() | new.keys(), key=lambda r: (r.kind.name, r.key)):
         before, after = old.get(ref), new.get(ref)
+        action = _action(before, after)
         fields: tuple[FieldChange, ...] = ()
-        if before is after:
+        if action is None:
             continue
-        if before is None:
-            action = Action.CREATED
-        elif after is None:
-            action = Action.DELETED
-        elif not same(_substance(before), _substance(after)):
-            action = Action.CONFIGURED
+        if before is not None and after is not None:
             told = _differing("", _shown(before, masks), _shown(after, masks))
             fields = tuple(f for f in told if manifests or not f.path.startswith(_MANIFESTS))
-        else:
-            continue
         found.append(ObjectChange(ref.kind.name, ref.key, action, fields))
     return tuple(found)
+
+
+def _action(before: Obj | None, after: Obj | None) -> Action | None:
+    """What becomes of an object; None: nothing."""
+    if before is after:
+        return None
+    if before is None:
+        return Action.CREATED
+    if after is None:
+        return Action.DELETED
+    return None if same(_substance(before), _substance(after)) else Action.CONFIGURED
+
+
+def concerned(old: Mapping[Ref, Obj], new: Mapping[Ref, Obj]) -> frozenset[Ref]:
+    """The workloads that a change bears on: those it edits, and those that name a Placement it edits.
+
+    All of them where it edits anything else, or nothing.
+    """
+    workloads = [ref for ref in new if ref.kind in WORKLOADS]
+    edited = {r for r in old.keys() | new.keys() if _action(old.get(r), new.get(r)) is not None}
+    if not edited or any(ref.kind not in (*WORKLOADS, PLACEMENT) for ref in edited):
+        return frozenset(workloads)
+    return frozenset(r for r in workloads if r in edited or _placements(r, new[r]) & edited)
+
+
+def _placements(workload: Ref, obj: Obj) -> set[Ref]:
+    """The Placements that a workload names."""
+    spec = obj.get("spec") or {}
+    named = spec.get("placementRefs") or (spec.get("installStrategy") or {}).get("placements") or []
+    return {
+        Ref(PLACEMENT, f"{each.get('namespace') or workload.namespace}/{each.get('name')}")
+        for each in named
+    }
 
 
 _MANIFESTS = "spec.manifestWorkTemplate.workload"

@@ -3,12 +3,14 @@
 Works for every scenario; a rehearsal does the same faster where only agents act.
 """
 
+from collections.abc import Collection
 from datetime import datetime
 
 from rollout.account.tree import FleetAccount
 from rollout.analysis.tracks import Track
 from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
+from rollout.model.kinds import Ref
 from rollout.rollouts.live import LiveRollout
 from rollout.sim.drives import Jump
 from rollout.sim.local import LocalRun
@@ -19,28 +21,39 @@ from rollout.sim.surroundings import ScenarioMeasurer, simulated_io
 class FullRun:
     """One run on a hub of our own, which is used up by it.
 
-    ``tracks`` are filled with what becomes of each cluster, by (workload, placement).
+    ``tracks`` are filled with what becomes of each cluster, by (workload, placement). ``done_at`` and
+    ``halted_at`` are of the workloads that it is about (None: of all): since when they are all done, and
+    since when one of them has halted.
     """
 
     def __init__(
-        self, hub: MemoryHub, clock: VirtualClock, scenario: Scenario, seed: int | None = None
+        self,
+        hub: MemoryHub,
+        clock: VirtualClock,
+        scenario: Scenario,
+        seed: int | None = None,
+        *,
+        about: Collection[Ref] | None = None,
     ) -> None:
-        self.start = self.now = self.changed_at = clock.now()
+        self.start = self.changed_at = clock.now()
         self.halted_at: datetime | None = None
+        self.done_at: datetime | None = None
+        self._about = about
         self.tracks: dict[tuple[str, str], Track] = {}
         measurer = ScenarioMeasurer(hub, clock, scenario, is_hopeful=True)
         io = simulated_io(hub, clock, scenario, measurer=measurer)
         self._run = LocalRun(
             hub, clock, None, scenario, seed=seed, keep=False, drive=Jump(clock), io=io
         )
-        self.is_done = False
 
     def run(self) -> None:
         """To where every workload is done, or nothing can happen any more."""
         self._look(self._run.run(self._look).last)
-        fleet = self._run.engine.fleet
-        found = fleet.rolled_out()
-        self.is_done = bool(found) and all(map(fleet.is_done, found))
+
+    @property
+    def counted(self) -> list[LiveRollout]:
+        """The rollouts that it is about."""
+        return [live for live in self.lives if self._counts(live.workload)]
 
     @property
     def lives(self) -> list[LiveRollout]:
@@ -56,9 +69,8 @@ class FullRun:
         ]
 
     def _look(self, shot: FleetAccount) -> None:
-        self.now = shot.now
-        lives = self.lives
-        for live in lives:
+        now = shot.now
+        for live in self.lives:
             key = (live.workload.key, live.placement)
             track = self.tracks.get(key)
             rollout = live.ledger.rollout
@@ -67,13 +79,19 @@ class FullRun:
             if track.rollout.revision != rollout.revision:
                 track.passed.clear()
             track.rollout = rollout
-            if track.sweep(self.now, live.ledger.standings.values()):
-                self.changed_at = self.now
+            if track.sweep(now, live.ledger.standings.values()) and self._counts(live.workload):
+                self.changed_at = now
             for stage in live.last.stages:
                 if stage.passed:
-                    track.passed.setdefault(stage.key, self.now)
-        halted = any(live.last.halt is not None for live in lives)
-        if not halted:
-            self.halted_at = None
-        elif self.halted_at is None:
-            self.halted_at = self.now
+                    track.passed.setdefault(stage.key, now)
+        halted = any(live.last.halt is not None for live in self.counted)
+        self.halted_at = (self.halted_at or now) if halted else None
+        self.done_at = (self.done_at or now) if self._is_done() else None
+
+    def _counts(self, workload: Ref) -> bool:
+        return self._about is None or workload in self._about
+
+    def _is_done(self) -> bool:
+        fleet = self._run.engine.fleet
+        found = [ref for ref in fleet.rolled_out() if self._counts(ref)]
+        return bool(found) and all(map(fleet.is_done, found))

@@ -206,10 +206,10 @@ def _roles(
 
 
 def _is_done(snapshot: Snapshot, workload: Workload[PlacementShare], asked: str) -> bool:
-    if len(workload.revisions) == 1:
-        return snapshot.state(workload.ref).is_done
-    lives = [share.live for share in workload.shares.values()]
-    return all(live.last.complete for live in lives if live.revision == asked)
+    if len(workload.revisions) == 1 and snapshot.state(workload.ref).is_done:
+        return True
+    lives = [share.live for share in workload.shares.values() if share.live.revision == asked]
+    return bool(lives) and all(live.last.complete for live in lives)
 
 
 CONTROLLER = "rollout-controller"

@@ -24,8 +24,10 @@ from rollout.model.intents import read_intents
 from rollout.model.kinds import (
     CLUSTER_VALUES,
     PLACEMENT,
+    REPLICA_SET,
     ROLLOUT_ANALYSIS,
     TEMPLATES_OF_OTHERS,
+    Obj,
     Ref,
 )
 from rollout.model.placement import Group, Placement
@@ -49,13 +51,12 @@ _RULE = re.compile(r"ClusterValues (?:[^ /]+/)?(?P<name>[^ :]+):? (?:spec\.)?(?P
 _AGENTS_OWN = frozenset({"hasConditions"})  # besides CEL's, and what Kubernetes adds
 
 
-def inspect(loaded: Loaded, namespace: str = "default") -> list[Finding]:
+def inspect(
+    loaded: Loaded, namespace: str = "default", context: Iterable[Obj] = ()
+) -> list[Finding]:
     """Every finding about a set of files. Arguments and order: as `preflight` has them."""
-    return preflight(
-        loaded,
-        namespace,
-        (_selectors, _rules, _gates, _values, _unserved, _addresses, calendar_findings),
-    )
+    further = (_selectors, _rules, _gates, _values, _unserved, _addresses, calendar_findings)
+    return preflight(loaded, namespace, further, context)
 
 
 def _selectors(world: World) -> Iterator[Finding]:
@@ -101,13 +102,16 @@ def _without_verdict(text: str, clusters: Iterable[Cluster]) -> str:
 def _values(world: World) -> Iterator[Finding]:
     """Rules that cannot be followed: for no cluster, or for some of those in the files."""
     found: dict[str, list[tuple[Item, ClusterValues]]] = {}
-    for item in world.of(CLUSTER_VALUES):
+    for item in world.known(CLUSTER_VALUES):
         values = decode_values(item.document.obj)
         if not values.problems:
             key = f"{item.namespace}/{values.workload}"
             found.setdefault(key, []).append((item, values))
     workloads = {item.key: workload for item, workload in world.replicasets}
+    judged = {item.key for item in world.items if item.kind is REPLICA_SET}
     for key, several in found.items():
+        if key not in judged and all(item not in world.items for item, _ in several):
+            continue
         workload = workloads.get(key)
         if workload is not None:
             yield from _rendered(world, several, workload)
@@ -252,7 +256,7 @@ def _templates(world: World, item: Item, workload: ReplicaSet) -> Iterator[Findi
     known = {
         each.name
         for kind in (ROLLOUT_ANALYSIS, *TEMPLATES_OF_OTHERS)
-        for each in world.of(kind)
+        for each in world.known(kind)
         if each.namespace in ("", item.namespace)
     }
     for annotation, name in asked:

@@ -7,13 +7,14 @@ on their way, a hub plans some of them before the report and some after; here it
 """
 
 import heapq
+from collections.abc import Collection
 from datetime import datetime
 
 from rollout.account.finish import ImaginedRollout
 from rollout.analysis.setting import Actor, Part, Setting
 from rollout.analysis.tracks import Track
 from rollout.model.conditions import read_conditions
-from rollout.model.kinds import Obj
+from rollout.model.kinds import Obj, Ref
 from rollout.model.work import Work
 from rollout.rollouts.line import Line
 from rollout.rollouts.live import LiveRollout
@@ -214,12 +215,19 @@ class Rehearsal:
     Args:
         seed: of all chance.
         tracks: filled with what becomes of each cluster, by (workload, placement), where given.
+        about: the workloads that ``counted``, ``done_at``, ``halted_at`` and ``changed_at`` are of;
+            None: all.
     """
 
     def __init__(
-        self, setting: Setting, seed: int, tracks: dict[tuple[str, str], Track] | None = None
+        self,
+        setting: Setting,
+        seed: int,
+        tracks: dict[tuple[str, str], Track] | None = None,
+        *,
+        about: Collection[Ref] | None = None,
     ) -> None:
-        self.start = self.now = setting.start
+        self.start = self._now = setting.start
         self._acts: list[_Act] = []
         for part in setting.parts:
             track = None
@@ -228,11 +236,18 @@ class Rehearsal:
                     part.rollout, setting.start
                 )
             self._acts.append(_Act(part, setting.start, seed, track))
+        self._counted = [a for a in self._acts if about is None or a.part.workload in about]
         self.halted_at: datetime | None = None
+        self.done_at: datetime | None = None
 
     @property
     def lives(self) -> list[LiveRollout]:
         return [act.live for act in self._acts]
+
+    @property
+    def counted(self) -> list[LiveRollout]:
+        """The rollouts that it is about."""
+        return [act.live for act in self._counted]
 
     def run(self) -> None:
         """To where every part is done, nothing can happen any more, or thirty days are over."""
@@ -244,25 +259,20 @@ class Rehearsal:
             nexts = [at for act in self._acts if (at := act.next_at()) is not None]
             if not nexts or min(nexts) > end:
                 return
-            self.now = min(nexts)
+            self._now = min(nexts)
             for act in self._acts:
                 at = act.next_at()
-                if at is not None and at <= self.now:
-                    act.go(self.now)
+                if at is not None and at <= self._now:
+                    act.go(self._now)
             self._look()
 
     def _look(self) -> None:
-        halted = any(act.live.last.halt is not None for act in self._acts)
-        if not halted:
-            self.halted_at = None
-        elif self.halted_at is None:
-            self.halted_at = self.now
-
-    @property
-    def is_done(self) -> bool:
-        return bool(self._acts) and all(act.is_done for act in self._acts)
+        halted = any(act.live.last.halt is not None for act in self._counted)
+        done = bool(self._counted) and all(act.is_done for act in self._counted)
+        self.halted_at = (self.halted_at or self._now) if halted else None
+        self.done_at = (self.done_at or self._now) if done else None
 
     @property
     def changed_at(self) -> datetime:
         """When anything last became of a cluster."""
-        return max((act.live.changed_at for act in self._acts), default=self.start)
+        return max((act.live.changed_at for act in self._counted), default=self.start)

@@ -16,18 +16,19 @@ from rollout.analysis.snapshot import Snapshot
 from rollout.clock import VirtualClock
 from rollout.fleet.closings import Span
 from rollout.fleet.fleet import Fleet
-from rollout.hub.base import EmbeddedHub
+from rollout.hub.base import EmbeddedHub, StateKey
 from rollout.model import names
 from rollout.model.intents import RollbackMode
 from rollout.model.kinds import MANAGED_CLUSTER, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
-from rollout.model.work import work_name
+from rollout.model.work import Work, work_name
 from rollout.rollouts.replicaset_workload import ReplicaSetShare, ReplicaSetWorkload
 from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.workload import Workload
 from rollout.sim.members import Member, Members
 from rollout.sim.scenario import Behaviour, Scenario
 from rollout.sim.template import WorkTemplate
+from rollout.sim.work import SavedAgents, decode_saved
 from rollout.strategies.base import Rollout, Verdict
 
 
@@ -35,8 +36,8 @@ from rollout.strategies.base import Rollout, Verdict
 class Actor:
     """One cluster's agent: the work that it will see, and how it behaves then.
 
-    ``said`` are the conditions that the work carries already, ``attempts`` how many generations of
-    it the agent has begun; both empty where there is no work yet.
+    ``said`` are the conditions that the work carries already, ``begun`` how many generations of it the
+    agent has begun to its own knowledge (None: it has yet to look at the present one).
     """
 
     key: str
@@ -44,11 +45,12 @@ class Actor:
     member: Member
     behaviour: Behaviour
     said: tuple[Obj, ...] = ()
+    begun: int | None = 0
 
     def attempt(self, start: datetime, now: datetime) -> int:
         """Which generation of the work this is to its agent, which began to look at ``start``."""
-        if self.generation == 1:
-            return 1
+        if self.begun is not None:
+            return self.begun + 1
         back = self.member.back_at(start)
         return 1 if back is not None and now <= back else 2
 
@@ -88,12 +90,13 @@ def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Set
     Raises: what a planner raises.
     """
     now = clock.now()
+    before = _Before(hub.get_state(StateKey.AGENTS))
     snapshot = Snapshot(placed(hub, clock), now)
-    roster = Members(scenario, now)
+    roster = Members(scenario, before.started_at or now)
     for obj in hub.list(MANAGED_CLUSTER).items:
         roster.saw(obj["metadata"]["name"], obj, 0)
     parts: list[Part] = []
-    why = _beyond_agents(scenario)
+    why = _beyond_agents(scenario, before.events_done)
     if snapshot.fleet.freeze(now) is not None:
         why = why or "the hub is frozen"
     assumed: set[str] = set()
@@ -104,8 +107,10 @@ def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Set
             why = why or "there are add-ons to roll out"  # whose managers act, too
             continue
         why = why or _not_plain(workload, workload.replicaset, scenario)
-        shut = closing(snapshot.fleet.closed, workload)
-        parts += _parts(workload, workload.replicaset, roster, shut)
+        if before.is_at_work(workload):
+            why = why or f"agents of {ref.key} are at work on what they have"
+        cast = _Cast(workload, workload.replicaset, roster, before)
+        parts += _parts(cast, closing(snapshot.fleet.closed, workload))
     return Setting(
         start=now,
         parts=tuple(parts),
@@ -115,9 +120,36 @@ def setting_of(hub: EmbeddedHub, clock: VirtualClock, scenario: Scenario) -> Set
     )
 
 
-def _beyond_agents(scenario: Scenario) -> str:
+class _Before:
+    """What the agents of an earlier run have done, as it was kept; nothing where there was none."""
+
+    def __init__(self, kept: bytes | None) -> None:
+        saved = decode_saved(kept) if kept else SavedAgents()
+        self.started_at, self.events_done = saved.started_at, len(saved.events_done)
+        self._gone = saved.attempts
+        self._works = {entry.key: entry for entry in saved.works}
+
+    def begun(self, key: str, work: Work | None) -> int | None:
+        """How many generations of a work its agent has begun; None where it has not seen this one yet."""
+        if work is None:
+            return self._gone.get(key, 0)
+        entry = self._works.get(work.key)
+        return entry.attempt if entry is not None else None
+
+    def is_at_work(self, workload: ReplicaSetWorkload) -> bool:
+        """Whether an agent has still something to report, or has not seen what its work is now."""
+        found = ((self._works.get(w.key), w) for w in map(workload.work, workload.members) if w)
+        return any(
+            bool(saved.steps or saved.due is not None)
+            or (saved.uid, saved.generation) != (work.uid, work.generation)
+            for saved, work in found
+            if saved is not None
+        )
+
+
+def _beyond_agents(scenario: Scenario, events_done: int) -> str:
     spec = scenario.spec
-    if spec.fleet_events:
+    if len(spec.fleet_events) > events_done:
         return "the scenario has fleetEvents"
     behaviours = (spec.defaults, *(rule.behaviour for rule in spec.rules))
     if any(behaviour.availability is not None for behaviour in behaviours):
@@ -156,8 +188,14 @@ def _not_plain(workload: ReplicaSetWorkload, replicaset: ReplicaSet, scenario: S
     if workload.is_ocm:
         return f"{workload.ref.key} is decided in profile ocm"
     intents = replicaset.intents
-    if intents.gates or intents.undo or intents.aborted or intents.retry:
-        return f"{workload.ref.key} has gates, or has been undone, aborted or retried"
+    for asked, told in (
+        (intents.gates, "has gates"),
+        (intents.undo, "has been undone"),
+        (intents.aborted, "has been aborted"),
+        (intents.retry, "has been retried"),
+    ):
+        if asked:
+            return f"{workload.ref.key} {told}"
     if intents.cluster_analysis or (intents.analysis and scenario.spec.measurements):
         return f"{workload.ref.key} is measured"
     if intents.rollback is RollbackMode.AUTOMATIC:
@@ -175,17 +213,24 @@ def _not_plain(workload: ReplicaSetWorkload, replicaset: ReplicaSet, scenario: S
     return ""
 
 
-def _parts(
-    workload: ReplicaSetWorkload, replicaset: ReplicaSet, roster: Members, shut: Closing
-) -> Iterator[Part]:
-    template = WorkTemplate(replicaset.template.spec)
-    for name, share in workload.shares.items():
+@dataclass(frozen=True, slots=True)
+class _Cast:
+    """A workload, and what is known of the clusters that act in it."""
+
+    workload: ReplicaSetWorkload
+    replicaset: ReplicaSet
+    roster: Members
+    before: _Before
+
+
+def _parts(cast: _Cast, shut: Closing) -> Iterator[Part]:
+    template = WorkTemplate(cast.replicaset.template.spec)
+    for name, share in cast.workload.shares.items():
         if not share.selected and share.overlapped:
             continue  # all its clusters belong to earlier placementRefs
         rollout = share.live.ledger.rollout
-        actors = _actors(workload, replicaset, share, template, roster=roster)
         yield Part(
-            workload=workload.ref,
+            workload=cast.workload.ref,
             placement=name,
             rollout=Rollout(
                 rollout.revision,
@@ -201,36 +246,26 @@ def _parts(
                 held=rollout.held,
             ),
             template=template,
-            rules=replicaset.template.rules,
-            actors=actors,
+            rules=cast.replicaset.template.rules,
+            actors=_actors(cast, share, template),
             closing=shut,
         )
 
 
-def _actors(
-    workload: ReplicaSetWorkload,
-    replicaset: ReplicaSet,
-    share: ReplicaSetShare,
-    template: WorkTemplate,
-    roster: Members,
-) -> dict[str, Actor]:
-    fresh = work_name(replicaset.key)
+def _actors(cast: _Cast, share: ReplicaSetShare, template: WorkTemplate) -> dict[str, Actor]:
+    fresh = work_name(cast.replicaset.key)
     found: dict[str, Actor] = {}
     for group in share.reading.selection.groups:
         for cluster in group.clusters:
-            member, work = roster.of(cluster), workload.work(cluster)
-            behaviour = roster.behaviour(member, template, share.live.revision)
-            if work is None:
-                found[cluster] = Actor(
-                    key=f"{cluster}/{fresh}", generation=1, member=member, behaviour=behaviour
-                )
-                continue
-            said = tuple(condition.to_wire() for condition in work.conditions.values())
+            member, work = cast.roster.of(cluster), cast.workload.work(cluster)
+            key = work.key if work is not None else f"{cluster}/{fresh}"
+            said = work.conditions.values() if work is not None else ()
             found[cluster] = Actor(
-                key=work.key,
-                generation=work.generation + 1,
+                key=key,
+                generation=work.generation + 1 if work is not None else 1,
                 member=member,
-                behaviour=behaviour,
-                said=said,
+                behaviour=cast.roster.behaviour(member, template, share.live.revision),
+                said=tuple(condition.to_wire() for condition in said),
+                begun=cast.before.begun(key, work),
             )
     return found

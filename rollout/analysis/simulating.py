@@ -5,15 +5,18 @@ number ``n`` (from 0) has the seed ``seed + n``, and its outcome depends on noth
 """
 
 import pickle
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from rollout.analysis.changes import concerned
 from rollout.analysis.copies import Change, changed, holding
 from rollout.analysis.full_run import FullRun
 from rollout.analysis.outcomes import Distribution, End, Outcome, distribution, ending
@@ -22,16 +25,19 @@ from rollout.analysis.setting import Setting, setting_of
 from rollout.analysis.tracks import Timeline, Track, timeline
 from rollout.clock import VirtualClock
 from rollout.errors import RolloutError
-from rollout.hub.base import EmbeddedHub, profile_of
+from rollout.hub.base import EmbeddedHub, StateKey, profile_of
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import Obj, Ref
 from rollout.placement.grouping import Profile
 from rollout.sim.scenario import Scenario
+from rollout.sim.work import kept_agents
 from rollout.strategies.base import Verdict
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 """When a simulation of files alone begins."""
-CHUNK = 8  # runs that a process is given at once
+CHUNK = 8  # runs that a process is given at once, at most
+PARTS = 16  # a process is given its share in so many parts at least, so that somebody sees it go on
+AHEAD = 2  # parts that wait for each process
 FEW = 8  # runs that are not worth a second process
 
 Tick = Callable[[int], None]
@@ -46,18 +52,25 @@ def silent(_done: int) -> None:
 class Question:
     """What is to be simulated: objects on a hub at an instant, and agents.
 
-    Made by `question`; values, so that other processes can be asked too.
+    Made by `question`; values, so that other processes can be asked too. ``about`` are the workloads
+    whose clusters are counted: others roll on beside them. ``agents`` is what those of the last run had
+    pending.
     """
 
     objects: tuple[tuple[Ref, Obj], ...]
     start: datetime
     scenario: Scenario
     seed: int
+    about: frozenset[Ref]
     profile: Profile = "strict"
+    agents: bytes = b""
 
     def hub(self) -> tuple[MemoryHub, VirtualClock]:
         """A hub of its own for one run."""
-        return holding(dict(self.objects), self.start, self.profile)
+        hub, clock = holding(dict(self.objects), self.start, self.profile)
+        if self.agents:
+            hub.put_state(StateKey.AGENTS, self.agents)
+        return hub, clock
 
 
 def question(
@@ -74,16 +87,21 @@ def question(
         change: what is done first.
         scenario: how agents behave; all healthy where there is none.
         seed: instead of the scenario's.
-        hub, now: what there is already, and its present instant; nothing by default.
+        hub, now: what there is already, and its present instant; nothing by default. Agents go on
+            from where they were in the last run there.
 
     Raises: what the change raises.
     """
-    _, objects = changed(hub, change, now)
+    old, objects = changed(hub, change, now)
     behaviour = scenario or Scenario()
-    chosen = behaviour.spec.seed if seed is None else seed
-    profile = profile_of(hub) if hub is not None else "strict"
     return Question(
-        objects=tuple(objects.items()), start=now, scenario=behaviour, seed=chosen, profile=profile
+        objects=tuple(objects.items()),
+        start=now,
+        scenario=behaviour,
+        seed=behaviour.spec.seed if seed is None else seed,
+        about=concerned(old, objects),
+        profile=profile_of(hub) if hub is not None else "strict",
+        agents=kept_agents(hub) if hub is not None else b"",
     )
 
 
@@ -111,12 +129,12 @@ def simulate(asked: Question, *, whole: bool = False) -> Simulated:
     why = setting.why_whole or ("it was asked for" if whole else "")
     run: FullRun | Rehearsal
     if why:
-        run = FullRun(*asked.hub(), asked.scenario, asked.seed)
+        run = FullRun(*asked.hub(), asked.scenario, asked.seed, about=asked.about)
         tracks = run.tracks
     else:
-        run = Rehearsal(setting, asked.seed, tracks)
+        run = Rehearsal(setting, asked.seed, tracks, about=asked.about)
     run.run()
-    end = run.now if run.is_done else run.changed_at
+    end = run.done_at or run.changed_at
     closed = {
         live.workload.key: setting.closed(live.workload, run.start, end) for live in run.lives
     }
@@ -130,9 +148,9 @@ def _setting(asked: Question) -> Setting:
 
 
 def _outcome(run: FullRun | Rehearsal, seed: int) -> Outcome:
-    lives = run.lives
-    end, reason = ending(lives, run.is_done)
-    stopped = run.now if run.is_done else run.changed_at
+    lives = run.counted
+    end, reason = ending(lives, run.done_at is not None)
+    stopped = run.done_at or run.changed_at
     if end is End.HALTED and run.halted_at is not None:
         stopped = run.halted_at
     touched, failed = _met(run, stopped)
@@ -170,11 +188,12 @@ def _met(run: FullRun | Rehearsal, end: datetime) -> tuple[set[str], set[str]]:
     touched: set[str] = set()
     failed: set[str] = set()
     if isinstance(run, FullRun):
-        for track in run.tracks.values():
+        for live in run.counted:
+            track = run.tracks[live.workload.key, live.placement]
             revision = track.rollout.revision
             touched |= track.reached(revision)
             failed |= track.failed(revision, end) - track.carriers(revision)
-    for live in run.lives:
+    for live in run.counted:
         for s in live.ledger.standings.values():
             if s.of_revision != live.revision:
                 continue
@@ -200,9 +219,9 @@ class SimulationRunner:
         """The run with this seed."""
         run: FullRun | Rehearsal
         if self.setting.why_whole:
-            run = FullRun(*self.asked.hub(), self.asked.scenario, seed)
+            run = FullRun(*self.asked.hub(), self.asked.scenario, seed, about=self.asked.about)
         else:
-            run = Rehearsal(self.setting, seed)
+            run = Rehearsal(self.setting, seed, about=self.asked.about)
         run.run()
         return _outcome(run, seed)
 
@@ -245,8 +264,9 @@ def simulate_many(
 
 def _shared_out(asked: Question, seeds: range, workers: int) -> Iterator[list[Outcome]]:
     """The outcomes in the order of the seeds. Raises: RolloutError where processes cannot be started."""
-    chunks = [seeds[i : i + CHUNK] for i in range(0, len(seeds), CHUNK)]
-    processes = min(workers, len(chunks))
+    size = max(1, min(CHUNK, len(seeds) // (workers * PARTS)))
+    chunks = (seeds[i : i + size] for i in range(0, len(seeds), size))
+    processes = min(workers, len(seeds))
     with TemporaryDirectory() as place:
         # A file, since a process that fails to start would never empty a pipe.
         path = Path(place, "question")
@@ -256,8 +276,11 @@ def _shared_out(asked: Question, seeds: range, workers: int) -> Iterator[list[Ou
             processes, get_context("spawn"), initializer=_begin, initargs=(str(path),)
         )
         with pool:
+            waiting = deque(pool.submit(_work, each) for each in islice(chunks, AHEAD * processes))
             try:
-                yield from pool.map(_work, chunks)
+                while waiting:
+                    yield waiting.popleft().result()
+                    waiting.extend(pool.submit(_work, each) for each in islice(chunks, 1))
             except BrokenProcessPool:
                 raise RolloutError(
                     "the processes that share the runs ended early; try again with one (--jobs 1)"

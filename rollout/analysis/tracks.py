@@ -51,30 +51,38 @@ class Track:
         return {cluster for cluster, s in self._newest.items() if s.of_revision == revision}
 
     def failed(self, revision: str, end: datetime) -> set[str]:
-        """The clusters on which a revision failed at any time of the run, up to ``end``."""
-        timing = self.rollout.timing
+        """The clusters on which a revision failed at any time of the run, up to ``end`` and at it.
+
+        A failure that ends the attempt at the very instant at which it counts is one.
+        """
         return {
             cluster
             for cluster, found in self.standings.items()
             for i, (at, standing) in enumerate(found)
             if standing.of_revision == revision
-            for bar in _judged(standing, timing, at, found[i + 1][0] if i + 1 < len(found) else end)
-            if bar.phase.is_failure
+            and self._fails(standing, at, found[i + 1][0] if i + 1 < len(found) else end)
         }
 
+    def _fails(self, standing: Standing, at: datetime, until: datetime) -> bool:
+        timing = self.rollout.timing
+        return judge(standing, standing.revision, timing, until).phase.is_failure or any(
+            bar.phase.is_failure for bar in _judged(standing, timing, at, until)
+        )
+
     def last(self, cluster: str, end: datetime) -> Phase | None:
-        """Where the cluster stands at ``end``; None where it was not touched in the run."""
-        found = self.standings.get(cluster)
-        if not found:
+        """Where the cluster stands at ``end`` with the present revision; None where it has not got it."""
+        standing, rollout = self._newest.get(cluster), self.rollout
+        if standing is None or not rollout.is_on_it(standing):
             return None
-        standing = found[-1][1]
-        return judge(standing, standing.revision, self.rollout.timing, end).phase
+        return judge(standing, standing.revision, rollout.timing, end).phase
 
     def bars(self, cluster: str, end: datetime) -> "tuple[Bar, ...]":
-        """What the cluster went through, up to ``end``, phase by phase."""
+        """What the cluster went through with the present revision, up to ``end``, phase by phase."""
         found = self.standings.get(cluster, [])
         bars: list[Bar] = []
         for i, (at, standing) in enumerate(found):
+            if not self.rollout.is_on_it(standing):
+                continue
             until = found[i + 1][0] if i + 1 < len(found) else end
             for bar in _judged(standing, self.rollout.timing, at, until):
                 if bars and bars[-1].phase is bar.phase and bars[-1].end == bar.start:
@@ -83,10 +91,23 @@ class Track:
                     bars.append(bar)
         return tuple(bars)
 
-    def row(self, cluster: str, end: datetime, closed: Spans) -> "ClusterTimeline":
-        """What the cluster went through, and when it was closed, up to ``end``."""
-        bars, last = self.bars(cluster, end), self.last(cluster, end)
-        return ClusterTimeline(cluster, bars, last, closed)
+    def rows(
+        self, clusters: Iterable[str], end: datetime, closed: Mapping[str, Spans]
+    ) -> "tuple[ClusterTimeline, ...]":
+        """What each cluster went through, and when it was closed, up to ``end``.
+
+        One on which the revision failed has failed, though it may have been taken back from it since.
+        """
+        failed = self.failed(self.rollout.revision, end)
+        return tuple(
+            ClusterTimeline(
+                cluster,
+                self.bars(cluster, end),
+                self.last(cluster, end) or (Phase.FAILED if cluster in failed else None),
+                closed.get(cluster, ()),
+            )
+            for cluster in clusters
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +132,9 @@ def _judged(standing: Standing, timing: Timing, at: datetime, until: datetime) -
 
 @dataclass(frozen=True, slots=True)
 class ClusterTimeline:
-    """One cluster's bars, and the phase that it is in at the end (None: it was never touched).
+    """One cluster's bars, and the phase that it is in at the end (None: it does not have the revision).
 
+    One that had it before the run may have no bars.
     ``closed``: when calendars let nobody touch it.
     """
 
@@ -170,11 +192,8 @@ def timeline(
     for (workload, placement), track in tracks:
         shut = closed.get(workload, {})
         for stage in track.rollout.staging.stages:
-            rows = tuple(
-                track.row(cluster, end, shut.get(cluster, ()))
-                for group in stage.groups
-                for cluster in group.clusters
-            )
+            members = (cluster for group in stage.groups for cluster in group.clusters)
+            rows = track.rows(members, end, shut)
             if not rows:
                 continue
             began = min((row.bars[0].start for row in rows if row.bars), default=None)

@@ -241,11 +241,6 @@ def _steps(path: str) -> tuple[_Step, ...]:
     return tuple(steps)
 
 
-def values_at(obj: Any, path: str) -> list[Any]:
-    """Everything that a path leads to, as ``.spec.placementRefs[0].name``. Raises: ValueError."""
-    return list(_walk(obj, _steps(path)))
-
-
 def _walk(value: Any, steps: tuple[_Step, ...]) -> Iterator[Any]:
     """Everything that the path leads to; nothing where the object has another shape."""
     if not steps:

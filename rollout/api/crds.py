@@ -15,8 +15,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
 from rollout.api.columns import declared_columns
-from rollout.api.decoding import MODELS
 from rollout.api.descriptions import description
+from rollout.api.models import MODELS
 from rollout.model.kinds import APPROVAL, KINDS, Kind, Obj
 
 _INT32 = 2**31 - 1

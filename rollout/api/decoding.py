@@ -1,40 +1,15 @@
-"""The kinds of the API: which model describes each, and which value an object of it becomes.
+"""Turns a stored object of a kind into the value that it stands for.
 
 Decoding is total: whatever got into an API server, the result is a value; what cannot be honoured
-is in its ``problems`` (semantics row 26).
+is in its ``problems`` (semantics row 26). What reads a kind is loaded when the first object of it comes:
+a hub has few of the kinds that there are.
 """
 
 from collections.abc import Callable
+from functools import cache
+from importlib import import_module
+from typing import Any
 
-from rollout.api.addon import AddOnObject, decode_addon
-from rollout.api.addon_template import DeploymentConfigObject, TemplateObject
-from rollout.api.analysis import AnalysisObject
-from rollout.api.analysis_run import AnalysisRunObject
-from rollout.api.calendar import CalendarObject
-from rollout.api.cluster import (
-    BindingObject,
-    ClusterObject,
-    ClusterSetObject,
-    decode_binding,
-    decode_cluster,
-    decode_cluster_set,
-)
-from rollout.api.cluster_addon import ClusterAddOnObject, decode_cluster_addon
-from rollout.api.decisions import DecisionObject, ScoreObject, decode_decision, decode_score
-from rollout.api.notification import NotificationObject
-from rollout.api.own import (
-    ApprovalObject,
-    FreezeObject,
-    RecordObject,
-    RevisionObject,
-    decode_approval,
-    decode_freeze,
-)
-from rollout.api.placement import PlacementObject, decode_placement
-from rollout.api.replicaset import ReplicaSetObject, decode_replicaset
-from rollout.api.values import ClusterValuesObject
-from rollout.api.wire import WireObject
-from rollout.api.work import WorkObject, decode_work
 from rollout.model.addon import AddOn, ClusterAddOn
 from rollout.model.approvals import Approval, Freeze
 from rollout.model.cluster import Cluster, ClusterSet, ClusterSetBinding, Score
@@ -58,8 +33,6 @@ from rollout.model.kinds import (
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
     ROLLOUT_NOTIFICATION,
-    ROLLOUT_RECORD,
-    ROLLOUT_REVISION,
     SCORE,
     Kind,
     Obj,
@@ -83,44 +56,57 @@ Decoded = (
     | Freeze
 )
 
-MODELS: dict[str, type[WireObject]] = {
-    MANAGED_CLUSTER.name: ClusterObject,
-    CLUSTER_SET.name: ClusterSetObject,
-    CLUSTER_SET_BINDING.name: BindingObject,
-    PLACEMENT.name: PlacementObject,
-    PLACEMENT_DECISION.name: DecisionObject,
-    SCORE.name: ScoreObject,
-    MANIFEST_WORK.name: WorkObject,
-    REPLICA_SET.name: ReplicaSetObject,
-    CLUSTER_MANAGEMENT_ADDON.name: AddOnObject,
-    MANAGED_CLUSTER_ADDON.name: ClusterAddOnObject,
-    ADDON_DEPLOYMENT_CONFIG.name: DeploymentConfigObject,
-    ADDON_TEMPLATE.name: TemplateObject,
-    APPROVAL.name: ApprovalObject,
-    FREEZE.name: FreezeObject,
-    CALENDAR.name: CalendarObject,
-    CLUSTER_CALENDAR.name: CalendarObject,
-    ROLLOUT_ANALYSIS.name: AnalysisObject,
-    ROLLOUT_ANALYSIS_RUN.name: AnalysisRunObject,
-    ROLLOUT_NOTIFICATION.name: NotificationObject,
-    CLUSTER_VALUES.name: ClusterValuesObject,
-    ROLLOUT_RECORD.name: RecordObject,
-    ROLLOUT_REVISION.name: RevisionObject,
+_DECODERS: dict[str, tuple[str, str]] = {
+    MANAGED_CLUSTER.name: ("cluster", "decode_cluster"),
+    CLUSTER_SET.name: ("cluster", "decode_cluster_set"),
+    CLUSTER_SET_BINDING.name: ("cluster", "decode_binding"),
+    PLACEMENT.name: ("placement", "decode_placement"),
+    PLACEMENT_DECISION.name: ("decisions", "decode_decision"),
+    SCORE.name: ("decisions", "decode_score"),
+    MANIFEST_WORK.name: ("work", "decode_work"),
+    REPLICA_SET.name: ("replicaset", "decode_replicaset"),
+    CLUSTER_MANAGEMENT_ADDON.name: ("addon", "decode_addon"),
+    MANAGED_CLUSTER_ADDON.name: ("cluster_addon", "decode_cluster_addon"),
+    APPROVAL.name: ("own", "decode_approval"),
+    FREEZE.name: ("own", "decode_freeze"),
+    CALENDAR.name: ("calendar", "decode_calendar"),
+    CLUSTER_CALENDAR.name: ("calendar", "decode_calendar"),
+    CLUSTER_VALUES.name: ("values", "decode_values"),
+    ROLLOUT_ANALYSIS.name: ("analysis", "decode_analysis"),
+    ROLLOUT_ANALYSIS_RUN.name: ("analysis_run", "decode_run"),
+    ROLLOUT_NOTIFICATION.name: ("notification", "decode_notification"),
+    ADDON_TEMPLATE.name: ("addon_template", "decode_template"),
+    ADDON_DEPLOYMENT_CONFIG.name: ("addon_template", "decode_deployment_config"),
 }
-"""The model of the objects of each kind, by its name."""
-
-_STATELESS: dict[str, Callable[[Obj], Decoded]] = {
-    MANAGED_CLUSTER.name: decode_cluster,
-    CLUSTER_SET.name: decode_cluster_set,
-    CLUSTER_SET_BINDING.name: decode_binding,
-    PLACEMENT_DECISION.name: decode_decision,
-    SCORE.name: decode_score,
-    APPROVAL.name: decode_approval,
-    FREEZE.name: decode_freeze,
+_STATELESS = frozenset(
+    kind.name
+    for kind in (
+        MANAGED_CLUSTER,
+        CLUSTER_SET,
+        CLUSTER_SET_BINDING,
+        PLACEMENT_DECISION,
+        SCORE,
+        APPROVAL,
+        FREEZE,
+    )
+)
+_STATEFUL: dict[str, type] = {
+    MANIFEST_WORK.name: Work,
+    REPLICA_SET.name: ReplicaSet,
+    PLACEMENT.name: Placement,
+    CLUSTER_MANAGEMENT_ADDON.name: AddOn,
+    MANAGED_CLUSTER_ADDON.name: ClusterAddOn,
 }
-_STATEFUL = (MANIFEST_WORK, REPLICA_SET, PLACEMENT, CLUSTER_MANAGEMENT_ADDON, MANAGED_CLUSTER_ADDON)
-DECODED = frozenset({*_STATELESS, *(kind.name for kind in _STATEFUL)})
+DECODED = frozenset({*_STATELESS, *_STATEFUL})
 """The names of the kinds that have a model value."""
+
+
+@cache
+def decoder(kind: str) -> Callable[..., Any]:
+    """What reads the objects of a kind, by its name; its own signature says how. Raises: KeyError."""
+    module, name = _DECODERS[kind]
+    found: Callable[..., Any] = getattr(import_module(f"rollout.api.{module}"), name)
+    return found
 
 
 def decode(kind: Kind, obj: Obj, previous: object = None) -> Decoded:
@@ -134,20 +120,15 @@ def decode(kind: Kind, obj: Obj, previous: object = None) -> Decoded:
 
     Raises: ValueError for a kind that has no model value.
     """
-    if kind.name == MANIFEST_WORK.name:
-        return decode_work(obj, previous if isinstance(previous, Work) else None)
-    if kind.name == REPLICA_SET.name:
-        return decode_replicaset(obj, previous if isinstance(previous, ReplicaSet) else None)
-    if kind.name == PLACEMENT.name:
-        return decode_placement(obj, previous if isinstance(previous, Placement) else None)
-    if kind.name == MANAGED_CLUSTER_ADDON.name:
-        return decode_cluster_addon(obj, previous if isinstance(previous, ClusterAddOn) else None)
-    if kind.name == CLUSTER_MANAGEMENT_ADDON.name:
-        return decode_addon(obj, previous if isinstance(previous, AddOn) else None)
-    stateless = _STATELESS.get(kind.name)
-    if stateless is None:
+    found: Decoded
+    model = _STATEFUL.get(kind.name)
+    if model is not None:
+        found = decoder(kind.name)(obj, previous if isinstance(previous, model) else None)
+    elif kind.name in _STATELESS:
+        found = decoder(kind.name)(obj)
+    else:
         raise ValueError(f"decode {kind.name}: no model value; the hub's JSON is all there is")
-    return stateless(obj)
+    return found
 
 
 def _is_condition(each: object) -> bool:
@@ -172,6 +153,18 @@ _LISTS = tuple(_FITS)
 _MAPS = ("resourceStatus", "summary")
 
 
+def _is_shaped(status: Obj) -> bool:
+    """Whether nothing is wrong, as nearly always."""
+    for name, value in status.items():
+        fits = _FITS.get(name)
+        if fits is not None:
+            if value is not None and not (isinstance(value, list) and all(map(fits, value))):
+                return False
+        elif name in _MAPS and not isinstance(value, dict | None):
+            return False
+    return True
+
+
 def shaped(obj: Obj) -> Obj:
     """The object; where its status, or a list of objects in it, is of another type: without that.
 
@@ -183,6 +176,8 @@ def shaped(obj: Obj) -> Obj:
         return obj
     if not isinstance(status, dict):
         return {key: value for key, value in obj.items() if key != "status"}
+    if _is_shaped(status):
+        return obj
     wrong = {n: status[n] for n in _LISTS if not all(map(_FITS[n], _items(status.get(n))))}
     wrong |= {n: status[n] for n in _LISTS if not isinstance(status.get(n), list | None)}
     wrong |= {n: status[n] for n in _MAPS if not isinstance(status.get(n), dict | None)}

@@ -6,7 +6,7 @@ absent ``progressive`` stays absent. Source: OCM placement spec 1; structural-sc
 
 import copy
 
-from rollout.api.decoding import MODELS
+from rollout.api.models import MODELS
 from rollout.api.reading import ABSENT, parts_of, rebuilt
 from rollout.api.wire import Shape
 from rollout.model.kinds import KINDS, Obj

@@ -3,7 +3,9 @@
 One bad document, or one bad file, hides no other.
 """
 
+import os
 import re
+import stat
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +20,8 @@ from rollout.errors import ConfigError
 from rollout.model.kinds import Obj
 
 _STEP = re.compile(r"([^.\[\]]+)|\[([^\]]*)\]")
+MOST_BYTES = 256 << 20
+"""Of one file."""
 SUFFIXES = (".json", ".yaml", ".yml")
 
 
@@ -111,7 +115,9 @@ def _texts(path: str, recursive: bool, stdin: TextIO) -> Iterator[tuple[str, str
             yield path, file
             continue
         try:
-            yield str(file), file.read_text(encoding="utf-8-sig")
+            yield str(file), text_of(file)
+        except ConfigError as error:
+            yield str(file), LoadError(str(file), str(error), "name a file that can be read")
         except OSError as error:
             reason = error.strerror or type(error).__name__
             message = f"cannot be read: {reason.lower()}"
@@ -119,6 +125,20 @@ def _texts(path: str, recursive: bool, stdin: TextIO) -> Iterator[tuple[str, str
         except UnicodeDecodeError as error:
             line = error.object[: error.start].count(b"\n") + 1
             yield str(file), LoadError(f"{file}:{line}", "is not UTF-8 text")
+
+
+def text_of(path: Path) -> str:
+    """What is in a file that somebody names. Raises: OSError, UnicodeDecodeError; ConfigError for a device,
+    which may have no end, and for more than anybody writes.
+    """
+    with path.open("rb") as file:
+        mode = os.fstat(file.fileno()).st_mode
+        if stat.S_ISCHR(mode) or stat.S_ISBLK(mode):
+            raise ConfigError("is a device, and no file")
+        found = file.read(MOST_BYTES + 1)
+    if len(found) > MOST_BYTES:
+        raise ConfigError(f"is larger than {MOST_BYTES >> 20} MiB")
+    return found.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
 
 
 def _files(path: Path, recursive: bool) -> Iterator[Path | LoadError]:

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from rollout.api.decoding import MODELS
 from rollout.api.fields import mapping, strings
+from rollout.api.models import MODELS
 from rollout.api.reading import parts_of, rebuilt
 from rollout.api.wire import Shape
 from rollout.api.words import NO_SUCH_FIELD, instead, problems_of

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from rollout.cli.documents import good_documents, read_documents
+from rollout.cli.documents import good_documents, nothing_in, read_documents
 from rollout.cli.options import Stop, complain, files_option, namespace_option, options, shared
 from rollout.cli.store import open_hub
 from rollout.cli.text import say
@@ -35,6 +35,8 @@ def apply(paths: tuple[str, ...], plan_file: Path | None, namespace: str) -> int
     if not paths:
         raise click.UsageError("give -f PATH, or --plan FILE")
     documents = read_documents(paths, namespace)
+    if not documents:
+        raise nothing_in(paths)
     with open_hub(options(), create=bool(options().state)) as (hub, _):
         return report(apply_documents(hub, documents))
 
@@ -65,6 +67,4 @@ def report(outcomes: list[Applied]) -> int:
             complain(outcome.line)
         else:
             say(outcome.line)
-    if not outcomes:
-        complain("no objects were found in the files")
-    return int(not outcomes or any(outcome.failed for outcome in outcomes))
+    return int(any(outcome.failed for outcome in outcomes))

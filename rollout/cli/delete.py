@@ -34,7 +34,7 @@ def delete(
     code = 0
     refs: list[Ref] = []
     if paths:
-        for document in reversed(in_order(read_documents(paths, namespace))):
+        for document in reversed(in_order(read_documents(paths, namespace, once=False))):
             if document.ref is None:
                 code = 1
                 for fault in document.complaints:
@@ -42,7 +42,7 @@ def delete(
             else:
                 refs.append(document.ref)
     else:
-        refs = [_ref(target, namespace) for target in targets(words)]
+        refs = [_ref(target, namespace) for target in targets(words, namespace)]
     with open_hub(options()) as (hub, _):
         for ref in refs:
             code = max(code, _delete(hub, ref, ignore_not_found=ignore_not_found))

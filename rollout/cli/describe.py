@@ -59,8 +59,9 @@ _TOLD_ELSEWHERE = ("/last-applied", "-configuration", ASKED)
 
 def describe(words: tuple[str, ...], namespace: str, output: str) -> None:
     """Show all there is to know of a workload (mwrs, cma): strategy, stages, failures, revisions."""
-    ref = only_workload(words, namespace)
+    named = only_workload(words, namespace)
     with snapshotted() as (hub, snapshot):
+        ref = named.on(hub)
         account, past = snapshot.account(ref), history(hub, snapshot, ref)
         workload = snapshot.workload(ref)
         if account is None or past is None or workload is None:
@@ -166,8 +167,9 @@ def history_command(
     CLUSTERS counts those that carry a revision now. Of an add-on's configurations no past is kept:
     there are the revisions that are asked for, and those that clusters still carry.
     """
-    ref = only_workload(words, namespace)
+    named = only_workload(words, namespace)
     with snapshotted() as (hub, snapshot):
+        ref = named.on(hub)
         found = history(hub, snapshot, ref)
         if found is None:
             raise missing(ref)

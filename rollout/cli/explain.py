@@ -10,11 +10,11 @@ from rollout.account.words import age, at_and_in, effective, many
 from rollout.analysis.clusters import ExplainedCluster, explain_cluster
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
 from rollout.analysis.sentences import condition_line, placement_facts, share_facts, value_line
-from rollout.cli.naming import only_workload, ref_named
+from rollout.cli.naming import Named, Target, only_workload, target_named
 from rollout.cli.store import missing, show, snapshotted
 from rollout.cli.tables import text_table
 from rollout.cli.text import facts, hanging
-from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, REPLICA_SET, WORKLOADS, Kind, Ref, find
+from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, WORKLOADS, Kind, Ref
 
 
 def explain(
@@ -31,8 +31,10 @@ def explain(
     Args:
         kind: None for a workload of any kind.
     """
-    ref = _meant(kind, name, namespace)
-    with snapshotted() as (_, snapshot):
+    named = _meant(kind, name, namespace)
+    about = only_workload((workload,), namespace) if workload else None
+    with snapshotted() as (hub, snapshot):
+        ref = named.on(hub) if isinstance(named, Named) else named.ref(namespace)
         if ref.kind in WORKLOADS:
             rollout = snapshot.account(ref)
             if rollout is None:
@@ -47,7 +49,7 @@ def explain(
             account = placement.of(cluster) if cluster else placement
             show(account, output, placement_lines(account, whole=whole or bool(cluster)))
         else:
-            only = only_workload((workload,), namespace) if workload else None
+            only = about.on(hub) if about is not None else None
             if only is not None and only not in snapshot.workloads():
                 raise missing(only)
             member = explain_cluster(snapshot, ref.name, only)
@@ -56,12 +58,13 @@ def explain(
             show(member, output, cluster_lines(member))
 
 
-def _meant(kind: Kind | None, name: str, namespace: str) -> Ref:
+def _meant(kind: Kind | None, name: str, namespace: str) -> Named | Target:
     """The object; a workload that is named by its name alone is looked for in every namespace."""
-    alone = kind is REPLICA_SET and not namespace and "/" not in name and find(name) is None
-    if kind is None or alone:
+    if kind is None:
         return only_workload((name,), namespace)
-    return ref_named(kind, name, namespace)
+    if kind in WORKLOADS:
+        return only_workload((kind.short[0], name), namespace)
+    return target_named(kind, name, namespace)
 
 
 # -- in words ------------------------------------------------------------------------------------

@@ -9,8 +9,17 @@ import click
 from rollout.account.groups import MOST_CLUSTERS
 from rollout.cli.choosing import COLUMNS, JSONPATH, chosen, sorted_by
 from rollout.cli.hiding import Veil, veil
-from rollout.cli.naming import Target, not_found, targets
-from rollout.cli.options import complain, options
+from rollout.cli.naming import (
+    Named,
+    Target,
+    is_name,
+    kind_meant,
+    kind_named,
+    not_found,
+    only_workload,
+    targets,
+)
+from rollout.cli.options import Stop, complain, options
 from rollout.cli.patience import pauses
 from rollout.cli.store import open_hub, tell_away
 from rollout.cli.tables import formatted, lines, listed, table, widths
@@ -21,7 +30,7 @@ from rollout.hub.base import EmbeddedHub
 from rollout.hub.selecting import parse_labels
 from rollout.hub.watching import ListWatch
 from rollout.model.events import Event
-from rollout.model.kinds import DEFAULT_NAMESPACE, WORKLOADS, Kind, Obj, Ref, find
+from rollout.model.kinds import DEFAULT_NAMESPACE, WORKLOADS, Kind, Obj, ref_of
 from rollout.model.selectors import Selector
 
 Pause = Callable[[], bool]
@@ -41,41 +50,82 @@ def get(
     show_secrets: bool,
 ) -> int:
     """Show objects, or one workload as a tree."""
-    tree = output == "tree" or (watch and output in (None, "json"))
-    if _is_bare(words) and (watch or tree):
-        wanted = [Target(kind, words[0]) for kind in WORKLOADS[: None if tree else 1]]
-    else:
-        wanted = targets(words)
-        tree = output == "tree" or (tree and _is_one_workload(wanted))
-    if tree:
-        return _tree(wanted, namespace, output or "tree", watch, timeout=timeout, whole=whole)
+    wanted = _wanted(words, namespace)
+    one = wanted if isinstance(wanted, Named) else _one_workload(wanted, namespace)
+    if output == "tree" or (watch and output in (None, "json") and one is not None):
+        return _tree(one, output or "tree", watch, timeout=timeout, whole=whole)
     output = _form(output, order, watch=watch, of_tree=timeout is not None or whole)
     labels = _labels(wanted, selector, everywhere=all_namespaces, watch=watch)
     place = None if all_namespaces else namespace or DEFAULT_NAMESPACE
     with open_hub(options()) as (hub, clock):
+        found, missing = _on(hub, wanted, namespace)
         viewer = Viewer(
             hub,
             clock,
-            wanted,
+            found,
             place,
             labels=labels,
             output=output,
             order=order,
             headers=not no_headers,
             hide=veil(show_secrets=show_secrets),
+            missing=missing,
         )
         if watch:
             return viewer.follow(pauses())
         return viewer.show()
 
 
-def _labels(wanted: Sequence[Target], selector: str, *, everywhere: bool, watch: bool) -> Selector:
+def _wanted(words: tuple[str, ...], namespace: str) -> Named | list[Target]:
+    """What is to be shown; a word that is no kind is the name of a workload. Raises: UsageError."""
+    if len(words) == 1 and is_name(words) and "," not in words[0]:
+        return only_workload(words, namespace)
+    return targets(words, namespace)
+
+
+def _one_workload(wanted: Sequence[Target], namespace: str) -> Named | None:
+    """The one workload that is named; None where it is something else."""
+    if len(wanted) != 1 or not wanted[0].name or wanted[0].kind not in WORKLOADS:
+        return None
+    return Named(wanted[0].name, wanted[0].kind, wanted[0].namespace or namespace)
+
+
+def _on(
+    hub: EmbeddedHub, wanted: Named | Sequence[Target], namespace: str
+) -> tuple[list[Target], list[str]]:
+    """Each object as it is called on the hub, and what is to be said of those that are not there."""
+    if isinstance(wanted, Named):
+        try:
+            ref = wanted.on(hub)
+        except Stop as stop:
+            if kind_meant(wanted.name):
+                kind_named(wanted.name)  # which says what it may be
+            raise Stop(stop.code, f"{stop.args[0]}, `rollout get --help` all kinds") from None
+        return [Target(ref.kind, ref.name, ref.namespace)], []
+    found, missing = [], []
+    for target in wanted:
+        if not target.name:
+            found.append(target)
+            continue
+        try:
+            ref = target.on(hub, namespace)
+            found.append(Target(ref.kind, ref.name, ref.namespace))
+        except Stop as stop:
+            missing.append(str(stop.args[0]))
+    return found, missing
+
+
+def _labels(
+    wanted: Named | Sequence[Target], selector: str, *, everywhere: bool, watch: bool
+) -> Selector:
     """The labels that are asked for. Raises: UsageError where the words do not go together."""
-    if selector and any(target.name for target in wanted):
+    found = [] if isinstance(wanted, Named) else wanted
+    is_named = isinstance(wanted, Named) or any(target.name for target in found)
+    if selector and is_named:
         raise click.UsageError("give names or --selector, not both")
-    if everywhere and any(target.name and target.kind.namespaced for target in wanted):
+    if everywhere and is_named and not all(t.name and not t.kind.namespaced for t in found):
         raise click.UsageError("an object is named within its namespace: leave out -A or the name")
-    kinds = {target.kind for target in wanted}
+    kinds = {target.kind for target in found}
     if watch and len(kinds) > 1:
         raise click.UsageError("--watch follows one kind at a time")
     try:
@@ -93,18 +143,8 @@ def _form(output: str | None, order: str, *, watch: bool, of_tree: bool) -> str:
     return output or "table"
 
 
-def _is_bare(words: tuple[str, ...]) -> bool:
-    """Whether there is one word that is no kind: then it is the name of a workload."""
-    return len(words) == 1 and not set("/,") & set(words[0]) and find(words[0]) is None
-
-
-def _is_one_workload(wanted: Sequence[Target]) -> bool:
-    return len(wanted) == 1 and bool(wanted[0].name) and wanted[0].kind in WORKLOADS
-
-
 def _tree(
-    wanted: Sequence[Target],
-    namespace: str,
+    named: Named | None,
     output: str,
     watch: bool,
     timeout: timedelta | None,
@@ -113,30 +153,14 @@ def _tree(
     """Show one workload as a tree."""
     from rollout.cli.watch import Watch, screen  # noqa: PLC0415  (0.2 s that other kinds need not)
 
-    if not all(_is_one_workload([target]) for target in wanted):
+    if named is None:
         raise click.UsageError("a tree is of one workload: get mwrs NAME, get cma NAME")
     if timeout is not None and not watch:
         raise click.UsageError("--timeout goes with --watch")
     most = None if whole else MOST_CLUSTERS
     with open_hub(options()) as (hub, clock), screen(options(), output, watch=watch) as shown:
-        seen = Watch(hub, clock, _the_one(hub, wanted, namespace), most=most)
+        seen = Watch(hub, clock, named.on(hub), most=most)
         return seen.follow(shown, SystemClock(), timeout) if watch else seen.once(shown)
-
-
-def _the_one(hub: EmbeddedHub, wanted: Sequence[Target], namespace: str) -> Ref:
-    """The workload that is there, of those that the words may mean; the first where none is."""
-    first, *others = (target.ref(namespace) for target in wanted)
-    if others and not _is_there(hub, first):
-        return next((ref for ref in others if _is_there(hub, ref)), first)
-    return first
-
-
-def _is_there(hub: EmbeddedHub, ref: Ref) -> bool:
-    try:
-        hub.get(ref)
-    except Gone:
-        return False
-    return True
 
 
 class Viewer:
@@ -145,6 +169,7 @@ class Viewer:
     Args:
         place: the namespace; None for all of them.
         order: the field by which they are sorted ("": as the hub lists them).
+        missing: what is said of those that are not there.
         hide: what objects are put through before they are printed.
     """
 
@@ -160,16 +185,18 @@ class Viewer:
         order: str = "",
         headers: bool = True,
         hide: Veil,
+        missing: Sequence[str] = (),
     ) -> None:
         self._hub, self._clock, self._wanted = hub, clock, wanted
         self._place, self._labels, self._output = place, labels, output
         self._order, self._headers, self._hide = order, headers, hide
         self._several = len({target.kind for target in wanted}) > 1
+        self._missing = missing
         self._sizes: tuple[int, ...] = ()
 
     def show(self) -> int:
         """Print what there is now. Returns: 1 where something named is not there."""
-        missing: list[str] = []
+        missing = list(self._missing)
         found = list(self._find(missing))
         if self._order:
             kinds = {id(obj): kind for kind, obj in found}
@@ -265,13 +292,12 @@ class Viewer:
                 return 0
 
     def _is_wanted(self, obj: Obj) -> bool:
-        meta = obj["metadata"]
-        names = {target.name for target in self._wanted if target.name}
-        return (
-            (not names or meta["name"] in names)
-            and (self._place in (None, meta.get("namespace")) or "namespace" not in meta)
-            and self._labels.matches(meta.get("labels") or {})
-        )
+        meta, named = obj["metadata"], [target for target in self._wanted if target.name]
+        if named:
+            found = ref_of(named[0].kind, obj)
+            return any(target.ref(self._place or "") == found for target in named)
+        is_here = self._place in (None, meta.get("namespace")) or "namespace" not in meta
+        return is_here and self._labels.matches(meta.get("labels") or {})
 
 
 class Follow:

@@ -1,4 +1,4 @@
-"""Which objects do words mean, such as `mwrs web`, `placements,mwrs` or `mwrs/web`? What may stand next?"""
+"""Finds the objects that words mean, such as `mwrs web`, `placements,mwrs` or `mwrs/web`, and completes words."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -8,9 +8,9 @@ import click
 from click.shell_completion import CompletionItem
 
 from rollout.api.fields import mapping
-from rollout.cli.options import F, Options, Stop, known_kinds, options
+from rollout.cli.options import F, Options, Stop
 from rollout.cli.store import open_hub
-from rollout.errors import NotServed, RolloutError
+from rollout.errors import Denied, Gone, NotServed, RolloutError
 from rollout.hub.base import EmbeddedHub
 from rollout.model.intents import Intents, read_intents
 from rollout.model.kinds import (
@@ -32,36 +32,44 @@ Completion = list[CompletionItem[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One object of a kind, or (no name) all of them."""
+    """One object of a kind, or (no name) all of them. ``namespace`` is said with the name ("": it is not)."""
 
     kind: Kind
     name: str = ""
+    namespace: str = ""
 
     def ref(self, namespace: str) -> Ref:
-        """The object's reference; ``namespace`` counts for kinds that have one."""
-        spot = (namespace or DEFAULT_NAMESPACE) if self.kind.namespaced else ""
+        """The object's reference; ``namespace`` counts for kinds that have one, where the name says none."""
+        spot = (self.namespace or namespace or DEFAULT_NAMESPACE) if self.kind.namespaced else ""
         return Ref(self.kind, key_of(spot, self.name))
 
+    def on(self, hub: EmbeddedHub, namespace: str) -> Ref:
+        """The object's reference; a workload is looked for everywhere where no namespace is said."""
+        if self.kind in WORKLOADS:
+            return Named(self.name, self.kind, self.namespace or namespace).on(hub)
+        return self.ref(namespace)
 
-def targets(words: Sequence[str]) -> list[Target]:
+
+def targets(words: Sequence[str], namespace: str = "") -> list[Target]:
     """What the words after a verb mean: ``KIND[,KIND...] [NAME...]``, or ``KIND/NAME...``.
+
+    A NAME may be NAMESPACE/NAME. ``namespace`` is that of ``-n``; "" where none was given.
 
     Raises: UsageError for an unknown kind, or both forms at once.
     """
     if not words:
-        raise click.UsageError(f"name a kind; {known_kinds()}")
-    slashed = [word for word in words if "/" in word]
-    if slashed:
-        if len(slashed) < len(words):
-            plain = next(word for word in words if "/" not in word)
+        raise click.UsageError("name a kind, such as mwrs, mcl or placements")
+    if "/" in words[0]:
+        plain = next((word for word in words if "/" not in word), None)
+        if plain is not None:
             raise click.UsageError(
-                f"{plain!r} stands beside {slashed[0]!r}: write KIND/NAME for each, and a namespace"
-                " with -n"
+                f"{plain!r} stands beside {words[0]!r}: do not mix KIND NAME and KIND/NAME"
             )
-        return [_pair(word) for word in slashed]
+        return [_pair(word) for word in words]
     kinds = list(dict.fromkeys(kind_named(word) for word in words[0].split(",")))
-    names = words[1:]
-    return [Target(kind, name) for kind in kinds for name in names or ("",)]
+    if not words[1:]:
+        return [Target(kind) for kind in kinds]
+    return [target_named(kind, name, namespace) for kind in kinds for name in words[1:]]
 
 
 def _pair(word: str) -> Target:
@@ -71,19 +79,28 @@ def _pair(word: str) -> Target:
     return Target(kind_named(kind), name)
 
 
+_PART_OF_A_KIND = 4
+"""So many letters of a kind's end are meant as it: clusters, work, addons."""
+
+
 def kind_named(word: str) -> Kind:
     """The kind of this name; its group may follow, as in ``placements.cluster.open-cluster-...``."""
     kind = find(word.partition(".")[0])
     if kind is None:
-        names = [name for kind in KINDS.values() for name in (*kind.short, kind.plural)]
-        whole = (name for name in names if name.endswith(word.rstrip("s") + "s"))  # clusters
-        meant = next(whole, "") or nearest(word, names)
-        more = f"did you mean {meant}?" if meant else known_kinds()
+        meant = kind_meant(word)
+        more = f"did you mean {meant}?" if meant else "`rollout get --help` lists them"
         raise click.UsageError(f"there is no kind {word!r}; {more}")
     return kind
 
 
-def ref_named(kind: Kind, name: str, namespace: str) -> Ref:
+def kind_meant(word: str) -> str:
+    """The kind that is perhaps meant by a word that is none; "" where that cannot be told."""
+    names = [name for kind in KINDS.values() for name in (*kind.short, kind.plural)]
+    whole = (name for name in names if name.endswith(word.rstrip("s") + "s"))  # clusters
+    return (next(whole, "") if len(word) >= _PART_OF_A_KIND else "") or nearest(word, names)
+
+
+def target_named(kind: Kind, name: str, namespace: str) -> Target:
     """The object of a kind that ``NAME``, ``NAMESPACE/NAME`` or ``KIND/NAME`` means.
 
     Args:
@@ -93,21 +110,26 @@ def ref_named(kind: Kind, name: str, namespace: str) -> Ref:
     """
     before, slash, rest = name.rpartition("/")
     if not slash:
-        return Target(kind, name).ref(namespace)
+        return Target(kind, name)
     if not before or not rest or "/" in before:
         raise click.UsageError(f"{name!r} is neither NAME nor NAMESPACE/NAME")
     if find(before) is kind:
-        return Target(kind, rest).ref(namespace)
+        return Target(kind, rest)
     other = find(before)
     if other is not None:
         raise click.UsageError(f"{name!r} is a {other.name}: a {kind.name} is meant here")
     if not kind.namespaced:
         raise click.UsageError(f"a {kind.name} has no namespace: write {rest} in place of {name}")
-    if namespace not in ("", before):
+    check_namespace(name, before, namespace)
+    return Target(kind, rest, before)
+
+
+def check_namespace(word: str, said: str, namespace: str) -> None:
+    """Raises: UsageError where the namespace that a word says is not that of ``-n``."""
+    if said and namespace not in ("", said):
         raise click.UsageError(
-            f"{name!r} is not in namespace {namespace}: leave out one of the two"
+            f"{word!r} is not in namespace {namespace}: leave out one of the two"
         )
-    return Target(kind, rest).ref(before)
 
 
 def not_found(ref: Ref) -> str:
@@ -122,68 +144,87 @@ def not_found(ref: Ref) -> str:
 NAME_ONE = "name one workload: NAME, NAMESPACE/NAME, mwrs NAME, or cma NAME"
 
 
-def workload_of(
-    words: tuple[str, ...], namespace: str, chosen: Options | None = None
-) -> tuple[Ref, tuple[str, ...]]:
-    """The workload that the first words name, and the words after it.
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A workload as a command names it. ``kind`` None: of any kind; ``namespace`` "": of any namespace."""
 
-    A name alone is looked up on the hub that the options name (those of the command that is running,
-    where ``chosen`` is None). Raises: UsageError, Stop where there is no workload of that name.
-    """
+    name: str
+    kind: Kind | None = None
+    namespace: str = ""
+
+    def on(self, hub: EmbeddedHub) -> Ref:
+        """The workload that is meant; one of a kind and a namespace need not be there.
+
+        Where its kind is said and no namespace, it is the one in the default namespace, or the only one
+        that is called so. Raises: UsageError where there are several, Stop where there is none.
+        """
+        if self.kind is not None:
+            first = Target(self.kind, self.name).ref(self.namespace)
+            if self.namespace or not self.kind.namespaced or _is_there(hub, first):
+                return first
+        kinds = WORKLOADS if self.kind is None else (self.kind,)
+        found = [ref for kind in kinds for ref in _called(hub, kind, self.name, self.namespace)]
+        if len(found) > 1:
+            named = " or ".join(f"{ref.kind.short[0]} {ref.key}" for ref in found)
+            raise click.UsageError(f"there are several workloads {self.name!r}: name {named}")
+        if found:
+            return found[0]
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        told = f"there is no workload {self.name!r}{where}"
+        if self.kind is not None:
+            told = f'{self.kind.plural}.{self.kind.group} "{self.name}" not found in any namespace'
+        raise Stop(1, f"{told}; `rollout list -A` shows all")
+
+
+def _is_there(hub: EmbeddedHub, ref: Ref) -> bool:
+    try:
+        hub.get(ref)
+    except (Gone, NotServed):
+        return False
+    return True
+
+
+def _called(hub: EmbeddedHub, kind: Kind, name: str, namespace: str) -> list[Ref]:
+    """The objects of a kind that are called so, in a namespace, or in all ("")."""
+    try:
+        found = [ref_of(kind, obj) for obj in hub.list(kind, namespace or None).items]
+    except NotServed:
+        return []
+    except Denied:  # one may perhaps read the one that is meant
+        found = [ref for ref in [Target(kind, name).ref(namespace)] if _is_there(hub, ref)]
+    return [ref for ref in found if ref.name == name and namespace in ("", ref.namespace)]
+
+
+def workload_of(words: tuple[str, ...], namespace: str) -> tuple[Named, tuple[str, ...]]:
+    """The workload that the first words name, and the words after it. Raises: UsageError."""
     if not words:
         raise click.UsageError(NAME_ONE)
     kind_word, slash, name = words[0].partition("/")
-    if _is_name(words):
-        return _found_by_name(words[0], namespace, chosen or options()), words[1:]
+    if is_name(words):
+        before, _, alone = words[0].rpartition("/")
+        check_namespace(words[0], before, namespace)
+        return Named(alone, None, before or namespace), words[1:]
     kind = _workload_kind(kind_word)
     if slash and (not name or "/" in name):
         raise click.UsageError(f"{words[0]!r} is not KIND/NAME; {NAME_ONE}")
     if slash:
-        return ref_named(kind, name, namespace), words[1:]
+        return _of_kind(kind, name, namespace), words[1:]
     if len(words) < 2:
         raise click.UsageError(NAME_ONE)
-    return ref_named(kind, words[1], namespace), words[2:]
+    return _of_kind(kind, words[1], namespace), words[2:]
 
 
-def _is_name(words: tuple[str, ...]) -> bool:
+def _of_kind(kind: Kind, name: str, namespace: str) -> Named:
+    target = target_named(kind, name, namespace)
+    return Named(target.name, kind, target.namespace or namespace)
+
+
+def is_name(words: tuple[str, ...]) -> bool:
     """Whether the first word is no kind, nor one that is nearly typed as one before a name."""
     word = words[0].partition("/")[0]
-    if find(word.partition(".")[0]) is not None:
+    if not word or find(word.partition(".")[0]) is not None:
         return False
     return len(words) == 1 or "/" in words[0] or _nearest_kind(word) == ""
-
-
-def _found_by_name(word: str, namespace: str, chosen: Options) -> Ref:
-    """The one workload, of any kind, that is called so. Raises: UsageError, Stop."""
-    before, _, name = word.rpartition("/")
-    if before and namespace not in ("", before):
-        raise click.UsageError(
-            f"{word!r} is not in namespace {namespace}: leave out one of the two"
-        )
-    place = before or namespace
-    with open_hub(chosen) as (hub, _):
-        found = [
-            ref_of(kind, obj)
-            for kind in WORKLOADS
-            for obj in _listed(hub, kind)
-            if obj["metadata"]["name"] == name
-            and (not place or obj["metadata"].get("namespace") == place)
-        ]
-    if len(found) > 1:
-        named = " or ".join(f"{ref.kind.short[0]} {ref.key}" for ref in found)
-        raise click.UsageError(f"there are several workloads {word!r}: name {named}")
-    if not found:
-        where = f" in namespace {place}" if place else ""
-        raise Stop(1, f"there is no workload {name!r}{where}; `rollout list -A` shows all")
-    return found[0]
-
-
-def _listed(hub: EmbeddedHub, kind: Kind) -> tuple[Obj, ...]:
-    """The objects of a kind; none where the hub does not know the kind."""
-    try:
-        return hub.list(kind).items
-    except NotServed:
-        return ()
 
 
 def _nearest_kind(word: str) -> str:
@@ -205,12 +246,12 @@ def _workload_kind(word: str) -> Kind:
     return kind
 
 
-def only_workload(words: tuple[str, ...], namespace: str) -> Ref:
+def only_workload(words: tuple[str, ...], namespace: str) -> Named:
     """The workload that the words name, where they name nothing else. Raises: UsageError."""
-    ref, more = workload_of(words, namespace)
+    named, more = workload_of(words, namespace)
     if more:
         raise click.UsageError(f"name one workload, and nothing after it: not {' '.join(more)}")
-    return ref
+    return named
 
 
 def clusters_of(words: Iterable[str]) -> tuple[str, ...]:
@@ -294,10 +335,9 @@ def complete_gate(ctx: click.Context, _: click.Parameter, incomplete: str) -> Co
 def _intents(ctx: click.Context, words: tuple[str, ...]) -> Intents | None:
     """What is asked of the workload that the words name; None where that cannot be read."""
     try:
-        chosen = ctx.ensure_object(Options)
-        ref, _ = workload_of(words, ctx.params.get("namespace") or "", chosen)
-        with open_hub(chosen) as (hub, _):
-            obj: Obj = hub.get(ref)
+        named, _ = workload_of(words, ctx.params.get("namespace") or "")
+        with open_hub(ctx.ensure_object(Options)) as (hub, _):
+            obj: Obj = hub.get(named.on(hub))
     except (RolloutError, click.UsageError):
         return None
     return read_intents(mapping(obj["metadata"].get("annotations")))

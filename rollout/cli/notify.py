@@ -30,10 +30,11 @@ def test_channels(
     words: tuple[str, ...], namespace: str, channels: tuple[str, ...], hosts: str
 ) -> int:
     """Send a test to each channel, and say what came of it."""
-    ref = only_workload(words, namespace)
+    workload = only_workload(words, namespace)
     if not options().on_server:
         raise Stop(2, "a state file holds no Secrets: name a hub with --kubeconfig or --context")
     with open_hub(options()) as (hub, clock):
+        ref = workload.on(hub)
         try:
             obj = hub.get(ref)
         except Gone:

@@ -1,5 +1,5 @@
-"""What does a person do to a rollout while it runs? `rollout pause`, `resume`, `abort`, `retry`, `undo`,
-`approve`, `reject`, `skip`, `hold`, `release`, `freeze`, `unfreeze`.
+"""Defines the verbs by which people act on a rollout while it runs: `rollout pause`, `resume`, `abort`,
+`retry`, `undo`, `approve`, `reject`, `skip`, `hold`, `release`, `freeze`, `unfreeze`.
 
 Each is an annotation or an object on the hub, and is recorded with who says to have asked, when and why.
 """
@@ -7,7 +7,6 @@ Each is an annotation or an object on the hub, and is recorded with who says to 
 import getpass
 import json
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -15,6 +14,7 @@ import click
 
 from rollout import operate
 from rollout.cli.naming import (
+    Named,
     clusters_of,
     complete_gate,
     not_found,
@@ -22,18 +22,25 @@ from rollout.cli.naming import (
     workload_argument,
     workload_of,
 )
-from rollout.cli.options import F, Stop, decorated, namespace_option, options, output_option, shared
-from rollout.cli.store import open_hub
+from rollout.cli.options import (
+    F,
+    Stop,
+    decorated,
+    instant_in,
+    namespace_option,
+    options,
+    output_option,
+    shared,
+)
+from rollout.cli.store import open_hub, tell_away
 from rollout.cli.text import put, say
 from rollout.errors import Gone
 from rollout.hub.base import EmbeddedHub
-from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
-from rollout.model.instants import parse_instant
 from rollout.model.intents import Intents
 from rollout.model.kinds import FREEZE, WORKLOADS, Ref, full_name
 from rollout.operate.edits import VerbResult, Who
 
-Doing = Callable[[EmbeddedHub, Who], Iterable[VerbResult]]
+Doing = Callable[[EmbeddedHub, Ref, Who], Iterable[VerbResult]]
 OfWorkload = Callable[[EmbeddedHub, Ref, Who], VerbResult]
 OfClusters = Callable[[EmbeddedHub, Ref, Iterable[str], Who], VerbResult]
 
@@ -67,16 +74,21 @@ def _of_workload(command: F) -> F:
     return decorated(command, workload_argument("[mwrs|cma] NAME"), namespace_option, *_OPERATED)
 
 
-def _do(by: str, reason: str, output: str, doing: Doing, ref: Ref | None = None) -> None:
-    """Do it, and say what came of it."""
+def _do(asked: tuple[str, str, str], about: Named | Ref, doing: Doing) -> None:
+    """Do it and say what came of it. ``asked``: who asks, why, and how to print it."""
+    by, reason, output = asked
     with open_hub(options()) as (hub, clock):
+        ref = about.on(hub) if isinstance(about, Named) else about
         try:
-            told = list(doing(hub, Who(by or getpass.getuser(), clock.now(), reason)))
+            told = list(doing(hub, ref, Who(by or getpass.getuser(), clock.now(), reason)))
         except Gone:
-            if ref is None:
-                raise
             shown = "list -A" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
             raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
+        _tell(told, output)
+        tell_away(hub, clock.now())
+
+
+def _tell(told: Iterable[VerbResult], output: str) -> None:
     if output == "json":
         put(json.dumps([_wire(each) for each in told], indent=2, ensure_ascii=False))
         return
@@ -97,21 +109,6 @@ def _wire(told: VerbResult) -> dict[str, Any]:
     }
 
 
-def _until(text: str, now: datetime, option: str) -> datetime | None:
-    """An instant, or a span from now. Raises: UsageError."""
-    if not text:
-        return None
-    span, instant = parse_duration(text), parse_instant(text)
-    if span is not None:
-        return now + span
-    if instant is None:
-        raise click.UsageError(
-            f'{option} {text!r} is neither an instant such as "2026-11-21T08:00:00Z" nor '
-            f"{DURATION_ACCEPTED}"
-        )
-    return instant
-
-
 # -- of a workload -----------------------------------------------------------------------------
 
 
@@ -121,9 +118,12 @@ def _plain(name: str, text: str) -> click.Command:
     @click.command(name=name, help=text)
     @_of_workload
     def command(words: tuple[str, ...], namespace: str, reason: str, by: str, output: str) -> None:
-        ref = only_workload(words, namespace)
         verb: OfWorkload = getattr(operate, name)
-        _do(by, reason, output, lambda hub, who: [verb(hub, ref, who)], ref=ref)
+        _do(
+            (by, reason, output),
+            only_workload(words, namespace),
+            lambda hub, ref, who: [verb(hub, ref, who)],
+        )
 
     return command
 
@@ -177,8 +177,11 @@ def undo_command(
     rollbacks. The spec is not edited: the revision is barred until the template changes, or until
     `rollout retry`. Configurations of add-ons are kept nowhere and cannot be undone.
     """
-    ref = only_workload(words, namespace)
-    _do(by, reason, output, lambda hub, who: [operate.undo(hub, ref, who, number)], ref=ref)
+    _do(
+        (by, reason, output),
+        only_workload(words, namespace),
+        lambda hub, ref, who: [operate.undo(hub, ref, who, number)],
+    )
 
 
 # -- of a revision -----------------------------------------------------------------------------
@@ -214,13 +217,12 @@ def approve_command(
 
     Writes an Approval. It is void once the template changes; a gate that has opened stays open.
     """
-    ref = only_workload(words, namespace)
 
-    def doing(hub: EmbeddedHub, who: Who) -> Iterable[VerbResult]:
-        end = _until(expires, who.at, "--expires")
+    def doing(hub: EmbeddedHub, ref: Ref, who: Who) -> Iterable[VerbResult]:
+        end = instant_in(expires, who.at, "--expires")
         return operate.approve(hub, ref, who, gate, revision=revision, expires=end)
 
-    _do(by, reason, output, doing, ref=ref)
+    _do((by, reason, output), only_workload(words, namespace), doing)
 
 
 @click.command(name="reject")
@@ -234,13 +236,10 @@ def reject_command(
     It goes no further. Writes an Approval that refuses it; delete that to take the refusal back. Where the workload asks
     for automatic rollback, its clusters get back what they had.
     """
-    ref = only_workload(words, namespace)
     _do(
-        by,
-        reason,
-        output,
-        lambda hub, who: operate.reject(hub, ref, who, revision=revision),
-        ref=ref,
+        (by, reason, output),
+        only_workload(words, namespace),
+        lambda hub, ref, who: operate.reject(hub, ref, who, revision=revision),
     )
 
 
@@ -277,11 +276,11 @@ def _do_to_clusters(
     takes_back: bool = False,
 ) -> None:
     """Where a verb takes back, none named are all clusters."""
-    ref, more = workload_of(words, namespace)
+    named, more = workload_of(words, namespace)
     clusters = clusters_of(more)
     if not clusters and not takes_back:
         raise click.UsageError(f"name the clusters, after {' '.join(words)}")
-    _do(*asked, lambda hub, who: [verb(hub, ref, clusters, who)], ref)
+    _do(asked, named, lambda hub, ref, who: [verb(hub, ref, clusters, who)])
 
 
 @click.command(name="skip")
@@ -354,13 +353,12 @@ def override_calendar_command(
     """Let a workload ignore calendars for a limited time, in an emergency."""
     if bool(until) is end:
         raise click.UsageError("give --until WHEN, or --end")
-    ref = only_workload(words, namespace)
 
-    def doing(hub: EmbeddedHub, who: Who) -> Iterable[VerbResult]:
-        instant = _until(until or "", who.at, "--until")
+    def doing(hub: EmbeddedHub, ref: Ref, who: Who) -> Iterable[VerbResult]:
+        instant = instant_in(until or "", who.at, "--until")
         return [operate.override_calendars(hub, ref, instant, who)]
 
-    _do(by, reason, output, doing, ref=ref)
+    _do((by, reason, output), only_workload(words, namespace), doing)
 
 
 # -- of the hub --------------------------------------------------------------------------------
@@ -378,11 +376,11 @@ def freeze_command(name: str, until: str, shorten: bool, reason: str, by: str, o
     `rollout unfreeze`. Asked for again, it is made longer, never shorter without --shorten.
     """
 
-    def doing(hub: EmbeddedHub, who: Who) -> Iterable[VerbResult]:
-        end = _until(until, who.at, "--until")
-        return [operate.freeze(hub, who, until=end, name=name, shorten=shorten)]
+    def doing(hub: EmbeddedHub, ref: Ref, who: Who) -> Iterable[VerbResult]:
+        end = instant_in(until, who.at, "--until")
+        return [operate.freeze(hub, who, until=end, name=ref.name, shorten=shorten)]
 
-    _do(by, reason, output, doing)
+    _do((by, reason, output), Ref(FREEZE, name), doing)
 
 
 @click.command(name="unfreeze")
@@ -393,5 +391,8 @@ def unfreeze_command(name: str, reason: str, by: str, output: str) -> None:
 
     NAME says which, where there are several. The Freeze stays, as a record of who ended it and when.
     """
-    ref = Ref(FREEZE, name)
-    _do(by, reason, output, lambda hub, who: [operate.unfreeze(hub, who, name)], ref=ref)
+    _do(
+        (by, reason, output),
+        Ref(FREEZE, name),
+        lambda hub, ref, who: [operate.unfreeze(hub, who, ref.name)],
+    )

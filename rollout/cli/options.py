@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -18,7 +18,7 @@ from click.core import ParameterSource
 from rollout.cli.text import say
 from rollout.errors import RolloutError
 from rollout.model.amounts import DURATION_ACCEPTED, parse_duration
-from rollout.model.kinds import KINDS
+from rollout.model.instants import parse_instant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -220,8 +220,16 @@ output_option: Callable[[F], F] = click.option(
 )
 
 
-def known_kinds() -> str:
-    """The kinds there are, in words."""
-    return "kinds are " + ", ".join(
-        kind.plural + (f" ({kind.short[0]})" if kind.short else "") for kind in KINDS.values()
-    )
+def instant_in(text: str, now: datetime, option: str) -> datetime | None:
+    """An instant, or a span from now. Raises: UsageError."""
+    if not text:
+        return None
+    span, instant = parse_duration(text), parse_instant(text)
+    if span is not None:
+        return now + span
+    if instant is None:
+        raise click.UsageError(
+            f'{option} {text!r} is neither an instant such as "2026-11-21T08:00:00Z" nor '
+            f"{DURATION_ACCEPTED}"
+        )
+    return instant

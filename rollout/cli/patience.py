@@ -39,7 +39,7 @@ class Patience:
             if logging.getLogger().isEnabledFor(logging.INFO):
                 continue  # a log runs over the terminal
             self._shown = True
-            self._write(f"{_ERASED}rollout {self._command}: at work for {seconds} s")
+            self._write(f"{_ERASED}rollout {self._command}: working ({seconds} s)")
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # a terminal that went away is no failure

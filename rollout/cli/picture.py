@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeVar
 from rich.console import Console, Group, RenderableType
 from rich.text import Text
 
-from rollout.account.figures import CODE_SIGNS, COLORS, SIGNS, STATE_SIGNS, counted, stage_info
+from rollout.account.figures import CODE_SIGNS, COLORS, SIGNS, STATE_SIGNS, counted
 from rollout.account.groups import INTEREST, MOST_CLUSTERS
 from rollout.account.sentences import (
     budget_line,
@@ -18,6 +18,7 @@ from rollout.account.sentences import (
     next_timer_line,
     revision_line,
     since_line,
+    stage_info,
 )
 from rollout.account.tree import (
     ClusterAccount,

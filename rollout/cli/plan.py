@@ -25,7 +25,7 @@ from rollout.analysis.inspection import inspect
 from rollout.analysis.seals import fingerprint, seal
 from rollout.api.file_objects import FileObject
 from rollout.api.load import Document as Read
-from rollout.api.load import Loaded
+from rollout.api.load import Loaded, text_of
 from rollout.api.preflight import Severity
 from rollout.cli.documents import good_documents
 from rollout.cli.hiding import masks
@@ -34,7 +34,7 @@ from rollout.cli.store import open_hub, show
 from rollout.cli.tables import Table, lines, widths
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub, Hub
-from rollout.model.kinds import DEFAULT_NAMESPACE, Obj
+from rollout.model.kinds import DEFAULT_NAMESPACE, Obj, key_of
 from rollout.operate.applying import apply_documents
 
 CHANGES = 10
@@ -81,16 +81,12 @@ def preflight_warnings(documents: Sequence[FileObject], namespace: str) -> Warn:
     def warn(objects: Iterable[Obj]) -> list[Caution]:
         own = {str(document.ref) for document in documents}
         mine = [Read(obj=d.obj, source=d.source, index=i) for i, d in enumerate(documents)]
-        others = [
-            Read(obj=obj, source="", index=i)
-            for i, obj in enumerate(objects)
-            if _key(obj) not in own
-        ]
-        findings = inspect(Loaded((*mine, *others)), namespace or DEFAULT_NAMESPACE)
+        others = (obj for obj in objects if _key(obj) not in own)
+        findings = inspect(Loaded(tuple(mine)), namespace or DEFAULT_NAMESPACE, others)
         return [
             Caution(f"{f.object} {f.path}".strip(), f.message, f.remedy)
             for f in findings
-            if f.index < len(mine) and f.severity is not Severity.INFO
+            if f.severity is not Severity.INFO
         ]
 
     return warn
@@ -98,8 +94,7 @@ def preflight_warnings(documents: Sequence[FileObject], namespace: str) -> Warn:
 
 def _key(obj: Obj) -> str:
     meta = obj["metadata"]
-    name = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
-    return f"{obj.get('kind')} {name}"
+    return f"{obj.get('kind')} {key_of(meta.get('namespace') or '', meta['name'])}"
 
 
 # -- kept in a file ------------------------------------------------------------------------------
@@ -126,9 +121,9 @@ def keep(path: Path, found: Forecast, paths: Sequence[str], namespace: str, seal
 def kept_plan(path: Path) -> tuple[str, tuple[str, ...], str]:
     """A plan that was written down: its seal, its files, its namespace. Raises: ConfigError."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = json.loads(text_of(path))
         return str(kept["fingerprint"]), tuple(map(str, kept["paths"])), str(kept["namespace"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, ConfigError):
         raise ConfigError(
             f"{path} is no plan: `rollout plan -f PATH --out {path}` makes one"
         ) from None

@@ -68,6 +68,9 @@ class RemoteHub(KubeHub):
     def batch(self) -> AbstractContextManager[None]:
         return nullcontext()
 
+    def written_since(self, version: int) -> None:
+        """A server does not tell."""
+
     def poll(self) -> int:
         """Watches tell by themselves."""
         return 0
@@ -79,6 +82,10 @@ class RemoteHub(KubeHub):
         if key == StateKey.PROFILE:
             return self._profile().encode()
         return self._last_alive().encode() if key == StateKey.ALIVE else None
+
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        """An API server keeps none."""
+        return {}
 
     def _profile(self) -> str:
         """Whose rules the controller goes by: its Lease says so. Several: the one heard of last.

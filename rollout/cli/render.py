@@ -33,10 +33,13 @@ def render(
 
     Exits with 4 where they cannot be rendered, and says what is missing or in conflict.
     """
-    ref = only_workload(words, namespace)
-    if ref.kind is CLUSTER_MANAGEMENT_ADDON:
-        raise Stop(2, "add-ons have variables of their own (AddOnDeploymentConfig), and no values")
-    with snapshotted() as (_, snapshot):
+    named = only_workload(words, namespace)
+    with snapshotted() as (hub, snapshot):
+        ref = named.on(hub)
+        if ref.kind is CLUSTER_MANAGEMENT_ADDON:
+            raise Stop(
+                2, "add-ons have variables of their own (AddOnDeploymentConfig), and no values"
+            )
         workload = snapshot.workload(ref)
         if workload is None:
             raise missing(ref)

@@ -10,7 +10,7 @@ import click
 from rollout.account.states import Code, worst
 from rollout.api.file_objects import FileObject
 from rollout.cli.clocks import ClockMode, clock_for, resume
-from rollout.cli.documents import read_documents
+from rollout.cli.documents import nothing_in, read_documents
 from rollout.cli.options import Options, Stop, complain, options, was_typed
 from rollout.cli.scenarios import ScenarioChoice, asked, settled
 from rollout.cli.screen import OnChange, shown, summary
@@ -54,8 +54,11 @@ def run(
     wanted = asked(agents, paths, seed)
     decisions = DecisionLog(log) if log is not None else None
     engine = _engine(options(), profile, lasts, decisions, values_settle=values_settle)
+    documents = read_documents(paths, namespace)
+    if paths and not documents:
+        raise nothing_in(paths)
     try:
-        return execute(options(), read_documents(paths, namespace), mode, wanted, engine=engine)
+        return execute(options(), documents, mode, wanted, engine=engine)
     finally:
         if decisions is not None:
             decisions.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from rollout.api.file_objects import SCENARIO
-from rollout.api.load import load
+from rollout.api.load import load, text_of
 from rollout.hub.base import EmbeddedHub, StateKey
 from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import load_scenario, parse_scenario, scenario_in
@@ -37,7 +37,7 @@ def asked(agents: Path | None, paths: Sequence[str], seed: int | None) -> Scenar
     """
     if agents is not None:
         load_scenario(agents)  # says which file is bad
-        return ScenarioChoice(agents.read_text(encoding="utf-8"), seed)
+        return ScenarioChoice(text_of(agents), seed)
     if "-" in paths:
         return ScenarioChoice(seed=seed)  # stdin can be read only once, and the objects are there
     found = [d for d in load(paths).documents if d.obj.get("kind") == SCENARIO]

@@ -36,6 +36,7 @@ from rollout.analysis.tracks import StageTimeline, Timeline
 from rollout.api.file_objects import FileObject
 from rollout.cli.documents import good_documents
 from rollout.cli.options import Options, Stop, options
+from rollout.cli.patience import printing
 from rollout.cli.plan import applying
 from rollout.cli.scenarios import ScenarioChoice, asked
 from rollout.cli.store import open_hub, show
@@ -64,8 +65,8 @@ def simulate_command(
     if picture is not None and compare:
         raise click.UsageError("--svg draws one run: leave out --compare")
     workers = jobs or os.cpu_count() or 1
-    variants = [(*paths, str(variant)) for variant in compare or ()] or [paths]
-    questions = [_question(each, namespace, agents, seed) for each in variants]
+    variants: list[list[tuple[str, ...]]] = [[paths, (str(each),)] for each in compare or ()]
+    questions = [_question(each, namespace, agents, seed) for each in variants or [[paths]]]
     if compare:
         names = [variant.name for variant in compare]
         _compare(names, questions, runs, workers, output=output)
@@ -116,22 +117,27 @@ def _further(tick: Tick, before: int, done: int) -> None:
 
 
 def _question(
-    paths: Sequence[str], namespace: str, agents: Path | None, seed: int | None
+    layers: Sequence[Sequence[str]], namespace: str, agents: Path | None, seed: int | None
 ) -> Question:
-    """The question that some files ask, of what is stored where a state file or server is named."""
-    documents = _newest(good_documents(paths, namespace, "simulated"))
+    """The question that some files ask, of what is stored where a state file or server is named.
+
+    Args:
+        layers: files; an object of a later layer takes the place of an earlier one's.
+    """
+    found = [good_documents(layer, namespace, "simulated") for layer in layers if layer]
+    documents = _newest([document for layer in found for document in layer])
     change, chosen = applying(documents, "simulated"), options()
-    wanted = asked(agents, paths, seed)
+    wanted = asked(agents, [path for layer in layers for path in layer], seed)
     if chosen.state or chosen.on_server:
         with open_hub(chosen) as (hub, clock):
             scenario = _as_before(hub, wanted)
-            found = question(change, scenario, hub=hub, now=clock.now())
+            asked_for = question(change, scenario, hub=hub, now=clock.now())
     else:
-        found = question(change, wanted.scenario())
-    if not any(ref.kind in WORKLOADS for ref, _ in found.objects):
+        asked_for = question(change, wanted.scenario())
+    if not any(ref.kind in WORKLOADS for ref, _ in asked_for.objects):
         kinds = " and no ".join(kind.name for kind in WORKLOADS)
         raise Stop(1, f"there is no {kinds} to roll out: name its file with -f")
-    return found
+    return asked_for
 
 
 def _newest(documents: Sequence[FileObject]) -> list[FileObject]:
@@ -140,19 +146,14 @@ def _newest(documents: Sequence[FileObject]) -> list[FileObject]:
 
 
 def _as_before(hub: EmbeddedHub, wanted: ScenarioChoice) -> Scenario:
-    """What is asked for; where that says nothing of agents, as the last run on this hub.
-
-    What happened to the fleet in that run belongs to it: it does not happen once more.
-    """
+    """What is asked for; where that says nothing of agents, as the last run on this hub."""
     kept = hub.get_state(StateKey.SCENARIO)
     if wanted.text or not kept:
         return wanted.scenario()
     before = ScenarioChoice(**json.loads(kept))
-    found = ScenarioChoice(
+    return ScenarioChoice(
         before.text, before.seed if wanted.seed is None else wanted.seed
     ).scenario()
-    spec = found.spec.model_copy(update={"fleet_events": ()})
-    return found.model_copy(update={"spec": spec})
 
 
 @contextmanager
@@ -164,6 +165,7 @@ def ticking(chosen: Options, total: int) -> Iterator[Tick]:
     from rich.console import Console  # noqa: PLC0415  (50 ms, for nothing where nobody watches)
     from rich.progress import Progress  # noqa: PLC0415  (as above)
 
+    printing()
     with Progress(console=Console(stderr=True, no_color=not chosen.color), transient=True) as bar:
         task = bar.add_task("simulating", total=total)
 
@@ -221,6 +223,8 @@ def _row(stage: StageTimeline, line: Timeline, columns: int) -> tuple[str, int, 
     begun, soaked = [0] * (columns + 1), [0] * (columns + 1)
     whole = line.span / columns if line.span else timedelta(seconds=1)
     for row in stage.rows:
+        if row.last is Phase.SOAKED and not row.bars:  # it had soaked before
+            soaked[0] += 1
         for bar in row.bars:
             first = min(int((bar.start - line.start) / whole), columns - 1)
             after = columns if bar.end >= line.end else int((bar.end - line.start) / whole)
@@ -232,8 +236,9 @@ def _row(stage: StageTimeline, line: Timeline, columns: int) -> tuple[str, int, 
     for i in range(columns):
         flying, done = flying + begun[i], done + soaked[i]
         cells.append(_cell(flying, done, len(stage.rows)))
-    ended = [sum(row.last is phase for row in stage.rows) for phase in (Phase.SOAKED, Phase.FAILED)]
-    return "".join(cells), ended[0], ended[1]
+    ends = [row.last for row in stage.rows if row.last is not None]
+    failed = sum(last.is_failure for last in ends)
+    return "".join(cells), ends.count(Phase.SOAKED), failed
 
 
 def _closed(stage: StageTimeline, line: Timeline, columns: int) -> str:

@@ -1,14 +1,14 @@
-"""How do workloads stand? `rollout status` of one, by its exit code; `rollout list` of all, a line each."""
+"""Shows how workloads stand: `rollout status` one, by its exit code; `rollout list` all, a line each."""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from functools import partial
+from typing import TYPE_CHECKING
 
 from rollout.account.figures import result, status_line
-from rollout.account.states import Code, WorkloadState, state_of
-from rollout.account.tree import WorkloadAccount
+from rollout.account.states import Code, WorkloadState, is_believed, state_of
 from rollout.account.words import age, harmless, many
 from rollout.analysis.lookout import Lookout
 from rollout.cli.naming import not_found, only_workload
@@ -19,8 +19,11 @@ from rollout.cli.tables import text_table
 from rollout.cli.text import put, say
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Denied, Gone
-from rollout.hub.base import EmbeddedHub
+from rollout.hub.base import EmbeddedHub, away_since
 from rollout.model.kinds import DEFAULT_NAMESPACE, KINDS, Ref
+
+if TYPE_CHECKING:
+    from rollout.account.tree import WorkloadAccount
 
 Pause = Callable[[timedelta], object]
 Say = Callable[[Ref, WorkloadState], None]
@@ -40,17 +43,19 @@ def status(
     output: str,
 ) -> int:
     """Show the status of a workload, and whether it is worth waiting."""
-    ref = only_workload(words, namespace)
+    named = only_workload(words, namespace)
     telling = in_json if output == "json" else partial(in_words, options())
     with open_hub(options()) as (hub, clock):
+        ref = named.on(hub)
         with telling() as say:
+            look = partial(look_at, hub, ref, clock)
             if wait:
                 with _news(hub, ref) as pause:
                     code = wait_for(
-                        hub, ref, timeout, SystemClock(), pause=pause, say=say, grace=grace
+                        ref, look, timeout, SystemClock(), pause=pause, say=say, grace=grace
                     )
             else:
-                found = _look(hub, ref)
+                found = look()
                 say(ref, found)
                 code = found.code
         if code == Code.WAITING:
@@ -60,12 +65,26 @@ def status(
         return code
 
 
-def _look(hub: EmbeddedHub, ref: Ref) -> WorkloadState:
-    """The verdict now. Raises: Stop where there is no such workload."""
+def look_at(hub: EmbeddedHub, ref: Ref, clock: Clock) -> WorkloadState:
+    """The verdict now: what is stored, or, where an end may be out of date, what an engine would store.
+
+    Raises: Stop where there is no such workload.
+    """
+    hub.poll()
     try:
-        return state_of(hub.get(ref))
+        obj = hub.get(ref)
     except Gone:
         raise Stop(Code.FAILED, not_found(ref)) from None
+    said = state_of(obj)
+    if not said.is_final or is_believed(hub, obj):
+        return said
+    from rollout.analysis.snapshot import snapshot_of  # noqa: PLC0415  (0.3 s, seldom needed)
+
+    now = clock.now()
+    try:
+        return snapshot_of(hub, now, away_since=away_since(hub, now)).state(ref)
+    except Denied:  # what is stored is all that may be read
+        return said
 
 
 def _say(ref: Ref, found: WorkloadState) -> None:
@@ -135,8 +154,8 @@ def _news(hub: EmbeddedHub, ref: Ref) -> Iterator[Pause]:
 
 
 def wait_for(
-    hub: EmbeddedHub,
     ref: Ref,
+    look: Callable[[], WorkloadState],
     timeout: timedelta,
     clock: Clock,
     pause: Pause,
@@ -149,6 +168,7 @@ def wait_for(
     annotation changes no generation. One that follows on going on is news.
 
     Args:
+        look: gives the verdict of the moment.
         clock: the time that ``timeout`` is measured on: that of the person who waits, whatever
             time the rollout lives in.
         pause: called between two looks, with the time until the next one that matters.
@@ -160,8 +180,7 @@ def wait_for(
     end, doubted_until = begin + timeout, begin + grace
     last: WorkloadState | None = None
     while True:
-        hub.poll()
-        found = _look(hub, ref)
+        found = look()
         now = clock.now()
         if last is not None and not last.is_final:
             doubted_until = now
@@ -201,7 +220,7 @@ def list_command(namespace: str, all_namespaces: bool, output: str) -> None:
             say(f"{many(hidden, 'workload')} in other namespaces: rollout list -A", err=True)
 
 
-def list_lines(found: Sequence[WorkloadAccount], *, spaces: bool = False) -> list[str]:
+def list_lines(found: Sequence["WorkloadAccount"], *, spaces: bool = False) -> list[str]:
     """The table of all workloads. KIND and NAME are what other verbs take."""
     columns = ("NAME", "RESULT", "STAGE", "UPDATED", "FAILED", "BUDGET", "AGE")
     return text_table(

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterable
+from urllib.parse import quote
 
 from rollout import __version__
 from rollout.account.words import many
@@ -83,7 +84,7 @@ def as_sarif(findings: Iterable[Finding]) -> str:
 
 def _physical(finding: Finding) -> dict[str, object]:
     file, line = _file_and_line(finding)
-    place: dict[str, object] = {"artifactLocation": {"uri": file}}
+    place: dict[str, object] = {"artifactLocation": {"uri": quote(file)}}
     if line is not None:
         place["region"] = {"startLine": line}
     return place

@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.live import Live
 
 from rollout.account.groups import MOST_CLUSTERS
-from rollout.account.states import Code, state_of
+from rollout.account.states import Code, is_believed
 from rollout.account.tree import WorkloadAccount
 from rollout.account.wire import as_json
 from rollout.account.words import age
@@ -135,18 +135,16 @@ class Watch:
         self.lookout = Lookout(hub)
 
     def look(self) -> tuple[WorkloadAccount, Code] | None:
-        """How it stands, and how its stored status says that it stands; None where it is not there."""
+        """How it stands, and the exit code of that; None where it is not there."""
         now = self._clock.now()
         gone = away_since(self._hub, now)
         snapshot = snapshot_of(self.lookout, now, away_since=gone)
         workload = snapshot.workload(self._ref)
         if workload is None or workload.raw is None:
             return None
-        said = state_of(workload.raw)
-        found = snapshot.account(
-            self._ref, as_stored=said.is_final, most=self._most, away_since=gone
-        )
-        return (found, said.code) if found is not None else None
+        as_stored = is_believed(self._hub, workload.raw)
+        found = snapshot.account(self._ref, as_stored=as_stored, most=self._most, away_since=gone)
+        return (found, found.code) if found is not None else None
 
     def _missing(self) -> Stop:
         """Ends a watch of what is not there; what is typed without its kind may be an add-on."""

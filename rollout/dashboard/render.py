@@ -102,7 +102,7 @@ def environment() -> Environment:
         counted=figures.counted,
         in_flight=figures.in_flight,
         result=figures.result,
-        stage_info=figures.stage_info,
+        stage_info=sentences.stage_info,
         gate_state=sentences.gate_state,
         ends_line=sentences.ends_line,
         finish_line=sentences.finish_line,

@@ -9,8 +9,7 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from rollout.api.addon_template import decode_agent_work, decode_deployment_config, decode_template
-from rollout.api.decoding import decode
+from rollout.api.decoding import decode, decoder
 from rollout.api.fields import listed, mapping, strings
 from rollout.fleet.addons import known_of
 from rollout.fleet.tracker import Around, Tracker
@@ -165,8 +164,7 @@ class AddOnTemplates(Tracker):
         ref = ConfigRef(_RESOURCES[event.ref.kind], event.ref.namespace, event.ref.name)
         before = self._kept.pop(ref, None)
         if event.change is not Change.DELETED:
-            is_template = event.ref.kind is ADDON_TEMPLATE
-            found = (decode_template if is_template else decode_deployment_config)(event.obj)
+            found: AddOnTemplate | DeploymentConfig = decoder(event.ref.kind.name)(event.obj)
             known = known_of(event.obj)
             self._kept[ref] = _KeptTemplate(known.spec_hash if known else "", found)
         after = self._kept.get(ref)
@@ -182,6 +180,8 @@ class AddOnTemplates(Tracker):
 
     def subject(self, key: str, now: datetime) -> DeployInput | None:
         """A ManagedClusterAddOn as its pass looks at it; None where there is nothing to do."""
+        from rollout.api.addon_template import decode_agent_work  # noqa: PLC0415  (few hubs need it)
+
         addon = self._installed.get(key)
         cluster = self._clusters.get(addon.cluster) if addon is not None else None
         if addon is None or cluster is None:

@@ -8,9 +8,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from rollout.api.analysis import decode_analysis, with_given
-from rollout.api.analysis_run import decode_run
 from rollout.api.cluster_job import cluster_job
+from rollout.api.decoding import decoder
 from rollout.api.fields import mapping, text
 from rollout.fleet.clusters import ClusterStore
 from rollout.measuring.cluster_jobs import ClusterJob
@@ -82,7 +81,8 @@ class Analyses:
         if event.change is Change.DELETED:
             self._templates.pop(event.ref, None)
         else:
-            self._templates[event.ref] = decode_analysis(event.ref, event.obj)
+            read = decoder(ROLLOUT_ANALYSIS.name)  # which knows those of other tools, too
+            self._templates[event.ref] = read(event.ref, event.obj)
         namespace, name = event.ref.namespace, event.ref.name
         return {
             workload
@@ -93,7 +93,9 @@ class Analyses:
     def _take_run(self, event: Event) -> set[Ref]:
         """Take in a run; the workloads whose terms that changes, or whose runs it was in the way of."""
         key = event.ref.key
-        run = None if event.change is Change.DELETED else decode_run(event.ref, event.obj)
+        run: AnalysisRun | None = None
+        if event.change is not Change.DELETED:
+            run = decoder(event.ref.kind.name)(event.ref, event.obj)
         was_strange = self._strange.pop(key, None) is not None
         if run is not None and not self._is_placed(run):
             run = None
@@ -213,6 +215,8 @@ class Analyses:
         return next((self._templates[ref] for ref in keys if ref in self._templates), None)
 
     def filled(self, template: AnalysisTemplate, given: Mapping[str, str]) -> AnalysisTemplate:
+        from rollout.api.analysis import with_given  # noqa: PLC0415  (few hubs have analyses)
+
         if template.problems or not given:
             return template
         mine = (template.ref, frozenset(given.items()))

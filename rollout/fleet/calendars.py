@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
-from rollout.api.calendar import decode_calendar
+from rollout.api.decoding import decoder
 from rollout.api.fields import mapping, strings, text, version_of
 from rollout.calendars.calendar import DEFAULT_BLOCKS, Block, Calendar
 from rollout.fleet.closings import NO_ZONE, Closings, KnownCalendar, Span
@@ -31,7 +31,9 @@ def read_calendar(obj: Obj) -> Calendar:
 
     What somebody else wrote into its status cannot make it unreadable.
     """
-    found = decode_calendar({key: value for key, value in obj.items() if key != "status"})
+    found: Calendar = decoder(CLUSTER_CALENDAR.name)(
+        {key: value for key, value in obj.items() if key != "status"}
+    )
     problems = unread_expressions(found)
     if not problems:
         return found

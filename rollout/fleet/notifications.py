@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from rollout.api.notification import decode_notification
+from rollout.api.decoding import decoder
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Ref
 from rollout.model.notifications import Notification
@@ -27,7 +27,7 @@ class Notifications:
             if not mine:
                 del self._of[before.workload]
         if event.change is not Change.DELETED:
-            after = decode_notification(event.ref, event.obj)
+            after: Notification | None = decoder(event.ref.kind.name)(event.ref, event.obj)
             if after is not None:
                 self._known[event.ref.key] = after
                 self._of.setdefault(after.workload, {})[event.ref.name] = after

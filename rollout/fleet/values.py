@@ -1,6 +1,6 @@
 """Which values are there for which workload, and which clusters do rules see otherwise than before?"""
 
-from rollout.api.values import decode_values
+from rollout.api.decoding import decoder
 from rollout.fleet.interests import readable
 from rollout.model.cluster import Cluster
 from rollout.model.events import Change, Event
@@ -27,7 +27,7 @@ class ValuesStore:
                 del self._values[before]
         found = {before} if before else set()
         if event.change is not Change.DELETED:
-            values = decode_values(event.obj)
+            values: ClusterValues = decoder(event.ref.kind.name)(event.obj)
             workload = f"{event.ref.namespace}/{values.workload}"
             self._workload[key] = workload
             self._values.setdefault(workload, {})[key] = values

@@ -125,6 +125,10 @@ class EmbeddedHub(Hub, Protocol):
         """
         ...
 
+    def written_since(self, version: int) -> bool | None:
+        """Whether anything was written after this version; None: that cannot be told at little cost."""
+        ...
+
     def poll(self) -> int:
         """Bring in what other processes wrote, and tell watchers.
 
@@ -138,6 +142,10 @@ class EmbeddedHub(Hub, Protocol):
 
     def get_state(self, key: str) -> bytes | None: ...
 
+    def get_states(self, prefix: str) -> Mapping[str, bytes]:
+        """All values whose keys begin so, by the rest of their key."""
+        ...
+
 
 class StateKey(StrEnum):
     """Keys of `EmbeddedHub.put_state`: with them, a run that was killed goes on where it was."""
@@ -150,7 +158,8 @@ class StateKey(StrEnum):
     """The instant at which a run on real time was last alive. On an API server: at which a leader last
     renewed its Lease, where none leads any more."""
     AGENTS = "agents"
-    """What the simulated agents have pending, and the state of their chance."""
+    """What the simulated agents have pending, and the state of their chance; of single works under
+    ``agents/`` and the work's key."""
     PROFILE = "profile"
     """Whose rules the engine goes by where an object does not say: ``strict`` or ``ocm``. On an API
     server the leader's Lease says so, by the label `rollout.model.names.PROFILE_LABEL`."""

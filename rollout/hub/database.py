@@ -16,6 +16,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
@@ -58,23 +59,26 @@ class WriteTurns:
     """
 
     def __init__(self, state: Path) -> None:
-        self._file = Path(f"{state}.turn").open("a+b", buffering=0)  # noqa: SIM115  held open
+        self._path = Path(f"{state}.turn")
+        self._file: FileIO | None = None
         self._pause = threading.Event()
 
     @contextmanager
     def turn(self) -> Iterator[None]:
         """Wait the turn, or go on without it where another process keeps it for too long."""
-        held = self._take()
+        if self._file is None:
+            self._file = self._path.open("a+b", buffering=0)
+        held = self._take(self._file)
         try:
             yield
         finally:
             if held:
                 fcntl.flock(self._file, fcntl.LOCK_UN)
 
-    def _take(self) -> bool:
+    def _take(self, file: FileIO) -> bool:
         for _ in range(_LOOKS):
             try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 self._pause.wait(_PAUSE)
             else:
@@ -82,18 +86,23 @@ class WriteTurns:
         return False
 
     def close(self) -> None:
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
 
-def _look_like_ours(path: Path) -> None:
-    """Raises: ConfigError where a file is there that was never a database; nothing is put beside it."""
+def _look_like_ours(path: Path, *, create: bool) -> None:
+    """Raises: ConfigError where this can be no state file; nothing is made, or put beside it, then."""
+    if path.is_dir():
+        raise ConfigError(f"{path} is a directory: name a file in it, as {path / 'state.db'}")
+    if not create and not path.exists():
+        raise ConfigError(f"there is no state file {path}")
+    if not path.parent.is_dir():
+        raise ConfigError(f"cannot make the state file {path}: there is no such directory")
     if path.is_file():
         with path.open("rb") as file:
             begins = file.read(len(_MAGIC))
         if begins and begins != _MAGIC[: len(begins)]:
-            raise ConfigError(
-                f"{path} is no state file: name another one, or one that is to be made"
-            )
+            raise ConfigError(f"{path} is not a state file; choose another path, or a new one")
 
 
 _MAGIC = b"SQLite format 3\0"
@@ -115,6 +124,9 @@ MIGRATIONS: tuple[str, ...] = (
 """What brings a file from schema n to n + 1. Never edited once released; only appended to."""
 
 
+_NOW = "SELECT r.* FROM object o JOIN revision r ON r.version = o.version"
+
+
 class ObjectRow(NamedTuple):
     """One version of an object. ``change`` is ADDED, MODIFIED or DELETED, ``body`` JSON."""
 
@@ -123,6 +135,25 @@ class ObjectRow(NamedTuple):
     key: str
     change: str
     body: bytes
+
+
+def _connected(path: Path, patience: float) -> sqlite3.Connection:
+    """A connection that reads also where nothing may be written beside the file, while nobody writes."""
+    sql = sqlite3.connect(path, timeout=patience, isolation_level=None)
+    try:
+        sql.execute("PRAGMA schema_version")
+    except sqlite3.OperationalError:
+        sql.close()
+        if os.access(path.parent, os.W_OK):
+            raise
+        if Path(f"{path}-wal").exists():
+            raise ConfigError(
+                f"cannot read the state file {path}: you may not write in its folder, and it is in use "
+                f"({path}-wal); wait until it is not, or copy both files to a folder of your own"
+            ) from None
+        uri = f"{path.absolute().as_uri()}?immutable=1"
+        sql = sqlite3.connect(uri, uri=True, timeout=patience, isolation_level=None)
+    return sql
 
 
 class Database:
@@ -147,41 +178,41 @@ class Database:
             migrations: see `MIGRATIONS`.
         Raises: ConfigError where the file is not ours, damaged, or of a newer schema.
         """
-        if not create and not path.exists():
-            raise ConfigError(f"there is no state file {path}")
-        if not path.parent.is_dir():
-            raise ConfigError(f"cannot make the state file {path}: there is no such directory")
-        self._path = path
+        self._path, self._logs = path, False
+        self._turns = WriteTurns(path)
         try:
-            _look_like_ours(path)
-            self._turns = WriteTurns(path)
+            _look_like_ours(path, create=create)
             if not path.exists():
                 path.touch(0o600)  # it may hold Secrets
-            self._sql = sqlite3.connect(path, timeout=patience, isolation_level=None)
+            self._sql = _connected(path, patience)
         except (OSError, sqlite3.OperationalError) as fault:
             raise ConfigError(f"cannot open the state file {path}: {fault}") from fault
         try:
-            with self._faults(), self._turns.turn():
-                self._prepare(seed, migrations)
+            with self._faults():
+                known = self._schema(len(migrations))
+                self._sql.execute("PRAGMA synchronous = FULL")
+                if known < len(migrations):
+                    with self._turns.turn():
+                        self._prepare(known, seed, migrations)
         except BaseException:
             self.close()
             raise
 
-    def _prepare(self, seed: str, migrations: Sequence[str]) -> None:
-        sql = self._sql
+    def _schema(self, newest: int) -> int:
+        """The schema of the file. Raises: ConfigError where it is not ours, or newer than ``newest``."""
         ours, known = self._pragma("application_id"), self._pragma("user_version")
-        tables = sql.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        if tables and ours != _OURS:
+        if ours != _OURS and self._one("SELECT count(*) FROM sqlite_master"):
             raise ConfigError(f"{self._path} is a database of something else")
-        if known > len(migrations):
+        if known > newest:
             raise ConfigError(
-                f"{self._path} has schema {known}, this program knows {len(migrations)}: "
+                f"{self._path} has schema {known}, this program knows {newest}: "
                 "use the newer version of rollout that wrote it"
             )
+        return known
+
+    def _prepare(self, known: int, seed: str, migrations: Sequence[str]) -> None:
+        sql = self._sql
         sql.execute("PRAGMA journal_mode = WAL")
-        sql.execute("PRAGMA synchronous = FULL")
-        if known == len(migrations):
-            return
         # A runner of an older release must not find the tables changed under it.
         alone = contextlib.closing(RunnerLock(self._path)) if known else contextlib.nullcontext()
         with alone, self._undone_on_failure():
@@ -199,6 +230,9 @@ class Database:
     def begin(self) -> None:
         """Begin to write: from here to the end no other process does."""
         with self._faults(), self._turns.turn():
+            if not self._logs:  # a copy that another program made may have lost the mode
+                self._sql.execute("PRAGMA journal_mode = WAL")
+                self._logs = True
             self._sql.execute("BEGIN IMMEDIATE")
 
     def commit(self) -> None:
@@ -229,17 +263,40 @@ class Database:
         with self._faults():
             return int(self._one("SELECT coalesce(max(version), 0) FROM revision"))
 
-    def load(self) -> tuple[int, list[ObjectRow]]:
-        """The version of the last write, and all objects as they are then."""
-        query = "SELECT r.* FROM object o JOIN revision r ON r.version = o.version"
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """All that is read inside is of one instant."""
+        if self._sql.in_transaction:
+            yield
+            return
         with self._faults():
-            if self._sql.in_transaction:
-                return self.version(), [ObjectRow(*row) for row in self._sql.execute(query)]
             self._sql.execute("BEGIN")
-            try:
-                return self.version(), [ObjectRow(*row) for row in self._sql.execute(query)]
-            finally:
-                self.rollback()
+        try:
+            yield
+        finally:
+            self.rollback()
+
+    def kinds(self) -> list[str]:
+        """The names of the kinds of which there are objects. Cost: O(kinds)."""
+        query = """WITH RECURSIVE found(kind) AS (SELECT min(kind) FROM object UNION ALL
+            SELECT (SELECT min(kind) FROM object WHERE kind > found.kind) FROM found
+            WHERE found.kind IS NOT NULL) SELECT kind FROM found WHERE kind IS NOT NULL"""
+        with self._faults():
+            return [str(kind) for (kind,) in self._sql.execute(query)]
+
+    def load(self, kind: str) -> list[ObjectRow]:
+        """All objects of a kind as they are now."""
+        with self._faults():
+            return [
+                ObjectRow(*row) for row in self._sql.execute(f"{_NOW} WHERE o.kind = ?", (kind,))
+            ]
+
+    def one(self, kind: str, key: str) -> ObjectRow | None:
+        """One object as it is now; None where it is not there."""
+        with self._faults():
+            found = self._sql.execute(f"{_NOW} WHERE o.kind = ? AND o.key = ?", (kind, key))
+            row = found.fetchone()
+        return None if row is None else ObjectRow(*row)
 
     def after(self, version: int, kind: str | None = None) -> list[ObjectRow]:
         """What was written after ``version``, in order. Raises: Expired where some is forgotten."""
@@ -300,6 +357,12 @@ class Database:
             row = self._sql.execute("SELECT value FROM state WHERE key = ?", (key,)).fetchone()
         return None if row is None else bytes(row[0])
 
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        query = "SELECT key, value FROM state WHERE substr(key, 1, ?) = ?"
+        with self._faults():
+            rows = self._sql.execute(query, (len(prefix), prefix)).fetchall()
+        return {key.removeprefix(prefix): bytes(value) for key, value in rows}
+
     def close(self) -> None:
         self._sql.close()
         self._turns.close()
@@ -332,6 +395,10 @@ class Database:
             yield
         except sqlite3.ProgrammingError:
             raise  # a closed hub, or another thread: a fault of the caller's code
+        except OSError as fault:
+            raise Unavailable(
+                f"cannot write the state file {self._path}: {fault.strerror}"
+            ) from fault
         except sqlite3.OperationalError as fault:
             raise Unavailable(f"cannot use the state file {self._path}: {fault}") from fault
         except sqlite3.DatabaseError as fault:

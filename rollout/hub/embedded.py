@@ -20,8 +20,8 @@ class EmbeddedVerbs(ABC):
         self._feed = Feed()
 
     @abstractmethod
-    def _refresh(self) -> None:
-        """Bring the objects up to date, right before they are read."""
+    def _refresh(self, kind: Kind | None = None) -> None:
+        """Bring the objects, and all of this kind, up to date, right before they are read."""
 
     @abstractmethod
     def _write(self) -> AbstractContextManager[None]:
@@ -44,7 +44,7 @@ class EmbeddedVerbs(ABC):
         label_selector: str = "",
         field_selector: str = "",
     ) -> Listing:
-        self._refresh()
+        self._refresh(kind)
         return self._objects.select(
             kind, namespace, labels, label_selector, field_selector=field_selector
         )
@@ -52,6 +52,10 @@ class EmbeddedVerbs(ABC):
     def expect(self, kinds: Sequence[Kind]) -> None:
         """Nothing is gained by beginning early."""
         return
+
+    def written_since(self, version: int) -> bool:
+        self._refresh()
+        return self._objects.version > version
 
     def create(self, ref: Ref, obj: Obj) -> Obj:
         with self._write():

@@ -6,13 +6,17 @@ The one place that touches what the client keeps private (`connector`): a contra
 import inspect
 import logging
 import os
+import re
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import aiohttp
+import yaml
 from kubernetes.aio import client, config
 
 from rollout.errors import ConfigError
@@ -104,7 +108,8 @@ class Credentials:
             if self._token_file is not None:
                 self._read_token(self._token_file)
             elif self._loader is not None:
-                await self._loader.load_and_set(self.configuration)
+                with _plugin_heard():
+                    await self._loader.load_and_set(self.configuration)
             await self._read_certificate()
         except Exception as error:  # noqa: BLE001  (a plugin of the user's may raise anything)
             self.configuration.api_key = before
@@ -151,14 +156,15 @@ async def credentials(access: Access) -> Credentials:
                 configuration, try_refresh_token=False
             )
         else:
-            loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
-                access.kubeconfig, access.context, configuration, persist_config=False
-            )
+            with _plugin_heard(matters=access.token is None):
+                loader = await config.load_kube_config(  # type: ignore[no-untyped-call]
+                    access.kubeconfig, access.context, configuration, persist_config=False
+                )
         if access.token is not None:
             loader, token_file = None, None
             _sign_with(configuration, access.token)
         found = Credentials(configuration, loader, token_file)
-    except (config.ConfigException, OSError, ValueError, TypeError) as error:
+    except Exception as error:  # what is no kubeconfig makes the client raise anything
         raise ConfigError(_unusable(access, error)) from error
     if not configuration.proxy:
         configuration.proxy = _proxy_of(configuration.host)
@@ -187,10 +193,69 @@ def _unusable(access: Access, error: Exception) -> str:
         if each and not Path(each).is_file()
     ]
     if absent:
-        return f"there is no kubeconfig {absent[0]}: name one that is there"
+        return f"there is no kubeconfig {absent[0]}: give an existing file"
     if not access.kubeconfig and any(each in str(error) for each in _NO_KUBECONFIG):
-        error = ConfigError("there is no kubeconfig: name one with --kubeconfig, or set KUBECONFIG")
-    return f"cannot read how to reach the API server{_named(access)}: {error}"
+        return "there is no kubeconfig: name one with --kubeconfig, or set KUBECONFIG"
+    if access.is_in_cluster():
+        return f"cannot read the credentials of the pod's service account: {error}"
+    fault = _fault_of(access)
+    return f"cannot read the kubeconfig{f' {fault}' if fault else f'{_named(access)}: {error}'}"
+
+
+def _fault_of(access: Access) -> str:
+    """What a file is that is no kubeconfig at all; "" where that is not what is wrong."""
+    files = (access.kubeconfig or str(config.KUBE_CONFIG_DEFAULT_LOCATION)).split(os.pathsep)
+    for path in (path for each in files if (path := Path(each).expanduser()).is_file()):
+        try:
+            found = yaml.safe_load(path.read_text(encoding="utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError) as error:
+            mark = getattr(error, "problem_mark", None)
+            return f"{path}{f', line {mark.line + 1}' if mark else ''}: not YAML"
+        except OSError as error:
+            return f"{path}: {(error.strerror or str(error)).lower()}"
+        lists = ("clusters", "contexts", "users")
+        if not isinstance(found, dict) or any(
+            not isinstance(found.get(each), list | None) for each in lists
+        ):
+            return f"{path}: no kubeconfig: an object with {', '.join(lists)} is accepted"
+        if not found.get("clusters"):
+            return f"{path}: it names no cluster"
+    return ""
+
+
+@contextmanager
+def _plugin_heard(*, matters: bool = True) -> Iterator[None]:
+    """Raises: ConfigError where a plugin gives no credentials: the official client goes on without any."""
+    said: list[str] = []
+
+    def hear(record: logging.LogRecord) -> bool:
+        if record.levelno < logging.ERROR:
+            return True
+        said.append(_plain(record.getMessage()))
+        return False
+
+    logger = logging.getLogger(config.kube_config.__name__)
+    logger.addFilter(hear)
+    try:
+        yield
+    finally:
+        logger.removeFilter(hear)
+    if said and matters:
+        raise ConfigError(f"its credentials plugin failed: {said[-1]}")
+
+
+_EXITED = re.compile(r"^exec: process returned (-?\d+)\. b?['\"]?(.*?)['\"]?$", re.DOTALL)
+_ERRNO = re.compile(r"^\[Errno \d+\] ([^:]+): '([^']*)'$")
+
+
+def _plain(said: str) -> str:
+    """The client's words for a plugin, as a person would say them."""
+    if found := _EXITED.match(said):
+        code, words = found.groups()
+        return f"exit code {code}{f', {words}' if words else ''}"
+    if found := _ERRNO.match(said):
+        return f"{found[2]}: {found[1].lower()}"
+    return said.removeprefix("exec: ")
 
 
 def _named(access: Access) -> str:

@@ -7,6 +7,7 @@ Every request has a time-out. Nothing is retried here but a 401 with credentials
 import asyncio
 import concurrent.futures
 import logging
+import os
 import socket
 import threading
 import weakref
@@ -386,6 +387,25 @@ def _short(path: str) -> str:
 def _said(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
-    if isinstance(error, aiohttp.InvalidURL):
-        raise ConfigError(f"the API server's address is no URL: {error}") from error
-    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    match error:
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
+            raise ConfigError(
+                f"the API server's address is no URL: {_short(str(error))}; one such as "
+                "https://HOST:6443 is accepted"
+            ) from error
+        case aiohttp.ClientConnectorDNSError():
+            return f"there is no host {error.host} ({_of_system(error)})"
+        case aiohttp.ClientConnectorCertificateError():
+            return f"the certificate of {error.host}:{error.port} is not trusted: {error.certificate_error}"
+        case aiohttp.ClientConnectorError():
+            return f"cannot connect to {error.host}:{error.port}: {_of_system(error)}"
+        case aiohttp.ServerDisconnectedError():
+            return "the server closed the connection"
+    return str(error) or type(error).__name__
+
+
+def _of_system(error: aiohttp.ClientConnectorError) -> str:
+    """The operating system's word for it: ``connection refused``."""
+    found = error.os_error
+    words = os.strerror(found.errno) if found.errno and found.errno > 0 else found.strerror
+    return (words or str(found)).lower()

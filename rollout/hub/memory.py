@@ -38,7 +38,7 @@ class MemoryHub(EmbeddedVerbs):
         self._state: dict[str, bytes] = {}
         self._in_batch = False
 
-    def _refresh(self) -> None:
+    def _refresh(self, kind: Kind | None = None) -> None:
         """Nobody else writes here."""
 
     @contextmanager
@@ -93,6 +93,10 @@ class MemoryHub(EmbeddedVerbs):
 
     def get_state(self, key: str) -> bytes | None:
         return self._state.get(key)
+
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        found = self._state.items()
+        return {key.removeprefix(prefix): v for key, v in found if key.startswith(prefix)}
 
     def close(self) -> None:
         """Nothing is held that must be let go."""

@@ -236,6 +236,10 @@ class Objects:
         else:
             self._tables.put(event.ref, event.obj)
 
+    def put(self, event: Event) -> None:
+        """Take over an object as it was stored before this hub looked."""
+        self._tables.put(event.ref, event.obj)
+
     def clear(self) -> None:
         """Forget every object, to be loaded anew."""
         self._tables = Tables()

@@ -2,7 +2,8 @@
 
 Objects are served from memory, where they are as the file has them: every write begins a transaction
 of the file, first takes over what other processes wrote, then checks and writes. So preconditions
-are checked against the file, and no two processes can both believe that they were first.
+are checked against the file, and no two processes can both believe that they were first. A kind is read
+when it is first listed, everything when something is first written; a single object is looked up.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,16 +13,16 @@ from pathlib import Path
 import msgspec
 
 from rollout.clock import Clock
-from rollout.errors import ConfigError, Expired, Invalid
+from rollout.errors import ConfigError, Expired, Gone, Invalid, Unavailable
 from rollout.hub.base import Admit
 from rollout.hub.database import MIGRATIONS, Database, ObjectRow, RunnerLock
 from rollout.hub.embedded import EmbeddedVerbs
+from rollout.hub.kube_objects import ObjectDecoder
 from rollout.hub.objects import ChangeRecord, Objects
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, Kind, Obj, Ref
 
 _encode = msgspec.json.Encoder().encode
-_decode = msgspec.json.Decoder(Obj).decode
 
 
 class SqliteHub(EmbeddedVerbs):
@@ -60,6 +61,8 @@ class SqliteHub(EmbeddedVerbs):
         migrations: Sequence[str] = MIGRATIONS,
     ) -> None:
         self._kinds, self._history = kinds, history
+        self._loaded: set[str] = set()  # kinds whose objects are in memory, by name
+        self._decoder = ObjectDecoder()
         self._rows: list[ObjectRow] = []
         self._superseded: list[int] = []
         self._brought_in = 0
@@ -72,7 +75,8 @@ class SqliteHub(EmbeddedVerbs):
             self._lock = RunnerLock(Path(path)) if runner else None
             super().__init__(Objects(clock, self._database.seed(), admit, kinds))
             self._seen = self._database.data_version()
-            self._load()
+            self._objects.version = self._database.version()
+            self._check_kinds()
         except BaseException:
             self.close()
             raise
@@ -118,6 +122,7 @@ class SqliteHub(EmbeddedVerbs):
     def _write(self) -> Iterator[None]:
         """One write: all that it does is made ready for the file, or nothing of it happened."""
         with self._batch():
+            self._load(None)
             mark = self._objects.mark()
             try:
                 yield
@@ -144,6 +149,9 @@ class SqliteHub(EmbeddedVerbs):
     def get_state(self, key: str) -> bytes | None:
         return self._database.get_state(key)
 
+    def get_states(self, prefix: str) -> dict[str, bytes]:
+        return self._database.get_states(prefix)
+
     def close(self) -> None:
         """Close the file and let the runner's lock go; the hub cannot be used after."""
         self._database.close()
@@ -151,11 +159,37 @@ class SqliteHub(EmbeddedVerbs):
             self._lock.close()
             self._lock = None
 
-    # What other processes wrote
+    def get(self, ref: Ref) -> Obj:
+        self._refresh()
+        if ref.kind.name in self._loaded:
+            return self._objects.get(ref)
+        row = self._database.one(ref.kind.name, ref.key)
+        if row is None:
+            raise Gone(f"{ref} is not there")
+        return self._event(row).obj
 
-    def _refresh(self) -> None:
+    # What the file has
+
+    def _refresh(self, kind: Kind | None = None) -> None:
         if not self._in_batch:
             self._catch_up()
+        if kind is not None:
+            self._load(kind)
+
+    def _load(self, kind: Kind | None) -> None:
+        """Bring the objects of a kind, or of all kinds, into memory, unless they are there."""
+        names = list(self._kinds) if kind is None else [kind.name]
+        lacking = [name for name in names if name not in self._loaded]
+        if not lacking:
+            return
+        with self._database.reading():
+            self._catch_up()
+            for name in lacking:
+                for row in self._database.load(name):
+                    self._objects.put(self._event(row))
+        self._loaded.update(lacking)
+
+    # What other processes wrote
 
     def _catch_up(self) -> None:
         """Take over what other processes have committed; watchers are told when the feed is drained."""
@@ -167,34 +201,45 @@ class SqliteHub(EmbeddedVerbs):
         try:
             rows = self._database.after(self._objects.version)
         except Expired:
-            self._load()
+            self._objects.clear()
+            self._loaded.clear()
+            self._objects.version = self._database.version()
+            self._check_kinds()
             self._brought_in += 1
             self._feed.expire()
             rows = []
         for row in rows:
             event = self._event(row)
-            self._objects.load(event)
+            if row.kind in self._loaded:
+                self._objects.load(event)
+            self._objects.version = row.version
             self._feed.enqueue(event)
         self._brought_in += len(rows)
         self._seen = seen
 
-    def _load(self) -> None:
-        version, rows = self._database.load()
-        self._objects.clear()
-        for row in rows:
-            self._objects.load(self._event(row))
-        self._objects.version = version
+    def _check_kinds(self) -> None:
+        """Raises: ConfigError where the file holds a kind that is not known here."""
+        for name in self._database.kinds():
+            self._kind(name)
+
+    def _kind(self, name: str) -> Kind:
+        kind = self._kinds.get(name)
+        if kind is None:
+            raise ConfigError(f"the state file holds a {name}, a kind this program does not know")
+        return kind
 
     def _past(self, kind: Kind, version: int) -> Sequence[Event]:
         return [self._event(row) for row in self._database.after(version, kind.name)]
 
     def _event(self, row: ObjectRow) -> Event:
-        kind = self._kinds.get(row.kind)
-        if kind is None:
+        kind = self._kind(row.kind)
+        try:
+            obj = self._decoder.object(kind, row.body)
+        except Unavailable as fault:
             raise ConfigError(
-                f"the state file holds a {row.kind}, a kind this program does not know"
-            )
-        return Event(Ref(kind, row.key), Change(row.change), _decode(row.body), row.version)
+                f"the state file is damaged: {row.kind} {row.key} is no object"
+            ) from fault
+        return Event(Ref(kind, row.key), Change(row.change), obj, row.version)
 
 
 def _row(record: ChangeRecord) -> ObjectRow:

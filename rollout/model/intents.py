@@ -176,6 +176,22 @@ def read_intents(annotations: Mapping[str, str], *, keeps_templates: bool = True
     )
 
 
+_ASKED = (
+    names.PAUSED,
+    names.SKIP,
+    names.HOLD,
+    names.ABORT,
+    names.RETRY,
+    names.UNDO,
+    names.ASKED,
+)
+
+
+def is_asked_for(annotations: Mapping[str, str]) -> bool:
+    """Whether people have asked for anything while it was rolled out: whoever did may not be heard yet."""
+    return any(name in annotations for name in _ASKED)
+
+
 def placement_problems(annotations: Mapping[str, str]) -> tuple[Problem, ...]:
     """What is asked of a Placement and cannot be read."""
     problems: list[Problem] = []

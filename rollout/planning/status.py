@@ -354,9 +354,8 @@ def _applied(reports: Sequence[ShareReport], verified: Condition) -> Condition:
     if not summary["total"]:
         empty = verified.reason == "PlacementDecisionEmpty"
         reason = verified.reason if empty else "NotAsExpected"
-        return Condition(
-            names.MANIFESTWORK_APPLIED, "False", reason, f"0 of {selected} clusters are written to"
-        )
+        message = f"0 of {selected} clusters carry the revision"
+        return Condition(names.MANIFESTWORK_APPLIED, "False", reason, message)
     text = (
         f"{summary['applied']} applied and {summary['available']} available of {summary['total']} "
         f"works, {summary['progressing']} progressing, {summary['degraded']} degraded"

@@ -12,7 +12,7 @@ from rollout.model import names
 from rollout.model.analyses import AnalysisPhase, AnalysisVerdict
 from rollout.model.approvals import EVERY_STAGE, Approval, ApprovalDecision, Freeze, refusal
 from rollout.model.instants import rfc3339
-from rollout.model.intents import Intents, RollbackMode
+from rollout.model.intents import NO_INTENTS, Intents, RollbackMode
 from rollout.model.problems import Problem, joined
 from rollout.model.waits import Reason, Wait
 from rollout.rollouts.head import Rollback
@@ -21,7 +21,7 @@ from rollout.strategies.gates import is_key_of, rejection
 from rollout.strategies.retreat import Retreat, RetreatLimits
 
 CAUSES: Mapping[str, str] = {
-    "Breach": "more failed than maxFailures tolerates",
+    "Breach": "more failures than maxFailures",
     "Rejected": "it was rejected",
     "Aborted": "it was aborted",
     "Undo": "somebody asked to undo it",
@@ -181,13 +181,17 @@ def limits_of(intents: Intents) -> RetreatLimits:
 
 
 def going_back(
-    rollback: Rollback, found: Retreat, approvals: Sequence[Approval], now: datetime
+    rollback: Rollback,
+    found: Retreat,
+    approvals: Sequence[Approval],
+    now: datetime,
+    *,
+    by: Intents = NO_INTENTS,
 ) -> Wait:
     """What a rollback says that has begun: its revision is barred.
 
     While one of the approvals rejects it, a retry comes to nothing.
     """
-    why = CAUSES.get(rollback.cause, rollback.cause)
     refused = refusal(approvals, rollback.revision, now)
     ends = " or" if refused is None else f", or Approval {refused.name} is deleted and"
     tail = f"; it is barred until the template changes{ends} somebody retries (`rollout retry`)"
@@ -197,11 +201,19 @@ def going_back(
         stuck = f"; {len(found.stuck)} have nothing to go back to and keep it ({listed})"
     if found.hold is not None:
         return Wait(found.hold.reason, f"{found.hold.message}{stuck}")
-    counts = f"{found.back} of {found.total} clusters are back"
+    counts = f"{found.back} of {found.total} clusters rolled back"
     if found.failed:
         counts += f", {found.failed} failed on the way"
-    was = "was" if found.is_done else "is"
-    head = f"revision {rollback.revision} {was} taken back, because {why}: {counts}"
+    was = "was" if found.is_done else "is being"
+    head = f"revision {rollback.revision} {was} {_done_to_it(rollback, by)}{counts}"
     return Wait(
         Reason.ROLLED_BACK if found.is_done else Reason.ROLLING_BACK, f"{head}{stuck}{tail}"
     )
+
+
+def _done_to_it(rollback: Rollback, asked: Intents) -> str:
+    """``undone by NAME: ``, where a person asked for it; else why it is ``rolled back (...): ``."""
+    by = asked.who("undo")
+    if rollback.cause == "Undo" and asked.undo == rollback.revision and by.by:
+        return f"undone{by}; " if by.reason else f"undone{by}: "
+    return f"rolled back ({CAUSES.get(rollback.cause, rollback.cause)}): "

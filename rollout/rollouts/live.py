@@ -290,7 +290,7 @@ class LiveRollout(Standings):
         elif terms is not None and head.rollback is not None:
             back = self._retreat(terms, head.rollback, given)
             made.append(back)
-            held = going_back(head.rollback, back.retreat, terms.approvals, now)
+            held = going_back(head.rollback, back.retreat, terms.approvals, now, by=terms.intents)
         hold = given.hold or held
         by_ocm: Mapping[str, Judgement] | None = None
         if terms is not None and terms.as_ocm is not None:

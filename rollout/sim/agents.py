@@ -7,12 +7,13 @@ next (`next_at`) and lets them act (`run_due`). What is pending can be saved and
 """
 
 from collections import deque
+from collections.abc import Iterator
 from datetime import datetime
 
 from rollout.api.fields import listed, mapping, text, version_of
 from rollout.clock import Clock
 from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
-from rollout.hub.base import Hub
+from rollout.hub.base import Hub, StateKey
 from rollout.hub.watching import ListWatch
 from rollout.model.events import Change, Event
 from rollout.model.instants import rfc3339
@@ -26,11 +27,13 @@ from rollout.sim.scenario import Scenario
 from rollout.sim.template import Templates
 from rollout.sim.timeline import draws, following, leaving
 from rollout.sim.work import (
+    OF_ONE_WORK,
     SavedAgents,
     SavedWork,
     WorkInHand,
     decode_saved,
     encode_saved,
+    encode_work,
     recalled,
 )
 
@@ -64,7 +67,8 @@ class Agents:
         ]
         self._expired = False
         self._list_at: datetime | None = None  # when what could not be listed is tried again
-        self._dumped: bytes | None = None  # as long as nothing has changed
+        self._changed: set[str] = set()  # works, since the last call of `changes`
+        self._head_changed = True
         self._set_up(clock.now())
 
     def start(self) -> None:
@@ -72,6 +76,7 @@ class Agents:
         saved, now = self._saved, self._clock.now()
         self._set_up(saved.started_at or now)
         self._attempts = dict(saved.attempts)
+        self._changed.update(saved.attempts, (entry.key for entry in saved.works))
         for name in saved.gone:
             self._members.of(name).gone = True
         for entry in saved.works:
@@ -109,8 +114,8 @@ class Agents:
         self._drain()
         now = self._clock.now()
         while (key := self._due.take(now)) is not None:
-            self._dumped = None
             if is_ours(key):
+                self._head_changed = True
                 self._events.act(key, now)
             else:
                 self._act(self._works[key], now)
@@ -119,30 +124,31 @@ class Agents:
         return acted
 
     def close(self) -> None:
-        """Stop watching. What is pending can still be dumped."""
+        """Stop watching. What is pending can still be saved."""
         for watch in self._watches:
             watch.end()
 
-    def dump(self) -> bytes:
-        """All that is pending, for `restore` on the same hub and scenario.
+    def changes(self) -> Iterator[tuple[str, bytes]]:
+        """What of it has changed since the last call, for `rollout.sim.work.kept_agents`: key and value.
 
-        Cost: O(works) where anything has changed since the last dump, else nothing.
+        Cost: O(works that have changed).
         """
         self._drain()
-        if self._dumped is None:
-            self._dumped = self._written()
-        return self._dumped
+        if self._head_changed:
+            self._head_changed = False
+            yield StateKey.AGENTS.value, encode_saved(self._head())
+        changed, self._changed = self._changed, set()
+        for key in sorted(changed):
+            work = self._works.get(key)
+            kept = work.saved(key, self._due.at(key)) if work else self._attempts.get(key, 0)
+            yield OF_ONE_WORK + key, encode_work(kept)
 
-    def _written(self) -> bytes:
-        works = [work.saved(key, self._due.at(key)) for key, work in sorted(self._works.items())]
-        return encode_saved(
-            SavedAgents(
-                started_at=self._started_at,
-                events_done=sorted(self._events.done),
-                gone=[member.name for member in self._members if member.gone],
-                attempts=self._attempts,
-                works=works,
-            )
+    def _head(self) -> SavedAgents:
+        """What is saved besides works."""
+        return SavedAgents(
+            started_at=self._started_at,
+            events_done=sorted(self._events.done),
+            gone=[member.name for member in self._members if member.gone],
         )
 
     def restore(self, saved: bytes) -> None:
@@ -154,7 +160,7 @@ class Agents:
     def _list(self, now: datetime) -> None:
         """List everything and watch from there; also after a watch broke."""
         self._inbox.clear()
-        self._expired, self._dumped = False, None
+        self._expired = False
         clusters = [Ref(MANAGED_CLUSTER, m.name) for m in self._members if m.joined]
         works = [work.ref for work in self._works.values()]
         for watch, known in zip(self._watches, (clusters, works), strict=True):
@@ -182,8 +188,6 @@ class Agents:
         if self._expired:
             self._list_anew(self._clock.now())
         inbox, works = self._inbox, self._works
-        if inbox:
-            self._dumped = None
         while inbox:
             at, event = inbox.popleft()
             if event.ref.kind is MANIFEST_WORK:
@@ -194,18 +198,22 @@ class Agents:
                 if work is None or event.version > work.version:
                     self._saw_work(event.ref, event.obj, event.version, at)
             elif event.change is Change.DELETED:
-                self._members.of(event.ref.name).gone = True
+                self._members.of(event.ref.name).gone = self._head_changed = True
             else:
                 self._saw_cluster(event.ref.name, event.obj, at)
 
     def _saw_cluster(self, name: str, obj: Obj, at: datetime) -> None:
-        was_gone = self._members.of(name).gone
+        was_gone, had_joined = self._members.of(name).gone, self._members.of(name).joined
         if not was_gone and version_of(obj["metadata"]) <= self._members.of(name).version:
             return
         member = self._members.saw(name, obj, version_of(obj["metadata"]))
         self._events.watch_over(member, at)
+        if not had_joined:
+            self._changed.update(k for k, w in self._works.items() if w.member is member)
         if was_gone:
+            self._head_changed = True
             for work in [w for w in self._works.values() if w.member is member]:
+                self._changed.add(work.ref.key)
                 self._notice(work, at)
                 if work.steps and self._due.at(work.ref.key) is None:
                     self._arm(work)
@@ -222,6 +230,7 @@ class Agents:
             work = WorkInHand(ref, uid, self._attempts.pop(ref.key, 0), member)
             self._works[ref.key] = work
         work.obj, work.version = obj, version
+        self._changed.add(ref.key)
         self._notice(work, at)
 
     def _gone(self, event: Event) -> None:
@@ -230,6 +239,7 @@ class Agents:
             self._forget(event.ref.key)
 
     def _forget(self, key: str) -> None:
+        self._changed.add(key)
         self._attempts[key] = self._works.pop(key).attempt
         self._due.cancel(key)
 
@@ -298,6 +308,7 @@ class Agents:
     # Acting
 
     def _act(self, work: WorkInHand, now: datetime) -> None:
+        self._changed.add(work.ref.key)
         member = work.member
         if member.gone and not work.leaving:
             return

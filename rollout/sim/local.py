@@ -32,6 +32,7 @@ from rollout.sim.agents import Agents
 from rollout.sim.drives import Drive, Hurry, Jump, Real
 from rollout.sim.scenario import Scenario
 from rollout.sim.surroundings import simulated_io
+from rollout.sim.work import kept_agents
 
 LONGEST_RUN = timedelta(days=30)
 NOTES_KEPT = 50
@@ -169,7 +170,7 @@ class LocalRun:
     # -- one instant ---------------------------------------------------------------------------
 
     def _begin(self) -> None:
-        kept = self._hub.get_state(StateKey.AGENTS)
+        kept = kept_agents(self._hub)
         if kept:
             self.agents.restore(kept)
         started = self._hub.get_state(StateKey.STARTED)
@@ -208,7 +209,8 @@ class LocalRun:
             self._hub.put_state(StateKey.ALIVE, now)
         else:
             self._hub.put_state(StateKey.CLOCK, now)
-        self._hub.put_state(StateKey.AGENTS, self.agents.dump())
+        for key, value in self.agents.changes():
+            self._hub.put_state(key, value)
         if self._told_more:
             self._told_more = False
             self._hub.put_state(StateKey.TOLD, json.dumps(self._told).encode())

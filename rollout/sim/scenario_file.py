@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from rollout.api.load import Document, load_text
+from rollout.api.load import Document, load_text, text_of
 from rollout.api.words import problems_of
 from rollout.errors import ConfigError
 from rollout.model.problems import Problem
@@ -25,8 +25,8 @@ def is_scenario(document: object) -> bool:
 def load_scenario(path: Path) -> Scenario:
     """The one AgentScenario of a file. Raises: ConfigError that names the file and every bad field."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as fault:
+        text = text_of(path)
+    except (OSError, UnicodeDecodeError, ConfigError) as fault:
         raise ConfigError(f"cannot read the scenario {path}: {fault}") from fault
     return parse_scenario(text, str(path))
 

@@ -1,11 +1,14 @@
 """What does an agent remember of one work, and how is that saved?"""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import Protocol
 
 import msgspec
+from msgspec import structs
 
 from rollout.errors import ConfigError
+from rollout.hub.base import StateKey
 from rollout.model.kinds import Obj, Ref
 from rollout.model.names import APPLIED
 from rollout.sim.members import Member
@@ -116,6 +119,52 @@ class SavedAgents(msgspec.Struct, frozen=True, omit_defaults=True):
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(SavedAgents).decode
+
+
+class Keeping(Protocol):
+    """A hub, as far as it keeps what is no object."""
+
+    def get_state(self, key: str) -> bytes | None: ...
+
+    def get_states(self, prefix: str) -> Mapping[str, bytes]: ...
+
+
+OF_ONE_WORK = f"{StateKey.AGENTS}/"
+_read = msgspec.json.Decoder(SavedWork | int).decode
+
+
+def kept_agents(hub: Keeping) -> bytes:
+    """What a run has kept of its agents, whole; b"" where there was none.
+
+    A run keeps each work by itself, so that one that has changed is all that is written; of one that is
+    gone the number of its attempts is kept.
+    """
+    head = hub.get_state(StateKey.AGENTS)
+    if head is None:
+        return b""
+    saved = decode_saved(head)
+    works: dict[str, SavedWork] = {work.key: work for work in saved.works}
+    attempts = dict(saved.attempts)
+    for key, value in hub.get_states(OF_ONE_WORK).items():
+        try:
+            found = _read(value)
+        except msgspec.MsgspecError as fault:
+            raise ConfigError(
+                f"cannot read what the agent of {key} had pending: {fault}"
+            ) from fault
+        works.pop(key, None)
+        attempts.pop(key, None)
+        if isinstance(found, int):
+            attempts[key] = found
+        else:
+            works[key] = found
+    whole = structs.replace(saved, works=[w for _, w in sorted(works.items())], attempts=attempts)
+    return encode_saved(whole)
+
+
+def encode_work(saved: SavedWork | int) -> bytes:
+    """A work as it is kept by itself, or the attempts of one that is gone."""
+    return _encode(saved)
 
 
 def encode_saved(saved: SavedAgents) -> bytes:

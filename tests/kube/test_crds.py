@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from rollout.api.columns import declared_columns
-from rollout.api.decoding import MODELS
 from rollout.api.defaults import with_defaults
 from rollout.api.load import load
+from rollout.api.models import MODELS
 from rollout.api.validation import validate
 from rollout.errors import Invalid
 from rollout.hub.kube import KubeHub

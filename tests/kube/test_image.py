@@ -64,7 +64,7 @@ def test_the_steps_of_the_image_make_a_controller_that_starts(tmp_path: Path) ->
         capture_output=True, text=True, timeout=60,
     )  # fmt: skip
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("error: cannot read how to reach the API server")
+    assert done.stderr.splitlines()[-1].startswith("error: there is no kubeconfig")
     assert "Traceback" not in done.stderr
 
 

@@ -15,7 +15,7 @@ def test_the_current_context_is_meant_where_nothing_is_named(installed: Command)
     done = installed("kubectl-rollouts", "list")
 
     assert done.returncode == 1
-    assert done.stderr.startswith("error: cannot read how to reach the API server")
+    assert done.stderr.startswith("error: there is no kubeconfig")
 
 
 def test_another_hub_can_be_named(installed: Command) -> None:

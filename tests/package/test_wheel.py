@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from rollout import __version__
-from rollout.api.decoding import MODELS
+from rollout.api.models import MODELS
 from tests.package.conftest import Command
 
 pytestmark = pytest.mark.package

@@ -39,7 +39,7 @@ def test_a_breach_takes_the_revision_back_from_those_that_got_it_newest_first() 
     assert order(story, "1", began) == ["c00", "c01"]
     assert set(story.versions().values()) == {"1"}
     assert story.reason == "RolledBack"
-    assert "2 of 2 clusters are back" in story.message
+    assert "2 of 2 clusters rolled back" in story.message
     status = story.mwrs()["status"]
     assert status["currentRevision"] == good != status["updateRevision"]
     told = [note.reason for note in story.notes]

@@ -244,6 +244,12 @@ class FaultyHub:
     def get_state(self, key: str) -> bytes | None:
         return self._inner.get_state(key)
 
+    def get_states(self, prefix: str) -> Mapping[str, bytes]:
+        return self._inner.get_states(prefix)
+
+    def written_since(self, version: int) -> bool | None:
+        return self._inner.written_since(version)
+
     def close(self) -> None:
         self._inner.close()
 

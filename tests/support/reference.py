@@ -16,7 +16,7 @@ from prometheus_client import Metric
 from pydantic import BaseModel
 
 from rollout.api.crds import schema_of
-from rollout.api.decoding import MODELS
+from rollout.api.models import MODELS
 from rollout.cli.main import _COMMANDS, cli
 from rollout.model.kinds import KINDS, Obj
 from rollout.model.waits import Reason

@@ -12,6 +12,7 @@ from rollout.api.preflight.objects import object_findings
 from rollout.api.preflight.placements import addon_findings, placement_findings
 from rollout.api.preflight.progress import progress_findings
 from rollout.api.preflight.rollouts import rollout_findings
+from rollout.model.kinds import Obj
 
 Check = Callable[[World], Iterable[Finding]]
 _CHECKS: tuple[Check, ...] = (
@@ -25,7 +26,10 @@ _CHECKS: tuple[Check, ...] = (
 
 
 def preflight(
-    loaded: Loaded, namespace: str = "default", further: Iterable[Check] = ()
+    loaded: Loaded,
+    namespace: str = "default",
+    further: Iterable[Check] = (),
+    context: Iterable[Obj] = (),
 ) -> list[Finding]:
     """Every finding about a set of files: first what could not be read, then by object.
 
@@ -33,8 +37,9 @@ def preflight(
         loaded: what `rollout.api.load` gave.
         namespace: the one of objects that name none.
         further: checks that take more than the wire shapes; `rollout.analysis.inspection` has them.
+        context: objects that are there beside those of the files; nothing is found about these.
     """
-    world = World(loaded.documents, namespace)
+    world = World(loaded.documents, namespace, context)
     unread = [
         Finding(
             severity=Severity.ERROR,
@@ -47,7 +52,12 @@ def preflight(
         )
         for e in loaded.errors
     ]
-    found = [finding for check in (*_CHECKS, *further) for finding in check(world)]
+    found = [
+        finding
+        for check in (*_CHECKS, *further)
+        for finding in check(world)
+        if finding.index < len(loaded.documents)
+    ]
     return sorted(unread + found, key=lambda f: (f.index, f.severity.value))
 
 

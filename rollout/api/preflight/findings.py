@@ -1,6 +1,6 @@
 """What is a finding, and what is known of a set of files?"""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
@@ -19,6 +19,7 @@ from rollout.model.kinds import (
     PLACEMENT,
     REPLICA_SET,
     Kind,
+    Obj,
     key_of,
 )
 from rollout.model.names import CLUSTER_SET_LABEL
@@ -99,43 +100,59 @@ class Item:
 
 
 class World:
-    """All objects of the files, and what follows from them together."""
+    """All objects of the files, those that are there beside them, and what follows from them together.
 
-    def __init__(self, documents: Sequence[Document], namespace: str) -> None:
-        self.documents = documents
-        self.items: list[Item] = []
-        for index, document in enumerate(documents):
-            kind, _ = kind_of(document.obj)
-            if kind is not None:
-                meta = mapping(document.obj.get("metadata"))
-                name = text(meta.get("name")) or text(meta.get("generateName")) or "(no name)"
-                space = (text(meta.get("namespace")) or namespace) if kind.namespaced else ""
-                self.items.append(
-                    Item(document=document, index=index, kind=kind, namespace=space, name=name)
-                )
+    ``items`` are the objects of the files: these are judged. The others (``context``) are looked at where
+    that asks for them.
+    """
+
+    def __init__(
+        self, documents: Sequence[Document], namespace: str, context: Iterable[Obj] = ()
+    ) -> None:
+        self.documents, self._namespace = documents, namespace
+        self.items = [item for i, d in enumerate(documents) for item in self._items(d, i)]
+        self._context: dict[str, list[Obj]] = {}
+        for obj in context:
+            self._context.setdefault(text(obj.get("kind")), []).append(obj)
+
+    def _items(self, document: Document, index: int) -> Iterator[Item]:
+        """The document as an object of a kind; nothing where its kind is not known."""
+        kind, _ = kind_of(document.obj)
+        if kind is not None:
+            meta = mapping(document.obj.get("metadata"))
+            name = text(meta.get("name")) or text(meta.get("generateName")) or "(no name)"
+            space = (text(meta.get("namespace")) or self._namespace) if kind.namespaced else ""
+            yield Item(document=document, index=index, kind=kind, namespace=space, name=name)
 
     def of(self, kind: Kind) -> Iterator[Item]:
+        """The objects of the files."""
         return (item for item in self.items if item.kind.name == kind.name)
+
+    def known(self, kind: Kind) -> Iterator[Item]:
+        """All objects that there are."""
+        yield from self.of(kind)
+        for obj in self._context.get(kind.name, ()):
+            yield from self._items(Document(obj=obj, source="", index=0), len(self.documents))
 
     @cached_property
     def clusters(self) -> list[Cluster]:
-        return [decode_cluster(item.document.obj) for item in self.of(MANAGED_CLUSTER)]
+        return [decode_cluster(item.document.obj) for item in self.known(MANAGED_CLUSTER)]
 
     @cached_property
     def sets(self) -> dict[str, ClusterSet]:
-        return {i.name: decode_cluster_set(i.document.obj) for i in self.of(CLUSTER_SET)}
+        return {i.name: decode_cluster_set(i.document.obj) for i in self.known(CLUSTER_SET)}
 
     @cached_property
     def bindings(self) -> list[tuple[Item, ClusterSetBinding]]:
-        return [(i, decode_binding(i.document.obj)) for i in self.of(CLUSTER_SET_BINDING)]
+        return [(i, decode_binding(i.document.obj)) for i in self.known(CLUSTER_SET_BINDING)]
 
     @cached_property
     def placements(self) -> dict[str, Placement]:
-        return {i.key: decode_placement(i.document.obj) for i in self.of(PLACEMENT)}
+        return {i.key: decode_placement(i.document.obj) for i in self.known(PLACEMENT)}
 
     @cached_property
     def replicasets(self) -> list[tuple[Item, ReplicaSet]]:
-        return [(i, decode_replicaset(i.document.obj)) for i in self.of(REPLICA_SET)]
+        return [(i, decode_replicaset(i.document.obj)) for i in self.known(REPLICA_SET)]
 
     def members(self, cluster_set: ClusterSet) -> set[str]:
         """The clusters of the files that are in the set."""

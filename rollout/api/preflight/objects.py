@@ -30,10 +30,11 @@ def object_findings(world: World) -> Iterator[Finding]:
         yield from _annotations(item)
         first = seen.setdefault((item.kind.name, item.key), item)
         if first is not item and text(mapping(item.document.obj.get("metadata")).get("name")):
-            yield item.warning(
+            yield item.error(
                 "",
-                f"is in these files already ({first.document.source})",
-                "keep one of the two: the last one read wins",
+                f"is in these files already ({first.document.source}): which one counts would depend "
+                "on the order in which they are read",
+                "keep one of the two",
             )
 
 

@@ -137,5 +137,5 @@ def _config(world: World, item: Item, config: Obj, path: str) -> Iterator[Findin
     key = key_of(text(config.get("namespace")), text(config.get("name")))
     if kind is None or not text(config.get("name")):
         return
-    if key not in {each.key for each in world.of(kind)}:
+    if key not in {each.key for each in world.known(kind)}:
         yield item.warning(f"{path}.name", f"{kind.name} {key} is not in these files", _REMEDY)

@@ -84,6 +84,8 @@ def diff(**values: Any) -> int:
     return body(**values)
 
 
+MOST_RUNS, MOST_JOBS = 100_000, 256
+
 SIMULATE_HELP = """Roll files out in virtual time against simulated agents, in memory.
 
 One run is shown as a timeline: each stage a row, filling up as its clusters soak. With --runs each
@@ -105,7 +107,12 @@ The exit code is 0 however it ends.
 @namespace_option
 @agents_option
 @seed_option
-@click.option("--runs", type=click.IntRange(1), default=1, help="How many runs.  [default: 1]")
+@click.option(
+    "--runs",
+    type=click.IntRange(1, MOST_RUNS),
+    default=1,
+    help=f"How many runs, at most {MOST_RUNS:,}.  [default: 1]",
+)
 @click.option(
     "--compare",
     metavar="A.yaml B.yaml",
@@ -120,7 +127,11 @@ The exit code is 0 however it ends.
     type=click.Path(dir_okay=False, path_type=Path),
     help="Draw the timeline of the first run.",
 )
-@click.option("--jobs", type=click.IntRange(1), help="Processes at work.  [default: all cores]")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, MOST_JOBS),
+    help=f"Processes at work, at most {MOST_JOBS}.  [default: all cores]",
+)
 @output_option
 @shared
 def simulate_command(**values: Any) -> None:

@@ -14,6 +14,7 @@ from rollout.cli.options import duration, namespace_option, output_option, share
 from rollout.cli.tables import FORMATS
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
+    KINDS,
     MANAGED_CLUSTER,
     PLACEMENT,
     REPLICA_SET,
@@ -23,7 +24,18 @@ from rollout.model.kinds import (
 
 GET_HELP = """Show objects, or one workload as a tree.
 
-KIND is a kind by its name, plural, singular or short name: mwrs, mcl, mclset, placements, ...
+KIND is a kind by its plural, singular or short name:
+"""
+
+_KINDS = (
+    ", ".join(
+        kind.plural + (f" ({', '.join(kind.short)})" if kind.short else "")
+        for kind in KINDS.values()
+    )
+    + "."
+)
+
+GET_HELP += f"""{_KINDS} A word that is no kind is the name of a workload.
 
 `rollout get NAME --watch` shows the workload NAME as a tree of stages, groups and clusters, until it is
 rolled out or has halted. Its exit codes are those of `rollout status`.

@@ -325,9 +325,9 @@ def test_the_earliest_finish_is_that_of_agents_that_succeed_at_once(
     run.run()
 
     finishes = [plan.finish.at for plan in found.workloads]
-    assert (None not in finishes) == run.is_done
-    if run.is_done:
-        assert max(at for at in finishes if at is not None) == run.now
+    assert (None not in finishes) == (run.done_at is not None)
+    if run.done_at is not None:
+        assert max(at for at in finishes if at is not None) == run.done_at
 
 
 def test_a_window_that_never_opens_is_what_stands_in_the_way() -> None:

@@ -13,6 +13,7 @@ from rollout.model import names
 from rollout.model.kinds import KINDS, Obj
 from rollout.sim.scenario import Scenario
 from rollout.sim.scenario_file import is_scenario, parse_scenario, read_scenario
+from rollout.strategies.base import Phase
 from tests.support import make
 from tests.support.analysis_cases import random_question
 from tests.support.changes import storing
@@ -102,11 +103,21 @@ def test_the_same_seed_gives_the_same_outcomes_however_many_processes_work() -> 
     asked = fleet(12, CAREFUL, RISKY)
 
     alone, one_by_one = simulate_many(asked, 20, workers=1)
-    together, shared_out = simulate_many(asked, 20, workers=2)
+    ticks: list[int] = []
+    together, shared_out = simulate_many(asked, 20, workers=2, tick=ticks.append)
 
     assert (alone, one_by_one) == (together, shared_out)
     assert [outcome.seed for outcome in one_by_one] == list(range(5, 25))
+    assert ticks == list(range(1, 21))  # somebody may watch
     assert len({outcome.touched for outcome in one_by_one}) > 1
+
+
+def test_many_runs_end_soon_where_somebody_has_seen_enough() -> None:
+    def enough(_: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate_many(fleet(12, CAREFUL, RISKY), 100_000, workers=2, tick=enough)
 
 
 def test_the_first_of_many_runs_is_the_single_run() -> None:
@@ -180,7 +191,9 @@ def test_a_question_is_the_same_in_another_process() -> None:
 
 
 def test_a_release_that_is_taken_back_is_counted_where_it_was() -> None:
-    """At the end no cluster carries it any more: the clusters that it broke were broken all the same."""
+    """At the end no cluster carries it any more: the clusters that it broke were broken all the same,
+    the one too whose failure was the one too many: it is taken back at the instant at which it counts.
+    """
     notes = {names.ROLLBACK: "Automatic"}
     good = make.workload(strategy=make.progressive(maxConcurrency=2), annotations=notes)
     bad = {"manifests": {"path": "data.version", "equals": "2"}, "behaviour": {"outcome": "fail"}}
@@ -195,7 +208,11 @@ def test_a_release_that_is_taken_back_is_counted_where_it_was() -> None:
         hub=story.hub,
         now=story.clock.now(),
     )
-    outcome = simulate(asked).outcome
+    found = simulate(asked)
+    outcome = found.outcome
 
+    assert found.whole_because == "default/web rolls back by itself"
     assert (outcome.end, outcome.reason) == (End.HALTED, "RolledBack")
-    assert (outcome.clusters, outcome.touched, outcome.soaked, outcome.failed) == (6, 2, 0, 1)
+    lasts = [row.last for stage in found.timeline.stages for row in stage.rows]
+    assert lasts == [Phase.FAILED] * 2 + [None] * 4
+    assert (outcome.clusters, outcome.touched, outcome.soaked, outcome.failed) == (6, 2, 0, 2)

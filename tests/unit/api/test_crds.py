@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rollout.api.crds import crd, schema_of
-from rollout.api.decoding import MODELS
+from rollout.api.models import MODELS
 from rollout.model.kinds import KINDS, PLACEMENT, REPLICA_SET, Kind, Obj
 
 MODELLED = [KINDS[name] for name in MODELS]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollout.api.decoding import MODELS
 from rollout.api.defaults import with_defaults
+from rollout.api.models import MODELS
 from rollout.model.kinds import KINDS, Obj
 
 

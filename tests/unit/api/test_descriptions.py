@@ -3,8 +3,8 @@
 import pytest
 
 from rollout.api.crds import schema_of, undescribed
-from rollout.api.decoding import MODELS
 from rollout.api.descriptions import DESCRIPTIONS, description
+from rollout.api.models import MODELS
 from rollout.model.kinds import KINDS, REPLICA_SET
 
 

@@ -1,6 +1,8 @@
 """Files, directories and standard input: every object, and every file that could not be read."""
 
 import io
+import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -126,3 +128,34 @@ def test_the_items_of_a_typed_list_have_its_kind() -> None:
 )
 def test_what_is_no_object_is_an_error(text: str, error: LoadError) -> None:
     assert load_text(text, "f.yaml") == ([], [error])
+
+
+@pytest.mark.parametrize("device", ["/dev/full", "/dev/zero", "/dev/null"])
+def test_a_device_is_not_read_since_it_may_have_no_end(device: str) -> None:
+    (error,) = load(device).errors
+
+    assert str(error) == f"{device}: is a device, and no file"
+
+
+def test_a_pipe_is_read(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=pipe.write_text, args=("kind: A\r\n---\nkind: B\n",))
+    writer.start()
+
+    found = load(pipe)
+    writer.join()
+
+    assert [document.obj for document in found.documents] == [{"kind": "A"}, {"kind": "B"}]
+
+
+def test_a_file_larger_than_anybody_writes_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "a.yaml"
+    path.write_text("kind: A # " + "x" * (1 << 20))
+    monkeypatch.setattr("rollout.api.load.MOST_BYTES", 1 << 20)
+
+    (error,) = load(path).errors
+
+    assert error.message == "is larger than 1 MiB"

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from rollout.api.crds import schema_of
-from rollout.api.decoding import DECODED, MODELS, decode
+from rollout.api.decoding import DECODED, decode
+from rollout.api.models import MODELS
 from rollout.api.validation import validate
 from rollout.model.addon import AddOn
 from rollout.model.kinds import KINDS, PLACEMENT, REPLICA_SET, Obj

@@ -1,5 +1,7 @@
 """Every error and warning about a set of files, at once, with what to do: texts, objects, placements."""
 
+from typing import Any
+
 import pytest
 import yaml
 
@@ -61,10 +63,37 @@ def test_findings_are_in_the_order_of_the_objects_errors_first() -> None:
     assert [severity for severity, _ in found] == ["error", "error", "warning", "error", "warning"]
 
 
-def test_the_same_object_twice_is_a_warning() -> None:
+def test_the_same_object_twice_is_an_error_since_nobody_can_tell_which_one_counts() -> None:
     found = the_one(*SURROUNDINGS, SET)
-    assert (found.severity, found.object) == (Severity.WARNING, "ManagedClusterSet prod")
-    assert found.message == "is in these files already (f.yaml:1)"
+    assert (found.severity, found.object) == (Severity.ERROR, "ManagedClusterSet prod")
+    assert found.message == (
+        "is in these files already (f.yaml:1): which one counts would depend on the order in which "
+        "they are read"
+    )
+
+
+class _Unread(dict[str, Any]):
+    """An object of which nobody may look at more than what it is called."""
+
+    def __getitem__(self, key: str) -> Any:
+        assert key in ("kind", "apiVersion", "metadata"), f"{key} is looked at"
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        if key not in self:
+            return default
+        return self[key]
+
+
+def test_objects_beside_the_files_are_looked_at_and_not_judged() -> None:
+    work = _Unread(apiVersion="work.open-cluster-management.io/v1", kind="ManifestWork")
+    work.update(metadata={"name": "w", "namespace": "c1"}, spec={"nonsense": 1}, status={})
+    worse = placement(name="other", numberOfClusters=-1)
+    files = [Document(obj=workload(), source="f.yaml:1", index=0)]
+
+    found = preflight(Loaded(tuple(files)), context=[*SURROUNDINGS, placement(), worse, work])
+
+    assert found == []
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rollout.api.decoding import MODELS
+from rollout.api.models import MODELS
 from rollout.api.validation import validate
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rollout.api.decoding import MODELS
+from rollout.api.models import MODELS
 from rollout.api.validation import validate
 from rollout.model.kinds import Obj
 from rollout.model.problems import Problem, joined

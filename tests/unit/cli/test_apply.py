@@ -207,11 +207,12 @@ def test_a_path_that_is_not_there_is_an_error_beside_what_is(state: Path, tmp_pa
 
 
 def test_files_without_objects_are_an_error(state: Path, tmp_path: Path) -> None:
-    (tmp_path / "a.yaml").write_text("# nothing\n---\n")
+    empty = tmp_path / "a.yaml"
+    empty.write_text("# nothing\n---\n")
 
-    result = run("apply", "-f", str(tmp_path / "a.yaml"), state=state)
+    result = run("apply", "-f", str(empty), state=state)
 
-    assert (result.exit_code, result.stderr) == (1, "error: no objects were found in the files\n")
+    assert (result.exit_code, result.stderr) == (1, f"error: no objects were found in {empty}\n")
 
 
 def test_apply_without_a_state_file_says_how_to_name_one(tmp_path: Path) -> None:

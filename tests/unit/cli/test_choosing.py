@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from rollout.cli.choosing import values_at
 from tests.support import make
 from tests.support.shapes import run, write
 
@@ -13,6 +14,7 @@ def state(tmp_path: Path) -> Path:
     place = tmp_path / "s.db"
     documents = [make.placement(name) for name in "bac"]
     documents[0]["spec"]["numberOfClusters"], documents[1]["spec"]["numberOfClusters"] = 10, 9
+    documents[2]["metadata"]["annotations"] = {"example.com/owner": "ana"}
     assert run("apply", "-f", write(tmp_path / "a.yaml", *documents), state=place).exit_code == 0
     return place
 
@@ -42,6 +44,11 @@ def state(tmp_path: Path) -> Path:
             id="columns",
         ),
         pytest.param(
+            ["c", "-o", r"jsonpath={.metadata.annotations.example\.com/owner}"],
+            "ana\n",
+            id="a key with dots and a slash",
+        ),
+        pytest.param(
             ["-o", "name", "--sort-by", ".spec.numberOfClusters"],
             "".join(f"placement.cluster.open-cluster-management.io/{n}\n" for n in "cab"),
             id="numbers in the order of numbers, and what lacks the field first",
@@ -60,12 +67,53 @@ def test_what_is_chosen_is_printed(state: Path, words: list[str], printed: str) 
     assert found.stdout == printed
 
 
+ITEMS = {
+    "metadata": {"name": "web", "annotations": {"a.b/c.d": "x"}},
+    "items": [
+        {"name": "a", "status": {"phase": "Up", "n": 3}},
+        {"name": "b", "status": {"phase": "Down", "n": 5}},
+        {"name": "c.d", "status": None},
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        (r".metadata.annotations.a\.b/c\.d", ["x"]),
+        (r".metadata.annotations['a\.b/c\.d']", ["x"]),
+        (".metadata.annotations['a.b/c.d']", ["x"]),
+        ("$.metadata.name", ["web"]),
+        ("metadata.name", ["web"]),
+        ("..name", ["web", "a", "b", "c.d"]),
+        ("..status.phase", ["Up", "Down"]),
+        ("..['phase']", ["Up", "Down"]),
+        (".items[-1:].name", ["c.d"]),
+        (".items[0:2].name", ["a", "b"]),
+        (".items[0,2].name", ["a", "c.d"]),
+        (".items[*]['name', 'status.phase']", ["a", "b", "c.d", "Up", "Down"]),
+        ('.items[?(@.status.phase=="Up")].name', ["a"]),
+        (".items[?(@.status.n > 3)].name", ["b"]),
+        (".items[?(@.name=='c.d')].name", ["c.d"]),
+        (".items[?(@.status.phase)].name", ["a", "b"]),
+        (".items[*].status.n", [3, 5]),
+        (".items[2].status", []),
+        (".nothing[0].there", []),
+    ],
+)
+def test_paths_are_those_of_kubectl(path: str, found: list[object]) -> None:
+    assert values_at(ITEMS, path) == found
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (["-o", "jsonpath={.a"], "cannot be read at '{.a'"),
         (["-o", "jsonpath={range .items[*]}"], "{range ...} without {end}"),
-        (["-o", "jsonpath={.items[x]}"], "column path '.items[x]' cannot be read at '[x]'"),
+        (["-o", "jsonpath={.items[x]}"], "jsonpath '.items[x]' cannot be read: unexpected '[x]'"),
+        (["-o", "custom-columns=A:.a["], "jsonpath '.a[' cannot be read: '[' is not closed"),
+        (["--sort-by", ".a]"], "jsonpath '.a]' cannot be read: unexpected ']'"),
+        (["-o", "jsonpath={.items[?(@.a =~ 1)]}"], "unexpected ' =~ 1'"),
         (["-o", "custom-columns=NAME"], "write custom-columns=NAME:.PATH"),
         (["-o", "tabel"], "'tabel' is not one of table"),
         (["-w", "-o", "jsonpath={.a}"], "--watch prints objects as they change"),

@@ -48,4 +48,4 @@ def test_what_is_not_there_is_an_error(state: Path) -> None:
     found = run("describe", "mwrs", "nope", state=state)
 
     assert found.exit_code == 1
-    assert "not found in namespace default" in found.stderr
+    assert "not found in any namespace" in found.stderr

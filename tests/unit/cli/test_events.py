@@ -37,6 +37,19 @@ def test_one_workload_can_be_asked_about(state: Path) -> None:
     assert {line.split()[1] for line in lines[1:]} == {"default/other"}
 
 
+def test_a_message_as_long_as_the_fleet_is_shortened_in_text_alone(tmp_path: Path) -> None:
+    state = tmp_path / "s.db"
+    path = write(tmp_path / "a.yaml", *make.fleet(80), make.workload())
+    run("run", "-f", path, "--clock", "virtual", state=state)
+
+    told = json.loads(run("events", "-o", "json", state=state).stdout)
+    lines = run("events", state=state).stdout.splitlines()
+
+    assert max(len(each["message"]) for each in told) > 350
+    assert max(map(len, lines)) < 400
+    assert any(line.endswith(" characters more)") for line in lines)
+
+
 def test_nothing_has_happened_where_no_run_was(tmp_path: Path) -> None:
     path = write(tmp_path / "a.yaml", make.workload())
     run("apply", "-f", path, state=tmp_path / "s.db")

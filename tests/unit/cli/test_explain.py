@@ -11,7 +11,7 @@ from rollout.cli.explain import cluster_lines, placement_lines
 from rollout.clock import SystemClock
 from rollout.hub.base import StateKey
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import KINDS, REPLICA_SET, Obj, ref_of
+from rollout.model.kinds import KINDS, REPLICA_SET, ref_of
 from rollout.strategies.base import Phase
 from tests.support.halted import ran
 from tests.support.shapes import MIN, T0, cluster, placement, run, workload, write
@@ -124,7 +124,21 @@ def test_a_placement_that_wants_fewer_says_who_is_behind_the_cut(
     assert sum("behind the cut" in line for line in lines) == 2
 
 
-@pytest.mark.parametrize("line", ["status web", "list", "get mwrs", "explain web", "describe web"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "status web",
+        "list",
+        "get mwrs",
+        "explain web",
+        "describe web",
+        "history web",
+        "events",
+        "pause web",
+        "hold web c1 --force",
+        "freeze",
+    ],
+)
 def test_every_view_says_that_no_engine_runs(tmp_path: Path, line: str) -> None:
     place = tmp_path / "state.db"
     hub = SqliteHub(place, SystemClock(), create=True)
@@ -161,7 +175,7 @@ def test_explain_says_what_it_can_explain(state: Path, words: tuple[str, ...], f
     ("words", "fault"),
     [
         (("nope",), "there is no workload 'nope'; `rollout list -A` shows all"),
-        (("rollout", "nope"), "there is no workload 'nope'; `rollout list -A` shows all"),
+        (("rollout", "nope"), '"nope" not found in any namespace; `rollout list -A` shows all'),
         (("rollout", "default/nope"), "`rollout get manifestworkreplicasets -A` shows"),
         (("placement", "nope"), "`rollout get placements -A` shows which there are"),
         (("cluster", "nope"), "`rollout get managedclusters` shows which there are"),
@@ -332,7 +346,7 @@ def test_a_namespace_is_taken_from_the_name_in_every_place(state: Path) -> None:
         ("status shop/web -n default", "'shop/web' is not in namespace default"),
         ("get placment fleet", "there is no kind 'placment'; did you mean placements?"),
         ("get clusters", "there is no kind 'clusters'; did you mean managedclusters?"),
-        ("get mwrs default/web", "write KIND/NAME for each, and a namespace with -n"),
+        ("get mcl/c1 c2", "do not mix KIND NAME and KIND/NAME"),
     ],
 )
 def test_a_name_that_cannot_be_meant_so_is_answered_in_few_words(
@@ -361,9 +375,7 @@ def test_a_name_that_no_workload_has_is_answered_with_where_to_look(state: Path)
 
 
 def test_a_name_that_two_workloads_have_must_be_told_apart(state: Path, tmp_path: Path) -> None:
-    own = tmp_path / "own.db"
-    own.write_bytes(state.read_bytes())
-    run("apply", "-n", "shop", "-f", write(tmp_path / "w.yaml", _elsewhere()), state=own)
+    own = _with_another(state, tmp_path, "web")
 
     found = run("pause", "web", state=own)
 
@@ -374,6 +386,50 @@ def test_a_name_that_two_workloads_have_must_be_told_apart(state: Path, tmp_path
     assert "1 workload in other namespaces: rollout list -A" in listed.stderr
 
 
-def _elsewhere() -> Obj:
-    obj = workload()
-    return {**obj, "metadata": {"name": "web", "namespace": "shop"}}
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("status", "mwrs", "api"),
+        ("describe", "mwrs/api"),
+        ("history", "mwrs", "api"),
+        ("explain", "rollout", "api"),
+        ("pause", "mwrs", "api"),
+        ("get", "api"),
+        ("get", "shop/api"),
+        ("get", "mwrs", "api"),
+        ("get", "mwrs/api", "-o", "tree"),
+        ("get", "mwrs", "shop/api"),
+    ],
+)
+def test_a_workload_is_found_in_any_namespace_also_where_its_kind_is_said(
+    words: tuple[str, ...], state: Path, tmp_path: Path
+) -> None:
+    own = _with_another(state, tmp_path, "api")
+
+    found = run(*words, state=own)
+
+    assert found.exit_code in (0, 3), found.output
+    assert "api" in found.stdout or words[0] == "history"
+
+
+def test_of_two_of_a_kind_the_one_in_the_default_namespace_is_meant(
+    state: Path, tmp_path: Path
+) -> None:
+    own = _with_another(state, tmp_path, "web")
+
+    told = json.loads(run("get", "mwrs", "web", "-o", "json", state=own).stdout)
+    other = json.loads(run("get", "mwrs", "shop/web", "-o", "json", state=own).stdout)
+
+    assert told["metadata"]["namespace"] == "default"
+    assert other["metadata"]["namespace"] == "shop"
+    assert run("get", "web", state=own).exit_code == 2
+
+
+def _with_another(state: Path, place: Path, name: str) -> Path:
+    """A copy of the file, with another workload, in namespace shop."""
+    own = place / "own.db"
+    own.write_bytes(state.read_bytes())
+    obj = workload(name)
+    obj = {**obj, "metadata": {"name": name, "namespace": "shop"}}
+    run("apply", "-f", write(place / "w.yaml", obj), state=own)
+    return own

@@ -96,7 +96,7 @@ def test_history_is_asked_of_one_workload(state: Path, words: tuple[str, ...], f
 def test_the_history_of_what_is_not_there_is_an_error(state: Path) -> None:
     found = run("history", "mwrs", "nope", state=state)
 
-    assert (found.exit_code, "not found in namespace default" in found.stderr) == (1, True)
+    assert (found.exit_code, "not found in any namespace" in found.stderr) == (1, True)
 
 
 def test_list_has_a_line_for_each_workload(state: Path) -> None:

@@ -9,6 +9,8 @@ import threading
 from pathlib import Path
 from subprocess import PIPE
 
+import pytest
+
 from rollout.cli.patience import Patience
 from tests.support.shapes import cluster, placement, workload, write
 
@@ -34,7 +36,7 @@ def test_the_line_counts_and_is_taken_away_again() -> None:
     patience.end()
 
     told = out.getvalue().split("\r\x1b[K")
-    assert told[:3] == ["", "rollout plan: at work for 1 s", "rollout plan: at work for 2 s"]
+    assert told[:3] == ["", "rollout plan: working (1 s)", "rollout plan: working (2 s)"]
     assert told[-1] == ""
     assert out.getvalue().count("\r\x1b[K") == len(told) - 1
 
@@ -46,12 +48,15 @@ def test_what_ends_at_once_says_nothing() -> None:
     assert out.getvalue() == ""
 
 
-def test_a_plan_that_takes_long_is_at_work_on_a_terminal_and_prints_the_same(
-    tmp_path: Path,
+@pytest.mark.parametrize(
+    ("command", "code"), [("plan", 10), ("run --clock virtual", 4), ("simulate", 0)]
+)
+def test_what_takes_long_says_within_about_a_second_that_it_works_and_prints_the_same(
+    tmp_path: Path, command: str, code: int
 ) -> None:
     """It takes as long as its standard input, which ends once a line has been seen."""
     path = Path(write(tmp_path / "a.yaml", placement(), workload(), cluster("c1")))
-    words = [sys.executable, "-m", "rollout", "plan", "-f", "-"]
+    words = [sys.executable, "-m", "rollout", *command.split(), "-f", "-"]
     leader, follower = pty.openpty()
 
     with subprocess.Popen(words, stdin=PIPE, stdout=PIPE, stderr=follower) as process:
@@ -63,8 +68,8 @@ def test_a_plan_that_takes_long_is_at_work_on_a_terminal_and_prints_the_same(
         words, input=path.read_bytes(), check=False, capture_output=True, timeout=60
     )
 
-    assert (process.returncode, piped.returncode) == (10, 10)
-    assert told.startswith("\r\x1b[Krollout plan: at work for 1 s")
+    assert (process.returncode, piped.returncode) == (code, code)
+    assert told.startswith(f"\r\x1b[Krollout {command.split(maxsplit=1)[0]}: working (1 s)")
     assert told.endswith("\r\x1b[K")
     assert piped.stderr == b""
-    assert planned.splitlines()[-1] == piped.stdout.splitlines()[-1]
+    assert planned.splitlines()[0] == piped.stdout.splitlines()[0]

@@ -1,5 +1,6 @@
 import json
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -12,12 +13,20 @@ from rollout.cli.simulate import comparison_lines, distribution_lines, gantt
 from rollout.model.kinds import Obj
 from rollout.strategies.base import Phase
 from tests.support.halted import HEALTHY, SILENT, STRATEGY, files, ran
-from tests.support.shapes import MIN, T0, placement, run, workload, write
+from tests.support.shapes import MIN, T0, placement, run, stored, workload, write
 
 SVG = "{http://www.w3.org/2000/svg}"
 CHANCY: Obj = {
     **SILENT,
     "spec": {"seed": 7, "defaults": {"alternative": {"probability": 0.3, "outcome": "silent"}}},
+}
+
+
+CHANCE: Obj = {"alternative": {"probability": 0.4, "outcome": "fail"}}
+SLOW: Obj = {"readyAfter": {"min": "10s", "max": "1m"}}
+LENIENT: Obj = {
+    "type": "Progressive",
+    "progressive": {**STRATEGY["progressive"], "maxConcurrency": 1, "maxFailures": 3},
 }
 
 
@@ -53,6 +62,90 @@ def test_agents_behave_as_in_the_last_run_on_the_state_file(tmp_path: Path) -> N
     found = json.loads(run("simulate", "-f", path, "-o", "json", state=state).stdout)
 
     assert found["outcome"]["end"] == "MaxFailuresExceeded"
+
+
+@pytest.mark.parametrize("flapping", [False, True], ids=["rehearsed", "whole"])
+def test_agents_go_on_from_the_last_run_as_they_do_in_the_next_one(
+    tmp_path: Path, flapping: bool
+) -> None:
+    """What an agent draws follows from how many generations of its work it has begun."""
+    agents: Obj = {**CHANCY, "spec": {"seed": 7, "defaults": {**SLOW, **CHANCE}}}
+    if flapping:
+        agents["spec"]["defaults"]["flapping"] = {"period": "1m", "count": 2}
+    state = ran(tmp_path, agents)
+    for value in "234":
+        path = write(tmp_path / f"{value}.yaml", workload(strategy=LENIENT, value=value))
+        simulated = json.loads(run("simulate", "-f", path, "-o", "json", state=state).stdout)
+        before = simulated["outcome"]
+        began = datetime.fromisoformat(simulated["timeline"]["start"])
+
+        run("run", "-f", path, "--clock", "virtual", state=state)
+
+        touched = [
+            datetime.fromisoformat(work["metadata"]["annotations"]["rollout-engine.io/started-at"])
+            for work in stored(state, "manifestworks", "-A")["items"]
+        ]
+        (found,) = json.loads(run("list", "-o", "json", state=state).stdout)
+        assert sum(at >= began for at in touched) == before["touched"] > 0
+        assert found["failed"] == before["failed"]
+
+
+def test_only_the_workloads_that_a_change_bears_on_are_counted(tmp_path: Path) -> None:
+    """Another one is in the middle of its rollout, and goes on meanwhile."""
+    state = ran(tmp_path, HEALTHY)
+    other = write(tmp_path / "api.yaml", workload("api", strategy=LENIENT))
+    run("run", "-f", other, "--clock", "virtual", "--for", "1m", state=state)
+    one = workload(strategy=STRATEGY, value="2")
+    one["spec"]["placementRefs"][0]["name"] = "one"
+    path = write(tmp_path / "two.yaml", placement("one", numberOfClusters=1), one)
+
+    found = json.loads(run("simulate", "-f", path, "-o", "json", state=state).stdout)
+
+    outcome = found["outcome"]
+    assert (outcome["clusters"], outcome["touched"], outcome["end"]) == (1, 1, "Complete")
+    rows = {s["workload"]: s["rows"] for s in found["timeline"]["stages"]}
+    assert sum(bool(row["bars"]) for row in rows["default/api"]) > 1
+
+
+def test_a_workload_that_is_done_is_drawn_as_done(tmp_path: Path) -> None:
+    state = ran(tmp_path, HEALTHY)
+    path = write(tmp_path / "api.yaml", workload("api", strategy=STRATEGY))
+
+    lines = run("simulate", "-f", path, state=state).stdout.splitlines()
+
+    (done,) = [line for line in lines if line.startswith("default/web")]
+    assert done.endswith("█  6/6")
+    assert "░" not in done
+
+
+def test_clusters_that_a_release_was_taken_back_from_do_not_count_as_soaked(tmp_path: Path) -> None:
+    state = ran(tmp_path, HEALTHY)
+    worse = workload(strategy=STRATEGY, value="2")
+    worse["metadata"]["annotations"] = {"rollout-engine.io/rollback": "Automatic"}
+    path = write(tmp_path / "two.yaml", worse, SILENT)
+
+    lines = run("simulate", "-f", path, state=state).stdout.splitlines()
+
+    assert lines[0].startswith("✖ halted (RolledBack) after ")
+    assert lines[0].endswith("4 of 6 clusters touched, 0 soaked, 2 failed (seed 0)")
+    assert lines[1] == "(full simulation, slower: default/web rolls back by itself)"
+    assert lines[-1].endswith("  0/6 ✖ 2")
+
+
+@pytest.mark.parametrize(
+    ("verb", "why"),
+    [("abort", "default/web has been aborted"), ("retry", "default/web has been retried")],
+)
+def test_the_slower_way_is_explained_by_what_makes_it_necessary(
+    tmp_path: Path, verb: str, why: str
+) -> None:
+    state = ran(tmp_path, SILENT)
+    assert run(verb, "web", state=state).exit_code == 0
+    path = write(tmp_path / "two.yaml", workload(strategy=STRATEGY, value="2"))
+
+    found = json.loads(run("simulate", "-f", path, "-o", "json", state=state).stdout)
+
+    assert found["wholeBecause"] == why
 
 
 def test_a_simulation_leaves_the_state_file_alone(tmp_path: Path) -> None:
@@ -176,6 +269,8 @@ def test_a_picture_is_drawn(tmp_path: Path) -> None:
         ((), "give -f PATH, or --compare A.yaml B.yaml"),
         (("--svg", "a.svg", "--compare", ".", "."), "--svg draws one run: leave out --compare"),
         (("-f", "x", "--runs", "0"), "invalid value for '--runs'"),
+        (("-f", "x", "--runs", "100001"), "100001 is not in the range 1<=x<=100000"),
+        (("-f", "x", "--jobs", "257"), "257 is not in the range 1<=x<=256"),
     ],
 )
 def test_what_cannot_be_meant_is_refused(words: tuple[str, ...], fault: str) -> None:

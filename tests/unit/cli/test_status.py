@@ -1,4 +1,5 @@
 import json
+import sqlite3
 import threading
 from collections.abc import Iterator
 from datetime import timedelta
@@ -6,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from rollout.account.states import Code, state_of, worst
+from rollout.account.states import Code, WorkloadState, state_of, worst
 from rollout.cli.options import Stop
-from rollout.cli.status import GRACE, wait_for
+from rollout.cli.status import GRACE, look_at, wait_for
 from rollout.clock import SystemClock, VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
-from rollout.model.kinds import REPLICA_SET, Obj, Ref
+from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
+from tests.support.halted import HEALTHY, STRATEGY, ran
 from tests.support.shapes import MIN, SEC, T0, condition, run, standing, workload, write
 
 WEB = Ref(REPLICA_SET, "default/web")
@@ -128,8 +130,11 @@ class Waiting:
             return
         self.clock.advance(longest)
 
+    def look(self) -> WorkloadState:
+        return look_at(self.hub, WEB, self.clock)
+
     def wait(self, timeout: timedelta, grace: timedelta = GRACE) -> int:
-        return wait_for(self.hub, WEB, timeout, self.clock, self.pause, grace=grace)
+        return wait_for(WEB, self.look, timeout, self.clock, self.pause, grace=grace)
 
 
 def test_waiting_ends_when_the_rollout_is_done(capsys: pytest.CaptureFixture[str]) -> None:
@@ -210,7 +215,7 @@ def test_waiting_for_a_workload_that_is_deleted_meanwhile_fails() -> None:
         waiting.hub.delete(WEB)
 
     with pytest.raises(Stop, match="not found") as stop:
-        wait_for(waiting.hub, WEB, 10 * MIN, waiting.clock, pause)
+        wait_for(WEB, waiting.look, 10 * MIN, waiting.clock, pause)
     assert stop.value.code == 1
 
 
@@ -268,7 +273,7 @@ def test_a_workload_that_is_not_there_has_failed(state: Path) -> None:
     result = run("status", "mwrs/nope", "--wait", state=state)
 
     assert result.exit_code == 1
-    assert '"nope" not found in namespace default' in result.stderr
+    assert '"nope" not found in any namespace' in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -285,3 +290,95 @@ def test_status_typed_wrongly_is_exit_code_2(state: Path, words: list[str], said
 
     assert result.exit_code == 2
     assert said in result.stderr
+
+
+def test_only_the_workload_itself_is_read(state: Path) -> None:
+    """A fleet may be large: nothing that belongs to single clusters is looked at."""
+    hub = SqliteHub(state, SystemClock())
+    hub.create(Ref(MANIFEST_WORK, "c1/web"), {"spec": {}})
+    hub.close()
+    sql = sqlite3.connect(state)
+    sql.execute("UPDATE revision SET body = 'no JSON' WHERE kind = 'ManifestWork'")
+    sql.commit()
+    sql.close()
+
+    found = [run("status", *words, state=state) for words in (["web"], ["mwrs", "web"])]
+
+    assert [each.stdout for each in found] == [
+        "◌ default/web: Waiting: generation 1 has not been looked at yet\n"
+    ] * 2
+
+
+@pytest.mark.parametrize(
+    ("verb", "reason", "code"),
+    [("pause", "Paused", 4), ("abort", "Aborted", 4), ("", "RolledOut", 0)],
+)
+def test_all_views_say_the_same_of_a_finished_rollout_before_an_engine_has_heard(
+    tmp_path: Path, verb: str, reason: str, code: int
+) -> None:
+    state = ran(tmp_path, HEALTHY)
+    if verb:
+        assert run(verb, "web", state=state).exit_code == 0
+
+    told = [
+        run("status", "web", "-o", "json", state=state),
+        run("status", "web", "--wait", "--grace", "0s", "-o", "json", state=state),
+        run("get", "web", "--watch", "--timeout", "0s", "-o", "json", state=state),
+        run("explain", "web", "-o", "json", state=state),
+    ]
+    (listed,) = json.loads(run("list", "-o", "json", state=state).stdout)
+    tree = run("get", "web", "-o", "tree", state=state)
+    (revision,) = json.loads(run("history", "web", "-o", "json", state=state).stdout)["revisions"]
+
+    said = [json.loads(each.stdout) for each in told]
+    assert [(each["reason"], each["code"]) for each in (*said, listed)] == [(reason, code)] * 5
+    assert [each.exit_code for each in told] == [code, code, code, 0]
+    assert reason in tree.stdout.splitlines()[1]
+    assert revision["role"] == "current"
+
+
+def test_a_pause_that_is_over_is_not_told_of_any_more(tmp_path: Path) -> None:
+    state = ran(tmp_path, HEALTHY)
+    run("pause", "web", state=state)
+    run("run", "--clock", "virtual", state=state)
+    assert run("status", "web", state=state).exit_code == 4
+
+    run("resume", "web", state=state)
+
+    assert run("status", "web", state=state).exit_code == 0
+
+
+def test_a_skipped_cluster_counts_neither_among_those_that_are_updated_nor_among_all(
+    tmp_path: Path,
+) -> None:
+    state = ran(tmp_path, HEALTHY)
+    run("skip", "web", "c1", "c2", state=state)
+    other = write(tmp_path / "api.yaml", workload("api"))
+    run("apply", "-f", other, state=state)
+    run("skip", "api", "c1", state=state)
+
+    found = {
+        each["name"]: each for each in json.loads(run("list", "-o", "json", state=state).stdout)
+    }
+
+    assert (found["web"]["updated"], found["web"]["members"]) == (4, 4)
+    assert (found["api"]["updated"], found["api"]["members"]) == (0, 5)
+
+
+def test_an_undo_that_has_succeeded_is_told_as_what_somebody_did(tmp_path: Path) -> None:
+    state = ran(tmp_path, HEALTHY)
+    two = write(tmp_path / "two.yaml", workload(strategy=STRATEGY, value="2"))
+    run("run", "-f", two, "--clock", "virtual", state=state)
+    run("undo", "web", "--by", "ana", "--reason", "wrong page", state=state)
+
+    ended = run("run", "--clock", "virtual", state=state)
+
+    told = run("status", "web", state=state)
+    assert (ended.exit_code, told.exit_code) == (1, 1)
+    assert " was undone by ana (unverified) at " in told.stdout
+    assert ": wrong page; 6 of 6 clusters rolled back; it is barred until" in told.stdout
+    for line in (run("list", state=state).stdout, ended.stdout):
+        assert "✖ undone by ana " in line.splitlines()[-1]
+    described = run("describe", "web", state=state).stdout
+    assert "ManifestworkApplied=False NotAsExpected" in described
+    assert "0 of 6 clusters carry the revision" in described

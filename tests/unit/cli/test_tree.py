@@ -124,8 +124,8 @@ def test_signs_are_ascii_where_it_is_asked_for(
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["get", "nope", "--watch"], 1, '"nope" not found in namespace default; `rollout get'),
-        (["get", "nope"], 2, "there is no kind 'nope'"),
+        (["get", "nope", "--watch"], 1, "there is no workload 'nope'; `rollout list -A` shows all"),
+        (["get", "nope"], 1, "there is no workload 'nope'; `rollout list -A` shows all"),
         (["get", "mwrs", "-o", "tree"], 2, "a tree is of one workload"),
         (["get", "mcl", "c1", "-o", "tree"], 2, "a tree is of one workload"),
         (["get", "mcl", "--timeout", "5s"], 2, "--timeout and --all are for a tree"),
@@ -206,11 +206,11 @@ PAUSED = says(condition("Progressing", "False", "Paused"))
 
 
 def test_a_frame_is_shown_for_each_change_and_none_where_only_time_goes_on() -> None:
-    story = Story(*[quiet] * 6, annotated("true"), *[quiet] * 6, DONE)
+    story = Story(*[quiet] * 6, annotated("true"), *[quiet] * 6, annotated(None), DONE)
 
     assert story.watch() == 0
     shown = [frame.reason for frame in story.seen.frames]
-    assert shown == ["NotDecided", "Paused", "RolledOut"]
+    assert shown == ["NotDecided", "Paused", "NotDecided", "RolledOut"]
     assert story.seen.ticks > 0
 
 

@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+import pytest
+
 from tests.support.shapes import binding, cluster_set, placement, run, workload, write
 
 
@@ -45,6 +47,44 @@ def test_an_expression_that_is_no_cel_is_an_error(tmp_path: Path) -> None:
 
     assert result.exit_code == 1
     assert "Syntax error" in result.stdout
+
+
+def test_code_scanning_is_told_paths_as_uris(tmp_path: Path) -> None:
+    path = write(tmp_path / "a b%.yaml", placement(numberOfClusters=-1))
+
+    (one,) = json.loads(run("validate", "-f", path, "-o", "sarif").stdout)["runs"]
+
+    uris = [
+        each["locations"][0]["physicalLocation"]["artifactLocation"]["uri"]
+        for each in one["results"]
+    ]
+    assert set(uris) == {f"{tmp_path}/a%20b%25.yaml"}
+
+
+@pytest.mark.parametrize("verb", ["validate", "plan", "diff", "apply", "run", "simulate"])
+def test_an_object_that_is_in_the_files_twice_is_refused_by_all(tmp_path: Path, verb: str) -> None:
+    state = tmp_path / "s.db"
+    run("apply", "-f", write(tmp_path / "set.yaml", cluster_set()), state=state)
+    one = write(tmp_path / "a.yaml", workload(), placement())
+    other = write(tmp_path / "b.yaml", workload(value="2"))
+
+    found = run(verb, "-f", one, "-f", other, state=None if verb == "validate" else state)
+
+    assert found.exit_code == 1
+    assert f"{tmp_path}/b.yaml:1" in found.output
+    assert "which one counts would depend on the order in which they are read" in found.output
+    assert "manifestworkreplicaset" not in run("get", "mwrs", "-o", "name", state=state).stdout
+
+
+@pytest.mark.parametrize("verb", ["validate", "plan", "diff", "apply", "run", "simulate"])
+def test_files_that_hold_nothing_are_named(tmp_path: Path, verb: str) -> None:
+    state, path = tmp_path / "s.db", tmp_path / "empty.yaml"
+    run("apply", "-f", write(tmp_path / "set.yaml", cluster_set()), state=state)
+    path.write_text("# nothing\n")
+
+    found = run(verb, "-f", str(path), state=None if verb == "validate" else state)
+
+    assert (found.exit_code, found.stderr) == (1, f"error: no objects were found in {path}\n")
 
 
 def test_a_file_that_is_not_there_is_not_to_be_corrected_but_named(tmp_path: Path) -> None:

@@ -2,12 +2,13 @@
 
 import threading
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rollout.errors import ConfigError, Denied
+from rollout.errors import ConfigError, Denied, Unavailable
 from rollout.hub import kube_access
 from rollout.hub.kube import KubeHub
 from rollout.hub.kube_access import Access
@@ -197,3 +198,87 @@ def test_requests_go_through_a_proxy_that_the_kubeconfig_names(tmp_path: Path) -
         hub.close()
 
         assert proxy.asked[-1].headers["Host"] == "hub.invalid"
+
+
+def config_of(place: Path, server: str, user: str = "{token: x}") -> str:
+    path = place / "config"
+    path.write_text(
+        f"""apiVersion: v1
+kind: Config
+current-context: c
+clusters: [{{name: c, cluster: {{server: "{server}"}}}}]
+contexts: [{{name: c, context: {{cluster: c, user: u}}}}]
+users: [{{name: u, user: {user}}}]
+"""
+    )
+    return str(path)
+
+
+def refused(path: str) -> str:
+    """What is said where a hub cannot be read."""
+    try:
+        with closing(KubeHub(Access(path), patience=0.1)) as hub:
+            hub.list(CONFIG_MAP)
+    except (ConfigError, Unavailable) as fault:
+        return str(fault)
+    raise AssertionError("the hub could be read")
+
+
+LISTS = "no kubeconfig: an object with clusters, contexts, users is accepted"
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"a: [\n", "config, line 2: not YAML"),
+        (b"\xa4\xa4", "config: not YAML"),
+        (b"just text\n", f"config: {LISTS}"),
+        (b"- a\n", f"config: {LISTS}"),
+        (b"", f"config: {LISTS}"),
+        (b"clusters: 5\ncontexts: x\n", f"config: {LISTS}"),
+        (b"{}", "config: it names no cluster"),
+    ],
+)
+def test_a_file_that_is_no_kubeconfig_is_refused_in_plain_words(
+    tmp_path: Path, content: bytes, told: str
+) -> None:
+    path = tmp_path / "config"
+    path.write_bytes(content)
+
+    assert refused(str(path)) == f"cannot read the kubeconfig {tmp_path}/{told}"
+
+
+EXEC = "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: %s, args: [-c, %s]}}"
+
+
+@pytest.mark.parametrize(
+    ("command", "script", "told"),
+    [
+        ("nosuchplugin", "x", "nosuchplugin: no such file or directory"),
+        ("sh", "'echo no login >&2; exit 3'", "exit code 3, no login"),
+    ],
+)
+def test_a_credentials_plugin_that_fails_is_an_error_and_no_line_of_a_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, command: str, script: str, told: str
+) -> None:
+    path = config_of(tmp_path, "https://127.0.0.1:1", EXEC % (command, script))
+
+    assert refused(path).endswith(f"config): its credentials plugin failed: {told}")
+    assert caplog.records == []
+
+
+@pytest.mark.parametrize(
+    ("server", "told"),
+    [
+        ("https://127.0.0.1:1", "cannot connect to 127.0.0.1:1: connection refused"),
+        ("https://nosuch.invalid", "there is no host nosuch.invalid ("),
+        ("htp:/x", "the API server's address is no URL: htp:/x/"),
+    ],
+)
+def test_what_keeps_one_from_a_server_is_told_in_plain_words(
+    tmp_path: Path, server: str, told: str
+) -> None:
+    found = refused(config_of(tmp_path, server))
+
+    assert told in found
+    assert "Error" not in found

@@ -203,6 +203,7 @@ def test_a_file_that_is_no_state_file_is_refused_and_left_alone(
     with pytest.raises(ConfigError):
         start()
     assert path.read_bytes() == content
+    assert list(path.parent.iterdir()) == [path]
 
 
 def test_a_database_of_something_else_is_refused(path: Path, start: Open) -> None:
@@ -212,6 +213,112 @@ def test_a_database_of_something_else_is_refused(path: Path, start: Open) -> Non
 
     with pytest.raises(ConfigError, match="something else"):
         start()
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_directory_is_refused_as_one(path: Path, start: Open) -> None:
+    path.mkdir()
+
+    for create in (True, False):
+        with pytest.raises(ConfigError, match="is a directory: name a file in it"):
+            start(create=create)
+    assert list(path.parent.iterdir()) == [path]
+
+
+READER = """
+import os, sys
+from datetime import UTC, datetime
+from pathlib import Path
+from rollout.clock import VirtualClock
+from rollout.errors import RolloutError
+from rollout.hub.sqlite import SqliteHub
+from rollout.model.kinds import CONFIG_MAP, Ref
+path = Path(sys.argv[1])
+if os.geteuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    hub = SqliteHub(path, VirtualClock(datetime(2026, 1, 1, tzinfo=UTC)), create=False)
+    print(hub.get(Ref(CONFIG_MAP, "ns/a"))["data"], len(hub.list(CONFIG_MAP).items))
+    hub.create(Ref(CONFIG_MAP, "ns/new"), {})
+except RolloutError as fault:
+    print(type(fault).__name__, fault)
+"""
+
+
+def test_a_file_is_read_in_a_folder_where_nothing_may_be_written(start: Open, path: Path) -> None:
+    hub = start()
+    hub.create(A, {"data": {"n": "1"}})
+    held = child(READER, _given_away(path))
+    told_while_it_is_open, _ = held.communicate(timeout=60)
+    hub.close()
+
+    told, _ = child(READER, path).communicate(timeout=60)
+
+    path.parent.chmod(0o755)
+    assert told_while_it_is_open.startswith("ConfigError cannot read the state file ")
+    assert "you may not write in its folder, and it is in use" in told_while_it_is_open
+    assert told.splitlines()[0] == "{'n': '1'} 1"
+    assert told.splitlines()[1].startswith("Unavailable cannot write the state file ")
+
+
+def _given_away(path: Path) -> Path:
+    """Anybody may read the file and its log, and nobody may write beside it."""
+    for folder in path.parents[:-2] if os.geteuid() == 0 else ():
+        folder.chmod(folder.stat().st_mode | 0o555)
+    path.chmod(0o444)
+    Path(f"{path}-wal").chmod(0o444)
+    path.parent.chmod(0o555)
+    return path
+
+
+def test_equal_specs_of_works_are_held_once(start: Open) -> None:
+    hub = start()
+    for n in range(2):
+        hub.create(Ref(MANIFEST_WORK, f"c{n}/w"), {"spec": {"workload": {"manifests": []}}})
+
+    one, other = start().list(MANIFEST_WORK).items
+
+    assert one["spec"] is other["spec"]
+
+
+def test_what_is_not_asked_for_is_not_read(start: Open, path: Path) -> None:
+    """One object is found without its kind, and a kind without the others: here these cannot be read."""
+    hub = start()
+    for ref in (A, B, Ref(MANIFEST_WORK, "c1/w")):
+        hub.create(ref, {})
+    sql = sqlite3.connect(path)
+    sql.execute("UPDATE revision SET body = 'no JSON' WHERE key = 'c1/w'")
+    sql.commit()
+    assert len(start().list(CONFIG_MAP).items) == 2
+    sql.execute("UPDATE revision SET body = 'no JSON' WHERE key = 'ns/b'")
+    sql.commit()
+    sql.close()
+
+    fresh = start()
+
+    assert fresh.get(A)["metadata"]["name"] == "a"
+    for damaged in (fresh.list, start().list):
+        with pytest.raises(
+            ConfigError, match="the state file is damaged: ConfigMap ns/b is no object"
+        ):
+            damaged(CONFIG_MAP)
+
+
+def test_what_others_write_is_seen_in_kinds_that_were_read_and_in_others(start: Open) -> None:
+    ours, theirs = start(), start()
+    assert ours.list(CONFIG_MAP).items == ()
+
+    theirs.create(A, {})
+    theirs.create(Ref(MANIFEST_WORK, "c1/w"), {})
+    theirs.delete(A)
+    theirs.create(B, {})
+
+    assert ours.get(Ref(MANIFEST_WORK, "c1/w"))["metadata"]["name"] == "w"
+    found = ours.list(CONFIG_MAP)
+    assert ([o["metadata"]["name"] for o in found.items], found.version) == (["b"], 4)
+    assert len(ours.list(MANIFEST_WORK).items) == 1
 
 
 def test_a_file_that_must_exist_is_not_made(path: Path, start: Open) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import yaml
 
 from rollout.api.crds import crd, crd_files, write_crds
-from rollout.api.decoding import MODELS
+from rollout.api.models import MODELS
 from rollout.model.kinds import KINDS
 
 FOLDER = Path(__file__).parents[3] / "manifests" / "crds"

@@ -175,12 +175,12 @@ def gone_back(
 
 
 TOLD: list[tuple[list[Standing], set[str], str, str]] = [
-    ([BAD, HOME], {"a"}, "RollingBack", "1 of 2 clusters are back; it is barred"),
-    ([BOUND, HOME], set(), "RollingBack", "1 of 2 clusters are back; it is barred"),
-    ([HOME], set(), "RolledBack", "1 of 1 clusters are back; it is barred"),
-    ([HOME, BROKEN], set(), "RolledBack", "1 of 2 clusters are back, 1 failed on the way"),
+    ([BAD, HOME], {"a"}, "RollingBack", "1 of 2 clusters rolled back; it is barred"),
+    ([BOUND, HOME], set(), "RollingBack", "1 of 2 clusters rolled back; it is barred"),
+    ([HOME], set(), "RolledBack", "1 of 1 clusters rolled back; it is barred"),
+    ([HOME, BROKEN], set(), "RolledBack", "1 of 2 clusters rolled back, 1 failed on the way"),
     ([BAD], set(), "RolledBack", "1 have nothing to go back to and keep it (a)"),
-    ([BAD, BROKEN], {"a"}, "RollingBack", "0 of 2 clusters are back, 1 failed on the way"),
+    ([BAD, BROKEN], {"a"}, "RollingBack", "0 of 2 clusters rolled back, 1 failed on the way"),
 ]
 
 
@@ -194,8 +194,8 @@ def test_a_rollback_says_how_far_it_is_why_and_what_ends_the_bar(
 
     assert hold.reason == reason
     assert text in hold.message
-    is_or_was = "was" if reason == "RolledBack" else "is"
-    assert f"revision {NEW} {is_or_was} taken back, because more failed" in hold.message
+    is_or_was = "was" if reason == "RolledBack" else "is being"
+    assert f"revision {NEW} {is_or_was} rolled back (more failures than" in hold.message
     assert "until the template changes or somebody retries" in hold.message
     assert hold.reason.scope is Scope.REVISION
     assert {cluster for cluster, _ in found.touch} == targets

@@ -18,6 +18,7 @@ from rollout.model.events import Event
 from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, Obj, Ref, ref_of
 from rollout.sim.agents import Agents
 from rollout.sim.scenario import Scenario
+from rollout.sim.work import kept_agents
 
 T0 = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -95,6 +96,7 @@ class Day:
         self.names = list(CLUSTERS)
         random.Random(order).shuffle(self.names)
         self.agents = Agents(hub, clock, DAY, seed)
+        self.kept = MemoryHub(clock)  # what the agents leave, change by change
         self.script = [(0, self._begin), (60, self._update), (100, self._delete)]
         for kind in (MANIFEST_WORK, MANAGED_CLUSTER):
             self.hub.watch(kind, 0, self._heard)
@@ -133,11 +135,18 @@ class Day:
         if self.script and self.clock.now() >= T0 + self.script[0][0] * SECOND:
             self.script.pop(0)[1]()
         self.agents.run_due()
+        self.left()
         return True
+
+    def left(self) -> bytes:
+        """What another process would find."""
+        for key, value in self.agents.changes():
+            self.kept.put_state(key, value)
+        return kept_agents(self.kept)
 
     def kill(self) -> None:
         """The process ends and another takes up what it left."""
-        left = self.agents.dump()
+        left = self.left()
         self.agents.close()
         self.agents = Agents(self.hub, self.clock, DAY, self.seed)
         self.agents.restore(left)
@@ -203,15 +212,45 @@ def test_a_run_that_is_killed_after_every_instant_goes_on_identically() -> None:
     assert day().play(set(range(1000))) == ONCE
 
 
-def test_a_dump_taken_up_is_the_same_dump() -> None:
+def test_what_is_left_and_taken_up_is_left_again() -> None:
     stage = day()
     for _ in range(40):
         stage.step()
-        before = stage.agents.dump()
+        before = stage.left()
         stage.kill()
 
-        assert stage.agents.dump() == before
-    assert stage.agents.dump() is stage.agents.dump()
+        assert stage.left() == before
+
+
+def test_only_the_works_that_have_changed_are_left_anew() -> None:
+    stage = day()
+    stage.step()
+    list(stage.agents.changes())
+    stage.step()
+
+    changed = [key for key, _ in stage.agents.changes()]
+
+    assert changed == []  # `step` has left them
+    work = Ref(MANIFEST_WORK, "c5/web")
+    stage.hub.patch(work, {"spec": spec_of("web:3")})
+    assert [key for key, _ in stage.agents.changes()] == ["agents/c5/web"]
+    stage.hub.delete(Ref(MANAGED_CLUSTER, "c5"))
+    assert [key for key, _ in stage.agents.changes()] == ["agents"]
+
+
+def test_what_an_older_release_left_is_taken_up() -> None:
+    """It left all of it as one value."""
+    stage = day()
+    for _ in range(20):
+        stage.step()
+    older = MemoryHub(stage.clock)
+    older.put_state("agents", stage.left())
+
+    assert kept_agents(older) == stage.left()
+    for key, value in stage.agents.changes():
+        older.put_state(key, value)
+    assert kept_agents(older) == stage.left()
+    assert kept_agents(MemoryHub(stage.clock)) == b""
 
 
 def test_a_killed_run_on_a_file_goes_on_identically(tmp_path: Path) -> None:
@@ -230,7 +269,7 @@ def test_a_write_that_had_landed_before_the_kill_is_not_made_twice() -> None:
     stage = day()
     for _ in range(6):
         stage.step()
-    left, clock_then = stage.agents.dump(), stage.clock.now()
+    left, clock_then = stage.left(), stage.clock.now()
     stage.step()
     stage.agents.close()
     version = stage.hub.list(MANIFEST_WORK).version
@@ -264,7 +303,7 @@ def test_a_cluster_deleted_while_nobody_ran_is_gone() -> None:
     stage = day()
     for _ in range(3):
         stage.step()
-    left = stage.agents.dump()
+    left = stage.left()
     stage.agents.close()
     stage.hub.delete(Ref(MANAGED_CLUSTER, "c0"))
     before = stage.hub.get(Ref(MANIFEST_WORK, "c0/web"))
