@@ -70,7 +70,11 @@ VALUE_FAULTS: tuple[Mutant, ...] = (
     fault(
         "S23",
         "a cluster that lacks a label holds its stage",
-        ("strategies.step", "done + unrendered == size", "done == size"),
+        (
+            "strategies.step",
+            "done + census.phases.get(Phase.UNRENDERED, 0) == size",
+            "done == size",
+        ),
     ),
     fault(
         "S23",
