@@ -178,7 +178,10 @@ class PlanJudge:
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
         wishes.came_through(rollout, clusters)
-        self._slots.judge(rollout, clusters, open_stages, now)
+        if live is None:
+            allow(self.counts, "unread")  # a new process has not read the workload yet
+        else:
+            self._slots.judge(rollout, clusters, open_stages, now)
 
     def _is_touch(self, rollout: Rollout, write: Write) -> bool:
         track = rollout.tracks.get(write.cluster)

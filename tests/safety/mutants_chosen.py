@@ -24,7 +24,7 @@ _OF_THE_WAY_BACK: tuple[Mutant, ...] = (
             "wanted = course.content",
         ),
         kinds=RS,
-        focus="back",
+        focus="retaken",
     ),
     fault(
         "S10",
@@ -42,7 +42,7 @@ _OF_THE_WAY_BACK: tuple[Mutant, ...] = (
             "if verdict is Verdict.SOAKED:",
         ),
         kinds=RS,
-        focus="back",
+        focus="retaken",
     ),
     fault(
         "S10",
@@ -56,21 +56,21 @@ _OF_THE_WAY_BACK: tuple[Mutant, ...] = (
         "whoever asks for one revision gets back the last",
         (TERMS, 'to = terms.intents.undo_to if cause == "Undo" else ""', 'to = ""'),
         kinds=RS,
-        focus="back",
+        focus="retaken",
     ),
     fault(
         "S10",
         "what clusters would get back is not kept",
         (HISTORY, "        found |= share.live.newest_soaked()\n", ""),
         kinds=RS,
-        focus="back",
+        focus="retaken",
     ),
     fault(
         "S7",
         "what is taken back goes back while decisions are torn",
         (LIVE, "            return replace(first, retreat=None)\n", "            return first\n"),
         kinds=RS,
-        focus="back",
+        focus="retaken",
     ),
 )
 
@@ -93,7 +93,7 @@ _OF_WHAT_IS_KNOWN: tuple[Mutant, ...] = (
             "seen = self.head.seen | had_members(terms.spec, terms.selection)",
             "seen = had_members(terms.spec, terms.selection)",
         ),
-        focus="emptied",
+        focus="allowed",
     ),
     fault(
         "S17",
@@ -157,13 +157,13 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "S18",
         "clusters that somebody wrote into the first page stay there",
         (BOOK, "strange = HEAD if number else CLUSTERS", 'strange = "" if number else ""'),
-        focus="meddling",
+        focus="tenants",
     ),
     fault(
         "S18",
         "a page that lost its workload is written to as it is",
         (BOOK, "        page.stored = page.version = None\n", "        pass\n"),
-        focus="meddling",
+        focus="tenants",
     ),
     fault(
         "S18",
@@ -173,7 +173,7 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
             "pages = {n: page for n, page in held.items() if belongs_to(page, uid)}",
             "pages = dict(held)",
         ),
-        focus="meddling",
+        focus="tenants",
     ),
 )
 
@@ -198,20 +198,20 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
         "S11",
         "the first specs that are seen lift the brake",
         (SHARED, "since = now if known.workload else None", "since = now"),
-        focus="exodus",
+        focus="braked",
     ),
     fault(
         "S11",
         "a release of removals never ends",
         (GOES, "if released is not None and now < released:", "if released is not None:"),
-        focus="exodus",
+        focus="braked",
     ),
     fault(
         "S11",
         "a work that lost its label goes without the brake",
         (GOES, 'return label != "" and label not in kept', "return label not in kept"),
         kinds=RS,
-        focus="exodus",
+        focus="braked",
     ),
 )
 
@@ -224,7 +224,7 @@ _OF_GATES: tuple[Mutant, ...] = (
             "            if is_done and gates.before is None:\n                self.opened +=",
             "            if gates.before is None:\n                self.opened +=",
         ),
-        focus="gates",
+        focus="crossed",
     ),
     fault(
         "S14",
@@ -234,13 +234,13 @@ _OF_GATES: tuple[Mutant, ...] = (
             'return str(ref) if ref.group == stage.key else f"{ref} at {stage.key}"',
             "return str(ref)",
         ),
-        focus="gates",
+        focus="crossed",
     ),
     fault(
         "S14",
         "an approval of one gate opens another",
         (GATES, "            and each.gate in (EVERY_STAGE, str(self.gate))\n", ""),
-        focus="gates",
+        focus="crossed",
     ),
     fault(
         "L1",
@@ -266,7 +266,7 @@ _OF_WORKS: tuple[Mutant, ...] = (
         "the owner that an agent wrote into a work stays",
         (WORKS, "or names_another_owner(work, self.ref.key)", "or False"),
         kinds=RS,
-        focus="meddling",
+        focus="tenants",
     ),
     fault(
         "S9",
@@ -282,7 +282,7 @@ _OF_VALUES: tuple[Mutant, ...] = (
         "S22",
         "whoever was rendered once stays as he is under other rules",
         ("values.contents", "        self._known.clear()\n", ""),
-        kinds=RS,
+        kinds=("values",),
         look="values",
     ),
 )

@@ -37,8 +37,9 @@ class Edit:
 class Mutant:
     """A fault that breaks one promise.
 
-    ``focus``: the histories that it is looked for in, "" for all (`tests.safety.focus`). ``look``: for
-    promises that need more than one history.
+    ``kinds``: of workloads, or what else its histories are about. ``focus``: the histories that it is
+    looked for in, "" for all (`tests.safety.focus`). ``look``: for promises that need more than one
+    history, or histories of one thing ("values", "analyses").
     """
 
     promise: str

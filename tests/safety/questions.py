@@ -85,8 +85,11 @@ class Questions:
         """
         flying = [c for c in sorted(rollout.selected) if rollout.in_flight(c, now)]
         failing = [c for c in flying if _fails_since(rollout, c, now)]
+        kept = self._told.held() | self._told.closed(now)
         allow(self._counts, "fails_now", len(failing))
-        flying = [c for c in flying if c not in failing]
+        shut = [c for c in flying if c in kept and rollout.current(c) is None]
+        allow(self._counts, "shut_on_older", len(shut))
+        flying = [c for c in flying if c not in (*failing, *shut)]
         if not flying:
             return {}, {}
         cluster = self._dice.choice(flying)

@@ -194,8 +194,10 @@ class Readings:
     def came_to(self, track: Track, now: datetime) -> str:
         """What has become of it, in the words of `WayBack.leave`."""
         soaked, failed = self.has_soaked(track, now), self.is_failure(track, now)
-        if not track.exact or (soaked and self.may_still_soak(track, now)):
-            return "?"
+        if not track.exact or (soaked and (self.may_still_soak(track, now) or track.ended)):
+            return (
+                "?"  # what recovered after it had failed counts only while it is what is rolled out
+            )
         if soaked:
             return "soaked"
         if failed != self.is_free(track, now):

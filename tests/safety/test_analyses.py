@@ -3,9 +3,11 @@
 import pytest
 
 from tests.safety.analyses import check
-from tests.safety.days import noticed
+from tests.safety.hunting import hunt
+from tests.safety.mutants import hunted
 from tests.safety.mutants_analyses import ANALYSIS_FAULTS
 from tests.safety.mutating import Mutant, name_of
+from tests.safety.table import number_in
 
 
 def test_no_history_breaks_a_promise_and_each_thing_was_met() -> None:
@@ -31,6 +33,6 @@ def test_no_history_breaks_a_promise_and_each_thing_was_met() -> None:
     assert {name for name, least in wanted.items() if counts[name] < least} == set(), counts
 
 
-@pytest.mark.parametrize("fault", ANALYSIS_FAULTS, ids=name_of)
-def test_a_kept_fault_is_noticed(fault: Mutant) -> None:
-    assert noticed("tests.safety.analyses", ANALYSIS_FAULTS.index(fault))
+@pytest.mark.parametrize(("mutant", "kind"), hunted(ANALYSIS_FAULTS), ids=name_of)
+def test_a_fault_that_breaks_a_promise_is_noticed(mutant: Mutant, kind: str) -> None:
+    assert hunt(mutant, kind, first=number_in(mutant.what, kind)) is not None

@@ -4,13 +4,15 @@ Rules change, labels flap and go missing, two objects conflict, works drift, the
 renders without CEL and knows nothing of how the engine does it.
 """
 
-import sys
 from collections import Counter
 from datetime import timedelta
 from random import Random
 
-from tests.safety.days import DAYS, BrokenPromise, run_days, seek
-from tests.safety.mutating import Mutant, fault
+from rollout.model import names
+from rollout.model.kinds import CLUSTER_VALUES, MANAGED_CLUSTER, MANIFEST_WORK, REPLICA_SET, Ref
+from tests.safety.days import DAYS, BrokenPromise, run_days
+from tests.support import make
+from tests.support.story import Story
 
 CLUSTERS = 6
 TIERS = ("a", "b", None)
@@ -25,99 +27,13 @@ CONFLICT = "'other'"
 STEADY = ("c00", "c02", "c04")
 QUIET = timedelta(seconds=60)
 
-VALUE_FAULTS: tuple[Mutant, ...] = (
-    fault(
-        "S22",
-        "of two values of one field the last counts",
-        (
-            "values.rendering",
-            "before is not None and _text(before[2]) != _text(value)",
-            "False",
-        ),
-    ),
-    fault(
-        "S22",
-        "what cannot be rendered is left as the template has it",
-        (
-            "values.rendering",
-            "        if isinstance(value, Failed):\n",
-            "        if isinstance(value, Failed):\n            return spot.current, steps\n        if isinstance(value, Failed):\n",
-        ),
-    ),
-    fault(
-        "S22",
-        "all get what the first one gets",
-        (
-            "values.rendering",
-            "known = self._known.get(key)",
-            "known = next(iter(self._known.values()), None)",
-        ),
-    ),
-    fault(
-        "S22",
-        "drift is put right with the template",
-        (
-            "planning.replicasets",
-            "return self.workload.spec_of(content) or",
-            "return self.replicaset.template.spec or",
-        ),
-    ),
-    fault(
-        "S22",
-        "a label that flaps is followed at once",
-        ("planning.replicasets", "if settling.waits:", "if False:"),
-    ),
-    fault(
-        "S23",
-        "a cluster that lacks a label holds its stage",
-        (
-            "strategies.step",
-            "done + census.phases.get(Phase.UNRENDERED, 0) == size",
-            "done == size",
-        ),
-    ),
-    fault(
-        "S23",
-        "who cannot be rendered takes the place of others",
-        (
-            "strategies.ledger",
-            "elif judged.phase is Phase.WAITING and cluster in self._rollout.unrendered:",
-            "elif False:",
-        ),
-    ),
-    fault(
-        "S23",
-        "a cluster whose label comes back is not rendered again",
-        ("values.contents", "            self._stale.add(cluster)", "            pass"),
-    ),
-    fault(
-        "S24",
-        "every change of a rule touches all",
-        (
-            "strategies.base",
-            "return self.contents.get(cluster, self.revision) if self.contents else self.revision",
-            "return self.revision",
-        ),
-    ),
-    fault(
-        "S24",
-        "an undo goes back to what everybody had",
-        (
-            "strategies.base",
-            "return standing.of_revision == self.revision",
-            "return standing.revision == self.wanted(standing.cluster)",
-        ),
-    ),
-)
-
 
 class ValuesDay:
     """One history."""
 
+    steps = 8
+
     def __init__(self, seed: int, counts: Counter[str]) -> None:
-        # Loaded here, since a fault is put into the engine's modules before they are.
-        from tests.support import make  # noqa: PLC0415
-        from tests.support.story import Story  # noqa: PLC0415
 
         self.dice, self.counts = Random(seed), counts
         self.tiers = {f"c{n:02}": self.dice.choice(TIERS) for n in range(CLUSTERS)}
@@ -218,7 +134,6 @@ class ValuesDay:
             self.look()
 
     def relabel(self) -> None:
-        from rollout.model.kinds import MANAGED_CLUSTER, Ref  # noqa: PLC0415
 
         cluster = self.dice.choice(sorted(self.tiers.keys() - set(STEADY)))
         tier = self.dice.choice(TIERS)
@@ -234,7 +149,6 @@ class ValuesDay:
         self._rule(self.dice.choice(sorted(RULES)))
 
     def _rule(self, name: str) -> None:
-        from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
 
         if name != self.rule:
             self.since.clear()  # a new revision waits for no label
@@ -243,7 +157,6 @@ class ValuesDay:
         self.story.hub.patch(Ref(CLUSTER_VALUES, "default/tiers"), {"spec": spec})
 
     def change_template(self) -> None:
-        from tests.support import make  # noqa: PLC0415
 
         self.version += 1
         self.since.clear()
@@ -251,8 +164,6 @@ class ValuesDay:
 
     def undo(self) -> None:
         """A rule changes and is taken back: who was not touched for it is not touched by that either."""
-        from rollout.model import names  # noqa: PLC0415
-        from rollout.model.kinds import REPLICA_SET, Ref  # noqa: PLC0415
 
         self.rest()
         if self.conflicts or any(self.due(c) is None for c in self.tiers):
@@ -282,7 +193,6 @@ class ValuesDay:
 
     def quarrel(self) -> None:
         """A second object sets the same field of the clusters of one tier, or does so no more."""
-        from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
 
         self.since.clear()
         self.conflicts = not self.conflicts
@@ -296,7 +206,6 @@ class ValuesDay:
         self.since.clear()  # how long a label has stood, a new process does not know
 
     def drift(self) -> None:
-        from rollout.model.kinds import MANIFEST_WORK, Ref  # noqa: PLC0415
 
         works = self.story.works()
         if not works:
@@ -333,8 +242,4 @@ class ValuesDay:
 
 def check(seeds: range = DAYS) -> Counter[str]:
     """Run a history for each seed. Raises: BrokenPromise, with the seed."""
-    return run_days(ValuesDay, seeds, steps=8)
-
-
-if __name__ == "__main__":
-    sys.exit(seek(VALUE_FAULTS, check))
+    return run_days(ValuesDay, seeds, ValuesDay.steps)

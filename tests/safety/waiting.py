@@ -92,6 +92,8 @@ def _judge(
         if is_new and expected and _may_be_barred(told, rollout):
             expected |= {"RolledBack"}
         counts["O1.waits_foreseen"] += bool(expected)
+    else:
+        expected = frozenset()
     if not expected:
         allow(counts, "wait_not_foreseen")
     if expected and wait.reason not in expected:
