@@ -11,21 +11,21 @@ from rollout.analysis.snapshot import stored
 from rollout.api.analysis_run import decode_run
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.charts import LineChart, line_chart
-from rollout.dashboard.tables import Column, Table, since
+from rollout.dashboard.tables import PagedColumn, PagedTable, since
 from rollout.dashboard.view import HubReading
 from rollout.errors import Gone
 from rollout.measuring.values import AnalysisMetric, AnalysisRun, MetricResult
 from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, Ref, key_of, ref_of
 
-RUNS = Table[AnalysisRun](
-    Column(key="analysis", title="Analysis", by=lambda run: run.subject.template),
-    Column(key="verdict", title="Verdict", by=lambda run: run.result.phase.value),
-    Column(key="workload", title="Workload", by=lambda run: run.subject.workload.key),
-    Column(
+RUNS = PagedTable[AnalysisRun](
+    PagedColumn(key="analysis", title="Analysis", by=lambda run: run.subject.template),
+    PagedColumn(key="verdict", title="Verdict", by=lambda run: run.result.phase.value),
+    PagedColumn(key="workload", title="Workload", by=lambda run: run.subject.workload.key),
+    PagedColumn(
         key="about", title="Cluster or gate", by=lambda run: run.subject.cluster or run.subject.at
     ),
-    Column(key="revision", title="Revision"),
-    Column(key="begun", title="Begun", by=lambda run: since(run.result.started_at)),
+    PagedColumn(key="revision", title="Revision"),
+    PagedColumn(key="begun", title="Begun", by=lambda run: since(run.result.started_at)),
     words=lambda run: (
         run.subject.template,
         run.ref.key,

@@ -94,9 +94,8 @@ def application(
         await run_in_threadpool(warm)
         ready()
         yield
-        streams.close()
-        what_ifs.close()
-        outlooks.close()
+        for each in (streams, what_ifs, outlooks):
+            each.close()
 
     routes = [
         *_routes(office, streams, Login(office, streams)),

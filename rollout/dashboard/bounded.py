@@ -76,7 +76,7 @@ class BoundedProcesses:
         try:
             process.start()
             its.close()
-            return self._follow(query, ours, take, may, stop)
+            return self._follow(query, ours, take, may=may, stop=stop)
         except (EOFError, OSError):
             return f"this takes {self._bounds}"
         except RolloutError as fault:
@@ -102,6 +102,7 @@ class BoundedProcesses:
         query: Query,
         process: Connection,
         take: Callable[[Reply], object],
+        *,
         may: MayAsk,
         stop: threading.Event,
     ) -> str:

@@ -15,7 +15,7 @@ from rollout.calendars.zones import find_zone
 from rollout.dashboard.actions import address
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.fleet_pages import calendars_of, clusters_of, may_see_calendar
-from rollout.dashboard.tables import PAGE, Column, Table
+from rollout.dashboard.tables import PAGE, PagedColumn, PagedTable
 from rollout.dashboard.verbs import OF_HUB, VERBS
 from rollout.dashboard.view import HubReading
 from rollout.model.approvals import Approval, Freeze
@@ -41,22 +41,24 @@ class CalendarWeek:
     zones: Sequence[ZoneWeek]
 
 
-FREEZES = Table[Freeze](
-    Column(key="freeze", title="Freeze", by=lambda each: each.name),
-    Column(key="state", title="State"),
-    Column(key="until", title="Until", by=lambda each: each.until),
-    Column(key="by", title="By", by=lambda each: each.actor),
-    Column(key="why", title="Why"),
+FREEZES = PagedTable[Freeze](
+    PagedColumn(key="freeze", title="Freeze", by=lambda each: each.name),
+    PagedColumn(key="state", title="State"),
+    PagedColumn(key="until", title="Until", by=lambda each: each.until),
+    PagedColumn(key="by", title="By", by=lambda each: each.actor),
+    PagedColumn(key="why", title="Why"),
     name="freezes",
 )
-APPROVALS = Table[Approval](
-    Column(key="workload", title="Workload", by=lambda each: f"{each.namespace}/{each.workload}"),
-    Column(key="decision", title="Decision", by=lambda each: each.decision.value),
-    Column(key="gate", title="Gate", by=lambda each: each.gate),
-    Column(key="revision", title="Revision", by=lambda each: each.revision),
-    Column(key="by", title="By", by=lambda each: each.actor),
-    Column(key="why", title="Why"),
-    Column(key="expires", title="Expires", by=lambda each: each.expires),
+APPROVALS = PagedTable[Approval](
+    PagedColumn(
+        key="workload", title="Workload", by=lambda each: f"{each.namespace}/{each.workload}"
+    ),
+    PagedColumn(key="decision", title="Decision", by=lambda each: each.decision.value),
+    PagedColumn(key="gate", title="Gate", by=lambda each: each.gate),
+    PagedColumn(key="revision", title="Revision", by=lambda each: each.revision),
+    PagedColumn(key="by", title="By", by=lambda each: each.actor),
+    PagedColumn(key="why", title="Why"),
+    PagedColumn(key="expires", title="Expires", by=lambda each: each.expires),
     name="approvals",
     words=lambda each: (
         f"{each.namespace}/{each.workload}",
@@ -67,7 +69,7 @@ APPROVALS = Table[Approval](
         each.reason,
     ),
 )
-CALENDARS = Table[Calendar](name="calendars", size=10)
+CALENDARS = PagedTable[Calendar](name="calendars", size=10)
 
 
 def consents(asked: PageRequest) -> Response:

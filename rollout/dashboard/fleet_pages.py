@@ -19,7 +19,7 @@ from rollout.analysis.snapshot import stored
 from rollout.calendars.calendar import Calendar
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.render import path_of
-from rollout.dashboard.tables import Column, Table
+from rollout.dashboard.tables import PagedColumn, PagedTable
 from rollout.dashboard.view import HubReading, WorkloadRow
 from rollout.errors import Gone, Invalid
 from rollout.fleet.calendars import read_calendar
@@ -46,15 +46,15 @@ select a cluster: everybody else waits meanwhile."""
 # -- clusters ----------------------------------------------------------------------------------
 
 
-CLUSTERS = Table[Cluster](
-    Column(key="cluster", title="Cluster", by=lambda each: each.name),
-    Column(
+CLUSTERS = PagedTable[Cluster](
+    PagedColumn(key="cluster", title="Cluster", by=lambda each: each.name),
+    PagedColumn(
         key="available",
         title="Available",
         by=lambda each: (True, None, False).index(each.available),
     ),
-    Column(key="labels", title="Labels"),
-    Column(key="taints", title="Taints", by=lambda each: len(each.taints), falls=True),
+    PagedColumn(key="labels", title="Labels"),
+    PagedColumn(key="taints", title="Taints", by=lambda each: len(each.taints), falls=True),
     words=lambda each: (each.name,),
 )
 
@@ -184,11 +184,11 @@ class PlacementRow:
     used_by: Sequence[WorkloadRow]
 
 
-PLACEMENTS = Table[PlacementRow](
-    Column(key="placement", title="Placement", by=lambda row: f"{row.namespace}/{row.name}"),
-    Column(key="clusters", title="Clusters", by=lambda row: row.decided, falls=True),
-    Column(key="groups", title="Groups", by=lambda row: len(row.groups), falls=True),
-    Column(key="users", title="Used by", by=lambda row: len(row.used_by), falls=True),
+PLACEMENTS = PagedTable[PlacementRow](
+    PagedColumn(key="placement", title="Placement", by=lambda row: f"{row.namespace}/{row.name}"),
+    PagedColumn(key="clusters", title="Clusters", by=lambda row: row.decided, falls=True),
+    PagedColumn(key="groups", title="Groups", by=lambda row: len(row.groups), falls=True),
+    PagedColumn(key="users", title="Used by", by=lambda row: len(row.used_by), falls=True),
     words=lambda row: (f"{row.namespace}/{row.name}",),
 )
 
@@ -263,22 +263,24 @@ def placement(asked: PageRequest) -> Response:
     )  # fmt: skip
 
 
-def _candidates_by(prioritizers: Sequence[str]) -> Table[Candidate]:
+def _candidates_by(prioritizers: Sequence[str]) -> PagedTable[Candidate]:
     """The table of candidates, with a column for each prioritizer."""
 
-    def scored(name: str) -> Column[Candidate]:
-        return Column(
+    def scored(name: str) -> PagedColumn[Candidate]:
+        return PagedColumn(
             key=f"score-{name}",
             title=name,
             by=lambda each: _score(each, name),
             falls=True,
         )
 
-    return Table(
-        Column(key="cluster", title="Cluster", by=lambda each: each.cluster),
-        Column(key="verdict", title="Verdict", by=lambda each: (not each.selected, each.refused)),
-        Column(key="rank", title="Rank", by=lambda each: each.rank or None),
-        Column(
+    return PagedTable(
+        PagedColumn(key="cluster", title="Cluster", by=lambda each: each.cluster),
+        PagedColumn(
+            key="verdict", title="Verdict", by=lambda each: (not each.selected, each.refused)
+        ),
+        PagedColumn(key="rank", title="Rank", by=lambda each: each.rank or None),
+        PagedColumn(
             key="total",
             title="Total",
             by=lambda each: each.total if each.scores else None,

@@ -190,7 +190,7 @@ class _Telling:
 def _foresee_verb(telling: _Telling, query: VerbQuery) -> None:
     hub, excerpt = telling.hub(QuestionNamed(query.workloads))
     who = replace(query.who, at=excerpt.now)
-    found = preview(hub, VERBS[query.verb], query.call, who, query.place)
+    found = preview(hub, VERBS[query.verb], query.call, who, place=query.place)
     telling.tell(replace(found, forecast=_shown(found.forecast, 0)))
 
 

@@ -12,7 +12,7 @@ from rollout.clock import Clock
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.render import MASKS
 from rollout.dashboard.replay_pages import ReplayPages, replay_path
-from rollout.dashboard.tables import Table, TablePage
+from rollout.dashboard.tables import PagedTable, TablePage
 from rollout.dashboard.view import HubReading
 from rollout.errors import Denied, Gone, NotServed
 from rollout.hub.base import EmbeddedHub
@@ -22,11 +22,11 @@ from rollout.runtime.reviews import RememberedAnswers
 
 MOST_NAMESPACES = 64
 GOOD_FOR = timedelta(seconds=5)
-TIMELINE = Table[Any](name="timeline", size=50)
+TIMELINE = PagedTable[Any](name="timeline", size=50)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Happening:
+class TimelineLine:
     """One line of a timeline. ``path``: where more of it is shown; "" where nowhere."""
 
     at: datetime
@@ -54,29 +54,29 @@ class Timelines:
         """Whether there is a log of decisions."""
         return self._replays.has_log
 
-    def of(self, asked: PageRequest, ref: Ref) -> TablePage[Happening]:
+    def of(self, asked: PageRequest, ref: Ref) -> TablePage[TimelineLine]:
         """What is told about a workload; without what is told only to who may list Events."""
         found = [*self._decided(ref), *self._happened(asked, ref)]
         found.sort(key=lambda each: each.at, reverse=True)
         return TIMELINE.page(found, asked.request.query_params)
 
-    def _happened(self, asked: PageRequest, ref: Ref) -> list[Happening]:
+    def _happened(self, asked: PageRequest, ref: Ref) -> list[TimelineLine]:
         if not asked.may("list", EVENT, ref.namespace):
             return []
         return [
-            Happening(at=each.at, title=each.reason, message=each.message, times=each.times)
+            TimelineLine(at=each.at, title=each.reason, message=each.message, times=each.times)
             for each in reversed(self._told(asked, ref.namespace))
             if (each.kind, each.key) == (ref.kind.name, ref.key)
         ]
 
-    def _decided(self, ref: Ref) -> list[Happening]:
+    def _decided(self, ref: Ref) -> list[TimelineLine]:
         try:
             decisions = self._replays.decisions(ref)
         except Gone:
             return []  # page Replay says why
         base = replay_path(ref)
         return [
-            Happening(
+            TimelineLine(
                 at=each.at, title=f"decision {i + 1}", message=each.said, path=f"{base}?at={i}"
             )
             for i, each in reversed(list(enumerate(decisions)))

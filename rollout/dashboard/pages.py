@@ -19,7 +19,7 @@ from rollout.dashboard.histories import Timelines
 from rollout.dashboard.observer import account_of
 from rollout.dashboard.render import MASKS
 from rollout.dashboard.rollouts import CLUSTERS, STATE_WORDS, STATES, listed, members, wanted
-from rollout.dashboard.tables import Column, Table, TablePage, TableQuery, since
+from rollout.dashboard.tables import PagedColumn, PagedTable, TablePage, TableQuery, since
 from rollout.dashboard.verbs import OF_WORKLOAD
 from rollout.dashboard.view import HubReading
 from rollout.dashboard.what_if_pages import workload_word
@@ -112,13 +112,13 @@ def manifest(asked: PageRequest) -> Response:
 
 
 MOST_NAMED = 10
-REVISIONS = Table[RevisionAccount](
-    Column(key="number", title="Number", by=lambda each: each.number, falls=True),
-    Column(key="revision", title="Revision"),
-    Column(key="state", title="State", by=lambda each: each.role.value or "past"),
-    Column(key="clusters", title="Clusters", by=lambda each: each.clusters, falls=True),
-    Column(key="age", title="Age", by=lambda each: since(each.created)),
-    Column(key="changes", title="Changes"),
+REVISIONS = PagedTable[RevisionAccount](
+    PagedColumn(key="number", title="Number", by=lambda each: each.number, falls=True),
+    PagedColumn(key="revision", title="Revision"),
+    PagedColumn(key="state", title="State", by=lambda each: each.role.value or "past"),
+    PagedColumn(key="clusters", title="Clusters", by=lambda each: each.clusters, falls=True),
+    PagedColumn(key="age", title="Age", by=lambda each: since(each.created)),
+    PagedColumn(key="changes", title="Changes"),
     name="revisions",
     size=25,
 )

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from rollout.account.roster import RosterEntry, RosterPage, roster_page
 from rollout.account.states import Code
 from rollout.account.tree import WorkloadAccount
-from rollout.dashboard.tables import Column, Table, TablePage, TableQuery
+from rollout.dashboard.tables import PagedColumn, PagedTable, TablePage, TableQuery
 from rollout.dashboard.view import WorkloadRow
 from rollout.errors import Invalid
 from rollout.hub.selecting import parse_labels
@@ -116,25 +116,25 @@ def _share(account: WorkloadAccount) -> float:
     return account.updated / account.members if account.members else 1.0
 
 
-TABLE = Table[WorkloadRow](
-    Column(key="name", title="Workload", by=lambda row: row.account.key),
-    Column(key="state", title="State", by=lambda row: ORDER.index(row.account.code)),
-    Column(key="progress", title="Progress", by=lambda row: _share(row.account)),
-    Column(key="failed", title="Failed", by=lambda row: row.account.failed, falls=True),
-    Column(key="wait", title="Waiting for"),
-    Column(key="end", title="Earliest end", by=lambda row: _end(row.account)),
-    Column(key="age", title="Age", by=lambda row: _age(row.account)),
+TABLE = PagedTable[WorkloadRow](
+    PagedColumn(key="name", title="Workload", by=lambda row: row.account.key),
+    PagedColumn(key="state", title="State", by=lambda row: ORDER.index(row.account.code)),
+    PagedColumn(key="progress", title="Progress", by=lambda row: _share(row.account)),
+    PagedColumn(key="failed", title="Failed", by=lambda row: row.account.failed, falls=True),
+    PagedColumn(key="wait", title="Waiting for"),
+    PagedColumn(key="end", title="Earliest end", by=lambda row: _end(row.account)),
+    PagedColumn(key="age", title="Age", by=lambda row: _age(row.account)),
     default="state",
 )
 
 
-CLUSTERS = Table[RosterEntry](
-    Column(key="cluster", title="Cluster", by=lambda each: each.account.name),
-    Column(key="phase", title="Phase", by=lambda each: each.account.phase),
-    Column(key="stage", title="Stage", by=lambda each: each.stage),
-    Column(key="reason", title="Reason"),
-    Column(key="for", title="For"),
-    Column(key="until", title="Until"),
+CLUSTERS = PagedTable[RosterEntry](
+    PagedColumn(key="cluster", title="Cluster", by=lambda each: each.account.name),
+    PagedColumn(key="phase", title="Phase", by=lambda each: each.account.phase),
+    PagedColumn(key="stage", title="Stage", by=lambda each: each.stage),
+    PagedColumn(key="reason", title="Reason"),
+    PagedColumn(key="for", title="For"),
+    PagedColumn(key="until", title="Until"),
     size=25,
 )
 """`roster_page` sorts them: to work out why each of 10,000 clusters waits would take long."""

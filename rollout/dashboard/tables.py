@@ -13,7 +13,7 @@ PAGE = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Column(Generic[T]):
+class PagedColumn(Generic[T]):
     """One column: its title, and by which value of a row it is sorted; ``by`` None: it is not.
 
     ``falls``: who sorts by it wants the greatest first.
@@ -35,7 +35,7 @@ class TableQuery:
     page: int = 1
 
 
-class Table(Generic[T]):
+class PagedTable(Generic[T]):
     """What a table has, whatever its rows are.
 
     Args:
@@ -47,7 +47,7 @@ class Table(Generic[T]):
 
     def __init__(
         self,
-        *columns: Column[T],
+        *columns: PagedColumn[T],
         name: str = "",
         words: Callable[[T], Iterable[str]] | None = None,
         default: str = "",
@@ -96,7 +96,7 @@ class Table(Generic[T]):
 class TablePage(Generic[T]):
     """Some rows of all that match. ``total`` counts those."""
 
-    table: Table[T]
+    table: PagedTable[T]
     rows: Sequence[T]
     total: int
     asked: TableQuery
@@ -113,7 +113,7 @@ class TablePage(Generic[T]):
         """What is different in the address of another page of it."""
         return {self.table.parameter("page"): page}
 
-    def by(self, column: Column[T]) -> dict[str, object]:
+    def by(self, column: PagedColumn[T]) -> dict[str, object]:
         """What is different in the address where it is sorted by this column, else the other way round."""
         is_this = self.asked.sort == column.key
         falls = not self.asked.is_falling if is_this else column.falls

@@ -1,17 +1,20 @@
-"""What does an API server's refusal mean to us? Status codes to the errors that say who must act.
+"""Turns what comes back from an API server, or does not, into errors that say who must act.
 
 Source: Kubernetes API conventions, "Response Status Kind".
 """
 
+import os
 import re
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
+import aiohttp
 import msgspec
 
 from rollout.errors import (
     AlreadyExists,
+    ConfigError,
     Conflict,
     Denied,
     Expired,
@@ -147,3 +150,42 @@ def _plain(body: bytes) -> str:
     """An answer that is no Status, such as a proxy's, as one short line."""
     text = body[:400].decode("utf-8", "replace").strip()
     return "" if not text or text[0] in "<{" else " ".join(text.split())[:200]
+
+
+# -- where no whole answer came ------------------------------------------------------------------
+
+BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
+"""What a connection can raise: ValueError for a line or a header beyond all limits."""
+
+
+def short(path: str) -> str:
+    """A path without its query."""
+    return path.partition("?")[0]
+
+
+def broken_said(error: BaseException) -> str:
+    """Why no whole answer came, in plain words. Raises: ConfigError where the address can be none."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    match error:
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
+            raise ConfigError(
+                f"the API server's address is no URL: {short(str(error))}; one such as "
+                "https://HOST:6443 is accepted"
+            ) from error
+        case aiohttp.ClientConnectorDNSError():
+            return f"there is no host {error.host} ({_of_system(error)})"
+        case aiohttp.ClientConnectorCertificateError():
+            return f"the certificate of {error.host}:{error.port} is not trusted: {error.certificate_error}"
+        case aiohttp.ClientConnectorError():
+            return f"cannot connect to {error.host}:{error.port}: {_of_system(error)}"
+        case aiohttp.ServerDisconnectedError():
+            return "the server closed the connection"
+    return str(error) or type(error).__name__
+
+
+def _of_system(error: aiohttp.ClientConnectorError) -> str:
+    """The operating system's word for it: ``connection refused``."""
+    found = error.os_error
+    words = os.strerror(found.errno) if found.errno and found.errno > 0 else found.strerror
+    return (words or str(found)).lower()

@@ -7,7 +7,6 @@ Every request has a time-out. Nothing is retried here but a 401 with credentials
 import asyncio
 import concurrent.futures
 import logging
-import os
 import socket
 import threading
 import weakref
@@ -22,9 +21,9 @@ from typing import Any, TypeVar
 import aiohttp
 from yarl import URL
 
-from rollout.errors import ConfigError, HubError, Silent, Unavailable
+from rollout.errors import HubError, Silent, Unavailable
 from rollout.hub.kube_access import Access, Credentials, credentials
-from rollout.hub.kube_answers import error_of
+from rollout.hub.kube_answers import BROKEN, broken_said, error_of, short
 
 _TURN_SECONDS = 0.002  # connections are closed by the turns of the loop after they are told to
 _HANGING_UP_SECONDS = 2.0
@@ -319,8 +318,8 @@ class Session:
             ) as response:
                 self._hear(response.headers.get("Date"), sent)
                 return HttpAnswer(response.status, await response.read(), response.headers)
-        except _BROKEN as error:
-            raise Unavailable(f"{method} {_short(path)}: {_said(error)}") from error
+        except BROKEN as error:
+            raise Unavailable(f"{method} {short(path)}: {broken_said(error)}") from error
 
     def _hear(self, date: str | None, sent: float) -> None:
         """What time the server says it is: once in a while, since it costs a little to read."""
@@ -350,17 +349,17 @@ class Session:
                 if response.status >= 300:
                     if response.status == _UNAUTHORIZED:
                         await self._credentials.renew(self.elapsed())
-                    what = f"watch {_short(path)}"
+                    what = f"watch {short(path)}"
                     raise error_of(what, response.status, await response.read(), response.headers)
                 opened = True
                 yield response.content.iter_any()
         except TimeoutError as error:
             if not opened:
-                raise Unavailable(f"watch {_short(path)}: {_said(error)}") from error
+                raise Unavailable(f"watch {short(path)}: {broken_said(error)}") from error
             seconds = self.times.silence
-            raise Silent(f"watch {_short(path)}: nothing new for {seconds:g} s") from error
-        except _BROKEN as error:
-            raise Unavailable(f"watch {_short(path)}: {_said(error)}") from error
+            raise Silent(f"watch {short(path)}: nothing new for {seconds:g} s") from error
+        except BROKEN as error:
+            raise Unavailable(f"watch {short(path)}: {broken_said(error)}") from error
 
     def _url(self, path: str) -> URL:
         """Paths come quoted (`rollout.hub.kube_objects`): to quote them again would cost 20 µs."""
@@ -374,38 +373,3 @@ class Session:
             headers["Content-Type"] = content_type
         await self._credentials.sign(headers, self.elapsed())
         return headers
-
-
-_BROKEN = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
-"""What a connection can raise: ValueError for a line or a header beyond all limits."""
-
-
-def _short(path: str) -> str:
-    return path.partition("?")[0]
-
-
-def _said(error: BaseException) -> str:
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    match error:
-        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError():
-            raise ConfigError(
-                f"the API server's address is no URL: {_short(str(error))}; one such as "
-                "https://HOST:6443 is accepted"
-            ) from error
-        case aiohttp.ClientConnectorDNSError():
-            return f"there is no host {error.host} ({_of_system(error)})"
-        case aiohttp.ClientConnectorCertificateError():
-            return f"the certificate of {error.host}:{error.port} is not trusted: {error.certificate_error}"
-        case aiohttp.ClientConnectorError():
-            return f"cannot connect to {error.host}:{error.port}: {_of_system(error)}"
-        case aiohttp.ServerDisconnectedError():
-            return "the server closed the connection"
-    return str(error) or type(error).__name__
-
-
-def _of_system(error: aiohttp.ClientConnectorError) -> str:
-    """The operating system's word for it: ``connection refused``."""
-    found = error.os_error
-    words = os.strerror(found.errno) if found.errno and found.errno > 0 else found.strerror
-    return (words or str(found)).lower()

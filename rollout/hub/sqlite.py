@@ -15,10 +15,11 @@ import msgspec
 from rollout.clock import Clock
 from rollout.errors import ConfigError, Expired, Gone, Invalid, Unavailable
 from rollout.hub.base import Admit
-from rollout.hub.database import MIGRATIONS, Database, ObjectRow, RunnerLock
+from rollout.hub.database import MIGRATIONS, Database, ObjectRow
 from rollout.hub.embedded import EmbeddedVerbs
 from rollout.hub.kube_objects import ObjectDecoder
 from rollout.hub.objects import ChangeRecord, Objects
+from rollout.hub.state_locks import RunnerLock
 from rollout.model.events import Change, Event
 from rollout.model.kinds import KINDS, Kind, Obj, Ref
 

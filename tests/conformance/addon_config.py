@@ -34,7 +34,7 @@ from rollout.planning.plan import Plan
 from rollout.rollouts.addon_configs import Known
 from rollout.runtime.planners import plan_now
 from tests.conformance.addon_excuses import EXCUSES
-from tests.conformance.suite import Excuse, Json, Vector
+from tests.conformance.suite import Excuse, Json, Vector, unlike
 
 KINDS: tuple[tuple[str, Kind], ...] = (
     ("placements", PLACEMENT),
@@ -66,8 +66,22 @@ class AddOnConfigSuite:
         plan = plan_now(AddOnPlanner(), fleet, Ref(CLUSTER_MANAGEMENT_ADDON, "app"), now)
         return _normal(plan, given)
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
-        return bool(said_by_ocm(expected, vector.input) == got)
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        theirs = said_by_ocm(expected, vector.input)
+        found = unlike(theirs, got) - {"progressing"}
+        for placement in theirs["progressing"].keys() | got["progressing"].keys():
+            said = [each["progressing"].get(placement, []) for each in (theirs, got)]
+            found |= _unlike_conditions(*said)
+        return found
+
+
+def _unlike_conditions(theirs: list[list[str]], ours: list[list[str]]) -> set[str]:
+    """In what the conditions of one placement differ: whether there is one, or what it says."""
+    if len(theirs) != len(ours):
+        return {"progressing"}
+    words = ("progressing.status", "progressing.reason", "progressing.message")
+    pairs = (zip(words, *each, strict=True) for each in zip(theirs, ours, strict=True))
+    return {word for pair in pairs for word, one, other in pair if one != other}
 
 
 OWNER = {"metadata": {"uid": "uid-of-app", "ownerReferences": [{"uid": "uid-of-app"}]}}

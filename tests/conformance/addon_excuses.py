@@ -249,27 +249,34 @@ def _soaks(node: Node) -> bool:
     return spec is not None and spec.type != "All" and bool(spec.min_success_time)
 
 
-def _excuse(name: str, row: str, applies: Callable[[Given], bool]) -> Excuse:
-    return Excuse(name, row, lambda given: applies(read(given)))
+_SAID = ("progressing.status", "progressing.reason", "progressing.message")
+_BROUGHT = ("configs", "configured")
+"""What clusters are told to apply, and that they are told."""
+
+
+def _excuse(name: str, row: str, applies: Callable[[Given], bool], *fields: str) -> Excuse:
+    return Excuse(name, row, lambda given: applies(read(given)), frozenset(fields))
 
 
 EXCUSES = (
-    _excuse("placement missing", "16, 26 (add-on A-9)", placement_missing),
-    _excuse("invalid values", "26 (add-on A-9)", invalid),
-    _excuse("refused by OCM alone", "3, 26", refused_by_ocm),
-    _excuse("progression behind the spec", "26 (add-on A-4)", progression_behind),
-    _excuse("configuration missing", "26 (add-on A-5)", config_missing),
-    _excuse("own configuration twice", "26 (add-on A-13)", listed_twice),
-    _excuse("left over by a placement", "O7", left_over),
-    _excuse("overlap without an add-on", "21", overlapping_without_addon),
-    _excuse("hash of an own configuration", "24 (add-on A-18)", own_hash_differs),
-    _excuse("order within a resource is kept", "24 (add-on A-15)", order_kept),
-    _excuse("overlapping placements", "21", decides(by_owner)),
-    _excuse("soak by our clock", "8", decides(by_our_soak)),
-    _excuse("deadline by our clock", "6", decides(by_our_deadline)),
-    _excuse("failure grace", "7", decides(by_grace)),
-    _excuse("groups before names", "1", named_out_of_order),
-    _excuse("slots are kept", "5", slots_not_kept),
-    _excuse("mandatory group unknown", "13", group_unknown),
-    _excuse("one stage after another", "12", stages_mixed),
-)
+    _excuse("placement missing", "16, 26 (add-on A-9)", placement_missing,
+            *_BROUGHT, *_SAID, "progressing"),
+    _excuse("invalid values", "26 (add-on A-9)", invalid, *_BROUGHT, *_SAID, "progressing"),
+    _excuse("refused by OCM alone", "3, 26", refused_by_ocm, *_BROUGHT, *_SAID),
+    _excuse("progression behind the spec", "26 (add-on A-4)", progression_behind,
+            *_BROUGHT, *_SAID, "progressing"),
+    _excuse("configuration missing", "26 (add-on A-5)", config_missing, *_BROUGHT, *_SAID),
+    _excuse("own configuration twice", "26 (add-on A-13)", listed_twice, *_SAID),
+    _excuse("left over by a placement", "O7", left_over, *_BROUGHT),
+    _excuse("overlap without an add-on", "21", overlapping_without_addon, "progressing.message"),
+    _excuse("hash of an own configuration", "24 (add-on A-18)", own_hash_differs, "configs"),
+    _excuse("order within a resource is kept", "24 (add-on A-15)", order_kept, *_BROUGHT, *_SAID),
+    _excuse("overlapping placements", "21", decides(by_owner), *_BROUGHT, *_SAID),
+    _excuse("soak by our clock", "8", decides(by_our_soak), *_BROUGHT, *_SAID),
+    _excuse("deadline by our clock", "6", decides(by_our_deadline), *_BROUGHT, *_SAID),
+    _excuse("failure grace", "7", decides(by_grace), *_BROUGHT, *_SAID),
+    _excuse("groups before names", "1", named_out_of_order, *_BROUGHT, *_SAID),
+    _excuse("slots are kept", "5", slots_not_kept, *_BROUGHT, *_SAID),
+    _excuse("mandatory group unknown", "13", group_unknown, *_BROUGHT, *_SAID),
+    _excuse("one stage after another", "12", stages_mixed, *_BROUGHT, *_SAID),
+)  # fmt: skip

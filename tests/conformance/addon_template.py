@@ -28,6 +28,7 @@ from rollout.planning.templates import Unrenderable
 from rollout.planning.templates.deploy import DeployInput, DeployWrites, deploy
 from rollout.planning.templates.render import rendered
 from tests.conformance.addon_template_rows import (
+    OF_A_REFUSAL,
     allowed,
     may_be_refused,
     repaired,
@@ -141,8 +142,8 @@ class AddOnTemplateSuite:
     def run(self, given: Json) -> Json:
         return answered(given, strict=False)
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
-        return not differing(expected, got) and not unexcused(expected, vector.input)
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        return {*differing(expected, got), *unexcused(expected, vector.input)}
 
 
 def answered(given: Json, *, strict: bool) -> Json:
@@ -168,9 +169,9 @@ def unexcused(expected: Json, given: Json) -> set[str]:
         return {"error"}
     mended = repaired(given)
     answer = answered(mended, strict=True) if mended is not given else refused
-    if may_be_refused(mended) and _is_refused(answer):
-        return set()
-    return set(differing(expected, answer)) - allowed(mended)
+    is_refused = may_be_refused(mended) and _is_refused(answer)
+    forgiven = allowed(mended) | (OF_A_REFUSAL if is_refused else frozenset())
+    return set(differing(expected, answer)) - forgiven
 
 
 def _is_refused(answer: Json) -> bool:

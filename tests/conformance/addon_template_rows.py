@@ -99,6 +99,11 @@ def unknown_placeholders(given: Json) -> bool:
     return any(name not in known for name in used)
 
 
+def unclosed(given: Json) -> bool:
+    """A placeholder that does not end, over which OCM's controller stops."""
+    return any("" in names_in(text) for text in texts(manifests_of(given)))
+
+
 def annotated(obj: Obj, key: str) -> bool:
     meta = obj.get("metadata") or {}
     return key in (meta.get("annotations") or {}) or key in (meta.get("labels") or {})
@@ -143,6 +148,11 @@ REFUSED: tuple[Row, ...] = (
     _row("T6", lambda g: len(set(identities(g))) < len(identities(g))),
 )  # fmt: skip
 """Rows by which strict may refuse what OCM renders."""
+OF_A_REFUSAL = frozenset(
+    {"error", "objects", "deploy.actions", "deploy.conditions", "deploy.works"}
+    | {f"deploy.works.{field}" for field in ("manifests", "manifestConfigs")}
+)
+"""Fields in which what is refused may be another answer: works stay as they were."""
 
 ROWS: tuple[Row, ...] = (
     _row("T1", lambda g: '"string"' in json.dumps(g.get("works") or []), "deploy.healthCheckMode",
@@ -181,6 +191,7 @@ ROWS: tuple[Row, ...] = (
     _row("T20", lambda g: g.get("works"), "deploy.conditions"),
     _row("T21", lambda g: any(m.get("kind") in WORKLOADS for m in manifests_of(g))
          and "{{" in json.dumps(manifests_of(g)), *_CONTENT, *_MAY_FAIL),
+    _row("T23", unclosed, "deploy.healthCheckMode"),
     _row("T24", lambda g: settings(g, "resourceRequirements"), *_CONTENT),
     _row("T25", lambda g: len(references(g, "addondeploymentconfigs")) > 1,
          "deploy.works.manifestConfigs", *_CONTENT, *_MAY_FAIL),

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 from rollout.api.calendar import CalendarObject
 from rollout.calendars.calendar import Timetable, openings
 from rollout.calendars.zones import find_zone
-from tests.conformance.suite import Excuse, Json, Vector
+from tests.conformance.suite import Excuse, Json, Vector, unlike
 
 OLDER = Path(__file__).parents[1] / "vectors" / "zones"
 """Zones that the tz database has corrected since the release of which the answers are, as they were in it."""
@@ -43,5 +43,5 @@ class CalendarSuite:
             ]
         }
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
-        return bool(expected == got)
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        return unlike(expected, got)

@@ -219,8 +219,18 @@ def named_out_of_order(given: Given) -> bool:
 
 
 def group_unknown(given: Given) -> bool:
-    """A mandatory group that no decision names, or whose decisions are empty: row 13 holds for both."""
-    return any(names_unknown(ref.spec, ref.groups) for ref in _sound(given))
+    """A mandatory group that no decision names, whose decisions are empty, or whose clusters are all an
+    earlier placement's: row 13 holds for each.
+    """
+    taken: set[str] = set()
+    for ref in given.refs:
+        left = [
+            replace(g, clusters=tuple(c for c in g.clusters if c not in taken)) for g in ref.groups
+        ]
+        if ref.exists and ref.spec is not None and names_unknown(ref.spec, left):
+            return True
+        taken.update(ref.members)
+    return False
 
 
 def stages_mixed(given: Given) -> bool:
@@ -252,39 +262,51 @@ def concurrency_zero(given: Given) -> bool:
     )
 
 
-def _excuse(name: str, row: str, applies: Callable[[Given], bool]) -> Excuse:
+_TOUCHES = ("actions.create", "actions.update", "counts.total", "conditions.ManifestworkApplied")
+"""Who is written to in this pass, and what follows from it."""
+_COUNTS = ("counts.applied", "counts.available", "counts.degraded", "counts.progressing",
+           "conditions.ManifestworkApplied")  # fmt: skip
+_DONE, _VERIFIED, _DELETES = (
+    "conditions.PlacementRolledOut",
+    "conditions.PlacementVerified",
+    "actions.delete",
+)
+_ALL = (*_TOUCHES, *_COUNTS, _DONE, _DELETES)
+
+
+def _excuse(name: str, row: str, applies: Callable[[Given], bool], *fields: str) -> Excuse:
     def on_input(given: Json) -> bool:
         found = read(given)
         return found.is_evaluated and applies(found)
 
-    return Excuse(name, row, on_input)
+    return Excuse(name, row, on_input, frozenset(fields))
 
 
 EXCUSES = (
-    _excuse("placement missing", "S7, 16", placement_missing),
-    _excuse("invalid values", "26", invalid),
-    _excuse("refused by OCM alone", "3, 26", refused_by_ocm),
-    _excuse("overlapping placements", "21", overlapping),
-    _excuse("name too long", "S9", name_too_long),
-    _excuse("nothing selected", "22", nothing_selected),
-    _excuse("one selects nothing", "22", one_selects_nothing),
-    _excuse("selected counted by status", "14, S12", told_wrongly),
-    _excuse("outdated work leaves", "16", outdated_leaves),
-    _excuse("leaving work counted", "10, S12", leaving_counted),
-    _excuse("stale conditions counted", "10", stale_counted),
-    _excuse("work of another placement", "21, S9", misplaced),
-    _excuse("twins", "S9", twins),
-    _excuse("labels changed", "24", labels_changed),
-    _excuse("work being deleted", "S9", being_deleted),
-    _excuse("success unverified at the end", "9, 10, 23", done_unlike_reported),
-    _excuse("soak at the end", "8", soaks_at_the_end),
-    _excuse("success unverified", "9, 10, 23", decides(by_report)),
-    _excuse("soak by our clock", "8", decides(by_our_soak)),
-    _excuse("deadline by our clock", "6", decides(by_our_deadline)),
-    _excuse("failure grace", "7", decides(by_grace)),
-    _excuse("in flight on an older revision", "5, 18", outdated_in_flight),
-    _excuse("groups before names", "1", named_out_of_order),
-    _excuse("mandatory group unknown", "13", group_unknown),
-    _excuse("one stage after another", "12", stages_mixed),
-    _excuse("concurrency zero", "4", concurrency_zero),
+    _excuse("placement missing", "S7, 16", placement_missing, *_ALL),
+    _excuse("invalid values", "26", invalid, *_ALL, _VERIFIED),
+    _excuse("refused by OCM alone", "3, 26", refused_by_ocm, *_ALL, _VERIFIED),
+    _excuse("overlapping placements", "21", overlapping, *_TOUCHES),
+    _excuse("name too long", "S9", name_too_long, *_ALL, _VERIFIED),
+    _excuse("nothing selected", "22", nothing_selected, _DONE),
+    _excuse("one selects nothing", "22", one_selects_nothing, _DONE),
+    _excuse("selected counted by status", "14, S12", told_wrongly, _DONE),
+    _excuse("outdated work leaves", "16", outdated_leaves, _DELETES),
+    _excuse("leaving work counted", "10, S12", leaving_counted, *_COUNTS, _DONE),
+    _excuse("stale conditions counted", "10", stale_counted, *_COUNTS),
+    _excuse("work of another placement", "21, S9", misplaced, *_ALL),
+    _excuse("twins", "S9", twins, *_COUNTS, _DONE, _DELETES),
+    _excuse("labels changed", "24", labels_changed, "actions.update"),
+    _excuse("work being deleted", "S9", being_deleted, *_TOUCHES),
+    _excuse("success unverified at the end", "9, 10, 23", done_unlike_reported, _DONE),
+    _excuse("soak at the end", "8", soaks_at_the_end, _DONE),
+    _excuse("success unverified", "9, 10, 23", decides(by_report), *_TOUCHES),
+    _excuse("soak by our clock", "8", decides(by_our_soak), *_TOUCHES),
+    _excuse("deadline by our clock", "6", decides(by_our_deadline), *_TOUCHES),
+    _excuse("failure grace", "7", decides(by_grace), *_TOUCHES),
+    _excuse("in flight on an older revision", "5, 18", outdated_in_flight, *_TOUCHES),
+    _excuse("groups before names", "1", named_out_of_order, *_TOUCHES),
+    _excuse("mandatory group unknown", "13", group_unknown, *_TOUCHES, _VERIFIED),
+    _excuse("one stage after another", "12", stages_mixed, *_TOUCHES),
+    _excuse("concurrency zero", "4", concurrency_zero, *_TOUCHES),
 )

@@ -34,7 +34,7 @@ from rollout.planning.plan import Plan, Write
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.runtime.planners import plan_now
 from tests.conformance.mwrs_excuses import EXCUSES
-from tests.conformance.suite import Excuse, Json, Vector
+from tests.conformance.suite import Excuse, Json, Vector, unlike
 
 KINDS: tuple[tuple[str, Kind], ...] = (
     ("placements", PLACEMENT),
@@ -75,8 +75,18 @@ class MwrsSyncSuite:
             )
         return _normal(plan, given["manifestWorkReplicaSet"])
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
-        return bool(said_by_ocm(expected, vector.input) == got)
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        return unlike(_flat(said_by_ocm(expected, vector.input)), _flat(got))
+
+
+def _flat(answer: Json) -> Json:
+    """Each action, count and type of condition as a field of its own."""
+    return {
+        **{f"actions.{verb}": found for verb, found in answer["actions"].items()},
+        **{f"conditions.{kind}": said for kind, *said in answer["conditions"]},
+        **{f"counts.{key}": count for key, count in answer["counts"].items()},
+        "finalizers": answer["finalizers"],
+    }
 
 
 def _stored(obj: Obj, number: int) -> Obj:

@@ -3,7 +3,7 @@
 from rollout.model.conditions import read_conditions
 from rollout.strategies.ocm import NO_TIME, work_status
 from tests.conformance.rollout import wire_instant
-from tests.conformance.suite import Json, Vector
+from tests.conformance.suite import Json, Vector, unlike
 
 
 def first_of_each_type(conditions: Json) -> list[Json]:
@@ -30,5 +30,5 @@ class WorkStatusSuite:
             "hasLastTransitionTime": since is not None,
         }
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
-        return bool(expected == got)
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        return unlike(expected, got)

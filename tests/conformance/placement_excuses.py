@@ -65,10 +65,16 @@ def _claim_values(spec: Json) -> Iterator[str]:
             yield from expression.get("values") or ()
 
 
+_SATISFIED, _MISCONFIGURED = "conditions.PlacementSatisfied", "conditions.PlacementMisconfigured"
+_SAID = frozenset({_SATISFIED, _MISCONFIGURED})
+_DECIDED = frozenset({"decisions", "decisionGroups", "numberOfSelectedClusters"})
+
 EXCUSES = (
-    Excuse("misconfigured", "Placement W1, W3, W4, W26", misconfigured),
-    Excuse("numberOfClusters 0", "Placement W27", zero_wanted),
-    Excuse("PreferNoSelect", "Placement, PreferNoSelect", avoids_clusters),
-    Excuse("unreadable set", "Placement W13", unreadable_set),
-    Excuse("claim values", "Placement W18", claims_like_no_label),
+    Excuse("misconfigured", "Placement W1, W3, W4, W26", misconfigured, _SAID | _DECIDED),
+    Excuse("numberOfClusters 0", "Placement W27", zero_wanted, frozenset({_SATISFIED})),
+    Excuse(
+        "PreferNoSelect", "Placement, PreferNoSelect", avoids_clusters, frozenset({"decisions"})
+    ),
+    Excuse("unreadable set", "Placement W13", unreadable_set, _SAID | _DECIDED),
+    Excuse("claim values", "Placement W18", claims_like_no_label, frozenset({_MISCONFIGURED})),
 )

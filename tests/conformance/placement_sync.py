@@ -23,7 +23,7 @@ from rollout.model.writes import Create, Delete, Patch, PatchStatus
 from rollout.planning.placements import PlacementPlanner
 from rollout.planning.plan import Plan
 from tests.conformance.placement_excuses import EXCUSES
-from tests.conformance.suite import Json, Vector
+from tests.conformance.suite import Json, Vector, unlike
 
 
 def store_of(given: Json) -> ClusterStore:
@@ -83,6 +83,12 @@ def outcome(pages: Json, status: Json) -> Json:
     }
 
 
+def _flat(answer: Json) -> Json:
+    """Each type of condition as a field of its own."""
+    said = {f"conditions.{c['type']}": c for c in answer["conditions"]}
+    return {**{key: value for key, value in answer.items() if key != "conditions"}, **said}
+
+
 def labelled_as_grouped(pages: Json, status: Json, namespace: str) -> bool:
     """Whether every page of the status's groups carries the labels of its group."""
     found = {page["name"]: page["labels"] for page in pages if page["namespace"] == namespace}
@@ -136,5 +142,6 @@ class PlacementSyncSuite:
             raise AssertionError("labels and status tell of different groups")
         return outcome(listed, status)
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
-        return bool(outcome(expected["placementDecisions"], expected["status"]) == got)
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        theirs = outcome(expected["placementDecisions"], expected["status"])
+        return unlike(_flat(theirs), _flat(got))

@@ -5,7 +5,7 @@ from datetime import datetime
 from rollout.model.instants import parse_instant
 from rollout.model.placement import Group
 from rollout.strategies.ocm import Answer, ClusterRolloutStatus, Status, decide
-from tests.conformance.suite import Json, Vector
+from tests.conformance.suite import Json, Vector, unlike
 
 
 def instant(text: str) -> datetime:
@@ -73,5 +73,5 @@ class RolloutSuite:
             "effectiveType": answer.effective_type,
         }
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
-        return bool(expected == got)
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        return unlike(expected, got)

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from rollout.model.placement import Group
 from rollout.strategies.ocm import Answer, ClusterRolloutStatus, Status, decide
 from tests.conformance.rollout import instant, read_groups, seconds_until
-from tests.conformance.suite import Json, Vector
+from tests.conformance.suite import Json, Vector, unlike
 
 MOST_STEPS = 500
 
@@ -108,5 +108,5 @@ class RolloutWalkSuite:
         verdict = walk.run()
         return {"steps": walk.steps, "verdict": verdict}
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
-        return bool(expected == got)
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        return unlike(expected, got)

@@ -9,16 +9,25 @@ from pathlib import Path
 from tests.conformance.suite import Excuse, Json, Suite, Vector, files, vectors
 
 Print = Callable[[str], None]
+RAISED = "raised"
+"""What differs where there is no answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One vector, our answer, and what comes of it: it agrees, is excused, or failed."""
+    """One vector, our answer, and what comes of it: it agrees, is excused, or failed.
+
+    ``differing``: the fields in which it is another answer.
+    """
 
     vector: Vector
     got: Json
-    agrees: bool
+    differing: set[str]
     excuse: Excuse | None = None
+
+    @property
+    def agrees(self) -> bool:
+        return not self.differing
 
 
 @dataclass(slots=True)
@@ -49,15 +58,22 @@ class Tally:
 
 
 def judge(suite: Suite, vector: Vector) -> Judged:
-    """Run one vector. A suite that raises has answered wrongly, with the traceback."""
+    """Run one vector. A suite that raises has answered wrongly, with the traceback, and nothing excuses it."""
     try:
         got = suite.run(vector.input)
-        agrees = any(suite.agree(answer, got, vector) for answer in vector.answers)
+        found = [suite.differing(answer, got, vector) for answer in vector.answers]
     except Exception:  # noqa: BLE001  # whatever it is, it must not hide the other vectors
-        got, agrees = traceback.format_exc(), False
-    excuses = () if agrees else suite.exceptions
-    excuse = next((e for e in excuses if e.applies(vector.input)), None)
-    return Judged(vector, got, agrees, excuse)
+        return Judged(vector, traceback.format_exc(), {RAISED})
+    wrong = min(found, key=len)
+    if not wrong:
+        return Judged(vector, got, wrong)
+    excuses = [each for each in suite.exceptions if each.applies(vector.input)]
+    forgiven = frozenset[str]().union(*(each.fields for each in excuses))
+    for differing in found:
+        if differing <= forgiven:  # never what raised: that has no answer to compare
+            excuse = next(each for each in excuses if each.fields & differing)
+            return Judged(vector, got, differing, excuse)
+    return Judged(vector, got, wrong)
 
 
 def tally(suite: Suite, path: Path) -> Tally:
@@ -142,6 +158,7 @@ class Runner:
 def _verdict(judged: Judged) -> str:
     if judged.agrees:
         return "agrees"
+    fields = ", ".join(sorted(judged.differing))
     if judged.excuse is not None:
-        return f"excepted: {judged.excuse.name} (semantics row {judged.excuse.row})"
-    return "FAILED"
+        return f"excepted: {judged.excuse.name} (semantics row {judged.excuse.row}), in {fields}"
+    return f"FAILED in {fields}"

@@ -89,12 +89,11 @@ class ScheduleSuite:
             },
         }
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
         statuses = expected.get("statusOneOf") or [expected["status"]]
-        same = {key: got[key] for key in got if key != "status"}
-        return any(_same(s, got["status"]) for s in statuses) and same == {
-            key: expected[key] for key in same
-        }
+        found = {key for key in got if key != "status" and got[key] != expected[key]}
+        is_same = any(_same(status, got["status"]) for status in statuses)
+        return found if is_same else {*found, "status"}
 
 
 def _same(expected: Json, got: Json) -> bool:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 
 from rollout.model.spec_hash import spec_hash
-from tests.conformance.suite import Excuse, Json, Vector
+from tests.conformance.suite import Excuse, Json, Vector, unlike
 
 
 class SpecHashSuite:
@@ -16,5 +16,5 @@ class SpecHashSuite:
     def run(self, given: Json) -> Json:
         return {"specHash": spec_hash(json.loads(given["objectJSON"]))}
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool:
-        return bool(expected == got)
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        return unlike(expected, got)

@@ -32,14 +32,16 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Excuse:
-    """A difference on purpose: where the input looks like this, our answer may be another one.
+    """A difference on purpose: where the input looks like this, our answer may be another one in these fields.
 
-    ``row`` names the row of the semantics that rules it ("12", "Placement W3").
+    ``row`` names the row of the semantics that rules it ("12", "Placement W3"). ``fields`` are as
+    `Suite.differing` names them; in all others the answer has to be the reference's.
     """
 
     name: str
     row: str
     applies: Callable[[Json], bool]
+    fields: frozenset[str]
 
 
 class Suite(Protocol):
@@ -57,7 +59,17 @@ class Suite(Protocol):
         """The project's answer, in the shape of ``expected``."""
         ...
 
-    def agree(self, expected: Json, got: Json, vector: Vector) -> bool: ...
+    def differing(self, expected: Json, got: Json, vector: Vector) -> set[str]:
+        """The fields in which an answer is another one than this; none where it agrees."""
+        ...
+
+
+def unlike(expected: Json, got: Json) -> set[str]:
+    """The keys under which two answers differ, or "answer" where they are no objects."""
+    if not (isinstance(expected, dict) and isinstance(got, dict)):
+        return set() if expected == got else {"answer"}
+    keys = expected.keys() | got.keys()
+    return {key for key in keys if expected.get(key, ...) != got.get(key, ...)}
 
 
 SUFFIXES = (".jsonl.gz", ".jsonl")

@@ -31,7 +31,7 @@ from rollout.errors import (
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.model.events import Event
-from rollout.model.kinds import KINDS, Kind, Obj, Ref, key_of
+from rollout.model.kinds import CLUSTER_PROFILE, KINDS, SHARED_DECISION, Kind, Obj, Ref, key_of
 
 _CODES: list[tuple[type[HubError], int, str]] = [
     (AlreadyExists, 409, "AlreadyExists"),
@@ -245,7 +245,7 @@ def parts_of(path: str) -> tuple[Kind | None, str, str, str]:
     if rest[0] == "namespaces" and len(rest) > 2:
         namespace, rest = rest[1], rest[2:]
     rest += [""] * (3 - len(rest))
-    for kind in KINDS.values():
+    for kind in (*KINDS.values(), SHARED_DECISION, CLUSTER_PROFILE):
         if (kind.plural, kind.group, kind.version) == (rest[0], group, version):
             return kind, namespace, rest[1], rest[2]
     return None, "", "", ""

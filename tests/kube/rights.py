@@ -1,13 +1,14 @@
-"""Which of the rights that the manifests give the controller does it use, and does it use any other?
+"""Which of the rights that the manifests give each account does it use, and does it use any other?
 
-Test servers write down what the controller's account asks for, in the folder that `RECORDED` names.
+Test servers write down what the accounts of the manifests ask for, in the folder that `RECORDED` names.
 ``python -m tests.kube.rights FOLDER`` compares it, after all tests, with the roles in manifests/.
 """
 
 import json
 import os
 import sys
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -26,9 +27,10 @@ POLICY: Obj = {
     "rules": [{"level": "Metadata", "userGroups": [GROUP]}, {"level": "None"}],
 }
 FINALIZERS = "/finalizers"
-WRITES = {"create", "patch", "delete"}
 EVERYBODYS = ("selfsubjectaccessreviews", "selfsubjectrulesreviews")
 """What Kubernetes grants to whoever is known."""
+DASHBOARD = "dashboard"
+"""The folder of its component; all other roles are the controller's."""
 
 
 class Right(NamedTuple):
@@ -42,23 +44,11 @@ class Right(NamedTuple):
         return f"{self.verb} {self.resource}" + (f".{self.group}" if self.group else "")
 
 
-CLUSTER = "cluster.open-cluster-management.io"
-UNTRIED = {
-    Right("coordination.k8s.io", "leases", "list"): "no test here watches cluster health",
-    Right("coordination.k8s.io", "leases", "watch"): "no test here watches cluster health",
-    Right(CLUSTER, "managedclusters", "patch"): "no test here watches cluster health",
-    Right(CLUSTER, "managedclusters/status", "patch"): "no test here watches cluster health",
-    Right(CLUSTER, "managedclustersets", "patch"): "no test here spoils a standard set",
-    Right(
-        "multicluster.x-k8s.io", "placementdecisions", "delete"
-    ): "no test here takes all clusters of a published page away",
-    **{
-        Right("rollout-engine.io", resource, verb): "no test here has calendars"
-        for kind in ("calendars", "clustercalendars")
-        for resource, verb in ((kind, "list"), (kind, "watch"), (f"{kind}/status", "patch"))
-    },
-}
-"""Rights that tests without an API server exercise, and why none does with one."""
+Rights = Mapping[str, set[Right]]
+"""By account."""
+
+UNTRIED: Mapping[Right, str] = {}
+"""Rights that no test uses with the account itself, and why."""
 
 
 def flags(folder: Path) -> tuple[str, ...]:
@@ -78,38 +68,39 @@ def keep(folder: Path) -> None:
         return
     place = Path(wanted)
     place.mkdir(parents=True, exist_ok=True)
-    found = sorted(used(log.read_text().splitlines()))
-    (place / f"{os.getpid()}.json").write_text(json.dumps(found))
+    found = used(log.read_text().splitlines())
+    told = {account: sorted(rights) for account, rights in found.items()}
+    (place / f"{os.getpid()}.json").write_text(json.dumps(told))
 
 
-def used(lines: Iterable[str]) -> set[Right]:
+def used(lines: Iterable[str]) -> Rights:
     """What an audit log tells of, whatever the server answered."""
-    found: set[Right] = set()
+    found: dict[str, set[Right]] = defaultdict(set)
     for line in lines:
         said = json.loads(line)
         ref = said.get("objectRef")
         if ref is None or "resource" not in ref or ref["resource"] in EVERYBODYS:
             continue  # a path without an object, such as the discovery of kinds
         parts = [ref["resource"], *([ref["subresource"]] if ref.get("subresource") else [])]
-        found.add(Right(ref.get("apiGroup", ""), "/".join(parts), said["verb"]))
+        account = said["user"]["username"].rpartition(":")[2]
+        found[account].add(Right(ref.get("apiGroup", ""), "/".join(parts), said["verb"]))
     return found
 
 
-def granted(manifests: Path = MANIFESTS) -> set[Right]:
-    """All that any role of the manifests grants."""
-    return {
-        Right(group, resource, verb)
-        for rule in _rules(manifests)
-        for group in rule["apiGroups"]
-        for resource in rule["resources"]
-        for verb in rule["verbs"]
-    }
-
-
-def _rules(manifests: Path) -> Iterator[Obj]:
+def granted(manifests: Path = MANIFESTS) -> Rights:
+    """What the roles of the manifests grant to each of their accounts."""
+    found: dict[str, set[Right]] = defaultdict(set)
     for path in sorted(manifests.rglob("rbac.yaml")):
+        account = f"rollout-{DASHBOARD if path.parent.name == DASHBOARD else 'controller'}"
         for obj in yaml.safe_load_all(path.read_text()):
-            yield from obj.get("rules", ())
+            for rule in obj.get("rules", ()):
+                found[account] |= {
+                    Right(group, resource, verb)
+                    for group in rule["apiGroups"]
+                    for resource in rule["resources"]
+                    for verb in rule["verbs"]
+                }
+    return found
 
 
 def missing(given: set[Right], taken: set[Right]) -> list[Right]:
@@ -120,37 +111,40 @@ def missing(given: set[Right], taken: set[Right]) -> list[Right]:
     return sorted(right for right in taken - given if right.group in groups)
 
 
-def excuse(right: Right, given: set[Right]) -> str:
+def excuse(right: Right) -> str:
     """Why no test needs to use this right; "" where one has to."""
     if right.resource.endswith(FINALIZERS):
         return "the API server asks for it when an owner is set: no request is about it"
     if right.verb == "execute-as":
         return "OCM's webhook asks for it, and OCM is not there"
-    if right in UNTRIED:
-        return UNTRIED[right]
-    written = {
-        r.verb for r in given if r[:2] in (right[:2], (right.group, f"{right.resource}/status"))
-    }
-    if right.verb == "get" and written & WRITES:
-        return "what is written is read only where the answer was lost, or others wrote first"
-    return ""
+    return UNTRIED.get(right, "")
 
 
 def idle(given: set[Right], taken: set[Right]) -> list[Right]:
     """What is granted, was never used, and has no excuse."""
-    return sorted(right for right in given - taken if not excuse(right, given))
+    return sorted(right for right in given - taken if not excuse(right))
+
+
+def needless(taken: set[Right]) -> list[Right]:
+    """What has an excuse and was used: the excuse has to go."""
+    return sorted(right for right in taken if excuse(right))
 
 
 def main(folder: Path) -> int:
     records = sorted(folder.glob("*.json"))
-    taken = {Right(*right) for path in records for right in json.loads(path.read_text())}
-    given = granted()
-    for right in idle(given, taken):
-        print(f"granted and never used: {right}")
-    for right in missing(given, taken):
-        print(f"used and not granted: {right}")
-    print(f"{len(taken)} rights used by {len(records)} test servers, {len(given)} granted")
-    return 0 if records and not idle(given, taken) and not missing(given, taken) else 1
+    taken: dict[str, set[Right]] = defaultdict(set)
+    for path in records:
+        for account, rights in json.loads(path.read_text()).items():
+            taken[account] |= {Right(*right) for right in rights}
+    wrong = [] if records else ["no test server wrote anything down"]
+    for account, given in granted().items():
+        mine = taken[account]
+        wrong += [f"{account}: granted and never used: {right}" for right in idle(given, mine)]
+        wrong += [f"{account}: used and not granted: {right}" for right in missing(given, mine)]
+        wrong += [f"{account}: excused, and used: {right}" for right in needless(mine)]
+        print(f"{account}: {len(mine)} rights used, {len(given)} granted")
+    print("\n".join([*wrong, f"by {len(records)} test servers"]))
+    return int(bool(wrong))
 
 
 if __name__ == "__main__":

@@ -173,6 +173,11 @@ class AddOnHands:
             ]
             self._hub.patch_status(ref, {"status": {"configReferences": changed}})
 
+    def do_relabel_works(self) -> None:
+        """Somebody takes installations away from their add-on."""
+        for ref in self._carriers(2):
+            self._hub.patch(ref, {"metadata": {"ownerReferences": None}})
+
     def do_delete_work(self) -> None:
         """A person uninstalls, or deletes what was deployed."""
         for ref in self._carriers(2):

@@ -102,6 +102,7 @@ class AddOns:
     ref = ADDON
     carrier = MANAGED_CLUSTER_ADDON
     later_wins = True
+    keeps_revisions = False
     trackers: Sequence[Callable[[Fleet], Tracker]] = (Tracked,)
 
     def planner(self) -> AddOnPlanner:
@@ -133,6 +134,7 @@ class AddOns:
             placement.get("rolloutStrategy") or {},
             notes,
             verified=names.HEALTH_GATE in notes,
+            placement=placement["name"],
             unset_limit=strategy.get("clustersPerDecisionGroup"),
             hold="" if revision else "ConfigNotFound",
         )
@@ -202,6 +204,12 @@ class AddOns:
 
     def counted(self, workload: Obj, standing: Standing, find: Find) -> Mapping[str, int]:
         return {}
+
+    def kept(self, revisions: Sequence[Obj]) -> Mapping[str, str]:
+        return {}
+
+    def disowned(self, carrier: Obj, placement: str) -> str:
+        return ""
 
     def is_done(self, status: Obj, generation: int, revision: str) -> bool:
         progressions = status.get("installProgressions") or []

@@ -4,20 +4,21 @@ Providers go away and say all sorts of things, channels fail, the process dies w
 verdicts out in plain Python from what was really measured, and knows nothing of how the engine does it.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
-from typing import TYPE_CHECKING
 
-from tests.safety.days import DAYS, BrokenPromise, run_days, seek
-from tests.safety.mutants_analyses import ANALYSIS_FAULTS
-
-if TYPE_CHECKING:
-    from rollout.measuring.values import Measure, Sample
-    from rollout.model.writes import Deliver
+from rollout.measuring.values import Measure, Sample
+from rollout.model import names
+from rollout.model.content import content_hash
+from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, ROLLOUT_NOTIFICATION
+from rollout.model.writes import Deliver
+from tests.safety.days import DAYS, BrokenPromise, one_day, run_days
+from tests.stories.test_analyses import template
+from tests.support import make
+from tests.support.story import Story
 
 CLUSTERS = 5
 COUNT = 3
@@ -75,13 +76,9 @@ class Limits:
 class MeasuredDay:
     """One history. It is its own provider, and its own channel."""
 
-    def __init__(self, seed: int, counts: Counter[str]) -> None:
-        # Loaded here, since a fault is put into the engine's modules before they are.
-        from rollout.model import names  # noqa: PLC0415
-        from tests.stories.test_analyses import template  # noqa: PLC0415
-        from tests.support import make  # noqa: PLC0415
-        from tests.support.story import Story  # noqa: PLC0415
+    steps = 10
 
+    def __init__(self, seed: int, counts: Counter[str]) -> None:
         self.dice, self.counts = Random(seed), counts
         self.limits = Limits(*(self.dice.choice(of) for of in ([0, 1], [0, 1, 3], [0, 4])))
         self.tolerated, self.is_automatic = self.dice.choice([0, 1]), self.dice.random() < 0.5
@@ -116,16 +113,11 @@ class MeasuredDay:
     @staticmethod
     def hash(version: str) -> str:
         """The revision of a version."""
-        from rollout.model.content import content_hash  # noqa: PLC0415
-        from tests.support import make  # noqa: PLC0415
-
         return content_hash(make.template(version))
 
     # -- the provider and the channel --------------------------------------------------------------
 
-    def measure(self, write: "Measure", done: Callable[[Mapping[str, "Sample"]], None]) -> None:
-        from rollout.measuring.values import Sample  # noqa: PLC0415
-
+    def measure(self, write: Measure, done: Callable[[Mapping[str, Sample]], None]) -> None:
         subject, now = write.run.subject, self.story.clock.now()
         word = self.dice.choice(self.moods)
         attempt = (subject.cluster, subject.attempt)
@@ -137,7 +129,7 @@ class MeasuredDay:
         value, error = (None, "no answer") if word == OUTAGE else (VALUES[word], "")
         done({"rate": Sample(started_at=now, finished_at=now, value=value, error=error)})
 
-    def deliver(self, write: "Deliver", done: Callable[[str], None]) -> None:
+    def deliver(self, write: Deliver, done: Callable[[str], None]) -> None:
         told = write.notification
         self.told.append((write.ref.name, told.id, told.trigger.value, told.revision))
         if len(self.told) > ENDLESS:
@@ -209,8 +201,6 @@ class MeasuredDay:
 
     def _runs_agree(self) -> None:
         """Each run says what follows from what was measured."""
-        from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN  # noqa: PLC0415
-
         for run in self.story.hub.list(ROLLOUT_ANALYSIS_RUN).items:
             spec, status = run["spec"], run.get("status") or {}
             if status.get("stopped") or "phase" not in status:
@@ -261,8 +251,6 @@ class MeasuredDay:
 
     def _begin_to_tell(self, revision: str) -> None:
         """What was told of a revision is told anew where it comes back; what is still to be told is told once."""
-        from rollout.model.kinds import ROLLOUT_NOTIFICATION  # noqa: PLC0415
-
         self.episodes[revision] += 1
         before = {event for event in self.delivered if event[1] == revision}
         self.expected -= before
@@ -372,8 +360,6 @@ class MeasuredDay:
             self.release()
 
     def _change(self, version: str) -> None:
-        from tests.support import make  # noqa: PLC0415
-
         self.before, self.version = self.version, version
         self._begin_to_tell(self.hash(version))
         self.began, self.is_bad = len(self.story.lines), False
@@ -382,8 +368,8 @@ class MeasuredDay:
 
 def check(seeds: range = DAYS) -> Counter[str]:
     """Run a history for each seed. Raises: BrokenPromise, with the command that runs it again."""
-    return run_days(MeasuredDay, seeds, steps=10)
+    return run_days(MeasuredDay, seeds, MeasuredDay.steps)
 
 
 if __name__ == "__main__":
-    sys.exit(seek(ANALYSIS_FAULTS, check))
+    one_day(check)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rollout.model import names
-from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj
+from tests.safety.objects import instant
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Asked:
     aborted: frozenset[str] = frozenset()
     retry: str = ""
     undo: str = ""
+    undo_to: str = ""
     gates: tuple[str, ...] = ()
     rollback: str = "Manual"
     back_limit: str = "25%"
@@ -27,13 +28,16 @@ class Asked:
     may_be_empty: frozenset[str] = frozenset()
 
 
-def asked_in(notes: Mapping[str, str]) -> Asked:
+def asked_in(notes: Mapping[str, str], placement: str = "") -> Asked:
+    """``placement``: without the gates of other ones."""
+    gates = (gate for gate in _listed(notes, names.GATES) if _where(gate)[0] in ("", placement))
     return Asked(
         _listed(notes, names.HOLD),
         _listed(notes, names.ABORT),
         notes.get(names.RETRY, ""),
         notes.get(names.UNDO, ""),
-        tuple(sorted(_listed(notes, names.GATES))),
+        notes.get(names.UNDO_TO, ""),
+        tuple(sorted(gates)),
         notes.get(names.ROLLBACK, "Manual"),
         notes.get(names.ROLLBACK_CONCURRENCY, "25%"),
         notes.get(names.ROLLBACK_FAILURES, "25%"),
@@ -47,7 +51,7 @@ def _listed(notes: Mapping[str, str], name: str) -> frozenset[str]:
 
 def is_over(obj: Obj, field: str, now: datetime) -> bool:
     """Whether an Approval or a Freeze has ended by itself."""
-    end = parse_instant(obj["spec"].get(field))
+    end = instant(obj["spec"].get(field))
     return end is not None and end <= now
 
 
@@ -81,7 +85,18 @@ def said_of(fingerprint: str, approvals: Iterable[Obj], now: datetime) -> Said:
     )
 
 
+def group_of(gate: str) -> str:
+    """The decision group, or the stage, that a gate stands at."""
+    return _where(gate)[1]
+
+
+def _where(gate: str) -> tuple[str, str]:
+    """The placement of a gate, "" where it is in each, and its group: before:p/canary."""
+    placement, _, group = gate.partition(":")[2].rpartition("/")
+    return placement, group
+
+
 def stands_at(gate: str, key: str) -> bool:
     """Whether a gate, such as before:canary, stands at the stage of this key."""
-    group = gate.partition(":")[2]
+    group = group_of(gate)
     return group in ("*", key) or (key not in ("rest", "all") and key.rpartition("/")[0] == group)

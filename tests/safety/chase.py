@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from itertools import count, islice
 
+from tests.safety.days import BrokenPromise, run_days
 from tests.safety.focus import draw, focus_of
 from tests.safety.foreseen import foreseen
 from tests.safety.hunting import Catch
@@ -39,8 +41,38 @@ def chase(mutant: Mutant, kind: str, most: int, first: int) -> Catch | None:
     return None
 
 
+def broken(look: str, kind: str, seed: int) -> list[str]:
+    """What breaks in a history as things are."""
+    found: list[str] = []
+    with silence():
+        _run(look, kind, seed, lambda promise, said: found.append(f"{promise}: {said}"))
+    return found
+
+
+_DAYS = {
+    "values": ("tests.safety.values", "ValuesDay"),
+    "analyses": ("tests.safety.analyses", "MeasuredDay"),
+    "gated": ("tests.safety.gated", "GatedDay"),
+}
+"""Histories of one thing, by the word that a fault looks for them with."""
+
+
+def _day(look: str, seed: int, blame: Blame) -> None:
+    module, name = _DAYS[look]
+    day = getattr(import_module(module), name)
+    try:
+        run_days(day, range(seed, seed + 1), day.steps)
+    except BrokenPromise as broken:
+        promise, _, said = str(broken).partition(": ")[2].partition(": ")
+        blame(promise, said)
+    except Exception as error:  # noqa: BLE001  (a fault may break the engine in any way)
+        blame("a crash", f"{type(error).__name__}: {error}")
+
+
 def _run(look: str, kind: str, seed: int, blame: Blame) -> None:
-    if look == "sizes":
+    if look in _DAYS:
+        _day(look, seed, blame)
+    elif look == "sizes":
         measure(kind, Counter(), blame)
     elif look == "lossy":
         lossy_watch(kind, seed, Counter(), blame)

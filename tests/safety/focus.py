@@ -10,6 +10,7 @@ from datetime import timedelta
 from random import Random
 
 from rollout.model.names import GATES, ROLLBACK, ROLLBACK_CONCURRENCY, ROLLBACK_FAILURES
+from tests.safety.focus_latest import LATEST, WEIGHTS
 from tests.safety.focus_newer import NEWER, NEWEST
 from tests.safety.setting import Act, Setting, draw_any, failing
 from tests.safety.sharpening import (
@@ -20,6 +21,7 @@ from tests.safety.sharpening import (
     quietly,
     strategies,
     with_acts,
+    with_two,
 )
 from tests.support.faults import Rates
 
@@ -33,8 +35,21 @@ SALT = 336
 """Such that the histories by which kept faults were noticed stand for what they stood for before."""
 
 
+LATEST_SHARE = 0.35
+"""As before, with one of those that were drawn last; half of these have agents of the suite."""
+
+
 def focus_of(seed: int) -> str:
     """What the history of this seed is about, "" for nothing in particular."""
+    dice = Random(f"latest:{seed}")
+    if dice.random() < LATEST_SHARE:
+        names = sorted(LATEST)
+        return dice.choices(names, [WEIGHTS.get(name, 1) for name in names])[0]
+    return older_focus(seed)
+
+
+def older_focus(seed: int) -> str:
+    """What it was about before the latest ones were drawn."""
     dice = Random(f"newest:{SALT}:{seed}")
     if dice.random() < NEWEST_SHARE:
         return dice.choice(sorted(NEWEST))
@@ -47,11 +62,12 @@ def focus_of(seed: int) -> str:
 
 def draw(seed: int, kind: str = "replicaset", focus: str | None = None) -> Setting:
     """The same setting for the same seed and kind of workload, for ever. ``focus`` None: the seed's own."""
-    setting = draw_any(seed, kind)
     about = focus_of(seed) if focus is None else focus
-    if not about:
-        return setting
-    return {**FOCUSES, **NEWER, **NEWEST}[about](setting, Random(f"{about}:{seed}:{kind}"))
+    if about == "own agents":  # over what the history would be about without them
+        setting, found = draw(seed, kind, older_focus(seed)), LATEST
+    else:
+        setting, found = draw_any(seed, kind), {**FOCUSES, **NEWER, **NEWEST, **LATEST}
+    return found[about](setting, Random(f"{about}:{seed}:{kind}")) if about else setting
 
 
 # -- the focuses ---------------------------------------------------------------------------------
@@ -198,7 +214,7 @@ def _back(setting: Setting, dice: Random) -> Setting:
         return setting  # add-ons keep no templates that could be given back
     notes = {**setting.notes, ROLLBACK: dice.choice(("Automatic", "Automatic", "Manual"))}
     if dice.random() < 0.4:
-        setting = _two(setting)
+        setting = with_two(setting)
     notes[ROLLBACK_CONCURRENCY] = dice.choice(("1", "2", "50%"))
     notes[ROLLBACK_FAILURES] = dice.choice(("0", "0", "1", "25%"))
     setting = strategies(
@@ -253,17 +269,9 @@ def _emptied(setting: Setting, dice: Random) -> Setting:
     return with_acts(setting, more, keep=dice.random() < 0.4)
 
 
-def _two(setting: Setting) -> Setting:
-    """With two placements, of which the second selects one ring more."""
-    own = {**setting.rings, setting.clusters[0]: "rest", setting.clusters[-1]: "early"}
-    first = setting.strategies["p"]
-    both = {"p": first, "q": setting.strategies.get("q", first)}
-    return replace(setting, refs=("p", "q"), rings=own, strategies=both)
-
-
 def _pairs(setting: Setting, dice: Random) -> Setting:
     """Two placements, written by others, one of them often in the midst of it."""
-    setting = replace(_two(setting), foreign=dice.random() < 0.8, told=True)
+    setting = replace(with_two(setting), foreign=dice.random() < 0.8, told=True)
     verbs = (
         "torn", "torn", "many_leave", "many_leave", "overlap", "placement_deleted", "regroup",
         "leave_first", "leave_first", "crash",

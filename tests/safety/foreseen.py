@@ -11,6 +11,7 @@ from rollout.analysis.forecast import Forecast, forecast
 from rollout.errors import Invalid
 from rollout.hub.base import EmbeddedHub, Hub
 from rollout.model.names import SEMANTICS
+from tests.safety.allowed import allow
 from tests.safety.focus import draw
 from tests.safety.kinds import EDITORS
 from tests.safety.setting import Setting
@@ -27,6 +28,7 @@ def foreseen(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
     """A history stops at some instant; a new revision is planned, then rolled out there and then."""
     setting = _calm(draw(seed, kind))
     if setting.looks_every is not None or setting.notes.get(SEMANTICS) == "ocm":
+        allow(counts, "unplanned")
         return  # a plan does not ask how often agents look, nor does it foresee OCM's library
     history = History(setting)
     history.begin()
@@ -35,6 +37,7 @@ def foreseen(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
         return
     rollouts = history.judge.told.rollouts.values()
     if any(rollout.is_unquiet or rollout.hold == "TornDecisions" for rollout in rollouts):
+        allow(counts, "unplanned")
         return  # others are still writing decisions, and how long ago they began only an engine knows
 
     def change(hub: Hub) -> None:
@@ -43,6 +46,7 @@ def foreseen(kind: str, seed: int, counts: Counter[str], blame: Blame) -> None:
     try:
         said = forecast(cast(EmbeddedHub, history.hub), change, history.clock.now())
     except Invalid:
+        allow(counts, "unplanned")
         return  # what was misconfigured before cannot be rolled out: a real hub lets neither in
     history.forget_the_script()
     change(history.hub)

@@ -5,23 +5,27 @@ go away, people who approve, retry and name another template, and strangers who 
 verdicts out in plain Python from what was really measured, and knows nothing of how the engine does it.
 """
 
-import sys
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
-from typing import TYPE_CHECKING
 
+from rollout import operate
+from rollout.errors import ConfigError
+from rollout.measuring.values import Measure, Sample
+from rollout.model import names
+from rollout.model.events import Event
+from rollout.model.instants import rfc3339
+from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, ref_of
+from rollout.operate import Who
 from tests.safety.analyses import COUNT, OUTAGE, VALUES, Limits
-from tests.safety.days import DAYS, BrokenPromise, run_days, seek
-from tests.safety.mutants_gated import GATED_FAULTS
-
-if TYPE_CHECKING:
-    from rollout.measuring.values import Measure, Sample
-    from rollout.model.events import Event
-    from tests.support.story import Story
+from tests.safety.days import DAYS, BrokenPromise, one_day, run_days
+from tests.stories.test_analyses import template
+from tests.support import make
+from tests.support.addon_story import HOME, AddOnStory, addon_documents
+from tests.support.story import Story
 
 CLUSTERS, CANARIES = 5, 2
 HOUR, OPEN_FOR, US = timedelta(hours=1), timedelta(minutes=20), timedelta(microseconds=1)
@@ -48,6 +52,8 @@ class MeasuredRun:
 class GatedDay:
     """One history. It is its own provider."""
 
+    steps = 10
+
     def __init__(self, seed: int, counts: Counter[str]) -> None:
         self.dice, self.counts = Random(seed), counts
         self.is_addon = self.dice.random() < 0.5
@@ -68,13 +74,7 @@ class GatedDay:
         self.story = self._story()
         self.seen = self.began = 0
 
-    def _story(self) -> "Story":
-        # Loaded here, since a fault is put into the engine's modules before they are.
-        from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN  # noqa: PLC0415
-        from tests.support import make  # noqa: PLC0415
-        from tests.support.addon_story import AddOnStory, addon_documents  # noqa: PLC0415
-        from tests.support.story import Story  # noqa: PLC0415
-
+    def _story(self) -> Story:
         strategy = make.progressive(
             mandatory=["canary"], maxConcurrency=self.dice.choice([1, 2, 10])
         )
@@ -94,8 +94,6 @@ class GatedDay:
         return story
 
     def _annotations(self) -> dict[str, str]:
-        from rollout.model import names  # noqa: PLC0415
-
         asked = {
             names.GATES: GATE if self.asks_gate else "",
             names.ANALYSIS: self.background,
@@ -104,9 +102,6 @@ class GatedDay:
         return {name: value for name, value in asked.items() if value}
 
     def _templates(self) -> list[dict[str, object]]:
-        from tests.stories.test_analyses import template  # noqa: PLC0415
-        from tests.support.addon_story import HOME  # noqa: PLC0415
-
         limits = {
             "failureLimit": self.limits.failed,
             "inconclusiveLimit": self.limits.unclear,
@@ -127,9 +122,7 @@ class GatedDay:
 
     # -- the provider ----------------------------------------------------------------------------
 
-    def measure(self, write: "Measure", done: Callable[[Mapping[str, "Sample"]], None]) -> None:
-        from rollout.measuring.values import Sample  # noqa: PLC0415
-
+    def measure(self, write: Measure, done: Callable[[Mapping[str, Sample]], None]) -> None:
         run, now = write.run, self.story.clock.now()
         subject, word = run.subject, self.dice.choice(self.moods)
         version = self.revisions.setdefault(subject.revision, self.version)
@@ -142,7 +135,7 @@ class GatedDay:
         value, error = (None, "no answer") if word == OUTAGE else (VALUES[word], "")
         done({"rate": Sample(started_at=now, finished_at=now, value=value, error=error)})
 
-    def _made(self, event: "Event") -> None:
+    def _made(self, event: Event) -> None:
         self.made += event.change.value == "ADDED"
         if self.made > ENDLESS:
             raise BrokenPromise("L1: runs are made without end")
@@ -320,9 +313,6 @@ class GatedDay:
             self._change(self.before)
 
     def _change(self, version: str) -> None:
-        from tests.support import make  # noqa: PLC0415
-        from tests.support.addon_story import AddOnStory  # noqa: PLC0415
-
         self.before, self.version = self.version, version
         self.began = len(self.story.lines)
         self.opened.discard(version)
@@ -335,8 +325,6 @@ class GatedDay:
 
     def overtake(self) -> None:
         """Another version comes, touches nobody, and goes again."""
-        from rollout.model import names  # noqa: PLC0415
-
         if self.version not in self.soaked:
             self.moods = [OUTAGE]
             self.go(timedelta(minutes=6))
@@ -349,15 +337,11 @@ class GatedDay:
         self.story.annotate(names.HOLD, None)
 
     def retry(self) -> None:
-        from rollout.model import names  # noqa: PLC0415
-
         self.attempt = f"try-{self.dice.randrange(10**6)}"
         self.story.annotate(names.RETRY, self.attempt)
 
     def swap(self) -> None:
         """Another template is measured in the background, perhaps since the one before fails."""
-        from rollout.model import names  # noqa: PLC0415
-
         if self.background:
             if self.dice.random() < 0.5:
                 self.moods = ["bad"]
@@ -367,10 +351,6 @@ class GatedDay:
             self.story.annotate(names.ANALYSIS, self.background)
 
     def approve(self) -> None:
-        from rollout import operate  # noqa: PLC0415
-        from rollout.errors import ConfigError  # noqa: PLC0415
-        from rollout.operate import Who  # noqa: PLC0415
-
         gates = [*([GATE] if self.asks_gate else []), "*"]
         if self.asks_clusters:
             gates += ["cluster/c00", "cluster/c01"]
@@ -382,9 +362,6 @@ class GatedDay:
 
     def forge(self) -> None:
         """A stranger writes that all is well: over a run's status, or a run of his own in its place."""
-        from rollout.model.instants import rfc3339  # noqa: PLC0415
-        from rollout.model.kinds import ROLLOUT_ANALYSIS_RUN, ref_of  # noqa: PLC0415
-
         found = self.story.hub.list(ROLLOUT_ANALYSIS_RUN).items
         if not found:
             return
@@ -424,9 +401,9 @@ def _hourly() -> dict[str, object]:
 
 
 def check(seeds: range = DAYS) -> Counter[str]:
-    """Run a history for each seed. Raises: BrokenPromise, with the seed."""
-    return run_days(GatedDay, seeds, steps=10)
+    """Run a history for each seed. Raises: BrokenPromise, with the command that runs it again."""
+    return run_days(GatedDay, seeds, GatedDay.steps)
 
 
 if __name__ == "__main__":
-    sys.exit(seek(GATED_FAULTS, check))
+    one_day(check)

@@ -1,6 +1,5 @@
 """What do people, other programs and bad luck do in a history? One method per verb of a script."""
 
-import json
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -11,7 +10,6 @@ from random import Random
 from rollout.errors import Conflict, Gone
 from rollout.hub.base import Hub
 from rollout.model import names
-from rollout.model.instants import rfc3339
 from rollout.model.kinds import (
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
@@ -28,6 +26,7 @@ from tests.safety.kinds import EDITORS
 from tests.safety.operators import CLEARED, Operators
 from tests.safety.setting import FIX, REVISIONS, Setting, strategy
 from tests.safety.subject import Editor
+from tests.safety.tenants import Tenants
 from tests.safety.terms import Groups
 
 
@@ -58,12 +57,13 @@ class Hands:
             if setting.foreign
         }
         self.operators = Operators(setting, hub, self.editor, now, self._soon, flying, self._empty)
+        self.tenants = Tenants(hub, setting.clusters, Random(f"tenants:{setting.seed}"))
         self._added = 0
         self._left: list[str] = []
 
     def act(self, verb: str) -> None:
         with suppress(Gone, Conflict):  # what it is about is not there just now
-            for each in (self, self.operators, self.editor):
+            for each in (self, self.operators, self.editor, self.tenants):
                 do = getattr(each, f"do_{verb}", None)
                 if do is not None:
                     do()
@@ -112,7 +112,7 @@ class Hands:
                 self.deciders[ref].decide(self._grouped(ref), self._now(), 0)
             spec = {"predicates": None, **self._placement(ref)["spec"]}
             self.hub.patch(Ref(PLACEMENT, f"{objects.NAMESPACE}/{ref}"), {"spec": spec})
-        until = rfc3339(self._now() + timedelta(days=1))
+        until = objects.wire(self._now() + timedelta(days=1))
         good = {"maxConcurrency": "25%", "minSuccessTime": "30s"}
         strategies = {
             ref: {"type": "Progressive", "progressive": good} for ref in self.setting.refs
@@ -165,20 +165,6 @@ class Hands:
         for cluster in self._flying()[:1]:
             self._say(cluster, "Unknown")
             self._leave(cluster)
-
-    def do_edit_record(self) -> None:
-        """Somebody writes into a page of the record that its clusters have soaked, in the name of nobody."""
-        pages = self.hub.list(ROLLOUT_RECORD).items
-        for page in pages[-1:]:
-            lines = json.loads(page["data"].get("clusters.json", "{}"))
-            forged = {cluster: {**line, "verdict": "Soaked"} for cluster, line in lines.items()}
-            changes = {"data": {"clusters.json": json.dumps(forged)}}
-            self.hub.patch(ref_of(ROLLOUT_RECORD, page), changes)
-
-    def do_remove_record(self) -> None:
-        """Somebody deletes a page of the record under a running leader."""
-        for page in self.hub.list(ROLLOUT_RECORD).items[-1:]:
-            self.hub.delete(ref_of(ROLLOUT_RECORD, page))
 
     def do_lose_failed(self) -> None:
         """Contact with clusters that have failed is lost, then they are taken out of the fleet."""

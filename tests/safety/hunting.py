@@ -8,6 +8,7 @@ import json
 import subprocess
 import sys
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from tests.safety.mutants import BY_TESTS, MUTANTS
 from tests.safety.mutating import Mutant, apply
 
 ROOT = Path(__file__).parents[2]
+OPTIONS = ("-q", "-x", "--tb=no", "--no-header", "--assert=plain", "-p", "no:cacheprovider")
+"""Plain asserts: pytest would load the modules of an installed plugin, and so ours, by itself, and without the
+fault.
+"""
 MOST = 120
 """Histories that a fault may take."""
 
@@ -31,13 +36,20 @@ class Catch:
     message: str
 
 
-def hunt(mutant: Mutant, kind: str, most: int = MOST, first: int = 1) -> Catch | None:
+def hunt(
+    mutant: Mutant, kind: str, most: int = MOST, first: int = 1, *, control: bool = False
+) -> Catch | None:
     """Look for a fault in at most so many histories; None where none of them shows it.
 
-    ``first``: the number of the history to begin with, before all others; it may have shown it before.
+    Args:
+        first: the number of the history to begin with, before all others; it may have shown it before.
+        control: run that history without the fault as well.
 
-    Raises: RuntimeError where the process that looks for it fails.
+    Raises: RuntimeError where the process that looks for it fails, or where tests that are to notice it
+    fail, or with ``control`` the history that does breaks a promise, without it as well.
     """
+    if (mutant.what, kind) in BY_TESTS and not passes(BY_TESTS[mutant.what, kind]):
+        raise RuntimeError(f"{BY_TESTS[mutant.what, kind]} fails without a fault")
     called = [
         sys.executable,
         "-m",
@@ -51,7 +63,20 @@ def hunt(mutant: Mutant, kind: str, most: int = MOST, first: int = 1) -> Catch |
     if ran.returncode:
         raise RuntimeError(f"looking for {mutant.what!r} failed: {ran.stderr[-2000:]}")
     found = json.loads(ran.stdout.splitlines()[-1])
-    return Catch(**found) if found else None
+    catch = Catch(**found) if found else None
+    if control and catch is not None and catch.histories:
+        wrong = import_module("tests.safety.chase").broken(mutant.look, kind, catch.seed)
+        if wrong:
+            raise RuntimeError(f"seed {catch.seed} of {kind} breaks {wrong} without a fault")
+    return catch
+
+
+@cache
+def passes(tests: str) -> bool:
+    """Whether these tests pass as things are."""
+    command = [sys.executable, "-m", "pytest", *OPTIONS, tests]
+    ran = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return ran.returncode == 0
 
 
 def main(arguments: list[str]) -> int:
@@ -71,10 +96,7 @@ def main(arguments: list[str]) -> int:
 
 def _tested(tests: str) -> Catch | None:
     """Whether these tests fail."""
-    # Plain asserts: pytest would load the modules of an installed plugin, and so ours, by itself, and
-    # without the fault.
-    options = ("-q", "-x", "--tb=no", "--no-header", "--assert=plain", "-p", "no:cacheprovider")
-    code = import_module("pytest").main([*options, tests])
+    code = import_module("pytest").main([*OPTIONS, tests])
     return Catch(tests, 0, 0, "a test fails") if code == 1 else None
 
 

@@ -11,10 +11,12 @@ from rollout.planning.plan import Plan
 from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Step
 from tests.safety import wishes
+from tests.safety.allowed import allow
 from tests.safety.model import Rollout
 from tests.safety.operating import OperationsJudge
 from tests.safety.owners import OwnersJudge
 from tests.safety.proving import unproven
+from tests.safety.slots import SlotsJudge
 from tests.safety.statuses import StatusJudge
 from tests.safety.terms import Stage
 from tests.safety.told import Told
@@ -41,15 +43,15 @@ class PlanJudge:
     def __init__(self, told: Told, counts: Counter[str], blame: Blame) -> None:
         self.told, self.counts, self.blame = told, counts, blame
         self.subject = told.subject
-        self._statuses = StatusJudge(told, counts, blame)
+        self.statuses = StatusJudge(told, counts, blame)
         self._owners = OwnersJudge(told, counts, blame)
-        self.calm = True
         self.creating: dict[str, str] = {}  # cluster -> revision that its new carrier is made for
         self.restarted_in_flight: set[str] = set()
         self.retrying: dict[str, str] = {}  # clusters that this plan lets try again, and what
         self._touched: dict[str, tuple[list[str], list[str]]] = {}  # see `StatusJudge.judge`
         self.verdicts = VerdictsJudge(told, counts, blame)
-        self.operations = OperationsJudge(counts, blame)
+        self.operations = OperationsJudge(told, counts, blame)
+        self._slots = SlotsJudge(told, counts, blame)
 
     def judge(self, plan: Plan, view: Any, now: datetime) -> None:
         told = self.told
@@ -76,7 +78,8 @@ class PlanJudge:
         self._owners.judge(plan)
         if told.is_ocm:
             self.counts["S9.plans_as_ocm"] += 1
-            return  # whom OCM's library chooses is not judged
+            allow(self.counts, "as_ocm")
+            return
         workload = view.workload(self.subject.ref.key)
         for name, rollout in told.rollouts.items():
             share = workload.shares.get(self.subject.share_key(name)) if workload else None
@@ -84,7 +87,7 @@ class PlanJudge:
             self._rollout(rollout, by_rollout[name], live, now)
         for each in plan.writes:
             if isinstance(each, PatchStatus) and each.ref == self.subject.ref:
-                self._statuses.judge(each.status, view, self._touched, now)
+                self.statuses.judge(each.status, view, self._touched, now)
             elif isinstance(each, PatchStatus) and each.ref.kind is self.subject.carrier:
                 self._success(each)
 
@@ -175,7 +178,10 @@ class PlanJudge:
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
         wishes.came_through(rollout, clusters)
-        self._enough(rollout, clusters, open_stages, now)
+        if live is None:
+            allow(self.counts, "unread")  # a new process has not read the workload yet
+        else:
+            self._slots.judge(rollout, clusters, open_stages, now)
 
     def _is_touch(self, rollout: Rollout, write: Write) -> bool:
         track = rollout.tracks.get(write.cluster)
@@ -250,7 +256,7 @@ class PlanJudge:
         flying = [c for c in stage.members if rollout.in_flight(c, now)]
         new = [c for c in mine if c not in flying and not self._may_fly(rollout, c, now)]
         spared = [c for c in mine if c not in flying and self._may_fly(rollout, c, now)]
-        self.counts["allowed.slot_unknown"] += len(spared)
+        allow(self.counts, "slot_unknown", len(spared))
         waiting = [c for c in stage.members if rollout.current(c) is None]
         if isinstance(rollout.terms and rollout.terms.limit, str) and stage.limit == 0 and waiting:
             self.counts["S2.explicit_zero"] += 1
@@ -297,56 +303,6 @@ class PlanJudge:
             self.counts["S4.at_the_bound"] += at_stake >= budget + 1
             if mine and at_stake > budget + 1:
                 self.blame("S4", f"{at_stake} could fail after touching {mine}, budget {budget}")
-
-    def _enough(
-        self, rollout: Rollout, touched: list[str], stages: list[Stage], now: datetime
-    ) -> None:
-        """L2: free slots are filled at once. Only where nothing is uncertain."""
-        terms = rollout.terms
-        if rollout.hold or self.told.paused or terms is None or terms.strict or not rollout.sure:
-            return
-        self.counts["allowed.doubt"] += rollout.doubt
-        if self.told.frozen or rollout.doubt or rollout.is_unquiet:
-            return
-        if any(other.back.has_reason for other in self.told.rollouts.values()):
-            return  # what another placement may take back goes no further here (row 27)
-        exact = all(t.exact and t.landed and not t.refused for t in rollout.tracks.values())
-        self.counts["allowed.inexact"] += not exact
-        self.counts["allowed.rough"] += not self.calm
-        if not exact or not self.calm or rollout.breach(now):
-            return
-        earlier: set[str] = set()
-        for stage in stages:
-            if earlier & rollout.unproven:
-                self.counts["allowed.doubt"] += 1
-                return
-            earlier.add(stage.key)
-            if not wishes.surely_reached(rollout, stage):
-                self.counts["allowed.gates"] += 1
-                return
-            kept = terms.asked.held | self.told.closed(now)
-            free_to_go = [c for c in stage.members if c not in kept]
-            fresh = [c for c in free_to_go if rollout.current(c) is None]
-            flying = [c for c in stage.members if rollout.in_flight(c, now)]
-            old = [c for c in fresh if c in flying]
-            free = None if stage.limit is None else max(0, stage.limit - len(flying))
-            zero = stage.limit == 0
-            new = [c for c in fresh if c not in old]
-            wanted = 0 if zero else len(old) + (len(new) if free is None else min(free, len(new)))
-            mine = [c for c in touched if c in stage.members]
-            self.counts["L2.slots_judged"] += 1
-            if len(mine) < wanted:
-                self.blame("L2", f"{wanted} could be touched in {stage.key!r}, only {mine} are")
-            self._in_line(mine, old, new)
-
-    def _in_line(self, touched: list[str], old: list[str], new: list[str]) -> None:
-        """R5: whose turn it is follows from what is known: all that are in flight with something older, and
-        the first of those that wait.
-        """
-        first = [*old, *new][: len(touched)]
-        self.counts["R5.turns"] += 0 < len(touched) < len(old) + len(new)
-        if set(first) != set(touched):
-            self.blame("R5", f"{touched} are touched, and it is the turn of {first}")
 
     def _closed(self, plan: Plan, writes: list[Write], now: datetime) -> None:
         """S21: nothing is touched in a closed window, and nothing is removed from there."""

@@ -44,10 +44,10 @@ class Rollout(Readings):
             self.lost.clear()
             self.sure = all(t.exact for t in self.tracks.values())
             self.opened.clear()
-            self.doubt = False
             self.unproven.clear()
             self.shown.clear()
             self.back.begin_anew()
+            self.back.completed = False
         self.terms = terms
         groups = self.groups or {}
         places = {c: s.key for s in self.plan.stages for c in s.members}
@@ -65,7 +65,6 @@ class Rollout(Readings):
             self._settle(track, now)
         wishes.retry(self, now)
         wishes.note_reason(self, now)
-        self.doubt = self.doubt or bool(wishes.stop(self)) or self.back.has_reason
         self._pass(now)
 
     def _waived(self, terms: Terms) -> Terms:
@@ -78,7 +77,7 @@ class Rollout(Readings):
     def _pass(self, now: datetime) -> None:
         """Note the stages that may have passed, and the gates that may have opened."""
         for stage in self.plan.stages:
-            if self.hold:
+            if self.hold or self.back.is_on or self.back.barred:
                 break
             wishes.open_gates(self, stage, "before")
             if not self.may_have_passed(stage, now):
@@ -86,9 +85,21 @@ class Rollout(Readings):
             wishes.open_gates(self, stage, "after")
             if wishes.shut(self, stage, "before", "after"):
                 break
-            if self.halted and stage.key not in self.passed:
+            is_halted = self.halted or bool(wishes.stop(self)) or self.back.has_reason
+            if is_halted and stage.key not in self.passed:
                 self.unproven.add(stage.key)
             self.passed.add(stage.key)
+
+    def taken_back(self, to: str) -> None:
+        """The record says that a rollback has begun: whoever retries begins with the first stage, and asks at
+        each gate.
+        """
+        if not self.back.is_on:
+            self.passed.clear()
+            self.opened.clear()
+            self.shown.clear()
+            self.unproven.clear()
+        self.back.is_on, self.back.to, self.back.completed = True, to, False
 
     # -- what happens to a cluster ---------------------------------------------------------------
 
@@ -167,11 +178,23 @@ class Rollout(Readings):
         if track is None:
             return
         track.unseen = track.unseen or missed
+        if found is not None and self._is_brought_by_others(cluster, track, found):
+            self.back.leave(cluster, track.revision, self.came_to(track, now))
+            track = Track(found.revision, now, now, landed=True, since=now, late=now)
+            self.tracks[cluster] = track
         if found is not None and found.revision == track.revision:
             track.refused = False
             track.turn(found.health, now, found.stamp)
         elif not track.refused:
             track.turn("silent", now)
+
+    def _is_brought_by_others(self, cluster: str, track: Track, found: Carried) -> bool:
+        """Whether somebody put there what is asked for: whoever wrote it, the cluster carries it from now on.
+        Where that is taken back it is drift.
+        """
+        if cluster in self.back.given or not track.landed:
+            return False
+        return found.revision == self.terms_revision != track.revision
 
     def attempt(self, cluster: str, revision: str, now: datetime, *, again: bool = False) -> None:
         """A write of a revision goes out. Only the first one of a revision is a touch, but where a
@@ -184,8 +207,7 @@ class Rollout(Readings):
         if track is not None and (track.landed or again):
             self.tried.pop((cluster, revision), None)  # long ago; this is another touch
         if track is not None and self.terms is not None:
-            if self.has_soaked(track, now):
-                self.back.note(cluster, track.revision)
+            self.back.leave(cluster, track.revision, self.came_to(track, now))
             if track.revision == self.terms.revision != revision:
                 self.back.give(cluster, track.revision)
         if again and track is not None:
@@ -219,6 +241,10 @@ class Rollout(Readings):
     def restart(self, now: datetime, recorded: Collection[str] | None) -> None:
         """The engine starts anew, from a record that has lines of these clusters (None: without any)."""
         is_gone = recorded is None
+        unread = (
+            c for c, t in self.tracks.items() if is_gone or t.fresh or c not in (recorded or ())
+        )
+        self.back.unsure.update(unread)
         self.forgotten = not recorded
         self.known_terms = False
         for cluster in self.unwritten:
@@ -249,6 +275,7 @@ class Rollout(Readings):
             self.waivers.clear()
             self.retried = ""
             self.back.begin_anew()
+            self.back.completed = False
         self.sure = self.sure and not is_gone and all(t.exact for t in self.tracks.values())
 
     def _back(self, cluster: str, track: Track) -> None:

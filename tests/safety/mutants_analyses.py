@@ -1,10 +1,9 @@
 """Kept faults about releases that are measured and told. Promises S25 to S27."""
 
-from tests.safety.mutating import Mutant, fault
+from tests.safety.mutating import fault, in_days
 
-RS = ("replicaset",)
-
-ANALYSIS_FAULTS: tuple[Mutant, ...] = (
+ANALYSIS_FAULTS = in_days(
+    "analyses",
     fault(
         "S25",
         "an outage counts as a failed measurement",
@@ -13,31 +12,26 @@ ANALYSIS_FAULTS: tuple[Mutant, ...] = (
             "phase, message = AnalysisPhase.ERROR, sample.error",
             "phase, message = AnalysisPhase.FAILED, sample.error",
         ),
-        kinds=RS,
     ),
     fault(
         "S25",
         "an outage counts as a measurement",
         ("measuring.verdicts", "count=known.count + (not is_error)", "count=known.count + 1"),
-        kinds=RS,
     ),
     fault(
         "S25",
         "what was never good is successful",
         ("measuring.verdicts", "    if not known.successful:\n", "    if False:\n"),
-        kinds=RS,
     ),
     fault(
         "S25",
         "more unclear measurements than are tolerated are",
         ("measuring.verdicts", "if known.inconclusive > metric.inconclusive_limit:", "if False:"),
-        kinds=RS,
     ),
     fault(
         "S26",
         "a cluster soaks without its analysis",
         ("strategies.judge", "if measured in (None, AnalysisPhase.SUCCESSFUL):", "if True:"),
-        kinds=RS,
     ),
     fault(
         "S26",
@@ -47,7 +41,6 @@ ANALYSIS_FAULTS: tuple[Mutant, ...] = (
             "        return Judgement(Phase.FAILED, None, ANALYSIS_FAILED)\n",
             "        return Judgement(Phase.SOAKING, None, ANALYSIS_FAILED)\n",
         ),
-        kinds=RS,
     ),
     fault(
         "S26",
@@ -57,19 +50,16 @@ ANALYSIS_FAULTS: tuple[Mutant, ...] = (
             "known.failed > metric.failure_limit",
             "known.failed > metric.failure_limit + 1",
         ),
-        kinds=RS,
     ),
     fault(
         "S26",
         "what is given back waits for an analysis that nobody makes",
         ("strategies.retreat", "unmeasured(rollout.timing)", "rollout.timing"),
-        kinds=RS,
     ),
     fault(
         "S27",
         "a failed attempt counts as delivered",
         ("planning.deliveries", "    if not fault:\n", "    if True:\n"),
-        kinds=RS,
     ),
     fault(
         "S27",
@@ -79,7 +69,6 @@ ANALYSIS_FAULTS: tuple[Mutant, ...] = (
             "_digest(workload, happening, at)",
             "_digest(workload, happening)",
         ),
-        kinds=RS,
     ),
     fault(
         "S27",
@@ -89,7 +78,6 @@ ANALYSIS_FAULTS: tuple[Mutant, ...] = (
             "is_over = each.revision not in current and each.delivery.is_over",
             "is_over = each.revision not in current",
         ),
-        kinds=RS,
     ),
     fault(
         "S27",
@@ -99,6 +87,5 @@ ANALYSIS_FAULTS: tuple[Mutant, ...] = (
             'return f"{workload.ref.name[:200]}-{_digest(workload, happening, channel.name)}"',
             'return f"{workload.ref.name[:200]}-{_digest(workload, happening, channel.name, str(id(happening)))}"',
         ),
-        kinds=RS,
     ),
 )

@@ -1,8 +1,9 @@
 """Kept faults about gates of analyses, and about what is measured in the background."""
 
-from tests.safety.mutating import Mutant, fault
+from tests.safety.mutating import fault, in_days
 
-GATED_FAULTS: tuple[Mutant, ...] = (
+GATED_FAULTS = in_days(
+    "gated",
     fault(
         "S25",
         "an outage opens a gate",

@@ -30,8 +30,8 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "no record",
         (
             "rollouts.book",
-            "            for number, page in sorted(self._pages.items())\n",
-            "            for number, page in list[tuple[int, _Page]]()\n",
+            "        pages = [(number, self._pages[number]) for number in sorted(changed)]\n",
+            "        pages = list[tuple[int, _Page]]()\n",
         ),
     ),
     fault(
@@ -63,8 +63,8 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "what somebody wrote into the record stays",
         (
             "rollouts.book",
-            "page.stored, page.version = data, version\n        if data == ",
-            "page.stored, page.version = page.rendered or data, version\n        if data == ",
+            "page.stored, page.version = data, version\n        name = ",
+            "page.stored, page.version = page.rendered or data, version\n        name = ",
         ),
         focus="meddling",
     ),
@@ -138,15 +138,19 @@ _OF_TERMS: tuple[Mutant, ...] = (
     fault(
         "S5",
         "what one revision has passed, the next has passed",
-        (HEAD, "passed=none, seen=none", "seen=none"),
+        (
+            HEAD,
+            "replace(self._begun_anew(), revision=revision, ",
+            "replace(self, opened=frozenset(), completed=False, revision=revision, ",
+        ),
     ),
     fault(
         "L2",
         "a stage that has passed shuts again",
         (
-            LIVE,
-            "passed, opened = head.passed | set(step.passed), head.opened",
-            "passed, opened = head.passed, head.opened",
+            HEAD,
+            "passed=self.passed | set(passed), opened=",
+            "passed=self.passed, opened=",
         ),
     ),
     fault(

@@ -70,7 +70,11 @@ _OF_GATES: tuple[Mutant, ...] = (
     fault(
         "S14",
         "a gate stays open",
-        ("rollouts.head", "opened=none, rollback=None", "rollback=None"),
+        (
+            "rollouts.head",
+            "replace(self._begun_anew(), revision=revision, ",
+            "replace(self, passed=none, completed=False, revision=revision, ",
+        ),
         focus="gates",
     ),
     fault(

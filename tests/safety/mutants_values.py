@@ -1,8 +1,9 @@
 """Kept faults about clusters with values of their own. Promises S22 to S24."""
 
-from tests.safety.mutating import Mutant, fault
+from tests.safety.mutating import fault, in_days
 
-VALUE_FAULTS: tuple[Mutant, ...] = (
+VALUE_FAULTS = in_days(
+    "values",
     fault(
         "S22",
         "of two values of one field the last counts",

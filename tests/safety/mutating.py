@@ -6,7 +6,7 @@ inside is needed here, and nothing is left behind. This module imports nothing o
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import CodeType, ModuleType
@@ -37,8 +37,9 @@ class Edit:
 class Mutant:
     """A fault that breaks one promise.
 
-    ``focus``: the histories that it is looked for in, "" for all (`tests.safety.focus`). ``look``: for
-    promises that need more than one history.
+    ``kinds``: of workloads, or what else its histories are about. ``focus``: the histories that it is
+    looked for in, "" for all (`tests.safety.focus`). ``look``: for promises that need more than one
+    history, or histories of one thing ("values", "analyses", "gated").
     """
 
     promise: str
@@ -67,6 +68,11 @@ def fault(
         focus=focus,
         look=look,
     )
+
+
+def in_days(look: str, *mutants: Mutant) -> tuple[Mutant, ...]:
+    """The same faults, looked for in the histories of one thing."""
+    return tuple(replace(mutant, kinds=(look,), look=look) for mutant in mutants)
 
 
 def each(mutants: Sequence[Mutant]) -> list[tuple[Mutant, str]]:

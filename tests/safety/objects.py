@@ -2,7 +2,6 @@
 
 from datetime import datetime, timedelta
 
-from rollout.model.instants import parse_instant
 from rollout.model.kinds import Obj
 from rollout.model.names import (
     GROUP_INDEX_LABEL,
@@ -33,7 +32,7 @@ def availability(status: str, now: datetime) -> Obj:
                     "status": status,
                     "reason": "Said",
                     "message": "",
-                    "lastTransitionTime": now.replace(tzinfo=None).isoformat() + "Z",
+                    "lastTransitionTime": f"{now:%Y-%m-%dT%H:%M:%S.%fZ}",
                 }
             ]
         }
@@ -91,7 +90,17 @@ def page(placement_name: str, name: str, index: int, group: str) -> Obj:
 
 
 def instant_of(obj: Obj, annotation: str) -> datetime | None:
-    return parse_instant((obj["metadata"].get("annotations") or {}).get(annotation))
+    return instant((obj["metadata"].get("annotations") or {}).get(annotation))
+
+
+def instant(text: object) -> datetime | None:
+    """As objects say it, in UTC; None where they say none."""
+    return datetime.fromisoformat(text) if isinstance(text, str) else None
+
+
+def wire(at: datetime) -> str:
+    """As people and agents write an instant: in whole seconds."""
+    return f"{at:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def duration(text: str) -> timedelta:

@@ -21,9 +21,11 @@ from rollout.model.kinds import (
 )
 from rollout.planning.plan import Plan
 from tests.safety import objects
+from tests.safety.allowed import allow
 from tests.safety.judging import PlanJudge
 from tests.safety.model import Rollout
 from tests.safety.questions import Questions
+from tests.safety.repairs import RepairsJudge
 from tests.safety.replay import decision, difference, read_anew
 from tests.safety.subject import Subject
 from tests.safety.terms import QUIET, Waits, clusters_on
@@ -62,7 +64,7 @@ class Judge:
         self.is_ours = False  # the engine is writing just now
         self.hears_reads = True  # what the engine reads live is told here
         self._asked: set[str] = set()  # placements whose decisions were read since the last plan
-        self.told = Told(subject, self.now, waits)
+        self.told = Told(subject, self.now, waits, self.counts)
         self.plans = PlanJudge(self.told, self.counts, self.blame)
         self.written: Counter[tuple[str, str]] = (
             Counter()
@@ -74,8 +76,10 @@ class Judge:
         self._removed: list[tuple[datetime, bool]] = []  # when, and whether the cluster stays
         self._brings = False  # what goes out just now brings something to a cluster
         self._brought = ""  # and what that is
+        self._tells = False  # what goes out is a status of the workload
         self._refused: dict[Ref, tuple[str, datetime]] = {}  # what was refused, and when
         self.written_down = WrittenDown(self.told, self.counts, self.blame)
+        self.repairs = RepairsJudge(self.told, self.counts, self.blame)
         self.questions = Questions(self.told, self.hub, self.counts)
         self.hub.watch(subject.carrier, 0, self._saw)
         self.hub.watch(ROLLOUT_RECORD, 0, self._saw_page)
@@ -101,6 +105,7 @@ class Judge:
 
     def attempted(self, ref: Ref, changes: Obj) -> None:
         """A write goes out; it may yet fail."""
+        self._tells = ref == self.subject.ref and "status" in changes
         if ref.kind is self.subject.carrier:
             before = self.told.objects.get(ref)
             revision = self.subject.brought(before, changes, self.told.objects.get)
@@ -129,13 +134,15 @@ class Judge:
     def _recorded(self, rollout: Rollout) -> None:
         """R1: what a touch depends on has been written down before."""
         if self.told.is_ocm:
-            return  # it depends on nothing but what agents say
+            allow(self.counts, "as_ocm")  # it depends on nothing but what agents say
+            return
         lines = self.written_down.thought(rollout.name)
         for stage in rollout.plan.stages:
             for cluster in stage.members:
                 track = rollout.current(cluster)
                 if track and track.exact and track.landed and (track.soaked or track.failed):
                     if rollout.may_still_soak(track, self.now()):
+                        allow(self.counts, "soaks_by_outages")
                         continue
                     self.counts["R1.verdict_before_touch"] += 1
                     if not lines.get(cluster, {}).get("verdict"):
@@ -158,10 +165,13 @@ class Judge:
         """A write was answered: the record of its plan has been written before."""
         if ref.kind in (self.subject.carrier, self.subject.ref.kind):
             self.written_down.all()
+        if ref == self.subject.ref and self._tells:
+            self.plans.statuses.landed()
 
     # -- what it decides ---------------------------------------------------------------------------
 
     def planned(self, plan: Plan, view: Any, now: datetime) -> None:
+        self.repairs.planned(plan)
         self.plans.judge(plan, view, now)
         self._asked.clear()
         self.written_down.plan()
@@ -172,7 +182,9 @@ class Judge:
         ``next_at``: when its next timer fires. ``closely``: look at what costs time as well.
         """
         now = self.now()
+        self.repairs.rested()
         if self.told.is_ocm:
+            allow(self.counts, "as_ocm")
             if closely:
                 self._ask_again(fleet, now)
             return
@@ -180,7 +192,7 @@ class Judge:
             self._lost(rollout)
             self._forged(rollout)
             change = rollout.next_change(now)
-            if change is None or rollout.bad:
+            if change is None:
                 continue
             self._timer(f"{change[1]} changes", change[0], next_at)
         for what, at in self.told.next_ends(now):
@@ -191,7 +203,7 @@ class Judge:
 
     def _lost(self, rollout: Rollout) -> None:
         """S17: who was lost is remembered as lost."""
-        if not rollout.lost or rollout.hold or rollout.bad:
+        if not rollout.lost:
             return
         lines = self.written_down.of(rollout.name)
         self.counts["S17.remembered"] += 1
@@ -203,7 +215,7 @@ class Judge:
         """S18: what somebody wrote into the record is put back."""
         for cluster, line in self.written_down.of(rollout.name).items():
             track = rollout.current(cluster)
-            if track is None or line.get("verdict") != "Soaked" or not track.exact:
+            if track is None or line.get("verdict") != "Soaked":
                 continue
             self.counts["S18.verdicts"] += 1
             if not rollout.has_soaked(track, self.now()):
@@ -223,22 +235,26 @@ class Judge:
         if again.writes:
             self.blame("R5", f"asked again, it writes {[str(w.ref) for w in again.writes]}")
         rollouts = self.told.rollouts.values()
-        if not any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts):
-            self.counts["R5.replayed_midway"] += 1
-            self.replay(fleet, now)
+        if any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts):
+            allow(self.counts, "by_memory")
+            return
+        self.counts["R5.replayed_midway"] += 1
+        self.replay(fleet, now)
 
     def _rest_closely(self, fleet: Fleet, now: datetime) -> None:
         """L3: who is overdue has a verdict."""
         self._ask_again(fleet, now)
         rollouts = self.told.rollouts.values()
-        if not any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts):
+        if any(r.hold in _BY_MEMORY or r.bad or r.quiet_until for r in rollouts):
+            allow(self.counts, "by_memory")
+        else:
             self.questions.ask(fleet.policy, now, self.blame)
         waits(self.told, fleet.view(self.subject.ref.kind), now, self.counts, self.blame)
         for rollout in self.told.rollouts.values():
             lines = self.written_down.of(rollout.name)
             for cluster in rollout.selected - (rollout.terms.skip if rollout.terms else set()):
                 track = rollout.current(cluster)
-                if not (track and track.exact and track.failed) or track.soaked:
+                if not (track and track.failed) or track.soaked:
                     continue
                 self.counts["L3.silent_for_too_long"] += track.health == "silent"
                 if lines.get(cluster, {}).get("verdict") != "Failed":
@@ -256,6 +272,7 @@ class Judge:
 
     def read_all(self, now: datetime) -> None:
         """A new process has read everything. Of what was before it knows what is written down."""
+        self.repairs.restart()
         recorded = self.written_down.clusters()
         if None in recorded.values():
             self._removed.clear()
@@ -307,6 +324,7 @@ class Judge:
             return None
 
     def _saw_page(self, event: Event) -> None:
+        self.repairs.saw(event, is_ours=self.is_ours)
         self.written_down.saw(event, is_ours=self.is_ours)
 
     def _created(self, ref: Ref) -> None:
@@ -325,7 +343,9 @@ class Judge:
             self.counts["S9.twins_removed"] += 1
             return
         unasked = self.told.rollouts.keys() - self._asked
-        if unasked and self.hears_reads:
+        if unasked and not self.hears_reads:
+            allow(self.counts, "reads_unheard")
+        elif unasked:
             self.blame("S11", f"what {cluster} has went, and nobody read {sorted(unasked)} live")
         for rollout in self.told.rollouts.values():
             pages = self.hub.list(

@@ -9,8 +9,10 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 
 from tests.safety import wishes
+from tests.safety.allowed import allow
 from tests.safety.model import Rollout
 from tests.safety.terms import amount
+from tests.safety.told import Told
 
 Blame = Callable[[str, str], None]
 Writes = Sequence[tuple[str, str]]
@@ -20,8 +22,8 @@ Writes = Sequence[tuple[str, str]]
 class OperationsJudge:
     """Judges the touches of one plan over one placement."""
 
-    def __init__(self, counts: Counter[str], blame: Blame) -> None:
-        self.counts, self.blame = counts, blame
+    def __init__(self, told: Told, counts: Counter[str], blame: Blame) -> None:
+        self.told, self.counts, self.blame = told, counts, blame
 
     def judge(self, rollout: Rollout, forward: list[str], back: Writes, now: datetime) -> None:
         """``forward``: clusters that get the present revision; ``back``: those that get another."""
@@ -78,17 +80,49 @@ class OperationsJudge:
         """S10: for a reason, whom it may, to what soaked there, and within limits of its own."""
         assert rollout.terms is not None
         self.counts["S10.went_back"] += len(back)
-        if not rollout.back.has_reason and not rollout.back.barred and rollout.sure:
+        if not rollout.back.has_reason and not rollout.back.barred:
             self.blame("S10", f"{back} go back, and there is no reason for it")
+        first: list[str] = []
         for cluster, revision in back:
             track = rollout.tracks.get(cluster)
             if track is not None and track.revision == revision and cluster in rollout.back.given:
-                continue  # the same once more: the engine died before it wrote that down
+                allow(self.counts, "given_again")  # the engine died before it wrote that down
+                continue
+            first.append(cluster)
             if track is None or track.revision != rollout.terms.revision:
                 self.blame("S10", f"{cluster} goes back, but it never got the revision: {track}")
             elif revision not in (known := rollout.back.soaked.get(cluster, [])):
                 self.blame("S10", f"{cluster} gets {revision}, which never soaked there: {known}")
+            elif cluster in rollout.back.unsure:
+                allow(self.counts, "soaked_maybe")
+            elif revision != (due := self._target(rollout, cluster)):
+                self.blame("S10", f"{cluster} gets {revision}, and {due!r} is due: {known}")
+        self._newest_first(rollout, first, now)
         self._within(rollout, [cluster for cluster, _ in back], now)
+
+    def _target(self, rollout: Rollout, cluster: str) -> str:
+        """What the cluster gets back: what a person named, else the last that soaked there and is kept."""
+        assert rollout.terms is not None
+        kept, asked = self.told.kept(), rollout.terms.asked
+        named = asked.undo_to if wishes.stop(rollout) == "Undone" else ""
+        to = rollout.back.to if rollout.back.is_on else named
+        there = {kept[to]} & {*kept.values()} if to in kept else set() if to else {*kept.values()}
+        soaked = reversed(rollout.back.soaked.get(cluster, []))
+        return next((r for r in soaked if r in there and r != rollout.terms.revision), "")
+
+    def _newest_first(self, rollout: Rollout, going: list[str], now: datetime) -> None:
+        """Row 27: who was touched last goes back first."""
+        assert rollout.terms is not None
+        kept = rollout.terms.asked.held | rollout.terms.skip | self.told.closed(now)
+        oldest = min((rollout.tracks[c].last for c in going if c in rollout.tracks), default=None)
+        for cluster, track in rollout.tracks.items():
+            if track.revision != rollout.terms.revision or cluster in {*going, *kept}:
+                continue
+            if cluster in rollout.back.unsure or not self._target(rollout, cluster):
+                continue
+            self.counts["S10.waits_for_its_turn"] += oldest is not None
+            if oldest is not None and track.first > oldest:
+                self.blame("S10", f"{going} go back before {cluster}, which was touched later")
 
     def _within(self, rollout: Rollout, going: list[str], now: datetime) -> None:
         """``total`` counts some who have nothing to go back to: more than the engine may count."""

@@ -12,7 +12,6 @@ from random import Random
 from rollout.errors import Gone
 from rollout.hub.base import Hub
 from rollout.model import names
-from rollout.model.instants import rfc3339
 from rollout.model.kinds import APPROVAL, CLUSTER_CALENDAR, FREEZE, Kind, Obj, Ref
 from tests.safety import objects
 from tests.safety.setting import REVISIONS, Setting
@@ -161,6 +160,25 @@ class Operators:
         if self._dice.random() < 0.5:
             self._soon(partial(self._editor.edit, notes={names.UNDO: None}))
 
+    def do_undo_to(self) -> None:
+        """Somebody names the revision that he wants back."""
+        (present,) = self._editor.fingerprints()
+        others = [r for r in REVISIONS if r != self._editor.asked()]
+        (back,) = self._editor.fingerprints(self._dice.choice(others))
+        self._editor.edit(notes={names.UNDO: present, names.UNDO_TO: back})
+        self._soon(partial(self._editor.edit, notes={names.UNDO: None, names.UNDO_TO: None}))
+
+    def do_release_briefly(self) -> None:
+        """Somebody releases removals for a moment."""
+        self._editor.edit(notes={names.RELEASE_REMOVALS: self._later(10, 60)})
+
+    def do_approve_one(self) -> None:
+        """Consent to one gate, for as long as it takes."""
+        asked = self._hub.get(self._editor.ref)["metadata"].get("annotations") or {}
+        gates = [gate for gate in asked.get(names.GATES, "").split(",") if gate]
+        if gates:
+            self._say(self._editor.asked(), "Approve", self._dice.choice(gates))
+
     def do_approve(self) -> None:
         asked = self._hub.get(self._editor.ref)["metadata"].get("annotations") or {}
         gates = [gate for gate in asked.get(names.GATES, "").split(",") if gate]
@@ -215,7 +233,7 @@ class Operators:
         dice = self._dice
         window = {"name": f"w{number}", "action": dice.choice(("Allow", "Deny"))}
         if dice.random() < 0.3:
-            return {**window, "from": rfc3339(self._now()), "until": self._later(20, 600)}
+            return {**window, "from": objects.wire(self._now()), "until": self._later(20, 600)}
         hour = dice.choice(("*", "*", *map(str, _HOURS)))
         minute = dice.choice(("*/5", "*/7", "3-59/10", "*/15"))
         schedule = f"{minute} {hour} * * {dice.choice(('*', '*', 'mon-fri', 'sat,sun'))}"
@@ -253,7 +271,7 @@ class Operators:
         """In an emergency the workload is let past all calendars, for a while; once for too long."""
         until = self._later(20, 400)
         if self._dice.random() < 0.2:
-            until = rfc3339(self._now() + timedelta(hours=30))
+            until = objects.wire(self._now() + timedelta(hours=30))
         self._editor.edit(notes={names.OVERRIDE_CALENDARS: until})
 
     def _say(self, revision: str, decision: str, gate: str, expires: str = "") -> None:
@@ -280,7 +298,7 @@ class Operators:
         self._hub.create(Ref(APPROVAL, f"{objects.NAMESPACE}/{name}"), body)
 
     def _later(self, least: int, most: int) -> str:
-        return rfc3339(self._now() + timedelta(seconds=self._dice.randrange(least, most)))
+        return objects.wire(self._now() + timedelta(seconds=self._dice.randrange(least, most)))
 
     def _take_away(self, kind: Kind, name: str) -> None:
         key = f"{objects.NAMESPACE}/{name}" if kind.namespaced else name

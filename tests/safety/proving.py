@@ -27,7 +27,7 @@ def unproven(
         blame("S19", f"{touched} are touched while decisions are not still")
     if is_empty and forward:
         blame("S19", f"{forward} are touched though a mandatory group is empty")
-    if rollout.terms is None or rollout.hold:
+    if rollout.terms is None:
         return
     members = rollout.waivers.keys() & rollout.selected
     counts["S20.over"] += bool(members - rollout.terms.skip)

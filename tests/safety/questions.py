@@ -18,6 +18,7 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.policy import Policy
 from rollout.model.writes import Create, Patch, PatchStatus
 from rollout.runtime.planners import plan_now
+from tests.safety.allowed import allow
 from tests.safety.model import Rollout
 from tests.safety.replay import read_anew
 from tests.safety.terms import QUIET
@@ -82,11 +83,13 @@ class Questions:
         Of a cluster that failed in this very second the latter is no news: a new process knows that
         failure by its stamp, and lets its time run, while a success has to soak from when it is seen.
         """
-        flying = [
-            cluster
-            for cluster in sorted(rollout.selected)
-            if rollout.in_flight(cluster, now) and not _fails_since(rollout, cluster, now)
-        ]
+        flying = [c for c in sorted(rollout.selected) if rollout.in_flight(c, now)]
+        failing = [c for c in flying if _fails_since(rollout, c, now)]
+        kept = self._told.held() | self._told.closed(now)
+        allow(self._counts, "fails_now", len(failing))
+        shut = [c for c in flying if c in kept and rollout.current(c) is None]
+        allow(self._counts, "shut_on_older", len(shut))
+        flying = [c for c in flying if c not in (*failing, *shut)]
         if not flying:
             return {}, {}
         cluster = self._dice.choice(flying)

@@ -68,8 +68,7 @@ class Readings:
     sure: bool = True
     forgotten: bool = False  # the record is gone, and the placement has not been read since
     halted: bool = False  # paused or frozen, when the engine takes no stage for passed
-    doubt: bool = False  # what the model takes for passed may not have been, for this revision
-    unproven: set[str] = field(default_factory=set)  # stages that were done while it was halted
+    unproven: set[str] = field(default_factory=set)  # stages that were done while it was stopped
     shown: set[tuple[str, str]] = field(default_factory=set)  # gates that let somebody through
     fingerprint: str = ""
     said: Said = field(default_factory=Said)
@@ -172,6 +171,39 @@ class Readings:
             return False
         return not self.has_soaked(track, now) and not self.is_free(track, now)
 
+    def may_hold_slot(self, cluster: str, now: datetime) -> bool:
+        """It holds a slot by one way to read it: the latest, with all outages that the engine was told of."""
+        if self.in_flight(cluster, now):
+            return True
+        track = self.tracks.get(cluster)
+        if track is None or not track.landed or track.void or self.terms is None:
+            return False
+        if cluster in self.terms.skip:
+            return False
+        if track.health == "succeeded":
+            limit = self.deadline(track.last, self.outages)
+            is_late = limit is not None and track.since > limit
+            return not is_late and self.may_still_soak(track, now)
+        if track.ended and track.failed:
+            return False
+        limit, seen = self.deadline(track.last, self.outages), self.seen_until(now)
+        if limit is not None:
+            return seen < limit
+        return track.health == "failed" and seen - track.late < self.waits.grace
+
+    def came_to(self, track: Track, now: datetime) -> str:
+        """What has become of it, in the words of `WayBack.leave`."""
+        soaked, failed = self.has_soaked(track, now), self.is_failure(track, now)
+        if not track.exact or (soaked and (self.may_still_soak(track, now) or track.ended)):
+            return (
+                "?"  # what recovered after it had failed counts only while it is what is rolled out
+            )
+        if soaked:
+            return "soaked"
+        if failed != self.is_free(track, now):
+            return "?"
+        return "failed" if failed else ""
+
     def is_done(self, cluster: str, now: datetime) -> bool:
         """Soaked or finally failed on the present revision, or skipped, in the friendliest reading."""
         if self.terms is None or cluster in self.terms.skip:
@@ -191,7 +223,7 @@ class Readings:
                 continue
             if cluster in self.terms.skip:
                 continue
-            limit = self.deadline(track.first, self.outages)
+            limit = self.deadline(track.last, self.outages)
             if track.health == "succeeded":
                 found.append((_later(track.since, self.terms.soak, self.outages), cluster))
                 continue

@@ -4,8 +4,17 @@ from collections.abc import Callable, Mapping
 from random import Random
 
 from rollout.hub.base import Hub
+from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, Obj, Ref
-from tests.safety.replicasets import WORKLOAD, ReplicaSets, refs, replica_set, revision_of, template
+from tests.safety.replicasets import (
+    NAME,
+    WORKLOAD,
+    fingerprint,
+    refs,
+    replica_set,
+    revision_of,
+    template,
+)
 from tests.safety.setting import Setting
 
 
@@ -44,10 +53,7 @@ class ReplicaSetHands:
         return WORKLOAD
 
     def fingerprints(self, revision: str = "") -> tuple[str, ...]:
-        obj = self._hub.get(WORKLOAD)
-        asked = template(revision or self.asked(), self._setting.rules)
-        edited = {**obj, "spec": {**obj["spec"], "manifestWorkTemplate": asked}}
-        return (ReplicaSets().fingerprint(edited, {}, lambda _: None),)
+        return (fingerprint(revision or self.asked(), rules=self._setting.rules),)
 
     def overlap(self) -> None:
         listed = self._hub.get(WORKLOAD)["spec"]["placementRefs"]
@@ -79,6 +85,38 @@ class ReplicaSetHands:
     def do_delete_work(self) -> None:
         for ref in self._works(2):
             self._hub.delete(ref)
+
+    def do_relabel_works(self) -> None:
+        """Agents write another owner into works, or none."""
+        other: Obj = {"labels": {names.WORK_OWNER_LABEL: "other.thing"}}
+        none: Obj = {"labels": None, "annotations": None}
+        for ref in self._works(3):
+            if ref.name != NAME:
+                continue
+            changes = self._dice.choice(
+                (
+                    other,
+                    none,
+                    {**other, "annotations": {names.OWNER: "other/thing"}},
+                    {"annotations": {names.OWNER: "other/thing"}},
+                    {"annotations": {names.OWNER: None}},
+                    {"labels": {names.WORK_OWNER_LABEL: None}},
+                    {"labels": {names.WORK_PLACEMENT_LABEL: None}},
+                    {
+                        "annotations": {
+                            names.REVISION: "x",
+                            names.STARTED_AT: "2020-01-01T00:00:00Z",
+                        }
+                    },
+                )
+            )
+            self._hub.patch(ref, {"metadata": changes})
+
+    def do_bring_back(self) -> None:
+        """Someone puts by hand into works what is asked for, whatever they are supposed to have."""
+        asked = template(self.asked(), self._setting.rules)
+        for ref in self._works(2):
+            self._hub.patch(ref, {"spec": {"workload": asked["workload"]}})
 
     def do_twin(self) -> None:
         """Someone else made a work for the same workload, as OCM names them."""

@@ -1,24 +1,27 @@
 """What is a ManifestWorkReplicaSet to the suite? Templates that say which revision they are."""
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
 
-from rollout.api.decoding import decode
 from rollout.clock import Clock
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Tracker
 from rollout.hub.base import Hub
 from rollout.model import names
-from rollout.model.instants import rfc3339
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
-from rollout.model.replicaset import ReplicaSet
 from rollout.planning.replicasets import ReplicaSetPlanner
+from tests.safety import objects
 from tests.safety.subject import Carried, Controllers, Find, Said, Standing, stamp_of
 from tests.safety.terms import Terms, terms_of
 from tests.support import make
 
 WORKLOAD = Ref(REPLICA_SET, "default/web")
 OWNER = WORKLOAD.key.replace("/", ".")
+NAME = f"{WORKLOAD.name}-{hashlib.sha256(WORKLOAD.key.encode()).hexdigest()[:10]}"
+"""Of each of its works, whatever else an agent writes into them."""
 
 
 def template(revision: str, rules: bool) -> Obj:
@@ -47,6 +50,19 @@ def template(revision: str, rules: bool) -> Obj:
             }
         ]
     return found
+
+
+@cache
+def fingerprint(revision: str, *, rules: bool) -> str:
+    """How people name the revision: the hash of what the template comes to, defaults filled in and what is
+    empty left out.
+    """
+    whole = template(revision, rules)
+    for config in whole.get("manifestConfigs", ()):
+        config["feedbackScrapeType"] = "Poll"
+        del config["resourceIdentifier"]["group"]
+    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def revision_of(spec: Obj | None) -> str:
@@ -87,6 +103,7 @@ class ReplicaSets:
     ref = WORKLOAD
     carrier = MANIFEST_WORK
     later_wins = False
+    keeps_revisions = True
     trackers: Sequence[Callable[[Fleet], Tracker]] = ()
 
     def planner(self) -> ReplicaSetPlanner:
@@ -96,9 +113,8 @@ class ReplicaSets:
         return ()
 
     def fingerprint(self, workload: Obj, placement: Obj, find: Find) -> str:
-        found = decode(REPLICA_SET, workload)
-        assert isinstance(found, ReplicaSet)
-        return found.template.content
+        asked = workload["spec"]["manifestWorkTemplate"]
+        return fingerprint(revision_of(asked), rules=bool(asked.get("manifestConfigs")))
 
     def share_key(self, placement: str) -> str:
         return placement
@@ -115,10 +131,14 @@ class ReplicaSets:
             placement.get("rolloutStrategy") or {},
             workload["metadata"].get("annotations") or {},
             verified=bool(asked.get("manifestConfigs")),
+            placement=placement["name"],
         )
 
     def is_ours(self, obj: Obj) -> bool:
-        return (obj["metadata"].get("labels") or {}).get(names.WORK_OWNER_LABEL) == OWNER
+        is_named = obj["metadata"]["name"] == NAME
+        return (
+            is_named or (obj["metadata"].get("labels") or {}).get(names.WORK_OWNER_LABEL) == OWNER
+        )
 
     def affects(self, ref: Ref) -> bool:
         return False
@@ -171,6 +191,26 @@ class ReplicaSets:
             "degraded": sum("Degraded" in each for each in true),
         }
 
+    def kept(self, revisions: Sequence[Obj]) -> Mapping[str, str]:
+        found: dict[str, str] = {}
+        for obj in revisions:
+            asked = obj.get("template") or {}
+            revision, rules = revision_of(asked), bool(asked.get("manifestConfigs"))
+            name = fingerprint(revision, rules=rules)
+            said = (obj["metadata"].get("annotations") or {}).get(names.REVISION)
+            if said == name and obj["metadata"]["name"].endswith(f"-{name}"):
+                found[name] = revision
+        return found
+
+    def disowned(self, carrier: Obj, placement: str) -> str:
+        labels = carrier["metadata"].get("labels") or {}
+        notes = carrier["metadata"].get("annotations") or {}
+        wanted = {names.WORK_OWNER_LABEL: OWNER, names.WORK_PLACEMENT_LABEL: placement}
+        wrong = {key for key, value in wanted.items() if labels.get(key) != value}
+        if carrier["metadata"]["name"] == NAME and notes.get(names.OWNER) != WORKLOAD.key:
+            wrong.add(names.OWNER)
+        return ", ".join(sorted(wrong))
+
     def is_done(self, status: Obj, generation: int, revision: str) -> bool:
         return any(
             c["type"] == "Ready" and c["status"] == "True" and c["observedGeneration"] == generation
@@ -197,7 +237,7 @@ def reported(work: Obj, well: bool, now: datetime) -> Obj:
             kind,
             str(is_true),
             work["metadata"]["generation"],
-            since=rfc3339(now),
+            since=objects.wire(now),
         )
         for kind, is_true in said.items()
     ]

@@ -31,8 +31,7 @@ class Setting:
     """Everything a history follows from.
 
     ``notes``: the workload's annotations at the beginning. ``foreign``: another program writes the decisions. ``told``: it also writes the placement's
-    status.decisionGroups. ``rules``: health is verified. ``latency``: how long a write of the engine may take. ``calm``: nothing
-    ever fails on the way to the hub, and the engine never crashes. ``kind``: of the workload. ``twice``: other programs name clusters in
+    status.decisionGroups. ``rules``: health is verified. ``latency``: how long a write of the engine may take. ``kind``: of the workload. ``twice``: other programs name clusters in
     several groups. ``looks_every``: the agents have OCM's timing, and look so often
     (`tests.safety.ocm_agents`); None: they are those of a simulation.
     """
@@ -62,15 +61,6 @@ class Setting:
         """What agents say may be 1.9 times as old as they look often."""
         stale = (self.looks_every or timedelta(0)) * 1.9
         return Waits(max(Waits().settle, stale), max(Waits().grace, stale))
-
-    @property
-    def calm(self) -> bool:
-        troubles = ("crash", "crash_soon", "lose_record", "refuse", "outage", "blink")
-        return (
-            self.faults == Rates()
-            and not self.latency
-            and not any(act.verb in troubles for act in self.script)
-        )
 
 
 def draw_any(seed: int, kind: str) -> Setting:

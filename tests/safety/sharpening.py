@@ -52,3 +52,11 @@ def in_rings(setting: Setting, *rings: str) -> Setting:
     if len(setting.refs) > 1:
         own |= {setting.clusters[0]: "rest", setting.clusters[-1]: "early"}
     return replace(setting, rings=own)
+
+
+def with_two(setting: Setting) -> Setting:
+    """With two placements, of which the second selects one ring more."""
+    own = {**setting.rings, setting.clusters[0]: "rest", setting.clusters[-1]: "early"}
+    first = setting.strategies["p"]
+    both = {"p": first, "q": setting.strategies.get("q", first)}
+    return replace(setting, refs=("p", "q"), rings=own, strategies=both)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rollout.model.kinds import Obj
 from rollout.strategies.base import Phase, Step
+from tests.safety.allowed import allow
 from tests.safety.model import Rollout
 from tests.safety.subject import Said, Standing
 from tests.safety.told import Told
@@ -21,6 +22,7 @@ class StatusJudge:
     def __init__(self, told: Told, counts: Counter[str], blame: Blame) -> None:
         self.told, self.counts, self.blame = told, counts, blame
         self.subject = told.subject
+        self._done: list[Rollout] = []  # of which the last status says that they are
 
     def judge(self, status: Obj, view: Any, touched: Touched, now: datetime) -> None:
         """S12, S16, S7: the tally adds up, and nothing is called complete that is not.
@@ -32,6 +34,7 @@ class StatusJudge:
         workload = view.workload(self.subject.ref.key)
         total = sum(len(r.selected) for r in self.told.rollouts.values())
         self.counts["S16.zero_targets"] += not total
+        self._done.clear()
         for rollout in self.told.rollouts.values():
             share = workload.shares[self.subject.share_key(rollout.name)] if workload else None
             step = share.live.last if share else Step()
@@ -44,15 +47,27 @@ class StatusJudge:
                 self.blame("S6", "what it says is not about this generation")
             self.counts["S11.brake"] += said.stopped == "RemovalBrake"
 
+    def landed(self) -> None:
+        """The status of the last plan is on the hub: what it calls complete is so for good."""
+        for rollout in self._done:
+            back = rollout.back
+            back.completed, back.has_reason = True, back.has_reason and bool(back.barred)
+        self._done.clear()
+
     def _tally(self, rollout: Rollout, said: Said, step: Step) -> None:
         self.counts["S12.statuses"] += 1
         tally = sum(n for s in step.stages for p, n in s.phases.items() if p is not Phase.LOST)
-        anew = rollout.bad and not step.stages  # nothing was ever agreed
-        if tally != said.selected and not anew:
-            self.blame("S12", f"{rollout.name}: states of {tally} clusters, {said} selected")
-        if not rollout.hold and said.selected != len(rollout.selected):
+        if tally != said.selected and rollout.bad and not step.stages:
+            allow(self.counts, "nothing_agreed")
+        elif tally != said.selected:
+            self.blame(
+                "S12", f"{rollout.name}: states of {tally} clusters, {said.selected} selected"
+            )
+        if said.selected != len(rollout.selected):
             self.blame("S12", f"{rollout.name}: says {said}, selects {rollout.selected}")
-        if not rollout.hold and said.total not in (None, rollout.total):
+        if rollout.hold and said.total is not None:
+            allow(self.counts, "held_total")
+        elif said.total not in (None, rollout.total):
             self.blame("S12", f"{rollout.name}: says {said}, selects {rollout.total} in all")
 
     def _counts(
@@ -73,6 +88,8 @@ class StatusJudge:
 
     def _complete(self, rollout: Rollout, said: Said, total: int, now: datetime) -> None:
         if said.done:
+            if rollout.selected and not rollout.hold:
+                self._done.append(rollout)
             if not total:
                 self.blame("S16", "complete, but nothing is selected")
             late = [

@@ -95,6 +95,11 @@ class Subject(Protocol):
     @property
     def trackers(self) -> Sequence[Callable[[Fleet], Tracker]]: ...
 
+    @property
+    def keeps_revisions(self) -> bool:
+        """Whether templates that were rolled out are kept, to be given back."""
+        ...
+
     def planner(self) -> Planner[Any]: ...
 
     def controllers(self, hub: Hub, clock: Clock) -> Sequence[Controllers]: ...
@@ -141,6 +146,14 @@ class Subject(Protocol):
 
     def counted(self, workload: Obj, standing: Standing, find: Find) -> Mapping[str, int]:
         """What a status must count of a placement, as `Said.counts`, by what there is now."""
+        ...
+
+    def kept(self, revisions: Sequence[Obj]) -> Mapping[str, str]:
+        """Of these RolloutRevisions those that are what they say: how people name each, and its revision."""
+        ...
+
+    def disowned(self, carrier: Obj, placement: str) -> str:
+        """How a carrier of ours in this placement says that it is somebody else's; "" where it does not."""
         ...
 
     def is_done(self, status: Obj, generation: int, revision: str) -> bool:

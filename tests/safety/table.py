@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.safety.hunting import ROOT, Catch, hunt
-from tests.safety.mutants import cases
+from tests.safety.mutants import SECTIONS, cases
 from tests.safety.mutating import Mutant
 
 PAGE = ROOT / "docs" / "safety-contract.md"
@@ -32,17 +32,17 @@ class Row:
         if self.catch is None:
             return f"{self.head} nothing | |"
         if not self.catch.histories:
-            return f"{self.head} `{self.catch.promise}` | |"
+            return f"{self.head} `{self.catch.promise.partition('::')[0]}` | |"
         about = f" about {self.mutant.focus}" if self.mutant.focus else ""
         return f"{self.head} {self.catch.promise} | {self.catch.histories}{about} |"
 
 
-def hunt_all(kinds: Sequence[str], only: set[str], jobs: int) -> list[Row]:
+def hunt_all(only: set[str], jobs: int) -> list[Row]:
     """Look for every kept fault, and print what came of each."""
-    chosen = [(m, k) for m, k in cases() if k in kinds and (not only or m.promise in only)]
+    chosen = [(m, k) for m, k in cases() if not only or m.promise in only]
 
     def one(case: tuple[Mutant, str]) -> Row:
-        return Row(*case, hunt(*case))
+        return Row(*case, hunt(*case, control=True))
 
     rows: list[Row] = []
     with ThreadPoolExecutor(jobs) as pool:  # each hunt is a process of its own
@@ -59,15 +59,18 @@ def write_table(rows: Sequence[Row], *, whole: bool, page: Path = PAGE) -> None:
     before, _, rest = page.read_text().partition(BEGIN)
     _, _, after = rest.partition(END)
     head = "| the fault | kind | promise | noticed by | after histories |\n|---|---|---|---|---|"
-    lines = "\n".join([BEGIN, head, *(row.line for row in rows), END])
-    page.write_text(f"{before}{lines}{after}")
+    lines = [BEGIN]
+    for title, mutants in SECTIONS.items():
+        found = [row.line for row in rows if row.mutant in mutants]
+        lines += [f"### {title}", "", head, *found, ""]
+    page.write_text("\n".join([before + lines[0], *lines[1:], END]) + after)
 
 
 def heads_in(page: Path = PAGE) -> list[str]:
     """The faults that the page lists."""
     _, _, rest = page.read_text().partition(BEGIN)
-    lines = rest.partition(END)[0].splitlines()[3:]
-    return ["|".join(line.split("|")[:4]) + "|" for line in lines]
+    lines = [line for line in rest.partition(END)[0].splitlines() if line.startswith("| ")]
+    return ["|".join(line.split("|")[:4]) + "|" for line in lines if "| the fault |" not in line]
 
 
 def number_in(what: str, kind: str, page: Path = PAGE) -> int:

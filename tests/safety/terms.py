@@ -60,6 +60,7 @@ def terms_of(
     notes: Mapping[str, str],
     *,
     verified: bool,
+    placement: str,
     unset_limit: object = None,
     hold: str = "",
 ) -> Terms:
@@ -86,7 +87,7 @@ def terms_of(
         frozenset(c for c in notes.get(SKIP, "").split(",") if c),
         notes.get(FAILURE_TOLERANCE) == "Strict",
         hold or ("Misconfigured" if bad else ""),
-        asked_in(notes),
+        asked_in(notes, placement),
     )
 
 
@@ -143,6 +144,8 @@ def stages_of(terms: Terms, groups: Groups, named: frozenset[str], seen: frozens
         matched = [g for g in ordered if g[1] == name]
         if not any(groups[g] for g in matched):
             hold = hold or _absent(name, terms, seen, is_known=bool(matched) or name in named)
+        if not matched and all(stage.key != f"{name}/0" for stage in stages):
+            stages.append(Stage(f"{name}/0", (), None, 0, True))  # gates stand there all the same
         for group in matched:
             if group not in taken:
                 taken.add(group)

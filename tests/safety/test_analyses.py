@@ -4,10 +4,13 @@ import pytest
 
 from tests.safety import gated
 from tests.safety.analyses import check
-from tests.safety.days import FIXED, fresh_days, noticed
+from tests.safety.days import FIXED, fresh_days
+from tests.safety.hunting import hunt
+from tests.safety.mutants import hunted
 from tests.safety.mutants_analyses import ANALYSIS_FAULTS
 from tests.safety.mutants_gated import GATED_FAULTS
 from tests.safety.mutating import Mutant, name_of
+from tests.safety.table import number_in
 
 
 def test_no_history_breaks_a_promise_and_each_thing_was_met() -> None:
@@ -38,9 +41,9 @@ def test_no_promise_is_broken_in_days_that_nobody_has_seen_before() -> None:
     assert gated.check(fresh_days())["touched"] > 0
 
 
-@pytest.mark.parametrize("fault", ANALYSIS_FAULTS, ids=name_of)
-def test_a_kept_fault_is_noticed(fault: Mutant) -> None:
-    assert noticed("tests.safety.analyses", ANALYSIS_FAULTS.index(fault))
+@pytest.mark.parametrize(("mutant", "kind"), hunted(ANALYSIS_FAULTS), ids=name_of)
+def test_a_kept_fault_is_noticed(mutant: Mutant, kind: str) -> None:
+    assert hunt(mutant, kind, first=number_in(mutant.what, kind)) is not None
 
 
 def test_no_history_of_gates_breaks_a_promise_and_each_thing_was_met() -> None:
@@ -69,6 +72,6 @@ def test_no_history_of_gates_breaks_a_promise_and_each_thing_was_met() -> None:
     assert {name for name, least in wanted.items() if counts[name] < least} == set(), counts
 
 
-@pytest.mark.parametrize("fault", GATED_FAULTS, ids=name_of)
-def test_a_kept_fault_of_gates_is_noticed(fault: Mutant) -> None:
-    assert noticed("tests.safety.gated", GATED_FAULTS.index(fault))
+@pytest.mark.parametrize(("mutant", "kind"), hunted(GATED_FAULTS), ids=name_of)
+def test_a_kept_fault_of_gates_is_noticed(mutant: Mutant, kind: str) -> None:
+    assert hunt(mutant, kind, first=number_in(mutant.what, kind)) is not None

@@ -2,9 +2,12 @@
 
 import pytest
 
-from tests.safety.days import FIXED, fresh_days, noticed
+from tests.safety.days import FIXED, fresh_days
+from tests.safety.hunting import hunt
+from tests.safety.mutants import hunted
 from tests.safety.mutants_values import VALUE_FAULTS
 from tests.safety.mutating import Mutant, name_of
+from tests.safety.table import number_in
 from tests.safety.values import check
 
 
@@ -37,6 +40,6 @@ def test_no_promise_is_broken_in_days_that_nobody_has_seen_before() -> None:
     assert check(fresh_days())["touched"] > 0
 
 
-@pytest.mark.parametrize("fault", VALUE_FAULTS, ids=name_of)
-def test_a_kept_fault_is_noticed(fault: Mutant) -> None:
-    assert noticed("tests.safety.values", VALUE_FAULTS.index(fault))
+@pytest.mark.parametrize(("mutant", "kind"), hunted(VALUE_FAULTS), ids=name_of)
+def test_a_kept_fault_is_noticed(mutant: Mutant, kind: str) -> None:
+    assert hunt(mutant, kind, first=number_in(mutant.what, kind)) is not None

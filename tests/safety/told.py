@@ -1,9 +1,9 @@
 """What has the engine been told, and what follows from it for the plain model?"""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Hashable, Mapping
 from datetime import datetime
 
-from rollout.model.instants import parse_instant
 from rollout.model.kinds import (
     APPROVAL,
     CLUSTER_CALENDAR,
@@ -11,12 +11,14 @@ from rollout.model.kinds import (
     MANAGED_CLUSTER,
     PLACEMENT,
     PLACEMENT_DECISION,
+    ROLLOUT_REVISION,
     Kind,
     Obj,
     Ref,
 )
 from rollout.model.names import OVERRIDE_CALENDARS, PLACEMENT_LABEL, SEMANTICS
 from tests.safety import objects
+from tests.safety.allowed import allow
 from tests.safety.asked import asked_in, is_over, said_of
 from tests.safety.model import Rollout
 from tests.safety.readings import Span
@@ -38,9 +40,15 @@ from tests.safety.windows import Windows, is_past
 class Told:
     """The objects as the engine knows them, and the model of each placement."""
 
-    def __init__(self, subject: Subject, now: Callable[[], datetime], waits: Waits) -> None:
-        self.subject, self._waits = subject, waits
-        self._now = now
+    def __init__(
+        self,
+        subject: Subject,
+        now: Callable[[], datetime],
+        waits: Waits,
+        counts: Counter[str],
+    ) -> None:
+        self.subject, self._waits, self._counts = subject, waits, counts
+        self.now = now
         self.objects: dict[Ref, Obj] = {}
         self._versions: dict[Ref, int] = {}
         self.changed_at: dict[str, datetime] = {}  # placement -> its decisions or itself
@@ -57,6 +65,7 @@ class Told:
         self.paused = False
         self.frozen = False
         self._reads = False  # a new process still reads, and concludes nothing
+        self._specs: dict[Ref, object] = {}  # of what the generation was known last, by any process
         self.moves = 0  # clusters that another placement owns than before
 
     # -- hearing ---------------------------------------------------------------------------------
@@ -113,7 +122,7 @@ class Told:
         return known is not None and "deletionTimestamp" not in known["metadata"]
 
     def _changed(self, ref: Ref, before: Obj | None, obj: Obj) -> None:
-        now = self._now()
+        now = self.now()
         if ref.kind is self.subject.carrier:
             self._carriers.setdefault(ref.namespace, {})[ref] = obj
             self._observe(ref.namespace, now)
@@ -127,15 +136,16 @@ class Told:
         elif ref.kind is PLACEMENT or ref == self.subject.ref:
             if ref.kind is PLACEMENT and (before is None or _says(before) != _says(obj)):
                 self.changed_at[ref.name] = now
-            if before is None or _generation(before) != _generation(obj):
-                self.edited_at = now
+            known = self._specs.setdefault(ref, _generation(obj))
+            if known != _generation(obj):
+                self._specs[ref], self.edited_at = _generation(obj), now
         elif ref.kind is MANAGED_CLUSTER:
             self._departed.pop(ref.name, None)
         elif ref.kind is CLUSTER_CALENDAR:
             self.windows.hear(ref, obj, now)
 
     def _gone(self, ref: Ref, before: Obj) -> None:
-        now = self._now()
+        now = self.now()
         if ref.kind is self.subject.carrier:
             self._carriers.get(ref.namespace, {}).pop(ref, None)
             self._observe(ref.namespace, now)
@@ -172,10 +182,10 @@ class Told:
         """
         mine = {r.fingerprint for r in self.rollouts.values() if r.fingerprint and not r.bad}
         said = (self.objects[ref]["spec"] for ref in self.known(APPROVAL))
-        ends = [parse_instant(s.get("expires")) for s in said if s["revision"] in mine]
+        ends = [objects.instant(s.get("expires")) for s in said if s["revision"] in mine]
         found = [("what somebody said ends", at) for at in ends if at is not None and at > now]
         until = [
-            parse_instant(self.objects[ref]["spec"].get("until")) for ref in self.known(FREEZE)
+            objects.instant(self.objects[ref]["spec"].get("until")) for ref in self.known(FREEZE)
         ]
         ahead = [at for at in until if at is not None and at > now]
         if ahead and None not in until:
@@ -209,6 +219,10 @@ class Told:
         there = self.known(MANAGED_CLUSTER)
         labels = {each.name: self.objects[each]["metadata"].get("labels") or {} for each in there}
         return self.windows.closed(block, labels, now)
+
+    def kept(self) -> Mapping[str, str]:
+        """The revisions that can be given back, as people name them, and as templates do."""
+        return self.subject.kept([self.objects[ref] for ref in self.known(ROLLOUT_REVISION)])
 
     def carriers(self, cluster: str) -> list[Obj]:
         """Carriers of the workload there that are not being deleted, the oldest first."""
@@ -329,6 +343,7 @@ class Told:
         self._blind.clear()
         for span in self._unwritten:
             if span in self.noted:
+                allow(self._counts, "outage_unwritten")
                 self.noted.remove(span)
         self._unwritten.clear()
         self.objects.clear()

@@ -81,7 +81,6 @@ class TracedHistory(History):
         super().__init__(setting_of(seed, kind))
         self.lines: list[str] = []
         self.judge.violations = _Deaf()
-        self.judge.plans.calm, self.closely = False, 0.0  # nothing is asked but once
 
     def make_door(self) -> Door:
         door = TracedDoor(self.faulty, self.judge, self.subject.carrier, self.hands.refusing)
@@ -96,6 +95,9 @@ class TracedHistory(History):
             except Exception as error:  # noqa: BLE001 - a difference as any other
                 self.lines.append(f"raised {type(error).__name__}: {error}")
         return self
+
+    def _rest(self) -> None:
+        """Nothing is asked but once."""
 
     def _judge_end(self) -> None:
         """Who judges the end asks the planners."""

@@ -6,15 +6,15 @@ which knows nothing of how the engine does it.
 """
 
 import json
-import sys
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from random import Random
 from typing import Any
 
-from tests.safety.days import DAYS, BrokenPromise, run_days, seek
-from tests.safety.mutants_values import VALUE_FAULTS
+from rollout.model import names
+from rollout.model.kinds import CLUSTER_VALUES, MANAGED_CLUSTER, MANIFEST_WORK, REPLICA_SET, Ref
+from tests.safety.days import DAYS, BrokenPromise, one_day, run_days
 from tests.safety.values_due import (
     FLAGS,
     RULES,
@@ -25,6 +25,8 @@ from tests.safety.values_due import (
     conflicting,
     text_of,
 )
+from tests.support import make
+from tests.support.story import Story
 
 CLUSTERS = 6
 TIERS = ("a", "b", None)
@@ -37,12 +39,9 @@ DRIFT = text_of({"data": {"version": "drift"}})
 class ValuesDay:
     """One history."""
 
-    def __init__(self, seed: int, counts: Counter[str]) -> None:
-        # Loaded here, since a fault is put into the engine's modules before they are.
-        from rollout.model import names  # noqa: PLC0415
-        from tests.support import make  # noqa: PLC0415
-        from tests.support.story import Story  # noqa: PLC0415
+    steps = 9
 
+    def __init__(self, seed: int, counts: Counter[str]) -> None:
         self.dice, self.counts = Random(seed), counts
         members = {
             f"c{n:02}": Member(self.dice.choice(TIERS), self.dice.choice(ZONES))
@@ -194,8 +193,6 @@ class ValuesDay:
 
     def _alter(self, name: str, **change: Any) -> None:
         """Change what rules may read of a cluster."""
-        from rollout.model.kinds import MANAGED_CLUSTER, Ref  # noqa: PLC0415
-
         before, member = self.due(name), self.asked.members[name]
         for key, value in change.items():
             setattr(member, key, value)
@@ -233,8 +230,6 @@ class ValuesDay:
         self._write_rules()
 
     def _write_rules(self) -> None:
-        from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
-
         if not self.asked.is_gone:
             spec = self._object("tiers", self.asked.rules())["spec"]
             ref = Ref(CLUSTER_VALUES, "default/tiers")
@@ -259,8 +254,6 @@ class ValuesDay:
 
     def delete(self) -> None:
         """The rules go, or come back."""
-        from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
-
         self.since.clear()  # what comes of labels is asked for no more, or for the first time
         self.asked.is_broken = self.is_blind = False
         self.asked.is_gone = not self.asked.is_gone
@@ -270,16 +263,11 @@ class ValuesDay:
             self.story.add(self._object("tiers", self.asked.rules()))
 
     def change_template(self) -> None:
-        from tests.support import make  # noqa: PLC0415
-
         self.asked.template += 1
         self.story.template(make.template(str(self.asked.template)))
 
     def undo(self) -> None:
         """A rule changes and is taken back: who was not touched for it is not touched by that either."""
-        from rollout.model import names  # noqa: PLC0415
-        from rollout.model.kinds import REPLICA_SET, Ref  # noqa: PLC0415
-
         self.rest()
         asked = self.asked
         if self.is_ocm or asked.is_broken or asked.is_gone or asked.conflicts:
@@ -312,8 +300,6 @@ class ValuesDay:
 
     def quarrel(self) -> None:
         """A second object sets the same field of the clusters of one tier, or does so no more."""
-        from rollout.model.kinds import CLUSTER_VALUES, Ref  # noqa: PLC0415
-
         if self.asked.is_gone:
             self.since.clear()  # as in `delete`
         self.asked.conflicts = not self.asked.conflicts
@@ -328,8 +314,6 @@ class ValuesDay:
         self.is_blind = self.asked.is_broken
 
     def drift(self) -> None:
-        from rollout.model.kinds import MANIFEST_WORK, Ref  # noqa: PLC0415
-
         works = self.story.works()
         if not works:
             return
@@ -353,8 +337,8 @@ class ValuesDay:
 
 def check(seeds: range = DAYS) -> Counter[str]:
     """Run a history for each seed. Raises: BrokenPromise, with the command that runs it again."""
-    return run_days(ValuesDay, seeds, steps=9)
+    return run_days(ValuesDay, seeds, ValuesDay.steps)
 
 
 if __name__ == "__main__":
-    sys.exit(seek(VALUE_FAULTS, check))
+    one_day(check)

@@ -25,6 +25,7 @@ class VerdictsJudge:
         for settled in step.settled:
             track = rollout.tracks.get(settled.cluster)
             if track is None:
+                self._blame("S13", f"{settled.cluster} has a verdict, and was never touched")
                 continue
             if self.truth is not None:
                 self._is_true(self.truth, rollout, track, settled, now)

@@ -15,6 +15,7 @@ from rollout.account.waits import WaitAccount
 from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Phase
 from tests.safety import wishes
+from tests.safety.allowed import allow
 from tests.safety.model import Rollout
 from tests.safety.terms import Stage
 from tests.safety.told import Told
@@ -32,7 +33,10 @@ def waits(told: Told, view: Any, now: datetime, counts: Counter[str], blame: Bla
     workload = view.workload(told.subject.ref.key)
     for rollout in told.rollouts.values():
         share = workload.shares.get(told.subject.share_key(rollout.name)) if workload else None
-        if share is None or rollout.hold or rollout.bad or rollout.terms is None:
+        if share is None or rollout.terms is None:
+            continue
+        if rollout.hold or rollout.bad:
+            allow(counts, "wait_under_hold")
             continue
         listed = _listed(share.live, blame)
         for stage in rollout.plan.stages:
@@ -64,8 +68,9 @@ def _judge(
 ) -> None:
     track = rollout.current(cluster)
     if wait is None:
-        is_unsure = rollout.is_maybe(cluster)
-        if not is_unsure and (track is None or not rollout.has_soaked(track, now)):
+        if rollout.is_maybe(cluster):
+            allow(counts, "maybe_void")
+        elif track is None or not rollout.has_soaked(track, now):
             blame("O1", f"{cluster} has not soaked, and nobody says why: {track}")
         return
     counts["O1.waits_told"] += 1
@@ -79,7 +84,7 @@ def _judge(
     expected = _expected(told, rollout, stage, cluster)
     if track is None and expected and not rollout.is_maybe(cluster):
         counts["O1.stopped_waits"] += 1
-    elif goes_on and rollout.sure and not rollout.doubt:
+    elif goes_on and rollout.sure:
         is_new = track is None and not rollout.is_maybe(cluster)
         has_it = track is not None and track.exact and track.landed
         expected = _in_line(told, rollout, stage, now) if is_new else frozenset()
@@ -88,7 +93,9 @@ def _judge(
             expected |= {"RolledBack"}
         counts["O1.waits_foreseen"] += bool(expected)
     else:
-        return
+        expected = frozenset()
+    if not expected:
+        allow(counts, "wait_not_foreseen")
     if expected and wait.reason not in expected:
         blame(
             "O1", f"{cluster} is said to wait for {wait.reason}, it is {sorted(expected)}: {track}"
@@ -98,7 +105,7 @@ def _judge(
 def _may_be_barred(told: Told, rollout: Rollout) -> bool:
     """Whether another placement may take this revision back: then it goes no further here either."""
     others = [other for other in told.rollouts.values() if other is not rollout]
-    return any(o.back.has_reason or o.back.barred == rollout.fingerprint for o in others)
+    return any(o.back.has_reason or o.back.barred == rollout.terms_revision for o in others)
 
 
 def _in_line(told: Told, rollout: Rollout, stage: Stage, now: datetime) -> frozenset[str]:

@@ -1,19 +1,23 @@
 """What does the judge look through? The engine's planner, its fleet and its way to the hub, each watched."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 
 from rollout.fleet.fleet import Fleet
+from rollout.model.events import Event
 from rollout.model.kinds import Kind, Ref
 from rollout.model.policy import Policy
 from rollout.planning.plan import Plan, Planner
 from rollout.rollouts.facts import Fact
 from tests.safety.observer import Judge
 from tests.safety.terms import LEASE, Waits
-from tests.support.faults import Fault, RandomFaults
+from tests.support.faults import Fault, RandomFaults, Rates
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +42,24 @@ class StartsSucceed(RandomFaults):
 
     starting = False
     down = False  # nothing gets through
+    last = datetime.min.replace(tzinfo=UTC)  # when something went wrong
+
+    def __init__(self, random: Random, rates: Rates, now: Callable[[], datetime]) -> None:
+        super().__init__(random, rates)
+        self._now = now
 
     def call(self, verb: str, target: Ref | Kind) -> Any:
-        if self.down and not self.starting:
-            return Fault.UNAVAILABLE
-        return None if self.starting else super().call(verb, target)
+        if self.starting:
+            return None
+        return self._noted(Fault.UNAVAILABLE if self.down else super().call(verb, target))
+
+    def event(self, event: Event) -> Any:
+        return self._noted(super().event(event))
+
+    def _noted(self, fault: T | None) -> T | None:
+        if fault is not None:
+            self.last = self._now()
+        return fault
 
 
 class WatchedFleet(Fleet):

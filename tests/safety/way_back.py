@@ -8,31 +8,48 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class WayBack:
-    """Of one placement. ``soaked``: what may ever have soaked on each cluster, the latest last.
+    """Of one placement. ``soaked``: what may have soaked on each cluster and has not failed there since, the
+    latest last; for those in ``unsure`` the order is not known for certain.
 
     ``has_reason``: since this revision began, or was retried, there was a reason to take it back.
     ``barred``: the revision that is being taken back, from its first write on. ``given``: clusters
-    that were given another one back.
+    that were given another one back. ``is_on``: the record says that a rollback is going on, to the
+    revision of the fingerprint ``to`` where one was named. ``completed``: a status said that the revision
+    has reached everybody.
     """
 
     soaked: dict[str, list[str]] = field(default_factory=dict)
+    unsure: set[str] = field(default_factory=set)
     has_reason: bool = False
     barred: str = ""
     given: set[str] = field(default_factory=set)
+    is_on: bool = False
+    to: str = ""
+    completed: bool = False
 
-    def note(self, cluster: str, revision: str) -> None:
-        """This revision may have soaked there."""
+    def leave(self, cluster: str, revision: str, came_to: str) -> None:
+        """The cluster leaves this revision, which ``soaked`` there, ``failed``, was under way (""), or "?":
+        may have soaked.
+        """
         known = self.soaked.setdefault(cluster, [])
-        if revision in known:
+        if came_to and revision in known:
             known.remove(revision)
-        known.append(revision)
+        if came_to in ("soaked", "?"):
+            known.append(revision)
+        if came_to == "?":
+            self.unsure.add(cluster)
+        elif came_to == "soaked":
+            self.unsure.discard(cluster)
 
     def begin_anew(self) -> None:
         """The template changed, somebody retried, or the record is gone."""
-        self.has_reason, self.barred = False, ""
+        self.has_reason, self.barred, self.is_on, self.to = False, "", False, ""
         self.given.clear()
 
     def give(self, cluster: str, revision: str) -> None:
         """A write that takes ``revision`` back from a cluster goes out."""
         self.barred = revision
         self.given.add(cluster)
+        known = self.soaked.get(cluster, [])
+        if revision in known:
+            known.remove(revision)

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from tests.safety.asked import stands_at
+from tests.safety.asked import group_of, stands_at
 from tests.safety.terms import Stage
 
 if TYPE_CHECKING:  # the model asks here: it cannot be imported
@@ -14,7 +14,7 @@ def misplaced(rollout: "Rollout") -> str:
     """A gate that stands at no stage holds everything."""
     groups = {name for _, name in rollout.groups or {}} - {""}
     for gate in rollout.terms.asked.gates if rollout.terms and rollout.selected else ():
-        waits = gate.partition(":")[2] in rollout.named - groups
+        waits = group_of(gate) in rollout.named - groups
         if not waits and not any(stands_at(gate, stage.key) for stage in rollout.plan.stages):
             return "UnknownApprovalGroup"
     return ""
@@ -110,7 +110,8 @@ def note_reason(rollout: "Rollout", now: datetime) -> None:
         return
     mode = rollout.terms.asked.rollback
     asked = stop(rollout) if mode == "Automatic" else ""
-    breach = mode == "Automatic" and (rollout.breach(now, surely=False) or not rollout.sure)
+    may_exceed = rollout.breach(now, surely=False) or not rollout.sure
+    breach = mode == "Automatic" and may_exceed and not rollout.back.completed
     undone = stop(rollout) == "Undone" and mode != "None"
     back = rollout.back
     back.has_reason = back.has_reason or bool(asked) or breach or undone

@@ -18,6 +18,7 @@ from rollout.runtime.engine import Engine
 from rollout.runtime.pace import Pace
 from rollout.runtime.timers import VirtualTimers, Wake
 from rollout.sim.agents import Agents
+from tests.safety.allowed import allow
 from tests.safety.door import Crash, Door, SlowIo
 from tests.safety.hands import Hands
 from tests.safety.kinds import SUBJECTS
@@ -37,6 +38,11 @@ which the hub removes, for ever at one instant: until it hears of the owner.
 """
 LOOKS = 50  # and so is coming to rest so often at one instant
 PATIENCE = timedelta(hours=8)
+TROUBLE = timedelta(seconds=60)
+"""So long after a fault, or the start of a process, it may still be busy with what came of it."""
+RECORDED = (
+    "edit_record", "edit_head", "strip_record", "plant_page", "remove_record", "forge_revision",
+)  # fmt: skip
 SKEWS = (0, 0, 0, 40, -40, 600, -600, 10_800, -10_800)  # seconds
 
 
@@ -56,12 +62,12 @@ class History:
         self.hub: Hub = hub or MemoryHub(self.clock, history=5_000)
         self.dice = Random(f"world:{setting.seed}")
         self._skews = Random(f"skews:{setting.seed}")
-        self.faults = StartsSucceed(Random(f"faults:{setting.seed}"), setting.faults)
+        faults = Random(f"faults:{setting.seed}")
+        self.faults = StartsSucceed(faults, setting.faults, self.clock.now)
         # A history needs neither the batches nor the states of embedded hubs.
         self.faulty = FaultyHub(cast(EmbeddedHub, self.hub), self.faults)
         self.counts: Counter[str] = Counter()
         self.judge = Judge(self.subject, self.hub, self.clock.now, self.counts, setting.waits)
-        self.judge.plans.calm = setting.calm and die_after is None
         self._later: list[tuple[datetime, int, Callable[[], None]]] = []
         self._number = 0
         self.hands = Hands(setting, self.hub, self.clock.now, self.later, self.flying, self.failed)
@@ -75,6 +81,9 @@ class History:
         self._die_after = die_after
         self._next_release = T0
         self._rested_at = T0
+        self._restarted_at = T0 - TROUBLE
+        self._off = timedelta(0)  # how far the machine's clock is ahead
+        self._process_clock: HubClock | None = None
         self.closely = 0.05  # how often it is looked at closely, at rest
 
     def _work_agents(self) -> Controllers:
@@ -125,6 +134,7 @@ class History:
         if self._died_at is not None:
             if self.dice.random() < 0.5:
                 self.engine.fleet.out_of_touch(self._died_at, now)
+            self._restarted_at = now
             self._count_restart(now)
         self.faults.starting = True
         self.engine.start()
@@ -135,16 +145,26 @@ class History:
         """A new process goes by the time that the server's answers tell, however far off its own machine's
         clock is.
         """
-        off = timedelta(seconds=self._skews.choice(SKEWS))
+        self._off = timedelta(seconds=self._skews.choice(SKEWS))
 
         def elapsed() -> float:
             return (self.clock.now() - T0).total_seconds()
 
-        clock = HubClock(lambda: self.clock.now() + off, elapsed)
+        clock = HubClock(lambda: self.clock.now() + self._off, elapsed)
         clock.heard(self.clock.now(), elapsed(), elapsed())
         clock.settle()
-        self.counts["S13.skewed_successors"] += bool(off and self._died_at)
+        self.counts["S13.skewed_successors"] += bool(self._off and self._died_at)
+        self._process_clock = clock
         return clock
+
+    def step(self) -> None:
+        """This machine's clock is set, and some answers tell a time that is far off."""
+        self._off = timedelta(seconds=self._skews.choice(SKEWS))
+        elapsed = (self.clock.now() - T0).total_seconds()
+        for _ in range(self._skews.randrange(0, 9)):
+            told = self.clock.now() + timedelta(seconds=self._skews.choice(SKEWS))
+            if self._process_clock is not None:
+                self._process_clock.heard(told, elapsed, elapsed)
 
     def _count_restart(self, now: datetime) -> None:
         for rollout in self.judge.told.rollouts.values():
@@ -251,8 +271,13 @@ class History:
 
     def act(self, verb: str) -> None:
         self.counts[f"acts.{verb}"] += 1
-        self.counts["S18.meddled"] += verb in ("edit_record", "remove_record")
-        if verb == "crash":
+        if verb in RECORDED and self.engine is None:
+            return  # nobody but the controller's account may write there: what is put back is a second guard
+        self.counts["S18.meddled"] += verb in (*RECORDED, "relabel_works")
+        if verb == "step":
+            self.counts["S13.steps"] += 1
+            self.step()
+        elif verb == "crash":
             self.die(timedelta(seconds=self.dice.choice((0, 1, 20, 100, 400))))
         elif verb == "crash_soon" and self.door is not None:
             self.door.writes_left = self.dice.randrange(0, 12)
@@ -293,10 +318,22 @@ class History:
 
     def _rest(self) -> None:
         """Nothing more happens at this instant."""
-        if self.engine is None or self.timers is None or not self.judge.plans.calm:
+        if self.engine is None or self.timers is None:
+            return
+        if self._is_troubled():
+            allow(self.counts, "trouble")
             return
         closely = self.dice.random() < self.closely
         self.judge.rested(self.engine.fleet, self.timers.next_at(), closely=closely)
+
+    def _is_troubled(self) -> bool:
+        """Whether the engine may have to do something again, or not have heard of something."""
+        now, told = self.clock.now(), self.judge.told
+        if self.slow is not None and self.slow.next_at() is not None:
+            return True
+        if now < max(self.faults.last, self._restarted_at) + TROUBLE or told.blind_since():
+            return True
+        return any(t.refused for r in told.rollouts.values() for t in r.tracks.values())
 
     def _next_at(self) -> datetime | None:
         nexts = [agents.next_at() for agents in self.agents]

@@ -9,6 +9,7 @@ from typing import Any
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import ROLLOUT_RECORD, Obj, Ref
+from tests.safety.allowed import allow
 from tests.safety.readings import Span
 from tests.safety.told import Told
 from tests.safety.tracks import Track
@@ -41,7 +42,7 @@ class WrittenDown:
         found: dict[str, Any] = {}
         for page in pages:
             if _placement_of(page) == self._told.subject.share_key(placement):
-                self._counts["allowed.page_removed"] += 1
+                allow(self._counts, "page_removed")
                 found.update(_lines(page))
         return found | self.of(placement)
 
@@ -83,7 +84,7 @@ class WrittenDown:
         page = self._pages[event.ref] = event.obj
         if not is_ours:
             return
-        self._saw_waivers(page)
+        self._saw_head(page)
         key, lines = _placement_of(page), _lines(page)
         for name, cluster, track, since in self._planned:
             if cluster in lines and self._told.subject.share_key(name) == key:
@@ -93,14 +94,20 @@ class WrittenDown:
                 self._blame("O1", f"the touch of {cluster} has no cause in the record: {line}")
             self._counts["O1.touches_with_cause"] += 1
 
-    def _saw_waivers(self, page: Obj) -> None:
-        """For whom a waiver is in the record, a new process knows for which revision it is."""
+    def _saw_head(self, page: Obj) -> None:
+        """For whom a waiver is in the record, a new process knows for which revision it is. A rollback is
+        going on from when the record says so.
+        """
         if HEAD not in page["data"]:
             return
-        listed = json.loads(page["data"][HEAD]).get("waived") or {}
+        head = json.loads(page["data"][HEAD])
+        back = head.get("rollback")
         for rollout in self._told.rollouts.values():
-            if self._told.subject.share_key(rollout.name) == _placement_of(page):
-                rollout.unwritten.difference_update(*listed.values())
+            if self._told.subject.share_key(rollout.name) != _placement_of(page):
+                continue
+            rollout.unwritten.difference_update(*(head.get("waived") or {}).values())
+            if back and back["revision"] == rollout.fingerprint:
+                rollout.taken_back(back["to"])
 
 
 def _note(track: Track, since: datetime) -> None:

@@ -1,14 +1,12 @@
 """Several processes share one hub: does each work have one writer, whoever comes, goes or freezes?"""
 
 from collections import defaultdict
-from collections.abc import Callable
 
 import pytest
 
 from rollout.model.kinds import LEASE, MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.names import BUCKET_LABEL, SHARDS_LABEL
 from rollout.model.sharding import Sharding
-from rollout.runtime.layout import Layout
 from tests.support import make
 from tests.support.processes import SEC, Process, World
 
@@ -210,38 +208,6 @@ def test_s28_another_number_of_shards_begins_when_none_of_the_old_writes_any_mor
     world.processes[0].thaw()
     world.on(60)
     assert not any(who == "old0" for who, _ in world.changes[known:])
-
-
-def _nobody_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    def begin(self: Layout) -> None:
-        if self._sharding.shard == 0:
-            self._write(str(self._sharding.shards), self._hub.get(self._base))
-
-    monkeypatch.setattr(Layout, "begin", begin)
-
-
-def _nobody_agrees(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Layout, "agree", lambda self: None)
-
-
-def _the_number_stands_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Layout, "agree", lambda self: None)
-    monkeypatch.setattr(Layout, "begin", lambda self: None)
-
-
-def _everything_is_mine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Sharding, "concerns", lambda self, ref: True)
-
-
-@pytest.mark.parametrize(
-    "mutate", [_nobody_waits, _nobody_agrees, _the_number_stands_nowhere, _everything_is_mine]
-)
-def test_s28_the_story_catches_shards_that_do_not_agree(
-    mutate: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    mutate(monkeypatch)
-
-    assert redealt(2, 3)[1]
 
 
 def test_a_shard_that_is_frozen_for_the_change_writes_nothing_afterwards() -> None:

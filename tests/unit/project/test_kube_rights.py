@@ -1,9 +1,13 @@
-"""What is said of rights that nobody uses, and of uses that nobody granted."""
+"""What is said of rights that nobody uses, of uses that nobody granted, and of excuses that are none."""
 
 import json
+from pathlib import Path
 
-from tests.kube.rights import UNTRIED, Right, granted, idle, missing, used
+import pytest
 
+from tests.kube.rights import UNTRIED, Right, excuse, granted, idle, main, missing, used
+
+CONTROLLER, DASHBOARD = "rollout-controller", "rollout-dashboard"
 GIVEN = {
     Right("", "configmaps", "get"),
     Right("x.io", "things", "list"),
@@ -11,8 +15,10 @@ GIVEN = {
 }
 
 
-def line(verb: str, **ref: str) -> str:
-    return json.dumps({"verb": verb, "objectRef": ref} if ref else {"verb": verb})
+def line(verb: str, account: str = CONTROLLER, **ref: str) -> str:
+    user = {"username": f"system:serviceaccount:rollout-system:{account}"}
+    said = {"verb": verb, "user": user}
+    return json.dumps({**said, "objectRef": ref} if ref else said)
 
 
 def test_a_right_that_is_never_used_and_a_use_that_is_not_granted_are_told() -> None:
@@ -23,17 +29,23 @@ def test_a_right_that_is_never_used_and_a_use_that_is_not_granted_are_told() -> 
             line("get"),
             line("create", apiGroup="authorization.k8s.io", resource="selfsubjectaccessreviews"),
         ]
-    )
+    )[CONTROLLER]
 
     assert [str(right) for right in idle(GIVEN, taken)] == ["list things.x.io"]
     assert [str(right) for right in missing(GIVEN, taken)] == ["patch things/status.x.io"]
 
 
-def test_reading_back_what_is_written_needs_no_test_and_any_other_get_does() -> None:
+def test_reading_back_what_is_written_has_to_be_tried_as_well() -> None:
     read, write = Right("x.io", "things", "get"), Right("x.io", "things/status", "patch")
 
-    assert idle({read, write}, {write}) == []
-    assert idle({read}, set()) == [read]
+    assert idle({read, write}, {write}) == [read]
+
+
+def test_what_one_account_uses_is_no_use_of_another() -> None:
+    taken = used([line("list", DASHBOARD, apiGroup="x.io", resource="things")])
+
+    assert taken[CONTROLLER] == set()
+    assert taken[DASHBOARD] == {Right("x.io", "things", "list")}
 
 
 def test_reading_kinds_that_only_their_users_know_is_granted_by_these() -> None:
@@ -41,12 +53,54 @@ def test_reading_kinds_that_only_their_users_know_is_granted_by_these() -> None:
 
 
 def test_only_rights_that_are_granted_are_excused() -> None:
-    assert UNTRIED.keys() <= granted()
+    assert UNTRIED.keys() <= granted()[CONTROLLER]
 
 
-def test_rights_are_read_from_every_role_of_the_manifests() -> None:
+def test_rights_are_read_from_every_role_of_the_manifests_by_account() -> None:
     found = granted()
 
-    assert Right("cluster.open-cluster-management.io", "placements/status", "patch") in found
-    assert Right("coordination.k8s.io", "leases", "watch") in found
-    assert Right("", "secrets", "list") not in found
+    assert found.keys() == {CONTROLLER, DASHBOARD}
+    assert (
+        Right("cluster.open-cluster-management.io", "placements/status", "patch")
+        in found[CONTROLLER]
+    )
+    assert Right("events.k8s.io", "events", "list") in found[DASHBOARD] - found[CONTROLLER]
+    assert Right("", "secrets", "list") not in found[CONTROLLER] | found[DASHBOARD]
+
+
+def record(folder: Path, **changed: set[Right]) -> Path:
+    """What test servers wrote down if each account used all of its rights, but for these."""
+    told = {
+        account: sorted(
+            {right for right in rights if not excuse(right)} ^ changed.get(account[8:], set())
+        )
+        for account, rights in granted().items()
+    }
+    (folder / "1.json").write_text(json.dumps(told))
+    return folder
+
+
+def test_all_is_well_where_every_account_uses_its_rights_and_no_others(tmp_path: Path) -> None:
+    assert main(record(tmp_path)) == 0
+
+
+@pytest.mark.parametrize(
+    ("account", "right", "said"),
+    [
+        ("controller", Right("rollout-engine.io", "freezes", "watch"), "granted and never used"),
+        ("controller", Right("", "pods", "list"), "used and not granted"),
+        ("controller", Right("events.k8s.io", "events", "list"), "used and not granted"),
+        ("controller", min(filter(excuse, granted()[CONTROLLER])), "excused, and used"),
+        ("dashboard", Right("rollout-engine.io", "freezes", "watch"), "granted and never used"),
+        ("dashboard", Right("events.k8s.io", "events", "create"), "used and not granted"),
+    ],
+)
+def test_what_is_wrong_with_one_right_fails_the_whole(
+    account: str, right: Right, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(record(tmp_path, **{account: {right}})) == 1
+    assert f"rollout-{account}: {said}: {right}" in capsys.readouterr().out
+
+
+def test_nothing_written_down_is_a_failure(tmp_path: Path) -> None:
+    assert main(tmp_path) == 1

@@ -45,7 +45,7 @@ NO_REASONS = {
     ),
     *("CustomResourceDefinition", "DaemonSet", "ReplicaSet", "RoleBinding", "StatefulSet"),
     *("DesiredNumberScheduled", "JobComplete", "NumberReady", "PodPhase", "ReadyReplicas"),
-    *("DoesNotExist", "NotIn", "ResourceAllocatable", "TimeOut", "ToApply"),
+    *("DoesNotExist", "NeverMeasured", "NotIn", "ResourceAllocatable", "TimeOut", "ToApply"),
     *("ManagedClusterSetCreated", "ManagedClusterSetSpecRollbacked"),
 }
 """CamelCase words of these packages that are no reasons: kinds and feedback values of Kubernetes, operators,
