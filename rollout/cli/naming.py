@@ -169,11 +169,20 @@ class Named:
             raise click.UsageError(f"there are several workloads {self.name!r}: name {named}")
         if found:
             return found[0]
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        told = f"there is no workload {self.name!r}{where}"
+        raise Stop(1, f"{self._is_not_there()}; {self._hint(hub)}")
+
+    def _is_not_there(self) -> str:
         if self.kind is not None:
-            told = f'{self.kind.plural}.{self.kind.group} "{self.name}" not found in any namespace'
-        raise Stop(1, f"{told}; `rollout list -A` shows all")
+            return f'{self.kind.plural}.{self.kind.group} "{self.name}" not found in any namespace'
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"there is no workload {self.name!r}{where}"
+
+    def _hint(self, hub: EmbeddedHub) -> str:
+        """What to type instead: a workload of another kind that is called so, or what lists all."""
+        others = [kind for kind in WORKLOADS if self.kind not in (None, kind)]
+        for ref in (each for kind in others for each in _called(hub, kind, self.name, "")):
+            return f"did you mean {ref.kind.short[0]} {ref.key}?"
+        return "`rollout list -A` shows all"
 
 
 def _is_there(hub: EmbeddedHub, ref: Ref) -> bool:

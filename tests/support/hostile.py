@@ -26,6 +26,7 @@ from rollout.model.kinds import (
     Ref,
     ref_of,
 )
+from rollout.model.ownership import owned_by
 from tests.support import make
 
 AT = "2026-01-01T00:00:01Z"
@@ -73,7 +74,7 @@ def spoil(path: Path, clock: Clock) -> None:
         _workloads(hub)
         _clusters(hub)
         _consents(hub)
-        _create(hub, _run())
+        _create(hub, _run(hub.get(Ref(REPLICA_SET, "default/web"))))
         told = [
             AT,
             "ManifestWorkReplicaSet",
@@ -160,11 +161,11 @@ def _consents(hub: SqliteHub) -> None:
         _create(hub, obj)
 
 
-def _run() -> Obj:
+def _run(workload: Obj) -> Obj:
     measured = {"value": said("measured-value"), "phase": "Failed", "startedAt": AT, "finishedAt": AT,
                 "message": said("measured-message")}  # fmt: skip
     metric = {"name": said("measured-metric"), "provider": {"web": {"url": "http://x"}},
-              "successCondition": said("measured-condition")}  # fmt: skip
+              "successCondition": f"{json.dumps(said('measured-condition'))} != ''"}  # fmt: skip
     spec = {"workload": {"kind": "ManifestWorkReplicaSet", "name": "web"}, "revision": "r",
             "template": said("template"), "placement": "p", "attempt": "1", "metrics": [metric]}  # fmt: skip
     results = [{"name": said("measured-metric"), "phase": "Failed", "measurements": [measured]}]
@@ -174,4 +175,7 @@ def _run() -> Obj:
         "message": said("run-message"),
         "metrics": results,
     }
-    return _object(ROLLOUT_ANALYSIS_RUN, "evil", spec, status=status)
+    run = _object(ROLLOUT_ANALYSIS_RUN, "evil", spec, status=status)
+    owner = owned_by(Ref(REPLICA_SET, "default/web"), workload["metadata"]["uid"])
+    run["metadata"]["ownerReferences"] = [owner]
+    return run

@@ -375,7 +375,7 @@ def test_an_add_on_has_a_tree_too(state: Path) -> None:
     assert "├──□ prod-canary-west #0" in watched.stdout
     assert "✖ Failed" in watched.stdout
     assert (other.exit_code, other.stdout) == (1, "")
-    assert "rollout get cma helloworld --watch" in other.stderr
+    assert "did you mean cma helloworld?" in other.stderr
 
 
 @pytest.mark.parametrize("words", [("-o", "tree"), ("--watch",)])

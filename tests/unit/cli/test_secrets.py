@@ -184,7 +184,7 @@ def test_an_expression_for_it_that_is_no_cel_is_not_quoted(
     clock = ("--clock", "virtual") if verb == "run" else ()
     told.run("apply", "-f", fleet, code=0)
 
-    found = told.run(verb, "-f", fleet, "-f", str(tmp_path / "wrong.yaml"), *clock)
+    found = told.run(verb, "-f", str(tmp_path / "wrong.yaml"), *clock)
 
     assert "it is no CEL" in found.output
     assert told.leaks() == []

@@ -124,7 +124,11 @@ def test_a_revision_of_other_values_says_which_rule_changed(tmp_path: Path) -> N
     told["spec"]["manifestWorkTemplate"]["workload"]["manifests"].append(secret)
 
     def rules(text: str) -> Obj:
-        token = {"target": {"kind": "Secret"}, "path": "/data/token", "literal": f"hush-{text}"}
+        token = {
+            "target": {"kind": "Secret"},
+            "path": "/stringData/token",
+            "literal": f"hush-{text}",
+        }
         tier = {"target": {"kind": "ConfigMap"}, "path": "/data/tier", "value": f"'{text}'"}
         return {"workload": {"name": "told"}, "rules": [{"set": [tier, token]}]}
 
@@ -139,7 +143,7 @@ def test_a_revision_of_other_values_says_which_rule_changed(tmp_path: Path) -> N
     assert re.search(r'class="minus">- .*one', page)
     assert re.search(r'class="plus">\+ .*two', page)
     assert "hush-" not in page + cluster
-    assert "Secret s /data/token" in cluster
+    assert "Secret s /stringData/token" in cluster
 
 
 def _until(client: TestClient, address: str, text: str) -> Any:

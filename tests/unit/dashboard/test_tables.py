@@ -9,7 +9,17 @@ import pytest
 from starlette.testclient import TestClient
 
 from rollout.hub.base import StateKey
-from rollout.model.kinds import APPROVAL, CALENDAR, FREEZE, ROLLOUT_ANALYSIS_RUN, Kind, Obj
+from rollout.model.kinds import (
+    APPROVAL,
+    CALENDAR,
+    FREEZE,
+    REPLICA_SET,
+    ROLLOUT_ANALYSIS_RUN,
+    Kind,
+    Obj,
+    Ref,
+)
+from rollout.model.ownership import owned_by
 from tests.support import make
 from tests.support.dashboards import browsing, logging_decisions, story_on
 
@@ -44,13 +54,24 @@ def _documents() -> Iterator[Obj]:
         ended = {"until": f"2026-01-01T00:00:{n % 60:02}Z", "reason": "x"}
         yield _object(FREEZE, f"f{n:02}", ended)
         yield _object(CALENDAR, f"cal{n:02}", {"timeZone": "UTC", "windows": [night]})
-        result = {"phase": "Failed" if n == 3 else "Successful"}
-        result["startedAt"] = f"2026-01-01T00:00:{n % 60:02}Z"
+
+
+def _runs(web: Obj) -> Iterator[Obj]:
+    """Analyses of web that have ended, as their own measurements say."""
+    for n in range(MANY):
+        at = f"2026-01-01T00:00:{n % 60:02}Z"
+        phase = "Failed" if n == 3 else "Successful"
+        measured = {"phase": phase, "value": "1", "startedAt": at, "finishedAt": at}
+        result = {"phase": phase, "startedAt": at, "finishedAt": at,
+                  "metrics": [{"name": "m", "phase": phase, "measurements": [measured]}]}  # fmt: skip
         metric = {"name": "m", "provider": {"web": {"url": "http://x"}}, "successCondition": "true"}
         asked = {"workload": {"kind": "ManifestWorkReplicaSet", "name": "web"}, "revision": "r",
                  "template": f"Analysis-{n:02}", "metrics": [metric], "placement": "p",
                  "attempt": "1"}  # fmt: skip
-        yield _object(ROLLOUT_ANALYSIS_RUN, f"run{n:02}", asked, status=result)
+        run = _object(ROLLOUT_ANALYSIS_RUN, f"run{n:02}", asked, status=result)
+        owner = owned_by(Ref(REPLICA_SET, "default/web"), web["metadata"]["uid"])
+        run["metadata"]["ownerReferences"] = [owner]
+        yield run
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +91,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
             ]
             for n in range(MANY)
         ]
+        for run in _runs(story.mwrs()):
+            story.add(run)
         story.hub.put_state(StateKey.TOLD, json.dumps(told).encode())
         with browsing(path, story.clock, decision_log=log) as client:
             yield client
