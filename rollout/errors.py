@@ -1,4 +1,4 @@
-"""Who must act? Every fault this project raises, split by the answer.
+"""The errors of this project, split by who must act.
 
 Expected refusals are values (a rejected cluster, a held rollout, a note); only faults are exceptions.
 Messages start in lower case, say what was attempted and what to do, and never carry object bodies.

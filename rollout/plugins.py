@@ -1,4 +1,4 @@
-"""Which filters, prioritizers and gates are there? Built-ins, and what installed packages add.
+"""Finds the filters, prioritizers and gates that are installed.
 
 A package offers a plugin through an entry point in group ``rollout.filters``, ``rollout.prioritizers``
 or ``rollout.gates``; the target is a factory without required arguments. A name that is offered

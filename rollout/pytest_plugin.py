@@ -1,4 +1,5 @@
-"""How does a team test its own rollout policy? A pytest plugin: files in, a history out, in virtual time.
+"""The pytest plugin for a team's tests of its own policy: files in, a history out, in virtual
+time.
 
 Installed with the package (entry point ``pytest11``). docs/testing-a-policy.md shows it at work. Nothing of
 the engine is loaded before a test asks for a fixture.

@@ -1,4 +1,4 @@
-"""What can be set on a controller? Every tunable: its unit in its name, its default, and why.
+"""The settings of a controller: each with its unit in its name, its default, and why.
 
 Each is a flag of `rollout controller` (``settle_seconds`` is ``--settle-seconds``) and an environment
 variable (``ROLLOUT_SETTLE_SECONDS``); the flag wins.

@@ -1,4 +1,4 @@
-"""Where do the files lie that come with the package, as the manifests and the example of `rollout demo`?
+"""Finds the files that come with the package, such as manifests and the example of `rollout demo`.
 
 In an installed package they lie beside its modules; in a checkout, where people edit them.
 """

@@ -1,4 +1,4 @@
-"""Does a plugin keep its contract? For the tests of people who write plugins.
+"""Contract checks for the tests of people who write plugins.
 
 Call `check_filter`, `check_prioritizer` or `check_gate` in a test; it raises AssertionError with the first promise
 that is broken: bounds, independence of order, no dependence on anything but the input, and answers

@@ -1,4 +1,4 @@
-"""How does a rollout stand? One tree of values that every view renders.
+"""The account of a rollout: one tree of values that every view renders.
 
 `build.workload_account` works the tree out for one workload, `build.fleet_account` for all of them:
 workload, placement, stage, decision group, cluster, each with its counts, with what it waits for and

@@ -1,4 +1,4 @@
-"""How does this rollout stand now? Works the account out from a fleet whose workloads are planned."""
+"""Works out the account of a workload from a fleet whose workloads are planned."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

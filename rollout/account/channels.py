@@ -1,4 +1,4 @@
-"""On which channels is a workload told of, and what has come of it?"""
+"""Says on which channels people are told of a workload, and what came of the last messages."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How has it gone so far? Clusters by phase over time, as far as what is known of each tells.
+"""Counts clusters by phase over time, as far as the record and the works still tell it.
 
 Of a cluster it is known when it was touched with the present revision and since when it is as it is;
 what it went through in between is not kept. So a cluster that failed and recovered looks as if it had

@@ -1,4 +1,4 @@
-"""Which signs, colours and words stand for how something stands? One table for every view."""
+"""The signs, colours and words for phases, stages and workloads: one table for every view."""
 
 import re
 from collections.abc import Mapping

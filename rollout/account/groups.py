@@ -1,4 +1,4 @@
-"""Which clusters of a stage are named? Those that a person would look for; the rest is counted.
+"""Chooses the clusters of a stage that are named; the others are counted.
 
 A fleet is larger than a screen: of each decision group those clusters are named that failed, those in
 flight, and those whose turn is next.

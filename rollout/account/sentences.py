@@ -1,4 +1,4 @@
-"""How is a rollout told of in sentences? The same ones in every view."""
+"""Puts the account of a rollout into sentences, the same in every view."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""How does a workload stand, as its stored status says? One exit code, one reason, one sentence."""
+"""Reads a workload's stored status as one exit code, one reason and one sentence."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass

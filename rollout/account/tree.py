@@ -1,4 +1,4 @@
-"""What is told of a rollout? The values of the account: fleet, workload, placement, stage, group, cluster.
+"""The values of the account: fleet, workload, placement, stage, group, cluster.
 
 They are values: an account never changes once it was handed over, so another thread may draw it.
 ``phases`` always counts clusters by phase; it also counts clusters that are no members any more (those

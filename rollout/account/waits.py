@@ -1,4 +1,4 @@
-"""Why is it not done yet, and what would end the wait? One reason for a cluster, a stage, a rollout.
+"""Gives one reason why a cluster, a stage or a rollout is not done, and what ends the wait.
 
 Every reason is the engine's own: phases are those of `judge`, blocks those of a `Step`. Here each gets
 a sentence that says what ends it, and the instant at which time alone does, where it does.

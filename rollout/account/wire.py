@@ -1,4 +1,4 @@
-"""How does an answer look as JSON? Values of this package as plain objects, keys in camelCase."""
+"""Turns values of this package into plain JSON objects with keys in camelCase."""
 
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import fields, is_dataclass

@@ -1,4 +1,4 @@
-"""How are names, spans of time and counts written? The same in every view.
+"""Writes names, spans of time and counts the same way in every view.
 
 Messages, reasons and names are what others wrote: an escape sequence in them could wipe out or repaint
 what a terminal shows, a line break could forge a line (as CVE-2021-25743 of kubectl), a direction mark

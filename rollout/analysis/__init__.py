@@ -1,4 +1,4 @@
-"""What would happen, how would it go, and why does it wait? Questions to a hub that change nothing.
+"""Questions to a hub that change nothing: plan, simulate, explain, replay.
 
 Each is one call that returns a value; `wire.as_json` gives its JSON form. Import from the modules (a
 question loads no more than it needs):

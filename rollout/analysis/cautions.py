@@ -1,4 +1,4 @@
-"""What should a person know before this goes out? Warnings that only the effective numbers tell."""
+"""Warns of what only the effective numbers of a change show, before it goes out."""
 
 import re
 from collections.abc import Collection, Iterator

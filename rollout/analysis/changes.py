@@ -1,4 +1,4 @@
-"""Which objects of a hub differ from those of another, and in which fields?"""
+"""Finds the objects, and their fields, in which two hubs differ."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Why does this cluster have what it has? Its share of every workload, with one reason to wait each."""
+"""Explains what one cluster has of every workload, with one reason for each wait."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, replace

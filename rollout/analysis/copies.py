@@ -1,4 +1,4 @@
-"""What if? A copy of a hub in memory, on a clock of its own, that may be changed without harm."""
+"""Copies a hub into memory, on a clock of its own, so that it can be changed without harm."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What changes in the manifests of one cluster, or in the configurations that it is told to apply?"""
+"""Compares the manifests of one cluster, or the configurations it is told to apply."""
 
 import difflib
 from collections.abc import Iterable, Mapping

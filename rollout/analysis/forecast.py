@@ -1,4 +1,4 @@
-"""What would happen if this change were made now? Answered on a copy; nothing is written anywhere else.
+"""Answers what would happen if a change were made now, on a copy of the hub.
 
 The change is made to a copy of the hub, placements are decided there, and each workload is planned
 once, as the engine would. What the plan would write is read, and thrown away with the copy.

@@ -1,4 +1,4 @@
-"""How would it go, in everything? The engine, the simulated agents and a hub in memory, to the end.
+"""Runs the engine, simulated agents and a hub in memory to the end of a rollout.
 
 Works for every scenario; a rehearsal does the same faster where only agents act.
 """

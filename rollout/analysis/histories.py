@@ -1,4 +1,4 @@
-"""Which revisions has a workload had, and what happened, and when?"""
+"""Lists the revisions of a workload, and what happened to it when."""
 
 import json
 from collections import Counter

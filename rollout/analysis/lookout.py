@@ -1,4 +1,4 @@
-"""What is on a hub now, and now, and now? Its objects, kept current by its own watches.
+"""Keeps the objects of a hub current by its own watches, for commands and pages that follow them.
 
 Each kind is listed once and watched from there; only where a watch has expired is it listed again. A
 `Lookout` is read like a hub, so `rollout.analysis.snapshot.look` can look at it as often as wanted. Events

@@ -1,4 +1,4 @@
-"""How did a run end, and how do many runs end? Outcomes, and their distributions."""
+"""Says how one simulated run ended, and how the ends of many runs are distributed."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""What does a run look like? A Gantt picture of it as SVG: every cluster a line, every phase a colour.
+"""Draws a run as an SVG Gantt chart: a line for each cluster, a colour for each phase.
 
 Static, no script, no font but the viewer's own.
 """

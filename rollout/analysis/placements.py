@@ -1,4 +1,4 @@
-"""Why does a Placement select these clusters, and refuse those? Asked of the scheduler itself."""
+"""Explains why a Placement selects some clusters and refuses others, by asking the scheduler."""
 
 from collections import Counter
 from collections.abc import Mapping

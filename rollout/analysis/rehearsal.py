@@ -1,4 +1,4 @@
-"""How would it go, quickly? Rollouts and their agents without a hub: the same decisions and draws.
+"""Simulates rollouts and their agents without a hub: the same decisions and draws, but faster.
 
 It gives what the whole simulation gives (the same touches at the same instants, the same end) at a
 small part of the cost, since no object is made, written or read. Tests hold the two equal. (Where an

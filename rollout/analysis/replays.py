@@ -1,4 +1,4 @@
-"""How did a rollout stand when a decision was made? Read from a decision log, without a hub.
+"""Reads from a decision log how a rollout stood when each decision was made.
 
 The log of a large fleet is long, so where its lines stand is looked up once, and only the lines of one
 workload are read again.

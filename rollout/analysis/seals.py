@@ -1,4 +1,5 @@
-"""Does a plan still hold? A fingerprint of all that it was made from.
+"""Fingerprints everything a plan was made from, so that it can be seen whether the plan still
+holds.
 
 It covers what is asked for (every document of the files) and what that meets: specs, labels and
 annotations of workloads, placements, sets, bindings and decisions; labels, claims, taints and

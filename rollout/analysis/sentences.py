@@ -1,4 +1,4 @@
-"""How are clusters, placements and calendars told of in sentences? The same ones in every view."""
+"""Puts clusters, placements and calendars into sentences, the same in every view."""
 
 import json
 from datetime import datetime

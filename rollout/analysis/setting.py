@@ -1,4 +1,4 @@
-"""What is to be rehearsed? Every rollout of a hub at one instant, with the agents of its clusters.
+"""Collects what a simulation starts from: every rollout of a hub, and the agents of its clusters.
 
 A rehearsal keeps no objects: decisions are the engine's own, agents are drawn as the simulated ones
 are. That holds where nothing but agents acts, and every work that exists is done with. What else there

@@ -1,4 +1,4 @@
-"""How would these files go? One run with its timeline, many runs with their distribution.
+"""Simulates files: one run with its timeline, or many runs with their distribution.
 
 The same question and the same seed give the same answer, however many processes work at it: run
 number ``n`` (from 0) has the seed ``seed + n``, and its outcome depends on nothing else.

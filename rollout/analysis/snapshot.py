@@ -1,4 +1,4 @@
-"""What would an engine know that starts on this hub now? Everything it reads, taken in; nothing is written."""
+"""Takes in everything that an engine would read on starting, without writing anything."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field

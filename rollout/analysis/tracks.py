@@ -1,4 +1,4 @@
-"""What became of each cluster, and when? Standings as they came about, and bars made of them."""
+"""Follows what became of each cluster over a run, as standings and as bars."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""How a ClusterManagementAddOn is written, and what it says.
+"""The wire form of a ClusterManagementAddOn.
 
 Both served versions are read; v1alpha1 is what hubs store. Source: OCM add-on spec 1, 2.2 and
 weaknesses A-13, A-22.

@@ -1,4 +1,4 @@
-"""How an AddOnTemplate and an AddOnDeploymentConfig are written; what they, and the works of an add-on, say.
+"""The wire form of AddOnTemplates, AddOnDeploymentConfigs and the works of add-ons.
 
 What is not understood is as if it were not there. Source: OCM add-on spec 1.4, 1.5.
 """

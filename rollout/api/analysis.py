@@ -1,4 +1,4 @@
-"""How a template of an analysis is written, ours and those of ``argoproj.io/v1alpha1``.
+"""The wire form of analysis templates, ours and those of ``argoproj.io/v1alpha1``.
 
 Both have one vocabulary. Every field that is not served is refused by its name.
 """

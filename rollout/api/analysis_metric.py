@@ -1,4 +1,4 @@
-"""How a metric is written: what is measured, by which provider, and what the result means.
+"""The wire form of a metric: what is measured, by which provider, and what the result means.
 
 A text can hold ``{{args.NAME}}``; until arguments have been put in, such a field is not read further.
 """

@@ -1,4 +1,4 @@
-"""How a run of an analysis is written: what is measured for whom, and what came of it so far."""
+"""The wire form of an analysis run: what is measured for whom, and the results so far."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""How a calendar is written, and what it says. Calendar and ClusterCalendar have one model."""
+"""The wire form of Calendar and ClusterCalendar, which share one model."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal, Self

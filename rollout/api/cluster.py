@@ -1,4 +1,4 @@
-"""How clusters, their sets and the bindings of sets are written, and what they say.
+"""The wire form of managed clusters, their sets and the bindings of sets.
 
 Agents write thousands of ManagedClusters, so they are read by hand: what cannot be read is as if it were
 not there. Source: OCM placement spec 1.1 to 1.3.

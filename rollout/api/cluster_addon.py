@@ -1,4 +1,4 @@
-"""How a ManagedClusterAddOn is written, and what it says.
+"""The wire form of a ManagedClusterAddOn.
 
 Controllers and agents write thousands of them, so they are read by hand: what is not understood is as if
 it were not there. Also here: how an object written as v1beta1 becomes the v1alpha1 that hubs store.

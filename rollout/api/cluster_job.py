@@ -1,4 +1,4 @@
-"""How is a Job written that runs on the measured cluster, and what does its work say of it?"""
+"""Writes the ManifestWork of a Job that measures on a cluster, and reads what it reports."""
 
 from rollout.api.fields import listed, mapping, text
 from rollout.api.work import decode_work

@@ -1,4 +1,4 @@
-"""Which columns does a table of each kind have? The printer columns of the API, as kubectl shows them.
+"""The columns of each kind's table: the printer columns of the API, as kubectl shows them.
 
 One table, for what the command line prints and for what the CRDs declare. A kind that declares no
 column is shown by name and age. Source: OCM placement spec 1, OCM ManifestWorkReplicaSet spec 2; for

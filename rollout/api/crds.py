@@ -1,4 +1,4 @@
-"""What does the API server have to know of our kinds? CustomResourceDefinitions from the models.
+"""Makes CustomResourceDefinitions from the models.
 
 Structural schemas (apiextensions v1): no references, no unions, defaults only where the models have
 them. Unknown fields are pruned by the server, as with OCM's own CRDs.

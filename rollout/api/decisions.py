@@ -1,4 +1,4 @@
-"""How decisions (a Placement's status, PlacementDecisions) and AddOnPlacementScores are written.
+"""The wire form of decisions (Placement status, PlacementDecisions) and AddOnPlacementScores.
 
 Machines write thousands of them, so they are read by hand. Source: OCM placement spec 1.5 and 1.6.
 """

@@ -1,4 +1,4 @@
-"""Fills in what an API server would: the defaults of the CRDs, in a copy of the object.
+"""Fills in the defaults of the CRDs, in a copy of the object, as an API server would.
 
 A default is filled in only inside an object that is there: ``progressive: {}`` gets its fields, an
 absent ``progressive`` stays absent. Source: OCM placement spec 1; structural-schema defaulting.

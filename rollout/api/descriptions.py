@@ -1,4 +1,4 @@
-"""What does `kubectl explain` say of a field? A sentence for each field whose model has none of its own.
+"""A sentence for `kubectl explain` on each field whose model has none of its own.
 
 By name, or by ``parent.name`` where the parent decides what it means; the longer one wins.
 """

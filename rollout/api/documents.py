@@ -1,4 +1,4 @@
-"""What does this YAML or JSON text say? JSON values with line numbers, and every fault of the text.
+"""Reads YAML or JSON text into values with line numbers, and finds every fault of the text.
 
 Faults name lines and keys, never values: they may be those of a Secret.
 

@@ -1,4 +1,4 @@
-"""Reads single values of JSON of any shape. Nothing here raises: what has another type is missing."""
+"""Reads single values of JSON of any shape; a value of another type counts as missing."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Which stored objects do documents speak of, and what is wrong with each?
+"""Finds the stored objects in documents, and what is wrong with each.
 
 A document that cannot be used is an object with faults; it does not hide the others.
 """

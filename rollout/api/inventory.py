@@ -1,4 +1,4 @@
-"""How PlacementDecisions and ClusterProfiles of SIG Multicluster are written.
+"""The wire form of PlacementDecisions and ClusterProfiles of SIG Multicluster.
 
 Source: KEP-5313 and KEP-4322, version v1alpha1. Whoever reads them is not us: of ours we only compare
 what is there with what should be.

@@ -1,4 +1,4 @@
-"""Which objects do these files hold? ``-f PATH...``: files, directories, "-" for standard input.
+"""Loads the objects of ``-f PATH...``: files, directories, and "-" for standard input.
 
 One bad document, or one bad file, hides no other.
 """

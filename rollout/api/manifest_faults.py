@@ -1,4 +1,4 @@
-"""Which manifests of a work could its agent not apply, or finds broken, and why? Bounded in size.
+"""Finds the manifests of a work that its agent could not apply or calls unhealthy, and why.
 
 Source: OCM work agent spec 3.4, 4 and 4.2: the reason stands with the single manifest, and the
 conditions of the work only count.

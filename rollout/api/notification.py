@@ -1,4 +1,4 @@
-"""How a notification is written: what is told to whom, and whether it has been delivered?"""
+"""The wire form of a notification: what is told to whom, and whether it was delivered."""
 
 from typing import Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""How the kinds of our own group are written, and what they say.
+"""The wire form of the other kinds of our own API group.
 
 Whatever cannot be read does not help: an Approval of which a part is unclear counts for nothing, unless
 it refuses; a Freeze whose end is unclear has none.

@@ -1,4 +1,4 @@
-"""How a Placement is written, and what it says. Source: OCM placement spec 1.4, 2.6 to 2.8, 3.1."""
+"""The wire form of a Placement. Source: OCM placement spec 1.4, 2.6 to 2.8, 3.1."""
 
 import dataclasses
 import re

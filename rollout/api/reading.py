@@ -1,4 +1,4 @@
-"""Reads a part of a stored object by its model: all that can be read of it, and what cannot.
+"""Reads a part of a stored object by its model: all that can be read, and what cannot.
 
 Also the one walk over an object and its model together, for what has to look at every field.
 """

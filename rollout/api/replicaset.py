@@ -1,4 +1,4 @@
-"""How a ManifestWorkReplicaSet is written, and what it says.
+"""The wire form of a ManifestWorkReplicaSet.
 
 Source: OCM ManifestWorkReplicaSet spec 2.
 """

@@ -1,4 +1,4 @@
-"""How a rolloutStrategy is written, and what it asks for.
+"""The wire form of a rolloutStrategy.
 
 Source: OCM rollout spec 1; semantics rows 3, 4, 6 and 26.
 """

@@ -1,4 +1,4 @@
-"""What is wrong with an object that somebody hands in: bad fields, unknown ones, our annotations.
+"""Validates an object that somebody hands in: bad fields, unknown fields, our annotations.
 
 All of them at once, in words for the person who wrote it. A misspelt field would be ignored by a
 server, limits and all; so it is looked for here, and never in what is stored: others may write fields

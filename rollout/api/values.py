@@ -1,4 +1,4 @@
-"""How values of single clusters are written, and what they say."""
+"""The wire form of ClusterValues."""
 
 from dataclasses import replace
 from typing import Annotated, Any, Literal, Self

@@ -1,4 +1,4 @@
-"""What the wire models are built of: the values of fields, and how a field of a stored object is read.
+"""The building blocks of the wire models, and how a field of a stored object is read.
 
 A model describes what people write, once: from it follow what `validate` refuses, the CRDs, their
 defaults, and what the controller reads. It keeps fields that it does not know. Its field defaults are

@@ -1,4 +1,4 @@
-"""Turns the errors of pydantic into problems: the field, its value, and what is accepted there."""
+"""Turns pydantic's errors into problems: the field, its value, and what is accepted."""
 
 import re
 from collections.abc import Iterable, Sequence

@@ -1,4 +1,4 @@
-"""How a ManifestWork is written, and what it says. Source: OCM ManifestWork spec 1.
+"""The wire form of a ManifestWork. Source: OCM ManifestWork spec 1.
 
 Controllers write tens of thousands of works, so they are read by hand. A fleet carries few different
 payloads, each of which a hub gives out as one object (`hub/kube_objects.py`): what was hashed lately is

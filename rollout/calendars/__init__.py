@@ -1,1 +1,1 @@
-"""When may a cluster be touched? Calendars, their windows, and time zones. Pure: `now` is an argument."""
+"""Calendars: when a cluster may be touched. Pure; `now` is an argument."""

@@ -1,4 +1,4 @@
-"""On which local days, and at which times of them, does a cron expression start something?
+"""Finds the local days and times at which a cron expression starts a window.
 
 The library reads the expression and tells the days and times, on a clock without a zone. What a
 zone's clock makes of them is decided in `zones`: cron libraries differ where clocks change.

@@ -1,4 +1,4 @@
-"""From when to when is a window open in a zone? Windows of a calendar, and their spans.
+"""Finds the spans in which the windows of a calendar are open in a time zone.
 
 A span is half open: it has its first second and not its last. Its start is local, its length is
 elapsed time: four hours are 240 minutes on every day of the year.

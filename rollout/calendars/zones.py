@@ -1,4 +1,4 @@
-"""Which instant is a local time? Time zones of the IANA database, as the package `tzdata` has it.
+"""Converts local times to instants by the IANA zones of the package `tzdata`.
 
 The system's own zone files are not used: two machines that read different releases of them would
 decide differently. Instants and local times are whole seconds: since 1970 in UTC, and since

@@ -1,4 +1,4 @@
-"""Who plays the agents of a hub that has none? `rollout agents simulate`, to try a hub with nothing else."""
+"""`rollout agents simulate`: plays the agents of a hub that has none."""
 
 import contextlib
 from datetime import timedelta

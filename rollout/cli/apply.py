@@ -1,4 +1,4 @@
-"""Bring stored objects to what files say, from the command line: `rollout apply`."""
+"""`rollout apply`: makes stored objects as files say."""
 
 from pathlib import Path
 

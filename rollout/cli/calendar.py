@@ -1,4 +1,4 @@
-"""Which calendars are there, and when is each of them open? `rollout calendar list`, `rollout calendar show`.
+"""`rollout calendar list` and `show`: when calendars are open.
 
 They need no engine: calendars are read from files, a state file or an API server.
 """

@@ -1,4 +1,4 @@
-"""On which clock does a run live? What ``--clock`` means, and where a run that was killed goes on."""
+"""Chooses the clock of a run (``--clock``), and where a run that was killed goes on."""
 
 import re
 from dataclasses import dataclass

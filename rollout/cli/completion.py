@@ -1,4 +1,4 @@
-"""How does a shell learn to complete the commands?"""
+"""Prints the script by which a shell completes the commands."""
 
 import click
 from click.shell_completion import get_completion_class

@@ -1,4 +1,4 @@
-"""Who else is at work on this hub, and what have we left there? Further checks of `rollout doctor`."""
+"""Checks of `rollout doctor`: other controllers on the hub, and what we have left there."""
 
 import json
 from collections.abc import Iterator, Mapping

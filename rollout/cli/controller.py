@@ -1,4 +1,4 @@
-"""How does one run the engine on a Kubernetes hub? `rollout controller`."""
+"""`rollout controller`: runs the engine on a Kubernetes hub."""
 
 import signal
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""How does an object go away, by its name or as files name it? `rollout delete`."""
+"""`rollout delete`: deletes objects by name or as files name them."""
 
 import click
 

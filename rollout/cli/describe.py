@@ -1,4 +1,4 @@
-"""What is there to know of one workload? `rollout describe`, `rollout history`."""
+"""`rollout describe` and `rollout history`: everything about one workload."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is wrong with a hub? Checks over what an API server says; each finding says what to do.
+"""Checks what an API server says of a hub; each finding says what to do.
 
 Every check takes `Send`, the one way to ask, so that a test can answer.
 """

@@ -1,4 +1,4 @@
-"""Is this hub fit for a controller? `rollout doctor` looks, and says what to do."""
+"""`rollout doctor`: checks whether a hub is fit for a controller."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Why does it not go on, and why was this cluster chosen? `rollout explain`."""
+"""`rollout explain`: why a rollout waits, and why a cluster was chosen."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What is there, and what changes? `rollout get`."""
+"""`rollout get`: shows objects, and follows their changes."""
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""What of an object may be printed? Everything but the data of Secrets, unless it is asked for."""
+"""Hides the data of Secrets in what is printed, unless a person asks for it."""
 
 from collections.abc import Callable
 from functools import lru_cache

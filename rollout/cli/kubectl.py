@@ -1,4 +1,4 @@
-"""How does kubectl run our commands? ``kubectl rollouts ...``, and its completion.
+"""Runs the commands as ``kubectl rollouts ...``, completion included.
 
 kubectl runs an executable of that name, and ``kubectl_complete-rollouts`` for completion. As with kubectl itself,
 the current context of the kubeconfig is meant where nothing else is named; ROLLOUT_STATE does not count.

@@ -1,4 +1,4 @@
-"""Who leads by a Lease? One answer for all commands that ask."""
+"""Finds out who leads by a Lease, for all commands that ask."""
 
 from datetime import datetime, timedelta
 

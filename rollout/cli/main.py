@@ -1,4 +1,4 @@
-"""What can a person type? The commands, each loaded only when it is meant.
+"""The list of commands; each is loaded only when it is called.
 
 Exit codes: 0 done, 1 the command failed, 2 usage error; docs/cli.md has those of single commands.
 """

@@ -1,4 +1,4 @@
-"""How does a hub of the first edition come to this one? `rollout migrate`."""
+"""`rollout migrate`: takes over the records of the first edition."""
 
 import json
 from typing import TYPE_CHECKING, Any

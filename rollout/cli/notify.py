@@ -1,4 +1,4 @@
-"""Do the channels of a workload work? `rollout notify test`."""
+"""`rollout notify test`: tests the channels of a workload."""
 
 import queue
 import uuid

@@ -1,4 +1,4 @@
-"""What did the person ask of every command? Options that all commands share, and where output goes.
+"""The options that all commands share, and where output goes.
 
 The shared options may stand before the command or after it; the last one wins.
 """

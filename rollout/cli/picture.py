@@ -1,4 +1,4 @@
-"""What does a rollout look like, down to its clusters? A tree, for a terminal or a file.
+"""Draws a rollout as a tree, down to its clusters, for a terminal or a file.
 
 Pure: an account in, text out. As many clusters are named as there is room for; the others are counted.
 """

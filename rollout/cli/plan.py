@@ -1,4 +1,4 @@
-"""What would happen if these files were applied now, and how is that kept? `rollout plan`."""
+"""`rollout plan`: what would happen if files were applied now, printed or kept in a file."""
 
 import json
 from collections import Counter

@@ -1,4 +1,4 @@
-"""How do commands made for a state file work on an API server? A `KubeHub` with the manners of both.
+"""An API server as the hub of commands that are made for a state file.
 
 What a runner keeps for itself there is none of, but whose rules the controller goes by, and when it was
 last alive: its Lease says both. Nobody simulates on an API server.

@@ -1,4 +1,4 @@
-"""What is a cluster to carry, with the values that it has of its own? `rollout render`."""
+"""`rollout render`: the manifests of one cluster, with its own values."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Would the same be decided again? `rollout replay`."""
+"""`rollout replay`: makes the decisions of a log again, and compares."""
 
 import json
 from pathlib import Path

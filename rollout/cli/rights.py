@@ -1,4 +1,4 @@
-"""May the controller do what it does? Checks of `rollout doctor` over what an API server allows."""
+"""Checks of `rollout doctor`: whether the controller may do what it does."""
 
 import json
 from collections.abc import Iterable, Iterator

@@ -1,4 +1,4 @@
-"""How does a rollout run on one machine, from files to its end? `rollout run`, `rollout demo`."""
+"""`rollout run` and `rollout demo`: a rollout on one machine, from files to its end."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""How do the simulated agents of a run behave? As asked, else as the run before on this hub."""
+"""Chooses how the simulated agents of a run behave."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How is a run told while it goes on: as pictures on a terminal, or line by line?
+"""Shows a run while it goes on, as pictures on a terminal or line by line.
 
 In a terminal a thread of rich's draws the newest account some ten times a second, however many there
 are in between; elsewhere each line is written as it is told.

@@ -1,4 +1,4 @@
-"""Which flag and which variable does a setting of the controller have?"""
+"""Gives each setting of the controller its flag and its environment variable."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, get_args, get_origin

@@ -1,4 +1,4 @@
-"""Which files come with the package? `rollout crds`, `rollout manifests`."""
+"""`rollout crds` and `rollout manifests`: prints files that come with the package."""
 
 import shutil
 from pathlib import Path

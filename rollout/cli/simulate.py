@@ -1,4 +1,4 @@
-"""How would it go? `rollout simulate`, one run or many."""
+"""`rollout simulate`: one run, or the distribution of many."""
 
 import json
 import os

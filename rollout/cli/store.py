@@ -1,4 +1,4 @@
-"""Where are the objects of this command, and what is printed of them? Chooses and opens the hub.
+"""Chooses and opens the hub of a command, and decides what of it is printed.
 
 Every hub opened here admits objects in the same way: defaults are filled in, then every field is
 checked. So it does not matter which command, or which process, writes.

@@ -1,4 +1,4 @@
-"""How do objects look? As tables with the columns that kubectl prints, as JSON, as YAML, as names."""
+"""Prints objects as tables with kubectl's columns, as JSON, as YAML or as names."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""How does text reach a person? Signs and lines, for every command.
+"""Writes text for people: signs and lines, for every command.
 
 Text passes through `say`, where what steers a terminal is shown instead (`harmless`), sign for sign, so
 that columns stay. JSON and YAML are for programs, and have ways of their own to write such characters:

@@ -1,4 +1,4 @@
-"""What is wrong with these files, before anything is written anywhere? `rollout validate`."""
+"""`rollout validate`: finds what is wrong with files before anything is written."""
 
 import json
 from collections import Counter

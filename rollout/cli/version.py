@@ -1,4 +1,4 @@
-"""Which rollout is this?"""
+"""`rollout version`."""
 
 import platform
 

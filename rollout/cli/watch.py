@@ -1,4 +1,4 @@
-"""How does one rollout go on, down to its clusters? `rollout get NAME --watch`, `rollout get -o tree`.
+"""`rollout get NAME --watch` and `-o tree`: follows one rollout down to its clusters.
 
 In a terminal one picture is drawn anew; elsewhere one is printed for each change, or with ``-o
 json`` a line of JSON. It ends with the rollout: rolled out, or halted. What only waits for a person is

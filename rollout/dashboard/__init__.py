@@ -1,4 +1,4 @@
-"""What does a person see and press in a browser? Pages over the account, and the verbs behind buttons.
+"""The dashboard: pages over the account, and buttons for the verbs.
 
 `observer.Observer` owns a hub on a thread of its own and publishes a `view.View` after every change;
 `app.application` answers from the last view, so a slow hub makes no page slow. Pages render the values

@@ -1,4 +1,4 @@
-"""Where do the columns of a histogram stand? Values become shapes that a template draws."""
+"""Places the columns of a histogram for a template to draw."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

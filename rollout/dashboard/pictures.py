@@ -1,4 +1,4 @@
-"""What do the two pictures of a rollout show? A byte for each cluster, and clusters by phase over time."""
+"""The data of a rollout's two pictures: a byte for each cluster, and phases over time."""
 
 import base64
 import hashlib

@@ -1,4 +1,4 @@
-"""What would happen if this were applied? The form that asks, and the answer as it comes in."""
+"""The What-if form and its answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What do we know of the add-ons that are made of AddOnTemplates, cluster by cluster?
+"""Keeps what is known of add-ons that are made of AddOnTemplates, cluster by cluster.
 
 Follows their ManagedClusterAddOns, the works of these, templates and configurations with the hashes of
 what they are now, and what clusters say of image registries. Whoever plans a ManagedClusterAddOn reads

@@ -1,4 +1,4 @@
-"""What do we know of all add-ons, and which configuration objects do they hang on?
+"""Keeps what is known of all add-ons, and of the configuration objects they refer to.
 
 Follows ClusterManagementAddOns, ManagedClusterAddOns, their works, the clusters' annotations, and every
 kind of configuration object that an add-on supports and refers to.

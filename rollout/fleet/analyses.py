@@ -1,4 +1,4 @@
-"""Which analyses are there, which runs has each workload, and what have they found?
+"""Keeps analysis templates, the runs of each workload, and their verdicts.
 
 Fed by the fleet with templates and runs. Templates of another tool are read only while a workload names a
 template that there is none of ours for.

@@ -1,4 +1,4 @@
-"""What do we know about clusters, sets, bindings, placements, decisions and scores?
+"""Keeps clusters, sets, bindings, placements, decisions and scores.
 
 Fed with decoded values, one change at a time; answers the placement planner's view, and says which
 objects are worth planning again. A change that no placement can see costs a comparison and wakes

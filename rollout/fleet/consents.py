@@ -1,4 +1,4 @@
-"""What have people approved or refused, and is the hub frozen?"""
+"""Keeps approvals, rejections and freezes."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""When was each cluster last heard of, and how many are not heard of any more?
+"""Keeps when each cluster was last heard of, and counts those that are silent.
 
 A lease counts as renewed at the instant at which the hub's watch showed it changed, on our clock; what
 the agent wrote into it is compared, never read as a time. A cluster's grace begins anew when this

@@ -1,4 +1,4 @@
-"""Which changes of a cluster can a placement see at all?
+"""Knows which changes of a cluster a placement can see at all.
 
 Computed once per placement from its spec: the label keys, claim keys and other parts of a cluster
 that its evaluation reads. A change outside of them cannot alter any decision, so nobody is woken.

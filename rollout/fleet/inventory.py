@@ -1,4 +1,4 @@
-"""Which clusters do decisions name in each namespace, and what of that is published? Fed by the fleet."""
+"""Keeps which clusters decisions name in each namespace, and what of that is published."""
 
 from collections import Counter
 from collections.abc import Collection

@@ -1,4 +1,4 @@
-"""Which notifications has each workload, and how do they stand? Fed by the fleet."""
+"""Keeps the notifications of each workload, and how they stand."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What did placements decide, and when did that last change?
+"""Keeps what placements decided, and when that last changed.
 
 Takes in Placements, their decisions, and what else belongs to placing; says which workloads are to look
 at their placements anew.

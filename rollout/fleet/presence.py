@@ -1,4 +1,4 @@
-"""Which clusters are there, when was each last heard of, and how did those leave that are gone?"""
+"""Keeps which clusters are there, when each was last heard of, and how those left that are gone."""
 
 from datetime import datetime, timedelta
 

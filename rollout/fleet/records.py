@@ -1,4 +1,4 @@
-"""What has been written down of rollouts: record pages and kept revisions, as the hub holds them?"""
+"""Keeps record pages and kept revisions as the hub holds them."""
 
 from collections.abc import Container, Mapping
 from typing import NamedTuple, TypeVar

@@ -1,4 +1,4 @@
-"""Which ManifestWorkReplicaSets are there, and which works belong to which of them?"""
+"""Keeps ManifestWorkReplicaSets, and which works belong to which of them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What does a fleet want of whoever keeps track of one kind of workload?"""
+"""What a fleet needs of the tracker of one kind of workload."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Container, Iterable

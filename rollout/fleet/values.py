@@ -1,4 +1,4 @@
-"""Which values are there for which workload, and which clusters do rules see otherwise than before?"""
+"""Keeps ClusterValues by workload, and notices which clusters their rules see differently."""
 
 from rollout.api.decoding import decoder
 from rollout.fleet.interests import readable

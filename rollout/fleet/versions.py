@@ -1,4 +1,4 @@
-"""Is this event news? The newest version seen of every object."""
+"""Keeps the newest version seen of every object, to pass over old events."""
 
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Ref

@@ -1,4 +1,4 @@
-"""Which kinds is a fleet told about, and which of them belong to placing?"""
+"""The kinds that a fleet is told about."""
 
 from rollout.model.kinds import (
     APPROVAL,

@@ -1,4 +1,4 @@
-"""May this object be stored, and as what? Defaults and validation, the same for every writer."""
+"""Decides whether an object may be stored, and as what: defaults and validation for every writer."""
 
 from rollout.api.defaults import with_defaults
 from rollout.api.validation import validate

@@ -1,4 +1,4 @@
-"""Where do objects live? The contract that every hub keeps, and the keys of what a run keeps beside them.
+"""The contract of every hub, and the keys of what a run keeps beside the objects.
 
 A hub stores objects as JSON (`Obj`), gives each change a growing version, and tells everyone who
 watches. Objects that it hands out are shared and must not be mutated.

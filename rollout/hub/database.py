@@ -1,4 +1,4 @@
-"""How do objects lie in a SQLite file, and what makes a write of it last?
+"""Stores objects in a SQLite file, and makes their writes durable.
 
 One row of ``revision`` for each version of an object, body and all; ``object`` points at the version
 each object is at. So ``revision`` is the watch history too: old rows go, those pointed at stay.

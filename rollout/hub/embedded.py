@@ -1,4 +1,4 @@
-"""What have the hubs in common that keep their objects in this process? The verbs, and the watches."""
+"""The verbs and watches that hubs in this process share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Who hears of a change, and in which order?
+"""Tells watchers of changes, in order.
 
 Events reach every watcher in the order of their versions. A watcher that writes from inside its
 callback does not overtake anything: what it causes is queued behind what is being told.

@@ -1,4 +1,4 @@
-"""Which API server, and as whom? Kubeconfig or the pod's service account, as the official client reads them.
+"""Finds the API server and the credentials, from kubeconfig or the pod's service account.
 
 The one place that touches what the client keeps private (`connector`): a contract test holds it.
 """

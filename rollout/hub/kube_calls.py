@@ -1,4 +1,4 @@
-"""What can be asked of an API server? The verbs of a hub, each one request, for code on the loop.
+"""The requests to an API server, one for each verb of a hub, for code on the loop.
 
 `KubeHub` waits for them; whoever writes asynchronously awaits them. Kinds of ours have a version;
 that of others, which objects refer to by group and resource, is found by `Discovery`.

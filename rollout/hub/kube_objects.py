@@ -1,4 +1,4 @@
-"""How do objects look on the way to and from an API server? URLs, pages, events of a watch.
+"""Encodes and decodes what goes to and from an API server: URLs, pages, events of a watch.
 
 Bytes become `Obj` here. A fleet carries few different payloads: the spec of a ManifestWork that was
 seen lately is the same object again, so it is parsed, hashed and kept once. So are an entry of a

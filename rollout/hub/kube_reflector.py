@@ -1,4 +1,4 @@
-"""What has happened since? A watch that goes on until it is ended, or until events may be missing.
+"""Watches one kind on an API server until it is ended, or until events may be missing.
 
 It takes up where the last connection ended: at the version of the last event or bookmark. It never
 asks in a tight loop: a connection that ends early, or is refused, is followed by a pause that grows.

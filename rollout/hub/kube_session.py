@@ -1,4 +1,4 @@
-"""How do bytes get to the API server and back? One thread, one event loop, one pool of connections.
+"""The connections to an API server: one thread, one event loop, one pool.
 
 Everything asynchronous of the hub happens on this thread; others call `Session.run` and wait.
 Every request has a time-out. Nothing is retried here but a 401 with credentials that can be renewed.

@@ -1,4 +1,4 @@
-"""How many requests may be in flight, and whose is next? As many as the server grants; namespaces in turn.
+"""Decides how many requests are in flight and whose is next: namespaces take turns.
 
 `JobQueue` runs jobs as there are places in a `RequestWindow`, which has no fixed rate and no fixed number.
 

@@ -1,4 +1,4 @@
-"""An API server in memory: everything controllers rely on, for tests, simulations and short runs."""
+"""An API server in memory, for tests, simulations and short runs."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager

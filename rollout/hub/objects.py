@@ -1,4 +1,4 @@
-"""What does a write do to the stored objects? The API server's verbs over the maps of `Tables`.
+"""The API server's verbs over the stored objects.
 
 Each verb checks everything before it changes anything, then leaves what it did on a list of records
 that the hub around it publishes (`take`) or takes back (`undo`).

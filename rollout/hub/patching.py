@@ -1,4 +1,4 @@
-"""What does a document become when it is patched, copying only the path that changes?
+"""Applies patches to a document, copying only the path that changes.
 
 Merge patch is RFC 7386, JSON patch RFC 6902. Nothing given is ever mutated, and what did not
 change keeps its identity: ``result is document`` says that a patch changed nothing.

@@ -1,4 +1,4 @@
-"""What does an API server make of an object that a client sends?
+"""What an API server makes of an object that a client sends.
 
 Pure rules over one object: which fields are the server's, what may not change, when the generation
 grows. Source: behaviour of kube-apiserver for custom resources with and without a status

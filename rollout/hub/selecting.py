@@ -1,4 +1,4 @@
-"""Which objects does a selector written on one line pick? Label and field selectors of kubectl."""
+"""Picks objects by the label and field selectors of kubectl."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The embedded hub on a file: what was acknowledged is there after a kill, and others may write too.
+"""The embedded hub on a file: it survives a kill, and other processes may write too.
 
 Objects are served from memory, where they are as the file has them: every write begins a transaction
 of the file, first takes over what other processes wrote, then checks and writes. So preconditions

@@ -1,4 +1,4 @@
-"""How is one kind followed on a hub? It is listed, watched from there, and listed again after a gap."""
+"""Follows one kind on any hub: list, watch from there, and list again after a gap."""
 
 from collections.abc import Iterable, Iterator
 

@@ -1,1 +1,1 @@
-"""Does it do well? Metrics, conditions on what was measured, and the verdict of a run. Pure."""
+"""Analyses: metrics, conditions on what was measured, and the verdict of a run. Pure."""

@@ -1,4 +1,4 @@
-"""How does a Job that runs on the measured cluster stand? It is carried there by a ManifestWork of its own.
+"""Follows a Job that runs on the measured cluster, in a ManifestWork of its own.
 
 The name of that work follows from the run, its uid and the number of the measurement: so each measurement runs
 once, also over a restart, and is never that of a run before. While no end is reported the work stays: an agent

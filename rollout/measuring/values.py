@@ -1,4 +1,4 @@
-"""What is measured, and what came of it? The values of analyses."""
+"""The values of analyses: what is measured, and what came of it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What is the verdict of a run, what is to be measured now, and when next?
+"""Decides the verdict of a run, what is measured now, and when to measure next.
 
 Fails closed: what was not measured, or cannot be, is never Successful. The worst limit of a metric counts,
 then the worst metric of the run, and no later measurement makes a Failed one better.

@@ -1,4 +1,4 @@
-"""An add-on: what configures it, where it is installed, and how each cluster's share of it stands.
+"""An add-on: its configurations, where it is installed, and how each cluster stands.
 
 ``Resource`` is a (group, resource) pair as the API names kinds of configuration objects; for one of
 them an add-on may have several configurations, and their order counts.

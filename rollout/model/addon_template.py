@@ -1,4 +1,4 @@
-"""An AddOnTemplate, an AddOnDeploymentConfig, and the works that carry what they come to.
+"""AddOnTemplates, AddOnDeploymentConfigs, and the works that carry what they give.
 
 Manifests, node placements and resources are as on the wire; they are shared and never altered.
 """

@@ -1,4 +1,4 @@
-"""How much is ``3``, ``"25%"`` or ``"1h30m"``? Counts, shares and durations as people write them.
+"""Counts, shares and durations as people write them: ``3``, ``"25%"``, ``"1h30m"``.
 
 Percentages are integers and round up, in integer arithmetic: ceil(p * total / 100).
 """

@@ -1,4 +1,4 @@
-"""What has an analysis found, as far as a rollout is concerned?"""
+"""What an analysis has found, as far as a rollout is concerned."""
 
 from dataclasses import dataclass
 from enum import StrEnum

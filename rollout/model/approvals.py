@@ -1,4 +1,4 @@
-"""What did a person consent to, or stop? Gates asked for, the approvals given, and freezes of the hub."""
+"""Gates that are asked for, approvals, rejections, and freezes of the hub."""
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass

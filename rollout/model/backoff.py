@@ -1,4 +1,4 @@
-"""How long to wait before something that failed is tried again? Longer after each failure in a row."""
+"""How long to wait before something that failed is tried again."""
 
 from dataclasses import dataclass
 from datetime import timedelta

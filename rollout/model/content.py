@@ -1,4 +1,4 @@
-"""Are two ManifestWork specs the same? A normal form, and its hash.
+"""The normal form of a ManifestWork spec, and its hash.
 
 Two specs mean the same when they differ only in what an API server or a typed client adds on the
 way: defaults of the CRD, empty lists and strings that a Go client writes out, the null

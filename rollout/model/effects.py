@@ -1,4 +1,4 @@
-"""What does each verb of a person come to, in one sentence? The same on the command line and on a page."""
+"""One sentence for what each verb does, for the command line and the dashboard."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What does a person ask for by annotation, besides the spec?
+"""What a person asks for by annotation, besides the spec.
 
 The values are plain, so that `kubectl annotate` can set them; who asked, when and why stands beside
 them in one annotation of its own. The name of the actor there is a claim: nobody has checked it.

@@ -1,4 +1,4 @@
-"""What is published for others to read: decisions and clusters in the form of SIG Multicluster."""
+"""Decisions and clusters in the form of SIG Multicluster, for others to read."""
 
 from dataclasses import dataclass, field
 

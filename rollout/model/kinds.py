@@ -1,4 +1,4 @@
-"""Which kinds of objects are there, and how is one of them pointed at?"""
+"""The kinds of objects, and references to single ones."""
 
 from dataclasses import KW_ONLY, dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""How do Open Cluster Management's controllers read this number? As Go's own parsers do: loosely.
+"""Reads numbers as loosely as Go's parsers do, as OCM's controllers read them.
 
 For profile ``ocm`` only; what people write is otherwise read by `rollout.model.amounts`. Refusals
 are `ConfigError` with the words that the Go library would use.

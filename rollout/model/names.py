@@ -1,4 +1,4 @@
-"""What is it called on the wire? Label keys, annotations, finalizers, condition types and reasons.
+"""The names on the wire: labels, annotations, finalizers, condition types and reasons.
 
 The names of Open Cluster Management are facts of its API; those under ``rollout-engine.io`` are ours.
 """

@@ -1,4 +1,4 @@
-"""Who is told of what, and what has come of it so far?"""
+"""What people are told, on which channel, and what came of it."""
 
 import re
 from dataclasses import dataclass

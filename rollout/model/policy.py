@@ -1,4 +1,4 @@
-"""Which spans and shares does the engine itself add to what objects ask for?
+"""The spans and shares that the engine adds to what objects ask for.
 
 All of them are settings; each default is what docs/semantics.md promises.
 """

@@ -1,4 +1,4 @@
-"""What is a ManifestWorkReplicaSet? A template, the placements it goes to, and how it is rolled out."""
+"""A ManifestWorkReplicaSet: a template, its placements, and how it is rolled out."""
 
 import sys
 from collections.abc import Mapping

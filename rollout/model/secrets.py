@@ -1,4 +1,4 @@
-"""What of an object must nobody see who did not ask? The data of Secrets, wherever they are nested.
+"""Finds and hides the data of Secrets, wherever they are nested.
 
 A value gives way to a mask with a short digest, so that one sees whether it is the same or has
 changed. The digest is an HMAC under a key that the caller draws at random for each process, and is

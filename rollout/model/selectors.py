@@ -1,4 +1,4 @@
-"""Does this map of labels (or claims) match? Selectors, compiled once.
+"""Selectors on labels and claims, compiled once.
 
 Source: metav1.LabelSelector; OCM's placement spec 2.6. Label selectors obey the rules of label keys
 and values; claim selectors compare plain strings.

@@ -1,4 +1,4 @@
-"""Which process looks after which namespaces, where several share one hub?
+"""Which process looks after which namespaces, where several share one hub.
 
 Namespaces are dealt to a fixed number of buckets, and buckets to shards, by hashes alone: every process
 comes to the same answer. Another number of shards moves only the namespaces of the buckets that get

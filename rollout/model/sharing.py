@@ -1,4 +1,4 @@
-"""Equal texts and maps, kept once: a fleet says the same few things of every cluster.
+"""Keeps equal texts and maps once: a fleet says the same few things of every cluster.
 
 What was seen lately is given out again; how much is remembered is bounded, so that nobody's inventions
 fill the memory.

@@ -1,4 +1,4 @@
-"""Which revision of a configuration object is this? OCM's spec hash, bit for bit.
+"""OCM's hash of a configuration object's spec, bit for bit.
 
 SHA-256 over Go's JSON encoding of the object without ``apiVersion``, ``kind``, ``metadata`` and
 ``status``: keys in byte order, no blanks, ``<``, ``>``, ``&``, U+2028 and U+2029 escaped, integers of

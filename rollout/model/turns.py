@@ -1,4 +1,4 @@
-"""Whose turn is it? A line of waiting items for each namespace, and the lines are served in turn.
+"""A line of waiting items for each namespace; the lines are served in turn.
 
 However many items one namespace has waiting, another one's next item comes after at most one item of
 each namespace.

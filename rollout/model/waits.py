@@ -1,4 +1,4 @@
-"""Why does something not happen now, who can end that, and when is it worth another look?
+"""Why something does not happen now, who can end that, and when to look again.
 
 Everything that keeps a cluster from being touched, or a work from being removed, is one `Wait`. Its
 `Reason` is one word of a fixed list; the list says for each word how bad it is, what it concerns and what

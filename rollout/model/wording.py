@@ -1,4 +1,4 @@
-"""Which known word did they mean, and how is a text shortened that is too long for its place?"""
+"""Finds the known word that somebody meant, and shortens texts."""
 
 import difflib
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""What is to be done to one object? The writes of which plans are made."""
+"""The writes that plans are made of, each to one object."""
 
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass

@@ -1,4 +1,4 @@
-"""What can a person do to a rollout while it runs? One call for each verb, on any hub.
+"""The verbs that people use on a rollout while it runs, one call each, on any hub.
 
 Everything is an annotation on the workload, or an object of ours (Approval, Freeze), so that kubectl
 and GitOps can do it too, and so that it outlives every process. Each verb is recorded with who says to

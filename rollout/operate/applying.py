@@ -1,4 +1,4 @@
-"""How do stored objects come to say what documents say?
+"""Makes stored objects as documents say.
 
 Objects are applied in order of dependence, each on its own: a bad document does not stop the good ones,
 and a refused write does not stop the next. What changes is found by a three-way merge, as kubectl does for

@@ -1,4 +1,4 @@
-"""How is a gate approved, a revision rejected, and the line stopped?"""
+"""Approves gates, rejects revisions, and freezes the hub."""
 
 import hashlib
 from collections.abc import Mapping, Set

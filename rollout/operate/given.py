@@ -1,4 +1,4 @@
-"""Which revisions is a workload rolling out, and which Approvals of them stand already?
+"""Finds the revisions that a workload is rolling out, and the Approvals of them.
 
 Who may not read Approvals, or has a server without them, is answered as if there were none: the verbs
 write all the same, and the engine heeds what stands.

@@ -1,4 +1,4 @@
-"""How is a rollout paused, aborted, retried, undone, and how are clusters left out of it?"""
+"""Pauses, aborts, retries and undoes rollouts, and leaves clusters out of them."""
 
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What of ours is in statuses that OCM's controllers go on with, and how is it taken out of them?
+"""Takes what is ours out of statuses that OCM's controllers go on with.
 
 Nobody but us writes the conditions `Progressing` and `Ready` of a ManifestWorkReplicaSet, and
 `RolloutHalted` of an install progression; left behind they would say for ever what was so once. Everything

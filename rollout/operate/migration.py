@@ -1,4 +1,5 @@
-"""What did the first edition remember, in ConfigMaps and ControllerRevisions, and what of it is believed?
+"""Takes over what the first edition kept in ConfigMaps and ControllerRevisions, as far as it can
+be verified.
 
 Whoever may write ConfigMaps could have written these. So an object counts only where its name, its
 place, its owner's uid and its content agree; and of what it says only that counts which the works and

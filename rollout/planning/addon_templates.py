@@ -1,4 +1,4 @@
-"""What is written for a ManagedClusterAddOn that is made of an AddOnTemplate?
+"""Plans one ManagedClusterAddOn that is made of an AddOnTemplate.
 
 Works first, then what goes, then its finalizers or its status. Registration is left to OCM's registration
 controller; where nobody says anything of it, that is said, since works wait for a word.

@@ -1,4 +1,4 @@
-"""What is written for a ClusterManagementAddOn now?
+"""Plans the writes of a ClusterManagementAddOn.
 
 The same waves as for ManifestWorks: the record, then what its clusters are told, then removals, then
 the status. A touch is the write that changes the configReferences of a ManagedClusterAddOn; telling

@@ -1,4 +1,4 @@
-"""What of a run is to be measured now, and is a template of an analysis in order?"""
+"""Plans the measurements of an analysis run, and the status of a template."""
 
 from collections.abc import Collection
 from dataclasses import replace

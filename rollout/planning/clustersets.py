@@ -1,4 +1,4 @@
-"""What do ManagedClusterSets and their bindings say of themselves, and are the standard sets there?
+"""The status of ManagedClusterSets and bindings, and the standard sets.
 
 Source: OCM placement spec 4.1 to 4.3. Differences: a set that cannot be read says so in a condition
 of its own and hinders nobody else; conditions carry observedGeneration.

@@ -1,4 +1,4 @@
-"""Which writes turn the pages that are there into the pages that are wanted?
+"""Plans the writes that make a Placement's decision pages as they should be.
 
 Pages are PlacementDecisions. While they are rewritten no cluster is ever missing from all of them: it
 reaches its new page before it leaves the old one. Mostly that is an order of the pages, in which each

@@ -1,4 +1,4 @@
-"""When is a notification delivered, and what came of the last attempt? At least once, until it is given up."""
+"""Plans the delivery of a notification: at least once, until it is given up."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta

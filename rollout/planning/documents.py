@@ -1,4 +1,4 @@
-"""What does a ManifestWork that we write look like?
+"""Makes the ManifestWorks that are written to clusters.
 
 One work per cluster under a name that follows from its owner alone, so that a crash never makes a twin;
 OCM's labels; our annotations. Keys set by others are left alone.

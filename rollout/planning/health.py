@@ -1,4 +1,4 @@
-"""Is a cluster still there, and which taints follow?
+"""Decides whether a cluster is still there, and which taints follow.
 
 The hub's own clock measures how long a cluster's lease has not changed; an agent's clock is never
 read. A cluster that was silent for five lease periods is Unknown and gets the taint ``unreachable``;

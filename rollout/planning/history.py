@@ -1,4 +1,4 @@
-"""Which revisions of a workload, and which contents that were rendered from them, are kept?
+"""Decides which revisions, and which rendered contents, are kept for restoring and going back.
 
 What is about to be written to a cluster is kept before it is written, so that it can be restored there and
 given back; what no cluster has, is to have, or would get back goes.

@@ -1,4 +1,4 @@
-"""What are people to be told of a workload now, and of what have they been told before?
+"""Decides what people are to be told of a workload now.
 
 A notification is an object, owned by the workload, with a name that follows from what it tells: so it is
 made once, also over a restart. What is to be told follows from where the rollout stands, not from how it

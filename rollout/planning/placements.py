@@ -1,4 +1,4 @@
-"""Which PlacementDecisions and which status follow from a Placement, now?
+"""Plans the PlacementDecisions and the status of a Placement.
 
 The planner finds the candidate clusters (bindings, sets), asks the scheduler and the grouping, and
 turns the difference between the pages wanted and the pages there into waves of writes. Profile

@@ -1,4 +1,4 @@
-"""What writes follow from a decision? The vocabulary of plans.
+"""The vocabulary of plans: waves of writes, facts, and when to look again.
 
 A planner is ``(key, view, now) -> Plan``: total, without clock or I/O, and nothing changes by asking it.
 What it decides on the way stands in the plan as facts. It never raises for bad input (that is a condition

@@ -1,4 +1,4 @@
-"""Which ManifestWorks does a ManifestWorkReplicaSet need now, and what is said of it?
+"""Plans the ManifestWorks, the record and the status of a ManifestWorkReplicaSet.
 
 The planner asks each placementRef's rollout for a step and turns the answers into waves of writes:
 the record, then works, then removals, then the status. Source: semantics rows 12-27; OCM's

@@ -1,4 +1,4 @@
-"""What has a workload rolled out? One RolloutRevision each, as Deployments keep theirs.
+"""The RolloutRevisions of a workload: what it has rolled out, as Deployments keep theirs.
 
 A cluster that still carries an older revision can be restored to it, and a person can go back to it. Where
 clusters have values of their own, a revision is the template with the rules over it, and each content that

@@ -1,4 +1,4 @@
-"""What do planners of workloads read of the fleet, besides the workload itself?"""
+"""What planners of workloads read of the fleet, besides the workload itself."""
 
 from collections.abc import Mapping
 from datetime import datetime

@@ -1,1 +1,1 @@
-"""What do metrics say? Prometheus, web requests, Jobs, and what installed packages add."""
+"""Asks providers for metrics, and delivers notifications. Reads the network."""

@@ -1,4 +1,4 @@
-"""How does a Job measure on the measured cluster itself? By a ManifestWork, and what its agent reports of it."""
+"""Measures by a Job on the measured cluster, in a ManifestWork."""
 
 from datetime import datetime
 

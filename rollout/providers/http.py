@@ -1,4 +1,4 @@
-"""How is a provider asked over HTTP? Within bounds of time, size and place, whatever it answers."""
+"""Asks a provider over HTTP, within bounds of time, size and address."""
 
 import json
 import ssl

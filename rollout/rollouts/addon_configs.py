@@ -1,5 +1,4 @@
-"""Which configurations does an add-on refer to, what do they look like on the wire, and how far has a
-cluster come with them?
+"""The configurations of an add-on: what they refer to, their wire form, and how far a cluster is.
 
 The configReferences of a ManagedClusterAddOn, its Progressing condition, and what both say of its
 health. Source: OCM add-on spec 2.4, 2.5, weaknesses A-1, A-2, A-7; semantics rows 7-9, 23.

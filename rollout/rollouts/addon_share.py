@@ -1,4 +1,4 @@
-"""What do we know of one placement of an add-on's install strategy?"""
+"""What is known of one placement of an add-on's install strategy."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""What do we know of one ClusterManagementAddOn: its clusters, its configurations, its rollouts?
+"""What is known of one ClusterManagementAddOn: clusters, configurations, rollouts.
 
 Kept current add-on by add-on; recounted only when configurations, a strategy or a selection change.
 What a ManagedClusterAddOn carries is told to the rollout as the revision that it amounts to there,

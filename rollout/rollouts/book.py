@@ -1,4 +1,4 @@
-"""Which pages of a record differ from what the hub has? The record's pages, kept as text.
+"""The pages of a record as text, and which of them differ from what the hub has.
 
 Lines are rendered when they change, pages are joined from lines when they are written, so a pass
 costs what it changed.

@@ -1,4 +1,4 @@
-"""What does a pass find out that is to be remembered? Facts: values in a plan, which the engine takes.
+"""Facts: what a pass finds out, as values in its plan, which the engine takes in.
 
 A planner changes nothing. What it decides on the way (a verdict, a stage that passes, a gate that opens, a
 rollback that begins) stands in its plan, and in the pages of the record that the plan writes. Only the

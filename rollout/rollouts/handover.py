@@ -1,4 +1,4 @@
-"""What becomes of what is known of the clusters when other terms are agreed?
+"""Carries what is known of clusters over to other terms.
 
 The terms are those that this process agreed before, or those that an earlier one left in its record.
 """

@@ -1,4 +1,4 @@
-"""What is remembered of a rollout as a whole, over all that happens to its clusters and to its process?"""
+"""What is remembered of a rollout as a whole."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace

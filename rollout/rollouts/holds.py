@@ -1,4 +1,4 @@
-"""Why is nothing touched, other than by the rollout's own rules? What people asked for, in one place.
+"""The holds that people cause: on a whole workload, or on one revision.
 
 A workload is held as a whole (misconfigured, paused, the hub frozen); a revision is held by itself
 (aborted, rejected, taken back, or asked to pass a gate that stands nowhere). Every hold says who asked,

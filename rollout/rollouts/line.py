@@ -1,4 +1,4 @@
-"""What is known of one cluster in one rollout, as one value, and how does that change?
+"""What is known of one cluster in one rollout, as one value with one transition.
 
 A line is all that is remembered of a cluster: how it stands, what it carries, what the server refused, what
 it can go back to, where it was lost. `next_line` is its only transition: pure, total, and for one cluster.

@@ -1,4 +1,4 @@
-"""On what terms does one rollout go on, and what is decided now?
+"""One rollout: a workload over one placement, its terms, and what is decided now.
 
 One (workload, placementRef): `Standings` has what is known of its clusters. All instants come from
 outside, on the hub's clock.

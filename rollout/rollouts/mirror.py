@@ -1,4 +1,4 @@
-"""Which annotations of clusters do their add-ons carry too? Source: OCM add-on spec 2.7."""
+"""The annotations that add-ons copy from their clusters. Source: OCM add-on spec 2.7."""
 
 from collections.abc import Mapping
 

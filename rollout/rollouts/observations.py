@@ -1,4 +1,4 @@
-"""How does what a cluster carries, and what its agent says of that, change its standing?
+"""Changes a cluster's standing by what it carries and what its agent says of it.
 
 All instants are the hub's: a health counts since the hub first saw it, unbroken.
 """

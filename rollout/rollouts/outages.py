@@ -1,4 +1,6 @@
-"""When was the hub out of touch? Deadlines and soaks do not run then, nor for one lease after (rows 8, 20)."""
+"""The spans in which the hub was out of touch: deadlines and soaks do not run in them (rows 8,
+20).
+"""
 
 from collections.abc import Hashable
 from datetime import datetime, timedelta

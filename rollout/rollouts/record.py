@@ -1,4 +1,4 @@
-"""What must a rollout remember beyond its objects, and how is it written down?
+"""The record of a rollout: what must outlive the process, and its JSON.
 
 One record per (workload, placementRef): the revision, the stages it has passed, and for each touched
 cluster the first attempt, the health the hub saw and since when, the verdict and its reason. It lies in

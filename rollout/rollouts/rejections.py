@@ -1,4 +1,4 @@
-"""When is a write that the server refused tried again? More and more rarely (row 19)."""
+"""Decides when a write that the server refused is tried again (row 19)."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What do we know of one ManifestWorkReplicaSet: its works, its clusters, its rollouts?
+"""What is known of one ManifestWorkReplicaSet: works, clusters, rollouts.
 
 Kept current work by work; recounted only when the template, a strategy or a selection changes.
 """

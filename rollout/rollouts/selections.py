@@ -1,4 +1,4 @@
-"""Whom does a placement select, and may that be acted upon?
+"""Reads whom a placement selects, and whether that may be acted upon.
 
 Decisions come in pages that are written one by one, by us or by others; acting on half of them deletes
 workloads. Source: semantics rows 14-16.

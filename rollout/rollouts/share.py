@@ -1,4 +1,4 @@
-"""What is known of one placement of a workload, and what must be known of the fleet around it?"""
+"""What is known of one placement of a workload, and what it needs to know of the fleet."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping

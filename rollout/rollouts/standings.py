@@ -1,4 +1,4 @@
-"""How does each cluster of one rollout stand, as observations, writes and verdicts come in?
+"""Keeps the line of each cluster of one rollout, as observations, writes and verdicts come in.
 
 What is known of a cluster is one `Line`; the ledger, from which steps are decided, and the record's pages,
 which outlive the process, follow from the lines. All instants come from outside, on the hub's clock.

@@ -1,4 +1,4 @@
-"""What does one work add to the counts of its workload, and what does its template promise to report?"""
+"""Counts what works say, for the summary of a workload."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -1,4 +1,4 @@
-"""On what terms is a rollout carried on, and what follows from them at one instant?"""
+"""The terms of a rollout, and what follows from them at one instant."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace

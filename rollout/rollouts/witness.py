@@ -1,4 +1,4 @@
-"""Who is told of every decision, with all that it was made from?"""
+"""The seam through which every decision is told, with all that it was made from."""
 
 from datetime import datetime
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""What have workloads of every kind in common, and which clusters are theirs, by which placement?
+"""What workloads of every kind share: placements, members, and which placement owns which cluster.
 
 A workload has a share for each placement, each with its rollout, and the members that follow from their
 selections. Source: semantics rows 14-16.

@@ -1,4 +1,4 @@
-"""How is a run measured? The way of a `Measure` from a plan to the run's status.
+"""Carries out a `Measure`: from a plan to the status of the run.
 
 Whoever measures answers when it is done, on any thread. What came of it is put into the status by the rules
 of `rollout.measuring.verdicts` and written as every other status is; the plan is told of that write.

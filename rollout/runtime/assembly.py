@@ -1,4 +1,4 @@
-"""What is a controller made of? Everything wired together, once, from the settings.
+"""Wires a controller together from its settings.
 
 `assemble` takes any hub, clock and timers, so that tests run the whole of it in virtual time; those of
 a real process are made in `rollout.runtime.kube_process`.

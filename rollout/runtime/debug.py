@@ -1,4 +1,4 @@
-"""Why does a Placement select what it selects? Answered over HTTP, to whom the API server allows it.
+"""Explains a Placement's selection over HTTP, to whom the API server allows it.
 
 GET evaluates the stored Placement, POST the one in the body, which is not stored. Differences from
 OCM's: permission is looked at first, nothing is answered before everything is read, a body gets the

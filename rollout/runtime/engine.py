@@ -1,4 +1,4 @@
-"""Who drives? One thread that takes in news, plans what it concerns, and sends the writes out.
+"""The engine: one thread that takes in events, plans what they concern, and sends the writes out.
 
 Everything that others tell it arrives as a message in the inbox: events of the hub, wake-ups of timers,
 outcomes of writes. All messages that wait are taken in before the next key is planned. A key is busy

@@ -1,4 +1,4 @@
-"""How does a write reach the hub, and what came of it?
+"""Performs a write on a hub: preconditions, live reads, the call, and what the answer means.
 
 `Attempt` has the steps of one write, without doing any I/O: which live reads come before it, and what
 each answer means. Drivers perform what it asks for: `perform` one after the other, on the caller's

@@ -1,4 +1,4 @@
-"""How do writes reach a Kubernetes API server? Many at once, each with its outcome.
+"""Sends writes to a Kubernetes API server, many at once, each with its outcome.
 
 The steps of each write are those of `rollout.runtime.io.Attempt`; here many are under way side by side,
 on the thread of the hub's event loop. This is the one module outside `rollout.hub` that speaks

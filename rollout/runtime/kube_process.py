@@ -1,4 +1,4 @@
-"""How does a controller run as a process of its own, on an API server?
+"""The controller as a process of its own on an API server.
 
 Who it is, what it answers on, its clock and alarms. What it does is put together in
 `rollout.runtime.assembly`.

@@ -1,4 +1,4 @@
-"""To how many shards are the namespaces of this hub dealt, and may this one begin?
+"""Agrees with other processes on the number of shards before this one begins.
 
 The answer is a label on the Lease of shard 0, which a process that is alone on its hub holds as well.
 Shard 0 changes it in two steps: it says that it changes, waits for one lease, and then writes the new

@@ -1,4 +1,4 @@
-"""Who may write? One process at a time: the one that holds the Lease.
+"""Leader election by a Lease: one process at a time may write.
 
 `decide` is pure; `Candidate` is the thin shell that reads and writes the Lease, driven by timers of
 its own, so that a long plan never delays a renewal. All spans are measured on this process's clock:

@@ -1,4 +1,4 @@
-"""How are log lines written? As text for people, or one JSON object a line for machines."""
+"""Writes log lines, as text or as JSON."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""How is it measured what the engine does? Wrappers around planners, scheduling plugins and I/O.
+"""Measures what the engine does, by wrappers around planners, plugins and I/O.
 
 Each answers exactly what it wraps answers. Spans are taken on the engine's clock, which is steady.
 """

@@ -1,4 +1,4 @@
-"""What can an engine be told? The messages of its inbox, and a plan on its way."""
+"""The messages of the engine's inbox, and a plan on its way."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

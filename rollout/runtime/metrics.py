@@ -1,4 +1,4 @@
-"""What can be counted? Metrics for Prometheus; nothing is ever labelled with a cluster's name.
+"""The Prometheus metrics; none is ever labelled with a cluster's name.
 
 Counted where it happens, by wrappers around what the engine is given (`runtime/measured.py`), so that
 nothing that decides knows of metrics. Gauges of rollouts come from `Figures`, a value

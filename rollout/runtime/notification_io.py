@@ -1,4 +1,4 @@
-"""How is a notification delivered? The way of a `Deliver` from a plan to the notification's status.
+"""Carries out a `Deliver`: from a plan to the status of the notification.
 
 Whoever delivers answers when it is done, on any thread. What came of it is written into the status; the
 plan is told of that write. Delivering is no write to the hub, and holds up none.

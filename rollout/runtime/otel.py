@@ -1,4 +1,4 @@
-"""Where do spans go? To OpenTelemetry, by the standard ``OTEL_*`` variables. Needs the extra ``otel``."""
+"""Sends spans to OpenTelemetry, by the standard ``OTEL_*`` variables. Needs the extra ``otel``."""
 
 from datetime import datetime
 

@@ -1,4 +1,4 @@
-"""When is an object planned again? Its news are gathered for a while, so that one plan answers many of them.
+"""Decides when an object is planned again, so that one plan answers many events.
 
 Used by the engine's thread alone. Timers only wake: what fires too early is set again here.
 """

@@ -1,5 +1,5 @@
-"""What must a controller be allowed to do, and what for? The one table behind the RBAC manifests, the
-documentation and `rollout doctor`.
+"""The rights of a controller and their reasons: one table for RBAC manifests, documentation and
+`rollout doctor`.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Who plans which kind, and keeps track of which?
+"""The planner and the tracker of each kind.
 
 The one list of planners and trackers, for every process that runs an engine or asks what one would do.
 """

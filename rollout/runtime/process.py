@@ -1,5 +1,5 @@
-"""What does one process of the controller do? It waits to lead, then drives the engine until it is told
-to stop or loses the lead.
+"""One process of the controller: it waits to lead, then drives the engine until it is stopped or
+loses the lead.
 
 Nothing is read before the lease is held: what a new leader decides on then contains everything that
 its predecessor wrote. Nothing is decided before all of it has been read. A process that has lost the

@@ -1,4 +1,4 @@
-"""How are requests to a running controller answered, whoever sends them and however slowly?
+"""Answers HTTP requests to a running controller, however slowly they come.
 
 aiohttp speaks HTTP, on a thread and an event loop of each server. Connections are let in here: each has
 so many seconds for its one request, from the handshake to the last byte of the answer, and when all

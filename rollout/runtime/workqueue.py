@@ -1,4 +1,4 @@
-"""Which object is planned next? A queue of distinct keys, and the number of plans carried out at once.
+"""The queue of objects to plan, and the number of plans carried out at once.
 
 * a key waits at most once, however often it is added;
 * a key is never handed out twice at the same time;

@@ -1,4 +1,4 @@
-"""A simulated add-on manager: what do the controllers of add-ons do on the embedded hub?
+"""A simulated add-on manager on the embedded hub.
 
 For each ManagedClusterAddOn it registers, renders the configurations into one ManifestWork once
 `Configured` is true, and reports `ManifestApplied` and the agent's `Available`. It renders the

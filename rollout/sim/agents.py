@@ -1,4 +1,4 @@
-"""Simulated work agents: what do the agents of all clusters do with the ManifestWorks of a hub?
+"""Simulated work agents of all clusters of a hub.
 
 They watch the works, wait as their scenario says, and write status as OCM's agents do, with the errors
 of OCM's agents where the scenario asks for them. They have no threads: the caller asks when they act

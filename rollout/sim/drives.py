@@ -1,4 +1,4 @@
-"""How does a run get from one instant to the next: by jumping, waiting or moving a frozen clock?"""
+"""The ways to move a run from one instant to the next: jump, wait, or move a frozen clock."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Which key is due next? Earliest first; keys of one instant in their own order."""
+"""A line of keys by the instant at which each is due."""
 
 import heapq
 from datetime import datetime

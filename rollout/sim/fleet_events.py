@@ -1,4 +1,4 @@
-"""What happens in a scenario besides the agents' work: lost contact, and events of the fleet?
+"""The events of a scenario besides the agents' work, such as lost contact.
 
 The availability of a ManagedCluster is written when an offline window begins or ends, as the hub's
 lease controller and the cluster's agent would. Source: OCM work agent spec 8.

@@ -1,4 +1,5 @@
-"""Which clusters were touched, in which order, and was every touch allowed? The history of a run.
+"""The history of a run: which clusters were touched, in which order, and whether each touch was
+allowed.
 
 A `RunHistory` is told of each decision that is carried out, and judges it by the counts that it takes itself
 from the standings, so that a test can assert that a policy, a plugin or a strategy kept its word.

@@ -1,4 +1,4 @@
-"""How does a whole rollout run on one machine, with the engine, simulated agents and time?
+"""Runs a whole rollout on one machine: engine, simulated agents and time.
 
 On virtual time the run jumps from one instant at which something happens to the next; on wall time,
 or a multiple of it, it waits. The engine is the same. On a hub that keeps state, everything pending is

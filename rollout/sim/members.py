@@ -1,4 +1,4 @@
-"""How does a cluster behave, and is it in contact with the hub now?
+"""How each cluster of a scenario behaves, and whether it is in contact with the hub.
 
 A cluster may have no ManagedCluster: one that only has works has no labels. A cluster whose
 ManagedCluster was deleted is gone until it joins again.

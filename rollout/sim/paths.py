@@ -1,4 +1,6 @@
-"""What stands at this path of a document? ``spec.containers[0].image``, ``data['a.b']``, ``x[*].y``."""
+"""Reads the value at a path of a document, such as ``spec.containers[0].image`` or
+``data['a.b']``.
+"""
 
 import re
 from functools import lru_cache

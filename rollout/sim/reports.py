@@ -1,4 +1,4 @@
-"""Which conditions does an agent write, with which reasons and messages?
+"""The conditions that a simulated agent writes.
 
 Reasons, messages and the rules of merging are OCM's (work agent spec 3.4, 4 and 4.3): Applied and
 Available always, further conditions only where a condition rule defines them. A transition time

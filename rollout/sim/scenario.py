@@ -1,4 +1,4 @@
-"""How do the simulated agents behave? The AgentScenario that people write, validated.
+"""The AgentScenario: how simulated agents behave.
 
 Field names on the wire are camelCase. Every time span is a duration as Go writes it ("90s",
 "1h30m"); an instant is RFC 3339, or a duration counted from the start of the simulation.

@@ -1,4 +1,4 @@
-"""Read an AgentScenario from a file, or name every field that is wrong with it.
+"""Reads an AgentScenario from a file, or names every field that is wrong with it.
 
 Documents of other kinds are left alone, since a directory of examples holds several kinds.
 """

@@ -1,4 +1,4 @@
-"""How would a rollout go? A whole run in memory, from documents to the end."""
+"""Simulates a whole rollout in memory, from documents to the end."""
 
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta

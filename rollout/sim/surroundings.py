@@ -1,4 +1,6 @@
-"""Who is outside the hub in a simulation? The scenario says what is measured, and nobody is told anything."""
+"""What is outside the hub in a simulation: measurements come from the scenario, and nobody is told
+anything.
+"""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What does a work contain that its agent or the scenario looks at?
+"""What an agent or a scenario looks at in a work.
 
 The conditions that its rules define (an agent writes no others but Applied and Available), the
 manifests with feedback, the identity of each manifest, and whether a scenario's selector matches.

@@ -1,4 +1,4 @@
-"""What does an agent remember of one work, and how is that saved?"""
+"""What a simulated agent remembers of one work, and how that is saved."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

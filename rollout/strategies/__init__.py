@@ -1,1 +1,1 @@
-"""Which clusters are touched now? The state machine, to be used with or without a hub."""
+"""The rollout state machine, for use with or without a hub."""

@@ -1,4 +1,4 @@
-"""What does a rollout know of each cluster, and what can it decide?
+"""The values of the state machine: standings, stages, rollouts and steps.
 
 The words are those of docs/semantics.md: a *touch* writes a revision to a cluster; a touched cluster is
 *in flight* until it has *soaked* or has *finally failed*; a *stage* opens when every earlier one has passed.

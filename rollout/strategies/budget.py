@@ -1,4 +1,4 @@
-"""How many clusters failed, and is that more than may fail? Of the fleet, or of one stage.
+"""Counts failures against the budget of the fleet or of a stage.
 
 Source: semantics rows 2 and 3.
 """

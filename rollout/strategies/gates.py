@@ -1,4 +1,4 @@
-"""Which gates stand between the stages, and which of them are open now?
+"""The gates between stages, and which of them are open.
 
 A gate stands before or after a stage. It is asked once the rollout has reached it. When it has nothing
 against it, it opens, and stays open for the revision. `Approved` asks the approvals that people gave.

@@ -1,4 +1,4 @@
-"""Where does one cluster stand now, and when can time alone change that?
+"""Judges where one cluster stands now, and when time alone can change that.
 
 The one place where soak, deadline and failure grace are measured. Source: semantics rows 6-9, 11, 20.
 """

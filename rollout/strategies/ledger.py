@@ -1,4 +1,4 @@
-"""The same step without looking at every cluster: one rollout's clusters, kept counted and in line.
+"""The same step without looking at every cluster: the clusters of one rollout, kept counted.
 
 A change of one cluster costs O(log n), a step O(stages + clusters that change). Its oracle is
 `rollout.strategies.step.decide`: after any history both give the same `Step` (tests hold them equal).

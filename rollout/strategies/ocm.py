@@ -1,4 +1,4 @@
-"""Which clusters may be touched now? What Open Cluster Management's own library answers.
+"""Decides which clusters may be touched exactly as OCM's own library does.
 
 Profile ``ocm``: what that library returns, order-dependence and fail-open cases included, so that a
 fleet can change engines without a change in behaviour, and as the reference that the strict

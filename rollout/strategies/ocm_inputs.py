@@ -1,4 +1,4 @@
-"""What does a rolloutStrategy ask for? Read as Open Cluster Management's library reads it.
+"""Reads a rolloutStrategy as OCM's library reads it.
 
 Loosely, and in the library's order: a threshold is looked at only where the decision needs it, so
 a bad one can stay unnoticed. `rollout.strategies.ocm` decides; this module only reads.

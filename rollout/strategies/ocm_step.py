@@ -1,4 +1,4 @@
-"""The answer of profile ``ocm``, told in the words of a `Step`.
+"""Gives the answer of profile ``ocm`` as a `Step`.
 
 The decision is `rollout.strategies.ocm`; here is only the translation, so that planners, status and
 displays need not know which profile decided.

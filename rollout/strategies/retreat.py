@@ -1,4 +1,4 @@
-"""Which clusters go back now? The decision of a rollback.
+"""Decides which clusters go back now, while a revision is taken back.
 
 Only clusters that got the revision go back, newest first, each to the last revision that soaked there;
 at most ``limit`` of them are on their way at once, and none goes any more once more than ``budget`` of

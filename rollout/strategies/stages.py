@@ -1,4 +1,4 @@
-"""Which stages does a strategy cut a fleet into? The built-in strategies and what they share.
+"""Cuts a fleet into stages: the built-in strategies, and what they share.
 
 * ``All``: one stage, no limits.
 * ``Progressive``: the mandatory groups in the order listed, then the rest, `maxConcurrency` at a time.

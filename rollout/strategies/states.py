@@ -1,4 +1,4 @@
-"""What does an agent's report on a ManifestWork say of the revision it carries?
+"""Reads an agent's report on a ManifestWork as a health of the revision it carries.
 
 A condition counts only at the work's own generation (semantics row 10); that the work carries the
 revision is checked by content, elsewhere. Source: semantics rows 9, 10, 23.

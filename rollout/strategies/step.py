@@ -1,4 +1,4 @@
-"""Which clusters are touched now? The decision, in its plain form and the part that every form shares.
+"""Decides which clusters are touched now: the plain form, and the part that the ledger shares.
 
 Count over all clusters first, then decide: names say only who is next. `decide` is the reference;
 `rollout.strategies.ledger` gives the same answer without looking at every cluster.

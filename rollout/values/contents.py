@@ -1,4 +1,4 @@
-"""What is each cluster of a workload to carry, by the values that concern it?
+"""What each cluster of a workload is to carry, by the values that concern it.
 
 Rendered once for each cluster, in slices, and again only for the clusters that have changed.
 """

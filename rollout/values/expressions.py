@@ -1,4 +1,5 @@
-"""What value does an expression give for one cluster? CEL over ``cluster``, ``workload`` and ``current``.
+"""Evaluates a value's CEL expression for one cluster, over ``cluster``, ``workload`` and
+``current``.
 
 The same evaluator as in placements, with the same bounds (`rollout.placement.cel.bounds`): an evaluation
 costs microseconds, and is bounded in steps and in memory.

@@ -1,4 +1,4 @@
-"""How is a field of a manifest named, and where does that name lead?
+"""Paths to fields of a manifest: how they are written, and where they lead.
 
 A path is a JSON pointer (``/spec/replicas``; ``~1`` stands for a slash and ``~0`` for a tilde) of which a
 part may choose an item of a list: ``/spec/template/spec/containers[name=app]/image``, or ``args[0]``, which

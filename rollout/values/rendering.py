@@ -1,4 +1,4 @@
-"""What is this cluster to carry? A template with the values of one cluster put in, or why there is none."""
+"""Renders a template with the values of one cluster, or says why it cannot."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Which values do people ask for, for which clusters and fields? `ClusterValues`, parsed."""
+"""The rules of ClusterValues: which fields are set on which clusters."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

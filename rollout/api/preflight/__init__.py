@@ -1,4 +1,4 @@
-"""Would these files do what their author wants? Every error and warning at once, without a hub.
+"""Finds every error and warning in a set of files at once, without a hub.
 
 Only what stands in the files is known: what may exist elsewhere is a warning, never an error.
 """

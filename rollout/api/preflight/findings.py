@@ -1,4 +1,4 @@
-"""What is a finding, and what is known of a set of files?"""
+"""The values of preflight: a finding, and what is known of a set of files."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Would the manifests be admitted, and do the configurations match any of them?
+"""Checks that manifests would be admitted, and that their configurations match something.
 
 Source: OCM ManifestWork spec 5.1 and 5.2 (size, names, duplicates); OCM work agent spec 3.2
 (matching).

@@ -1,4 +1,4 @@
-"""Is each object on its own well formed, and is it there once?"""
+"""Checks each object by itself: that it is well formed, and defined only once."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Can the placements select anything? Sets, bindings and the clusters of the files."""
+"""Checks that placements can select anything: sets, bindings and the clusters in the files."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Can the clusters ever report that a change has arrived? What the agent will write, foreseen.
+"""Checks that clusters can report the change at all, from what their agents will write.
 
 Agents write Applied and Available by themselves, and a condition rule's type only for manifests
 that the rule's configuration is the first to match. Source: OCM work agent spec 3.2, 3.3, 4.2, 4.3;

@@ -1,4 +1,4 @@
-"""Will the rollout stop when it should, and go on when it should? Strategies, refs and groups."""
+"""Checks that rollouts stop when they should: strategies, references and groups."""
 
 from collections.abc import Iterator
 

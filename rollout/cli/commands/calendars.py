@@ -1,4 +1,4 @@
-"""What can one type about calendars? `rollout calendar list`, `rollout calendar show`.
+"""The commands of calendars, without their bodies.
 
 A body is loaded when its command runs: who asks for help waits for no engine.
 """

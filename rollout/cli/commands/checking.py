@@ -1,4 +1,4 @@
-"""What can one type to examine a hub? `rollout doctor`.
+"""The command `rollout doctor`, without its body.
 
 A body is loaded when its command runs: who asks for help waits for no engine.
 """

@@ -1,4 +1,4 @@
-"""What can one type to know beforehand? `rollout validate`, `rollout plan`, `rollout simulate`.
+"""The commands `validate`, `plan` and `simulate`, without their bodies.
 
 A body is loaded when its command runs: who asks for help waits for no engine.
 """

@@ -1,4 +1,4 @@
-"""What can one type to see how things stand? The commands that show objects, workloads and reasons.
+"""The commands that show objects, workloads and reasons, without their bodies.
 
 A body is loaded when its command runs: who asks for help waits for no engine.
 """

@@ -1,4 +1,4 @@
-"""What can one type about notifications? `rollout notify test`.
+"""The command `rollout notify test`, without its body.
 
 The body is loaded when the command runs: who asks for help waits for no network library.
 """

@@ -1,4 +1,4 @@
-"""What can one type to run rollouts here? `rollout run`, `rollout demo`, `rollout agents simulate`.
+"""The commands `run`, `demo` and `agents simulate`, without their bodies.
 
 A body is loaded when its command runs: who asks for help waits for no engine.
 """

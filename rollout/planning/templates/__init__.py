@@ -1,4 +1,4 @@
-"""Render an AddOnTemplate for one cluster, share it out over works, and judge its health."""
+"""Renders AddOnTemplates: objects for one cluster, works that carry them, and their health."""
 
 
 class Unrenderable(Exception):

@@ -1,4 +1,4 @@
-"""What is written for one ManagedClusterAddOn that is made of a template?
+"""Plans the works of one ManagedClusterAddOn that is made of a template.
 
 One pass in this order: the works that deploy it, the hooks that run before it is removed, its health;
 then either its finalizers or its status. Source: OCM add-on template spec 4.

@@ -1,4 +1,4 @@
-"""Which status do agents report of an add-on's objects, and how do they update the objects?
+"""The feedback rules and update strategies of an add-on's works.
 
 Source: OCM add-on template spec 4.4, semantics rows T4, T5.
 """

@@ -1,4 +1,4 @@
-"""Is an add-on's agent healthy, judged by the status of its works?
+"""Judges an add-on's agent by the status of its works.
 
 Source: OCM add-on template spec 4.7, semantics rows T1, T19, T20.
 """

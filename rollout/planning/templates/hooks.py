@@ -1,4 +1,4 @@
-"""Which Jobs and Pods run on a cluster before an add-on is removed from it?
+"""Finds the Jobs and Pods that run on a cluster before an add-on is removed.
 
 Source: OCM add-on template spec 4.5, semantics row T18.
 """

@@ -1,4 +1,4 @@
-"""What is added to the pods of an add-on's agent besides what the template says?
+"""Adds to the pods of an add-on's agent what configurations ask for.
 
 Environment, secrets of registrations, node placement, mirrored images, proxy and resources, in this
 order. Source: OCM add-on template spec 2.4-2.9, semantics rows T7, T8, T9, T24.

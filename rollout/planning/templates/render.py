@@ -1,4 +1,4 @@
-"""Which objects does an AddOnTemplate give on one cluster?
+"""Renders an AddOnTemplate for one cluster.
 
 The manifests in their order, with placeholders replaced, pods completed and the namespace set; last
 the proxy's certificates. Any error ends the rendering. Source: OCM add-on template spec 1.1 and 2,

@@ -1,4 +1,4 @@
-"""Do the fields of a workload have the types that Kubernetes wants?
+"""Checks that the fields of a workload have the types that Kubernetes wants.
 
 The shapes list the fields that agents commonly set; a field that they do not name is not checked. Source: Kubernetes' apps/v1 API; OCM add-on template spec 2.3, semantics row T21.
 """

@@ -1,4 +1,4 @@
-"""What replaces the placeholders of a template on one cluster: variables, namespace, registries, proxy.
+"""The values of a template's placeholders on one cluster: variables, namespace, registries, proxy.
 
 A later source replaces an earlier one: defaults, the cluster's registries, the configuration, built-in
 values. Source: OCM add-on template spec 1.2-1.4, semantics rows T3, T25.

@@ -1,4 +1,4 @@
-"""Which ManifestWorks carry an add-on's objects, and what else do these works contain?
+"""Shares an add-on's objects out over ManifestWorks.
 
 Objects stay in the work that has them; new ones go where there is room. Source: OCM add-on
 template spec 4.2, 4.3, semantics rows T12 to T14, T17.
