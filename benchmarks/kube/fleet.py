@@ -111,6 +111,7 @@ def workload(version: str, strategy: Obj) -> Obj:
 
 EVERYWHERE: Obj = {"type": "All", "all": {}}
 TENTHS: Obj = {"type": "Progressive", "progressive": {"maxConcurrency": "10%"}}
+HALVES: Obj = {"type": "Progressive", "progressive": {"maxConcurrency": "50%"}}
 
 
 def bare_work(cluster: str, name: str) -> Obj:

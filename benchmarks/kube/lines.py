@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
@@ -39,7 +39,7 @@ from rollout.model.kinds import (
 )
 
 LINES = ("floor", "works", "status", "rolled", "progressive", "change", "placements", "relabel", "idle",
-         "restart", "tenants")  # fmt: skip
+         "restart", "halfway", "tenants")  # fmt: skip
 PLACEMENTS = 100
 BARE_AT_ONCE = 64
 """As many as the engine has in flight at most."""
@@ -63,6 +63,7 @@ class Bench:
     idle_seconds: float = IDLE_SECONDS
     say: Callable[[str], None] = lambda _: None
     _probes: int = 0
+    _floors: dict[str, float] = field(default_factory=dict)  # line -> seconds of the floor
 
     async def run(self) -> AsyncIterator[Figure]:
         """All lines that are wanted, in their order."""
@@ -77,6 +78,7 @@ class Bench:
             "placements": self._placements,
             "idle": self._idle,
             "restart": self._restart,
+            "halfway": self._halfway,
             "tenants": self._tenants,
         }
         for line, take in takers.items():
@@ -188,6 +190,7 @@ class Bench:
             )
             seconds, cpu = ended - bare["began"], self.probe.all_cpu() - before + bare["cpu"]
             self.say(f"floor of {line}: {seconds:.2f} s, {cpu:.2f} s CPU of all")
+            self._floors[line] = seconds
             yield self._figure(f"floor.{line}.seconds", seconds, "s")
             yield self._figure(f"floor.{line}.all-cpu", cpu, "s")
         await self._remove_bare(fleet.FLOOR)
@@ -306,9 +309,11 @@ class Bench:
                 yield figure
 
     async def _change(self) -> None:
+        await self._patch({"manifestWorkTemplate": fleet.template("2")})
+
+    async def _patch(self, spec: Obj) -> None:
         path = path_of(REPLICA_SET, fleet.NAMESPACE, fleet.WORKLOAD)
-        patch = {"spec": {"manifestWorkTemplate": fleet.template("2")}}
-        await self.client.send("PATCH", path, patch, MERGE_PATCH)
+        await self.client.send("PATCH", path, {"spec": spec}, MERGE_PATCH)
 
     async def _measured(
         self, line: str, act: Callable[[], Awaitable[None]], done: Callable[[], Awaitable[float]]
@@ -319,6 +324,9 @@ class Bench:
             f"{line}: {taken.seconds:.2f} s, {taken.cpu:.2f} s CPU, at most {most} status writes/s"
         )
         yield self._figure(f"{line}.seconds", taken.seconds, "s")
+        floor = self._floors.get(_FLOOR_OF.get(line, ""))
+        if floor is not None:
+            yield self._figure(f"{line}.of-floor", taken.seconds / floor, "")
         yield self._figure(f"{line}.cpu", taken.cpu, "s")
         yield self._figure(f"{line}.all-cpu", taken.all_cpu, "s")
         yield self._figure(f"{line}.requests", len(taken.requests), "")
@@ -386,6 +394,28 @@ class Bench:
         yield self._figure("restart.decided", decided - began, "s")
         yield self._figure("restart.cpu", cpu, "s")
 
+    async def _halfway(self) -> AsyncIterator[Figure]:
+        """Half of the clusters are in flight when the controller dies, and get well before the next one."""
+        self.seen.let_agents(False)
+        if self.seen.works:
+            terms = fleet.workload("3", fleet.HALVES)["spec"]
+            await self._patch(terms)
+        else:
+            await self._apply(fleet.HALVES, "3")
+        half = self.clusters // 2
+        await self.seen.until("half", lambda: self.seen.versions["3"] == half, self.patience)
+        self.controller.stop()
+        self.seen.let_agents(True)
+        await self.seen.until("half well", lambda: self.seen.reports["3"] == half, self.patience)
+        began = time.perf_counter()
+        self.controller.start()
+        touched = await self.seen.until(
+            "another cluster is touched", lambda: self.seen.versions["3"] > half, self.patience
+        )
+        yield self._figure("halfway.touched", touched - began, "s")
+        await self._rolled_out("3")
+        yield self._figure("halfway.seconds", time.perf_counter() - began, "s")
+
     async def _tenants(self) -> AsyncIterator[Figure]:
         tenants = Tenants(self.client, self.seen, self.patience, self.say)
         async for line, seconds in tenants.run():
@@ -400,6 +430,8 @@ _WORKS = {
     "status.seconds": "s", "status.cpu": "s", "status.requests": "",
 }  # fmt: skip
 """Line -> unit, as they are taken together."""
+_FLOOR_OF = {"progressive": "create", "change": "change"}
+"""What of the floor a line does besides."""
 _PART_OF = {"works": "status", "progressive": "change", "placements": "relabel"}
 """Lines that are taken with another one: where only they are wanted, so is that."""
 

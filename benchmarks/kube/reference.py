@@ -8,8 +8,9 @@ called floor take is the API server's own time on the machine at hand, which no 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-CREATES_OF_BARE = 0.95
+CREATES_OF_BARE, CREATES_OF_WATCHING, OF_FLOOR = 0.95, 0.97, 1.15
 CPU_OF_CREATES, CPU_OF_OTHERS = 1.5, 0.3
+RESTART_SECONDS = 8.0
 IDLE_REACTION_SECONDS, REACTION_SECONDS = 1.0, 2.0
 MEMORY_MB, IDLE_PERCENT, STATUS_WRITES = 160.0, 1.0, 1.0
 
@@ -36,11 +37,16 @@ _SECONDS: Mapping[str, Mapping[int, float]] = {
 }
 _CPU: Mapping[tuple[str, int], Reference] = {
     ("works.cpu", 3_000): Reference(1.7, 1.7 * CPU_OF_CREATES),
-    ("status.cpu", 3_000): Reference(7.7, 7.7 * CPU_OF_OTHERS),
+    ("status.cpu", 3_000): Reference(7.7, 0.5),
     ("placements.cpu", 1_000): Reference(11.0, 11.0 * CPU_OF_OTHERS),
 }
 _ALWAYS: Mapping[str, Reference] = {
     "works.of-bare": Reference(None, CREATES_OF_BARE, rising=True),
+    "works.of-watching": Reference(None, CREATES_OF_WATCHING, rising=True),
+    "progressive.of-floor": Reference(None, OF_FLOOR),
+    "change.of-floor": Reference(None, OF_FLOOR),
+    "restart.decided": Reference(None, RESTART_SECONDS),
+    "halfway.touched": Reference(None, RESTART_SECONDS),
     "memory": Reference(128.0, MEMORY_MB),
     "idle.cpu": Reference(None, IDLE_PERCENT),
     "status-writes": Reference(None, STATUS_WRITES),
