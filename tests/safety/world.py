@@ -84,7 +84,7 @@ class History:
         self._restarted_at = T0 - TROUBLE
         self._off = timedelta(0)  # how far the machine's clock is ahead
         self._process_clock: HubClock | None = None
-        self.closely = 0.05  # how often it is looked at closely, at rest
+        self.closely = 0.05 if die_after is None else 0.005  # how often it is looked at so, at rest
 
     def _work_agents(self) -> Controllers:
         setting = self.setting
