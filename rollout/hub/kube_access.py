@@ -49,8 +49,16 @@ class Access:
         """Whether the pod's service account is meant: nothing else is named, and there is one."""
         if self.kubeconfig or self.context:
             return False
-        files = str(config.KUBE_CONFIG_DEFAULT_LOCATION).split(":")
-        return _IN_CLUSTER.is_file() and not any(Path(f).expanduser().is_file() for f in files)
+        return _IN_CLUSTER.is_file() and not self._usual_files()
+
+    def is_nowhere(self) -> bool:
+        """Whether nothing is named, and nothing lies where kubectl would look for it."""
+        return not (self.kubeconfig or self._usual_files() or _IN_CLUSTER.is_file())
+
+    @staticmethod
+    def _usual_files() -> list[Path]:
+        files = str(config.KUBE_CONFIG_DEFAULT_LOCATION).split(os.pathsep)
+        return [path for each in files if (path := Path(each).expanduser()).is_file()]
 
 
 class Credentials:
@@ -180,9 +188,6 @@ def _sign_with(configuration: Any, token: str) -> None:
     configuration.refresh_api_key_hook = None
 
 
-_NO_KUBECONFIG = ("No configuration found", "Expected key contexts")
-
-
 def _unusable(access: Access, error: Exception) -> str:
     """Why there is no way to an API server."""
     if access.context and "object with name" in str(error):
@@ -194,7 +199,7 @@ def _unusable(access: Access, error: Exception) -> str:
     ]
     if absent:
         return f"there is no kubeconfig {absent[0]}: give an existing file"
-    if not access.kubeconfig and any(each in str(error) for each in _NO_KUBECONFIG):
+    if access.is_nowhere():
         return "there is no kubeconfig: name one with --kubeconfig, or set KUBECONFIG"
     if access.is_in_cluster():
         return f"cannot read the credentials of the pod's service account: {error}"

@@ -69,7 +69,7 @@ ALWAYS = (
     Permission(OURS, "rolloutnotifications/status", ("patch",), "what people have been told"),
     Permission("argoproj.io", "analysistemplates", FOLLOW, "what analyses measure"),
     Permission("argoproj.io", "clusteranalysistemplates", FOLLOW, "what analyses measure"),
-    Permission("events.k8s.io", "events", ("create", "patch"), "events"),
+    Permission("events.k8s.io", "events", ("get", "create", "patch"), "events"),
     Permission("authentication.k8s.io", "tokenreviews", ("create",), "who asks the debug endpoint"),
     Permission(
         "authorization.k8s.io",

@@ -43,6 +43,7 @@ from tests.kube.proxy import Asked, Proxy, proxied
 from tests.kube.rights import Right, excuse
 from tests.kube.setting import CRD, CRDS, eventually, install_crds, is_gone, namespace, put
 from tests.kube.test_safety_writes import hasty
+from tests.stories.test_analyses import template
 from tests.support import addons, make
 from tests.support.multicluster import definition
 
@@ -62,7 +63,7 @@ def read_back() -> set[Kind]:
         for permission in needed(Settings.model_validate(dict.fromkeys(ALL, True)))
         if "get" in permission.verbs
         and permission.resource != LEASE.plural
-        and not excuse(Right(permission.group, permission.resource, "get"))
+        and not excuse(ACCOUNT.rpartition("/")[2], Right(permission.group, permission.resource, "get"))
     }
 
 
@@ -123,7 +124,8 @@ def hub(admin: KubeHub) -> Iterator[KubeHub]:
     namespace(admin, *(f"c{n}" for n in range(4)))
     for obj in (
         *(make.cluster(f"c{n}") for n in range(4)), make.cluster_set(), make.binding(), make.placement(),
-        make.workload(rules=()), addons.config(),
+        make.workload(rules=(), annotations={names.ANALYSIS: "slo", names.NOTIFY: "team=on-rollout-started"}),
+        template(), addons.config(),
         addons.addon("default", placements=[addons.installed_at()]),
         calendar("Calendar", "default"), calendar("ClusterCalendar"),
     ):  # fmt: skip

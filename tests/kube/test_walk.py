@@ -166,7 +166,7 @@ def a_bad_release_is_taken_back(hub: KubeHub, people: People) -> None:
     assert again == WEST, "nobody but the first canary group ever had it"
     why = people.type("ann", "status mwrs storefront", Code.FAILED)
     assert "rolled back (more failures than maxFailures): 10 of 10 clusters rolled back" in why
-    assert "taken back" in people.type("ann", "explain rollout storefront")
+    assert "rolled back" in people.type("ann", "explain rollout storefront")
     assert "barred" in people.type("ann", "history mwrs storefront")
 
 

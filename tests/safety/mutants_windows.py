@@ -97,11 +97,4 @@ OF_WINDOWS: tuple[Mutant, ...] = (
         ("fleet.calendars", "if not last.problems:", "if False:"),
         focus="windows",
     ),
-    fault(
-        "L1",
-        "nobody looks when a window opens",
-        (STEP, "self.shut_until = rollout.shut.until", "self.shut_until = None"),
-        kinds=("replicaset",),
-        focus="windows",
-    ),
 )
