@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -180,9 +180,6 @@ def _sign_with(configuration: Any, token: str) -> None:
     configuration.refresh_api_key_hook = None
 
 
-_NO_KUBECONFIG = ("No configuration found", "Expected key contexts")
-
-
 def _unusable(access: Access, error: Exception) -> str:
     """Why there is no way to an API server."""
     if access.context and "object with name" in str(error):
@@ -194,18 +191,26 @@ def _unusable(access: Access, error: Exception) -> str:
     ]
     if absent:
         return f"there is no kubeconfig {absent[0]}: give an existing file"
-    if not access.kubeconfig and any(each in str(error) for each in _NO_KUBECONFIG):
-        return "there is no kubeconfig: name one with --kubeconfig, or set KUBECONFIG"
     if access.is_in_cluster():
         return f"cannot read the credentials of the pod's service account: {error}"
-    fault = _fault_of(access)
+    files = _files_of(access)
+    if not files:
+        return "there is no kubeconfig: name one with --kubeconfig, or set KUBECONFIG"
+    fault = _fault_of(files)
+    if not fault and "Expected key current-context" in str(error):
+        return f"the kubeconfig {files[0]} has no current context: name one with --context"
     return f"cannot read the kubeconfig{f' {fault}' if fault else f'{_named(access)}: {error}'}"
 
 
-def _fault_of(access: Access) -> str:
+def _files_of(access: Access) -> list[Path]:
+    """The kubeconfigs that are there, of those that are named or of the usual ones."""
+    named = (access.kubeconfig or str(config.KUBE_CONFIG_DEFAULT_LOCATION)).split(os.pathsep)
+    return [path for each in named if (path := Path(each).expanduser()).is_file()]
+
+
+def _fault_of(files: Iterable[Path]) -> str:
     """What a file is that is no kubeconfig at all; "" where that is not what is wrong."""
-    files = (access.kubeconfig or str(config.KUBE_CONFIG_DEFAULT_LOCATION)).split(os.pathsep)
-    for path in (path for each in files if (path := Path(each).expanduser()).is_file()):
+    for path in files:
         try:
             found = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (yaml.YAMLError, UnicodeDecodeError) as error:
