@@ -146,6 +146,9 @@ def _contents(configuration: Any) -> tuple[bytes, ...]:
 
 async def credentials(access: Access) -> Credentials:
     """Read the configuration. Raises: ConfigError where there is none, or it cannot be used."""
+    for each in (access.kubeconfig or "").split(os.pathsep):
+        if each and not Path(each).is_file():  # the client prints a line of its own about it
+            raise ConfigError(f"there is no kubeconfig {each}: give an existing file")
     configuration = client.Configuration()
     configuration.retries = None  # retries are ours
     loader, token_file = None, None
@@ -184,13 +187,6 @@ def _unusable(access: Access, error: Exception) -> str:
     """Why there is no way to an API server."""
     if access.context and "object with name" in str(error):
         return f'context "{access.context}" is not in the kubeconfig'
-    absent = [
-        each
-        for each in (access.kubeconfig or "").split(os.pathsep)
-        if each and not Path(each).is_file()
-    ]
-    if absent:
-        return f"there is no kubeconfig {absent[0]}: give an existing file"
     if access.is_in_cluster():
         return f"cannot read the credentials of the pod's service account: {error}"
     files = _files_of(access)

@@ -265,8 +265,17 @@ def test_where_there_is_no_kubeconfig_one_is_asked_for(
     monkeypatch.setattr(config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
     monkeypatch.setattr(config.kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
 
-    with pytest.raises(ConfigError, match="^there is no kubeconfig: name one with --kubeconfig"):
+    with pytest.raises(ConfigError, match=r"^there is no kubeconfig: name one"):
         KubeHub(Access(context=context), patience=0.1).list(CONFIG_MAP)
+
+
+def test_a_kubeconfig_that_is_not_there_is_an_error_and_no_line_of_the_client(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = f"{tmp_path}/none"
+
+    assert refused(path) == f"there is no kubeconfig {path}: give an existing file"
+    assert (capfd.readouterr(), caplog.records) == (("", ""), [])
 
 
 EXEC = "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: %s, args: [-c, %s]}}"
