@@ -49,10 +49,9 @@ def unless_deleted(reason: str, message: str, refused: Sequence[Approval]) -> st
     if not refused:
         return remedy(reason, message)
     named = " and ".join(f"{each.name} ({each.delete_command})" for each in refused)
-    deleted = (
-        f"another revision is rolled out, or what rejects this one is deleted, Approval {named}"
-    )
-    return deleted if reason == "Rejected" else f"{deleted}, and somebody retries: `rollout retry`"
+    whose = f"Approval {named} is" if len(refused) == 1 else f"Approvals {named} are"
+    deleted = f"another revision is rolled out, or {whose} deleted"
+    return deleted if reason == "Rejected" else f"{deleted} and somebody retries: `rollout retry`"
 
 
 def cluster_wait(live: LiveRollout, cluster: str, stage: StageReport | None) -> WaitAccount | None:

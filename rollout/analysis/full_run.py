@@ -7,7 +7,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from rollout.account.tree import FleetAccount
-from rollout.analysis.tracks import Track
+from rollout.analysis.tracks import Reached, Track, nowhere
 from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import Ref
@@ -23,7 +23,7 @@ class FullRun:
 
     ``tracks`` are filled with what becomes of each cluster, by (workload, placement). ``done_at`` and
     ``halted_at`` are of the workloads that it is about (None: of all): since when they are all done, and
-    since when one of them has halted.
+    since when one of them has halted. ``reached`` is told how much time has passed in the run.
     """
 
     def __init__(
@@ -34,7 +34,9 @@ class FullRun:
         seed: int | None = None,
         *,
         about: Collection[Ref] | None = None,
+        reached: Reached = nowhere,
     ) -> None:
+        self._reached = reached
         self.start = self.changed_at = clock.now()
         self.halted_at: datetime | None = None
         self.done_at: datetime | None = None
@@ -70,6 +72,7 @@ class FullRun:
 
     def _look(self, shot: FleetAccount) -> None:
         now = shot.now
+        self._reached(now - self.start)
         for live in self.lives:
             key = (live.workload.key, live.placement)
             track = self.tracks.get(key)

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from rollout.account.finish import ImaginedRollout
 from rollout.analysis.setting import Actor, Part, Setting
-from rollout.analysis.tracks import Track
+from rollout.analysis.tracks import Reached, Track, nowhere
 from rollout.model.conditions import read_conditions
 from rollout.model.kinds import Obj, Ref
 from rollout.model.work import Work
@@ -226,7 +226,9 @@ class Rehearsal:
         tracks: dict[tuple[str, str], Track] | None = None,
         *,
         about: Collection[Ref] | None = None,
+        reached: Reached = nowhere,
     ) -> None:
+        self._reached = reached
         self.start = self._now = setting.start
         self._acts: list[_Act] = []
         for part in setting.parts:
@@ -267,6 +269,7 @@ class Rehearsal:
             self._look()
 
     def _look(self) -> None:
+        self._reached(self._now - self.start)
         halted = any(act.live.last.halt is not None for act in self._counted)
         done = bool(self._counted) and all(act.is_done for act in self._counted)
         self.halted_at = (self.halted_at or self._now) if halted else None

@@ -22,7 +22,7 @@ from rollout.analysis.full_run import FullRun
 from rollout.analysis.outcomes import Distribution, End, Outcome, distribution, ending
 from rollout.analysis.rehearsal import Rehearsal
 from rollout.analysis.setting import Setting, setting_of
-from rollout.analysis.tracks import Timeline, Track, timeline
+from rollout.analysis.tracks import Reached, Timeline, Track, nowhere, timeline
 from rollout.clock import VirtualClock
 from rollout.errors import RolloutError
 from rollout.hub.base import EmbeddedHub, StateKey, profile_of
@@ -118,21 +118,22 @@ class Simulated:
     assumed: tuple[str, ...] = ()
 
 
-def simulate(asked: Question, *, whole: bool = False) -> Simulated:
+def simulate(asked: Question, *, whole: bool = False, reached: Reached = nowhere) -> Simulated:
     """One run, from the start to the end, with what became of each cluster.
 
     Args:
         whole: take the whole simulation in any case.
+        reached: is told how far it is.
     """
     setting = _setting(asked)
     tracks: dict[tuple[str, str], Track] = {}
     why = setting.why_whole or ("it was asked for" if whole else "")
     run: FullRun | Rehearsal
     if why:
-        run = FullRun(*asked.hub(), asked.scenario, asked.seed, about=asked.about)
+        run = FullRun(*asked.hub(), asked.scenario, asked.seed, about=asked.about, reached=reached)
         tracks = run.tracks
     else:
-        run = Rehearsal(setting, asked.seed, tracks, about=asked.about)
+        run = Rehearsal(setting, asked.seed, tracks, about=asked.about, reached=reached)
     run.run()
     end = run.done_at or run.changed_at
     closed = {

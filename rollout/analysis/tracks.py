@@ -1,6 +1,6 @@
 """Follows what became of each cluster over a run, as standings and as bars."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -10,6 +10,12 @@ from rollout.strategies.judge import judge
 
 Spans = tuple[tuple[datetime, datetime], ...]
 """Each from an instant up to another one."""
+Reached = Callable[[timedelta], object]
+"""Is told how much time has passed in a run, again and again."""
+
+
+def nowhere(_passed: timedelta) -> None:
+    """Nobody wants to know."""
 
 
 class Track:

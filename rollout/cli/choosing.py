@@ -50,6 +50,8 @@ def sorted_by(path: str, objects: Sequence[Obj]) -> list[Obj]:
         is_number = isinstance(value, int | float)
         return value is not None, not is_number, value if is_number else _text(value or "")
 
+    if objects and not any(values_at(obj, plain) for obj in objects):
+        raise click.UsageError(f"--sort-by {path}: none of these objects has such a field")
     return sorted(objects, key=order)
 
 

@@ -32,6 +32,8 @@ def read_documents(
 
 def _each_once(documents: list["FileObject"]) -> list["FileObject"]:
     """The documents; those of one object are at fault, since the last one read would win."""
+    from rollout.api.load import LoadError  # noqa: PLC0415  (as above)
+
     sources: dict[Ref, list[str]] = {}
     for each in documents:
         if each.ref is not None:
@@ -45,7 +47,8 @@ def _each_once(documents: list["FileObject"]) -> list["FileObject"]:
                 f"is in these files more than once (also {others}): keep one; which one counts would "
                 "depend on the order in which they are read"
             )
-            each = replace(each, faults=(*each.faults, fault))  # noqa: PLW2901
+            twice = LoadError(each.source, fault)
+            each = replace(each, faults=(*each.faults, twice))  # noqa: PLW2901
         told.append(each)
     return told
 

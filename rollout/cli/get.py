@@ -21,12 +21,12 @@ from rollout.cli.naming import (
 )
 from rollout.cli.options import Stop, complain, options
 from rollout.cli.patience import pauses
-from rollout.cli.store import open_hub, tell_away
+from rollout.cli.store import open_hub, tell_away, tell_idle
 from rollout.cli.tables import formatted, lines, listed, table, widths
 from rollout.cli.text import put, say
 from rollout.clock import Clock, SystemClock
 from rollout.errors import Gone, Invalid
-from rollout.hub.base import EmbeddedHub
+from rollout.hub.base import EmbeddedHub, away_since
 from rollout.hub.selecting import parse_labels
 from rollout.hub.watching import ListWatch
 from rollout.model.events import Event
@@ -158,9 +158,12 @@ def _tree(
     if timeout is not None and not watch:
         raise click.UsageError("--timeout goes with --watch")
     most = None if whole else MOST_CLUSTERS
-    with open_hub(options()) as (hub, clock), screen(options(), output, watch=watch) as shown:
-        seen = Watch(hub, clock, named.on(hub), most=most)
-        return seen.follow(shown, SystemClock(), timeout) if watch else seen.once(shown)
+    with open_hub(options()) as (hub, clock):
+        if away_since(hub, clock.now()) is None:  # else the picture says it
+            tell_idle(hub)
+        with screen(options(), output, watch=watch) as shown:
+            seen = Watch(hub, clock, named.on(hub), most=most)
+            return seen.follow(shown, SystemClock(), timeout) if watch else seen.once(shown)
 
 
 class Viewer:

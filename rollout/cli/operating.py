@@ -85,7 +85,7 @@ def _do(asked: tuple[str, str, str], about: Named | Ref, doing: Doing) -> None:
             shown = "list -A" if ref.kind in WORKLOADS else f"get {ref.kind.plural}"
             raise Stop(1, f"{not_found(ref)}; `rollout {shown}` shows which there are") from None
         _tell(told, output)
-        tell_away(hub, clock.now())
+        tell_away(hub, clock.now(), lambda: True)  # what was asked for waits
 
 
 def _tell(told: Iterable[VerbResult], output: str) -> None:

@@ -18,6 +18,8 @@ class Patience:
 
     def __init__(self, command: str, out: TextIO, second: float = 1.0) -> None:
         self._command, self._out, self._second = command, out, second
+        self.reached = ""
+        """How far the command is, in a few words."""
         self._over = threading.Event()
         self._shown = False
         self._thread = threading.Thread(target=self._count, name="patience", daemon=True)
@@ -39,7 +41,8 @@ class Patience:
             if logging.getLogger().isEnabledFor(logging.INFO):
                 continue  # a log runs over the terminal
             self._shown = True
-            self._write(f"{_ERASED}rollout {self._command}: working ({seconds} s)")
+            so_far = f"{seconds} s, {self.reached}" if self.reached else f"{seconds} s"
+            self._write(f"{_ERASED}rollout {self._command}: working ({so_far})")
 
     def _write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError):  # a terminal that went away is no failure
@@ -55,6 +58,12 @@ def at_work(command: str) -> None:
     """The command begins; nothing is said where nobody watches."""
     if sys.stderr.isatty():
         _running.append(Patience(command, sys.stderr))
+
+
+def reached(text: str) -> None:
+    """The command has come so far: ``at 00:20:11``."""
+    for patience in _running:
+        patience.reached = text
 
 
 def printing() -> None:

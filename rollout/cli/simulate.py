@@ -36,7 +36,7 @@ from rollout.analysis.tracks import StageTimeline, Timeline
 from rollout.api.file_objects import FileObject
 from rollout.cli.documents import good_documents
 from rollout.cli.options import Options, Stop, options
-from rollout.cli.patience import printing
+from rollout.cli.patience import printing, reached
 from rollout.cli.plan import applying
 from rollout.cli.scenarios import ScenarioChoice, asked
 from rollout.cli.store import open_hub, show
@@ -78,7 +78,7 @@ def simulate_command(
 
 
 def _once(asked_for: Question, picture: Path | None, output: str, *, shown: bool) -> None:
-    found = simulate(asked_for)
+    found = simulate(asked_for, reached=lambda span: reached(f"at {stopwatch(span)}"))
     if picture is not None:
         picture.write_text(svg(found.timeline, outcome_line(found.outcome)), encoding="utf-8")
     if shown:

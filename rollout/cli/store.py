@@ -5,23 +5,28 @@ checked. So it does not matter which command, or which process, writes.
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rollout.account.states import state_of
 from rollout.account.wire import as_json
 from rollout.account.words import away_words
 from rollout.cli.options import STATE_VARIABLE, Options, Stop, options, was_typed
 from rollout.cli.text import put, say
 from rollout.clock import Clock, SystemClock
 from rollout.hub.base import EmbeddedHub, StateKey, away_since
+from rollout.hub.state_locks import is_run
 from rollout.model.instants import parse_instant
-from rollout.model.kinds import Obj, Ref
+from rollout.model.kinds import WORKLOADS, Obj, Ref
 
 if TYPE_CHECKING:
     from rollout.analysis.snapshot import Snapshot
+
+Waits = Callable[[], bool]
+"""Whether any workload waits for an engine."""
 
 
 class FileClock:
@@ -149,15 +154,41 @@ def snapshotted() -> Iterator[tuple[EmbeddedHub, "Snapshot"]]:
 
     with open_hub(options()) as (hub, clock):
         now = clock.now()
-        yield hub, snapshot_of(hub, now, away_since=away_since(hub, now))
-        tell_away(hub, now)
+        snapshot = snapshot_of(hub, now, away_since=away_since(hub, now))
+        yield hub, snapshot
+        tell_away(
+            hub, now, lambda: not all(snapshot.state(ref).is_final for ref in snapshot.workloads())
+        )
 
 
-def tell_away(hub: EmbeddedHub, now: datetime) -> None:
+def tell_away(hub: EmbeddedHub, now: datetime, waits: Waits | None = None) -> None:
     """Say so where no engine is at work on the hub, as far as that can be told."""
     gone = away_since(hub, now)
     if gone is not None:
         say(f"no engine runs here {away_words(gone, now)}", err=True)
+    else:
+        tell_idle(hub, waits)
+
+
+def tell_idle(hub: EmbeddedHub, waits: Waits | None = None) -> None:
+    """Say so where something in a state file waits for an engine, and none runs.
+
+    Such a file tells it by its lock, whatever time it lives in; it need not say since when.
+
+    Args:
+        waits: whether anything does; by default, as far as the stored statuses tell it.
+    """
+    state = options().state
+    if options().on_server or not state or is_run(Path(state)):
+        return
+    if waits() if waits is not None else _waits(hub):
+        clock = " --clock virtual" if hub.get_state(StateKey.CLOCK) else ""
+        start = f"`rollout run --state {state}{clock}`"
+        say(f"no engine runs here: nothing moves until one starts ({start})", err=True)
+
+
+def _waits(hub: EmbeddedHub) -> bool:
+    return not all(state_of(obj).is_final for kind in WORKLOADS for obj in hub.list(kind).items)
 
 
 def show(value: object, output: str, lines: Iterable[str]) -> None:

@@ -114,7 +114,8 @@ class Database:
                 path.touch(0o600)  # it may hold Secrets
             self._sql = _connected(path, patience)
         except (OSError, sqlite3.OperationalError) as fault:
-            raise ConfigError(f"cannot open the state file {path}: {fault}") from fault
+            words = (getattr(fault, "strerror", None) or str(fault)).lower()
+            raise ConfigError(f"cannot open the state file {path}: {words}") from fault
         try:
             with self._faults():
                 known = self._schema(len(migrations))

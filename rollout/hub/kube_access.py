@@ -8,7 +8,7 @@ import logging
 import os
 import re
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -49,16 +49,8 @@ class Access:
         """Whether the pod's service account is meant: nothing else is named, and there is one."""
         if self.kubeconfig or self.context:
             return False
-        return _IN_CLUSTER.is_file() and not self._usual_files()
-
-    def is_nowhere(self) -> bool:
-        """Whether nothing is named, and nothing lies where kubectl would look for it."""
-        return not (self.kubeconfig or self._usual_files() or _IN_CLUSTER.is_file())
-
-    @staticmethod
-    def _usual_files() -> list[Path]:
-        files = str(config.KUBE_CONFIG_DEFAULT_LOCATION).split(os.pathsep)
-        return [path for each in files if (path := Path(each).expanduser()).is_file()]
+        files = str(config.KUBE_CONFIG_DEFAULT_LOCATION).split(":")
+        return _IN_CLUSTER.is_file() and not any(Path(f).expanduser().is_file() for f in files)
 
 
 class Credentials:
@@ -154,6 +146,9 @@ def _contents(configuration: Any) -> tuple[bytes, ...]:
 
 async def credentials(access: Access) -> Credentials:
     """Read the configuration. Raises: ConfigError where there is none, or it cannot be used."""
+    for each in (access.kubeconfig or "").split(os.pathsep):
+        if each and not Path(each).is_file():  # the client prints a line of its own about it
+            raise ConfigError(f"there is no kubeconfig {each}: give an existing file")
     configuration = client.Configuration()
     configuration.retries = None  # retries are ours
     loader, token_file = None, None
@@ -192,25 +187,26 @@ def _unusable(access: Access, error: Exception) -> str:
     """Why there is no way to an API server."""
     if access.context and "object with name" in str(error):
         return f'context "{access.context}" is not in the kubeconfig'
-    absent = [
-        each
-        for each in (access.kubeconfig or "").split(os.pathsep)
-        if each and not Path(each).is_file()
-    ]
-    if absent:
-        return f"there is no kubeconfig {absent[0]}: give an existing file"
-    if access.is_nowhere():
-        return "there is no kubeconfig: name one with --kubeconfig, or set KUBECONFIG"
     if access.is_in_cluster():
         return f"cannot read the credentials of the pod's service account: {error}"
-    fault = _fault_of(access)
+    files = _files_of(access)
+    if not files:
+        return "there is no kubeconfig: name one with --kubeconfig, or set KUBECONFIG"
+    fault = _fault_of(files)
+    if not fault and "Expected key current-context" in str(error):
+        return f"the kubeconfig {files[0]} has no current context: name one with --context"
     return f"cannot read the kubeconfig{f' {fault}' if fault else f'{_named(access)}: {error}'}"
 
 
-def _fault_of(access: Access) -> str:
+def _files_of(access: Access) -> list[Path]:
+    """The kubeconfigs that are there, of those that are named or of the usual ones."""
+    named = (access.kubeconfig or str(config.KUBE_CONFIG_DEFAULT_LOCATION)).split(os.pathsep)
+    return [path for each in named if (path := Path(each).expanduser()).is_file()]
+
+
+def _fault_of(files: Iterable[Path]) -> str:
     """What a file is that is no kubeconfig at all; "" where that is not what is wrong."""
-    files = (access.kubeconfig or str(config.KUBE_CONFIG_DEFAULT_LOCATION)).split(os.pathsep)
-    for path in (path for each in files if (path := Path(each).expanduser()).is_file()):
+    for path in files:
         try:
             found = yaml.safe_load(path.read_text(encoding="utf-8"))
         except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 from rollout.errors import ConfigError
 
 _PAUSE = 0.002  # seconds between two looks at whose turn it is
+_TRIES = 5  # to become the runner
 _LOOKS = 500  # then write anyway: turns are for fairness, the database alone for safety
 
 
@@ -23,22 +24,50 @@ class RunnerLock:
 
     def __init__(self, state: Path) -> None:
         """Take the lock. Raises: ConfigError, naming the process that holds it."""
-        self._file = Path(f"{state}.runner").open("a+b", buffering=0)  # noqa: SIM115  held open
-        try:
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        self._file = _lock_file(state).open("a+b", buffering=0)  # held open
+        # More than once, since a process that only asks (`is_run`) has it for an instant.
+        if not any(_locked(self._file, fcntl.LOCK_EX) for _ in _tries()):
             self._file.seek(0)
             holder = self._file.read(32).decode(errors="replace").strip() or "unknown"
             self._file.close()
             raise ConfigError(
                 f"cannot run on {state}: another runner has it (pid {holder}); "
                 "stop it, or use another state file"
-            ) from None
+            )
         self._file.truncate(0)
         self._file.write(f"{os.getpid()}\n".encode())
 
     def close(self) -> None:
         self._file.close()
+
+
+def is_run(state: Path) -> bool:
+    """Whether a process runs rollouts on a state file now."""
+    try:
+        with _lock_file(state).open("rb", buffering=0) as file:
+            return not _locked(file, fcntl.LOCK_SH)
+    except FileNotFoundError:
+        return False
+
+
+def _lock_file(state: Path) -> Path:
+    return Path(f"{state}.runner")
+
+
+def _locked(file: FileIO, how: int) -> bool:
+    """Take a lock for as long as the file is open. Returns: False where another process has it."""
+    try:
+        fcntl.flock(file, how | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _tries() -> Iterator[int]:
+    pause = threading.Event()
+    for number in range(_TRIES):
+        yield number
+        pause.wait(_PAUSE)
 
 
 class WriteTurns:
@@ -68,12 +97,9 @@ class WriteTurns:
 
     def _take(self, file: FileIO) -> bool:
         for _ in range(_LOOKS):
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                self._pause.wait(_PAUSE)
-            else:
+            if _locked(file, fcntl.LOCK_EX):
                 return True
+            self._pause.wait(_PAUSE)
         return False
 
     def close(self) -> None:

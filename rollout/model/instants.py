@@ -12,8 +12,8 @@ _RFC3339 = re.compile(
 
 
 def aware(field: str, at: datetime) -> None:
-    """Raises: ConfigError for a time without a timezone: nobody can say when that is."""
-    if at.tzinfo is None:
+    """Raises: ConfigError for no time, or one without a timezone: nobody can say when that is."""
+    if not isinstance(at, datetime) or at.tzinfo is None:
         raise ConfigError(f"{field}: {at!r} is not valid: a time with a timezone, as tzinfo=UTC")
 
 

@@ -1,6 +1,6 @@
 """Simulates a whole rollout in memory, from documents to the end."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from rollout.account.tree import FleetAccount
@@ -32,7 +32,7 @@ class Simulation:
         witness: is told of every decision; a `rollout.sim.history.RunHistory` keeps them.
         gather: how long news of a workload are gathered before it is planned again.
 
-    Raises: ConfigError for a document of an unknown kind, Invalid for a bad one.
+    Raises: ConfigError for what is no object, or of an unknown kind, Invalid for a bad one.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Simulation:
         virtual = VirtualClock(START)
         self.clock = clock or virtual
         self.hub = MemoryHub(self.clock, history=5_000, admit=admit)
-        for document in documents:
+        for document in _objects(documents):
             if not is_scenario(document):
                 self.add(document)
                 continue
@@ -83,3 +83,13 @@ class Simulation:
     def run(self, on_change: Callable[[FleetAccount], None] = lambda _: None) -> FleetAccount:
         """Run until every workload is rolled out, or nothing can happen any more."""
         return self._run.run(on_change).last
+
+
+def _objects(documents: object) -> Iterator[Obj]:
+    """The documents one by one. Raises: ConfigError where these are no objects."""
+    each_of = documents if isinstance(documents, Iterable) else (documents,)
+    for each in each_of:
+        if not isinstance(each, dict):
+            given = type(documents).__name__
+            raise ConfigError(f"documents: {given} is not valid: objects, as load(PATH).objects")
+        yield each

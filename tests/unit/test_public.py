@@ -6,6 +6,7 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -84,9 +85,23 @@ def test_a_name_where_a_tuple_of_names_belongs_is_refused() -> None:
         Group(0, "canary", "eu-1")  # type: ignore[arg-type]
 
 
-def test_an_instant_without_a_timezone_is_refused() -> None:
+@pytest.mark.parametrize("now", [NAIVE, "2030-01-01T12:00:00Z"])
+def test_an_instant_without_a_timezone_is_refused(now: Any) -> None:
     with pytest.raises(ConfigError, match=r"now: .* a time with a timezone"):
-        decide(rollout_of(RolloutSpec(), GROUPS), now=NAIVE)
+        decide(rollout_of(RolloutSpec(), GROUPS), now=now)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        pytest.param(load(ROOT / "examples" / "canary"), "Loaded", id="without .objects"),
+        pytest.param("examples/canary", "str", id="a path"),
+        pytest.param({"kind": "Placement"}, "dict", id="one object"),
+    ],
+)
+def test_a_simulation_of_what_is_no_list_of_objects_is_refused(given: Any, named: str) -> None:
+    with pytest.raises(ConfigError, match=rf"documents: {named} is not valid: .*\.objects"):
+        Simulation(given)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A rehearsal gives what the whole simulation gives: the same touches at the same instants, the same end."""
 
 import pickle
+from datetime import timedelta
 
 import pytest
 
@@ -46,6 +47,17 @@ def touches(line: Timeline) -> list[tuple[object, str]]:
     return sorted(
         (row.bars[0].start, row.cluster) for stage in line.stages for row in stage.rows if row.bars
     )
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_a_simulation_tells_how_far_it_is(whole: bool) -> None:
+    told: list[timedelta] = []
+
+    found = simulate(random_question(0), whole=whole, reached=told.append)
+
+    assert told == sorted(told)
+    assert (told[0], len(set(told)) > 3) == (timedelta(0), True)
+    assert told[-1] >= found.outcome.lasted
 
 
 @pytest.mark.parametrize("seed", range(24))

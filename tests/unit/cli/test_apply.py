@@ -93,7 +93,7 @@ def test_good_documents_are_applied_though_others_are_bad(state: Path, tmp_path:
     assert result.stdout == f"{PLACEMENTS}/right created\n"
     errors = result.stderr.splitlines()
     assert errors[0].startswith(
-        f"error: {bad}:1: Placement default/wrong: spec.numberOfClusters: -1"
+        f"error: {bad}:7: Placement default/wrong: spec.numberOfClusters: -1"
     )
     assert "spec.sortBy: 'Size'" in errors[1]
     assert "not YAML" in errors[2]

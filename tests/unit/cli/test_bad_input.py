@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 import yaml
 
+from rollout.api.file_objects import file_objects
+from rollout.api.load import load
 from tests.support.shapes import run
 
 HERE = Path(__file__).parent
@@ -37,6 +39,17 @@ def test_what_is_wrong_in_a_file_is_told_with_its_line(row: dict[str, Any], tmp_
     assert f"{path}:{line}: {row['says']}" in result.stdout.splitlines()
     assert result.exit_code == row["exit"]
     assert run("validate", "--strict", "-f", str(path)).exit_code == 1
+
+
+@pytest.mark.parametrize("row", TABLE["files"], ids=lambda row: row["write"].strip().split("\n")[0])
+def test_who_applies_a_file_is_told_the_same_line(row: dict[str, Any], tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(GOOD.replace(row["instead"], row["write"]))
+    (line,) = (n for n, text in enumerate(path.read_text().splitlines(), 1) if MARK in text)
+
+    told = [each for found in file_objects(load(path)) for each in found.complaints]
+
+    assert not told or f"{path}:{line}" in {each.split(": ")[0] for each in told}
 
 
 @pytest.fixture(scope="module")

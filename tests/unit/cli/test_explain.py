@@ -152,6 +152,41 @@ def test_every_view_says_that_no_engine_runs(tmp_path: Path, line: str) -> None:
     assert "no engine runs here since 2026-01-01T00:00:00Z" in found.stderr
 
 
+@pytest.mark.parametrize(
+    "line", ["list", "status web", "explain web", "get mwrs", "get web -o tree"]
+)
+def test_views_of_a_state_file_say_at_once_that_nobody_runs_what_waits(
+    tmp_path: Path, line: str
+) -> None:
+    place = tmp_path / "state.db"
+    hub = SqliteHub(place, SystemClock(), create=True, runner=True)
+    for obj in (placement(), workload()):
+        hub.create(ref_of(KINDS[obj["kind"]], obj), obj)
+    hub.put_state(StateKey.CLOCK, b"2026-01-01T00:00:00.000000Z")
+    while_run = run(*line.split(), state=place)
+    hub.close()
+
+    found = run(*line.split(), state=place)
+
+    start = f"`rollout run --state {place} --clock virtual`"
+    told = f"no engine runs here: nothing moves until one starts ({start})"
+    assert while_run.stderr == ""
+    assert told in found.stderr.splitlines()
+
+
+def test_where_nothing_waits_no_engine_is_missed_until_something_is_asked_for(
+    tmp_path: Path,
+) -> None:
+    path, place = write(tmp_path / "a.yaml", placement(), workload()), tmp_path / "state.db"
+    run("run", "-f", path, "--clock", "virtual", state=place)
+    quiet = [run(*line.split(), state=place) for line in ("list", "get mwrs", "explain web")]
+
+    asked = run("freeze", state=place)
+
+    assert [each.stderr for each in quiet] == ["", "", ""]
+    assert asked.stderr.startswith("no engine runs here: nothing moves until one starts")
+
+
 @pytest.mark.parametrize("words", [("web",), ("rollout", "web"), ("rollout", "default/web")])
 def test_a_workload_is_explained_by_its_name_alone_too(state: Path, words: tuple[str, ...]) -> None:
     assert said(run("explain", *words, state=state))[0] == "Name:         default/web"

@@ -3,6 +3,7 @@
 import io
 import os
 import pty
+import re
 import subprocess
 import sys
 import threading
@@ -39,6 +40,16 @@ def test_the_line_counts_and_is_taken_away_again() -> None:
     assert told[:3] == ["", "rollout plan: working (1 s)", "rollout plan: working (2 s)"]
     assert told[-1] == ""
     assert out.getvalue().count("\r\x1b[K") == len(told) - 1
+
+
+def test_the_line_says_how_far_the_command_is() -> None:
+    out = Terminal(3)
+    patience = Patience("simulate", out, second=0.001)
+    patience.reached = "at 00:20:11"
+    assert out.seen.wait(30)
+    patience.end()
+
+    assert re.search(r"rollout simulate: working \(\d+ s, at 00:20:11\)", out.getvalue())
 
 
 def test_what_ends_at_once_says_nothing() -> None:

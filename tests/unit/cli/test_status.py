@@ -229,7 +229,8 @@ def state(tmp_path: Path) -> Path:
 def test_status_without_wait_looks_once(state: Path) -> None:
     result = run("status", "mwrs", "web", state=state)
 
-    assert (result.exit_code, result.stderr) == (3, "")
+    told = f"no engine runs here: nothing moves until one starts (`rollout run --state {state}`)\n"
+    assert (result.exit_code, result.stderr) == (3, told)
     assert result.stdout == "◌ default/web: Waiting: generation 1 has not been looked at yet\n"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kubernetes.aio import config
 
 from rollout.errors import ConfigError, Denied, Unavailable
 from rollout.hub import kube_access
@@ -246,6 +247,35 @@ def test_a_file_that_is_no_kubeconfig_is_refused_in_plain_words(
     path.write_bytes(content)
 
     assert refused(str(path)) == f"cannot read the kubeconfig {tmp_path}/{told}"
+
+
+def test_a_kubeconfig_without_a_current_context_asks_for_one(tmp_path: Path) -> None:
+    path = Path(config_of(tmp_path, "https://127.0.0.1:1"))
+    path.write_text(path.read_text().replace("current-context: c\n", ""))
+
+    assert refused(str(path)) == (
+        f"the kubeconfig {path} has no current context: name one with --context"
+    )
+
+
+@pytest.mark.parametrize("context", [None, "hub"])
+def test_where_there_is_no_kubeconfig_one_is_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, context: str | None
+) -> None:
+    monkeypatch.setattr(config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+    monkeypatch.setattr(config.kube_config, "KUBE_CONFIG_DEFAULT_LOCATION", str(tmp_path / "none"))
+
+    with pytest.raises(ConfigError, match=r"^there is no kubeconfig: name one"):
+        KubeHub(Access(context=context), patience=0.1).list(CONFIG_MAP)
+
+
+def test_a_kubeconfig_that_is_not_there_is_an_error_and_no_line_of_the_client(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
+) -> None:
+    path = f"{tmp_path}/none"
+
+    assert refused(path) == f"there is no kubeconfig {path}: give an existing file"
+    assert (capfd.readouterr(), caplog.records) == (("", ""), [])
 
 
 EXEC = "{exec: {apiVersion: client.authentication.k8s.io/v1beta1, command: %s, args: [-c, %s]}}"

@@ -1,5 +1,6 @@
 """What the file adds to a hub: it lasts, and one runner has it."""
 
+import fcntl
 import os
 import random
 import sqlite3
@@ -13,6 +14,7 @@ from rollout.clock import VirtualClock
 from rollout.errors import ConfigError, Invalid, Unavailable
 from rollout.hub.database import MIGRATIONS
 from rollout.hub.sqlite import SqliteHub
+from rollout.hub.state_locks import is_run
 from rollout.model.kinds import CONFIG_MAP, KINDS, MANIFEST_WORK, Kind, Ref
 from tests.support.hubs import Open, child, put
 
@@ -158,6 +160,22 @@ def test_one_runner_holds_the_file_and_others_read_and_write_beside_it(start: Op
     assert runner.get(A) == other.get(A)
     runner.close()
     start(runner=True)
+
+
+def test_whether_the_file_is_run_is_told_without_hindering_who_begins_to(
+    path: Path, start: Open
+) -> None:
+    start()
+    before = is_run(path)
+    runner = start(runner=True)
+    during = is_run(path)
+    runner.close()
+    with Path(f"{path}.runner").open("rb") as asking:
+        fcntl.flock(asking, fcntl.LOCK_SH)
+        threading.Timer(0.004, asking.close).start()
+        start(runner=True)
+
+    assert (before, during, is_run(path)) == (False, True, True)
 
 
 def test_the_lock_ends_with_the_process_however_it_ends(path: Path, start: Open) -> None:

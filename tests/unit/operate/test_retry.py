@@ -51,8 +51,8 @@ def test_a_retry_of_a_rejected_revision_names_the_approval_to_be_deleted() -> No
     account = snapshot_of(story.hub, story.clock.now()).account(WEB)
     assert account is not None
     assert account.wait.ends == (
-        f"another revision is rolled out, or what rejects this one is deleted, Approval {no.ref.name}"
-        f" (`rollout delete approval {no.ref.name} -n default`), and somebody retries: `rollout retry`"
+        f"another revision is rolled out, or Approval {no.ref.name} (`rollout delete approval"
+        f" {no.ref.name} -n default`) is deleted and somebody retries: `rollout retry`"
     )
 
     with pytest.raises(ConfigError, match=f"`rollout delete approval {no.ref.name} -n default`"):
