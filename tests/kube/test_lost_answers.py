@@ -63,7 +63,9 @@ def read_back() -> set[Kind]:
         for permission in needed(Settings.model_validate(dict.fromkeys(ALL, True)))
         if "get" in permission.verbs
         and permission.resource != LEASE.plural
-        and not excuse(ACCOUNT.rpartition("/")[2], Right(permission.group, permission.resource, "get"))
+        and not excuse(
+            ACCOUNT.rpartition("/")[2], Right(permission.group, permission.resource, "get")
+        )
     }
 
 

@@ -165,9 +165,7 @@ def test_get_is_granted_on_what_is_written_and_on_nothing_else() -> None:
     }
     answered_at_once = {"tokenreviews", "subjectaccessreviews"}
     assert {(group, resource) for group, resource, verb in allowed if verb == "get"} == {
-        (group, resource)
-        for group, resource in written
-        if resource not in answered_at_once
+        (group, resource) for group, resource in written if resource not in answered_at_once
     }
 
 
