@@ -200,6 +200,8 @@ def _not_plain(workload: ReplicaSetWorkload, replicaset: ReplicaSet, scenario: S
         return f"{workload.ref.key} is measured"
     if intents.rollback is RollbackMode.AUTOMATIC:
         return f"{workload.ref.key} rolls back by itself"
+    if workload.contents.written:
+        return f"{workload.ref.key} has ClusterValues"
     if workload.strays or workload.twins:
         return f"{workload.ref.key} has works to remove"
     for share in workload.shares.values():
