@@ -193,6 +193,7 @@ def _not_plain(workload: ReplicaSetWorkload, replicaset: ReplicaSet, scenario: S
         (intents.undo, "has been undone"),
         (intents.aborted, "has been aborted"),
         (intents.retry, "has been retried"),
+        (workload.contents.written, "has ClusterValues"),
     ):
         if asked:
             return f"{workload.ref.key} {told}"
@@ -200,8 +201,6 @@ def _not_plain(workload: ReplicaSetWorkload, replicaset: ReplicaSet, scenario: S
         return f"{workload.ref.key} is measured"
     if intents.rollback is RollbackMode.AUTOMATIC:
         return f"{workload.ref.key} rolls back by itself"
-    if workload.contents.written:
-        return f"{workload.ref.key} has ClusterValues"
     if workload.strays or workload.twins:
         return f"{workload.ref.key} has works to remove"
     for share in workload.shares.values():
