@@ -252,6 +252,8 @@ def _never(live: LiveRollout) -> str:
     for reason in (Reason.CONCURRENCY_ZERO, *shut):
         if any(stage.blocked is reason for stage in live.last.stages):
             return f"{reason}: not until {remedy(reason, shut.get(reason, ''))}"
+    for wait in live.ledger.rollout.unrendered.values():
+        return f"{wait.reason}: not until this is mended: {wait.message}"
     return "it never ends"
 
 

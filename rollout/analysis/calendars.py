@@ -1,12 +1,13 @@
 """Tells how a calendar stands in each of its zones, what its week looks like, and what in its file may be a mistake."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from html import escape
 from zoneinfo import ZoneInfo
 
 from rollout.api.calendar import decode_calendar
+from rollout.api.cluster import decode_cluster
 from rollout.api.preflight import Finding
 from rollout.api.preflight.findings import Item, World
 from rollout.calendars.calendar import (
@@ -19,9 +20,12 @@ from rollout.calendars.calendar import (
 )
 from rollout.calendars.windows import Dated
 from rollout.calendars.zones import DAY, find_zone, instant, local_day, seconds, start_on
+from rollout.fleet.calendars import Calendars
+from rollout.fleet.closings import KnownCalendar
 from rollout.model.cluster import Cluster
-from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR
-from rollout.planning.calendars import unread_expressions
+from rollout.model.events import Change, Event
+from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, MANAGED_CLUSTER, Kind, Obj, ref_of
+from rollout.planning.calendars import unread_expressions, what_follows
 
 CELL = 1_800
 """Seconds of a day that are one cell of the picture of a week."""
@@ -30,11 +34,15 @@ _WEEK = 7
 
 @dataclass(frozen=True, slots=True)
 class ZoneStanding:
-    """One zone of a calendar. ``opening`` is None where there is no such zone."""
+    """One zone of a calendar. ``opening`` is None where there is no such zone.
+
+    ``unread`` says what follows where the calendar cannot be read: then nothing opens or closes.
+    """
 
     zone: str
     clusters: tuple[str, ...]
     opening: Opening | None
+    unread: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +53,33 @@ class Day:
     cells: tuple[float | None, ...]
 
 
-def zone_standings(
-    calendar: Calendar, clusters: Iterable[Cluster], now: datetime
-) -> list[ZoneStanding]:
-    """How a calendar stands now in its own zone, and in the zones of the clusters that it concerns.
+def known_calendars(objects: Mapping[Kind, Iterable[Obj]], now: datetime) -> Calendars:
+    """Calendars and ManagedClusters as an engine that has read them knows them."""
+    found = Calendars()
+    for kind in (CALENDAR, CLUSTER_CALENDAR):
+        for obj in objects[kind]:
+            found.take_calendar(Event(ref_of(kind, obj), Change.ADDED, obj, 1), now)
+    for cluster in map(decode_cluster, objects[MANAGED_CLUSTER]):
+        found.take_cluster(cluster.name, cluster, now)
+    return found
 
-    Expressions (CEL) are not evaluated: a zone may be named though they leave its clusters out.
-    """
-    found: dict[str, list[str]] = {calendar.zones.zone: []} if calendar.zones.zone else {}
-    for cluster in clusters:
-        if concerns(calendar, cluster):
-            name = calendar.zones.of(cluster.labels, cluster.claims)
-            found.setdefault(name, []).append(cluster.name)
-    return [
-        ZoneStanding(name, tuple(sorted(members)), _opening(calendar, name, now))
-        for name, members in sorted(found.items())
-    ]
+
+def zone_standings(known: KnownCalendar, now: datetime) -> list[ZoneStanding]:
+    """How a calendar stands now in its own zone, and in the zones of the clusters that it concerns."""
+    own = known.shown.zones.zone
+    names = sorted({*known.members, *([own] if own else [])})
+    return [zone_standing(known, name, sorted(known.members.get(name, ())), now) for name in names]
+
+
+def zone_standing(
+    known: KnownCalendar, zone: str, clusters: Iterable[str], now: datetime
+) -> ZoneStanding:
+    """How a calendar stands in the zone of these clusters; as it stood when it could be read last."""
+    calendar, unread = known.calendar, ""
+    if known.unread is not None:
+        unread = what_follows(is_known=calendar is not None)
+    opening = _opening(calendar, zone, known.unread_since or now) if calendar else None
+    return ZoneStanding(zone, tuple(clusters), opening, unread)
 
 
 def concerns(calendar: Calendar, cluster: Cluster) -> bool:

@@ -62,6 +62,9 @@ def ending(lives: Sequence[LiveRollout], is_done: bool) -> tuple[End, str]:
     for stage in (stage for live in lives for stage in live.last.stages):
         if stage.blocked is not None and stage.blocked.grade is Grade.PERSON:
             return End.HELD, stage.blocked
+    for live in lives:  # of clusters that cannot be rendered no stage says that it is blocked
+        if live.last.gate is not None and live.last.gate.reason.grade is Grade.PERSON:
+            return End.HELD, live.last.gate.reason
     return End.STUCK, "RollingOut"
 
 

@@ -91,6 +91,10 @@ def standing_line(standing: ZoneStanding) -> str:
     """How a calendar stands in one zone, until when, for how many clusters."""
     members = f"   {many(len(standing.clusters), 'cluster')}" if standing.clusters else ""
     zone, opening = find_zone(standing.zone), standing.opening
+    if standing.unread:
+        is_open = opening is not None and opening.is_open
+        said = f"{'open' if is_open else 'closed'}, Misconfigured: {standing.unread}"
+        return f"{standing.zone or 'all zones'}   {said}{members}"
     if zone is None or opening is None:
         named = ", ".join(standing.clusters[:3]) + (" ..." if len(standing.clusters) > 3 else "")
         said = f"{standing.zone!r} is no time zone" if standing.zone else "no time zone is known"

@@ -193,6 +193,7 @@ def _not_plain(workload: ReplicaSetWorkload, replicaset: ReplicaSet, scenario: S
         (intents.undo, "has been undone"),
         (intents.aborted, "has been aborted"),
         (intents.retry, "has been retried"),
+        (workload.contents.written, "has ClusterValues"),
     ):
         if asked:
             return f"{workload.ref.key} {told}"

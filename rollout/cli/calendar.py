@@ -11,9 +11,16 @@ from typing import Any
 
 import click
 
-from rollout.analysis.calendars import Day, ZoneStanding, week, week_svg, zone_standings
+from rollout.analysis.calendars import (
+    Day,
+    ZoneStanding,
+    known_calendars,
+    week,
+    week_svg,
+    zone_standing,
+    zone_standings,
+)
 from rollout.analysis.sentences import standing_line
-from rollout.api.cluster import decode_cluster
 from rollout.calendars.calendar import Calendar, Timetable, openings
 from rollout.calendars.windows import CalendarWindow, Dated
 from rollout.calendars.zones import find_zone
@@ -23,7 +30,7 @@ from rollout.cli.store import open_hub
 from rollout.cli.tables import Table, lines, widths
 from rollout.cli.text import put, say
 from rollout.clock import SystemClock
-from rollout.fleet.calendars import read_calendar
+from rollout.fleet.closings import KnownCalendar
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import (
     CALENDAR,
@@ -34,6 +41,7 @@ from rollout.model.kinds import (
     Obj,
 )
 from rollout.model.problems import joined
+from rollout.planning.calendars import MISCONFIGURED, what_follows
 
 _SEEN = (CALENDAR, CLUSTER_CALENDAR, MANAGED_CLUSTER)
 _WEEK_DAYS = 7
@@ -46,18 +54,13 @@ class CalendarSource:
     objects: dict[Kind, list[Obj]]
     now: datetime
 
-    def calendars(self, namespace: str | None) -> list[Calendar]:
+    def calendars(self, namespace: str | None) -> list[KnownCalendar]:
         """Those of a namespace (None: of all) and those of the whole hub, in the order of names."""
-        found = [read_calendar(obj) for obj in self.objects[CALENDAR]]
-        found = [c for c in found if namespace in (None, c.namespace)]
-        found += [read_calendar(obj) for obj in self.objects[CLUSTER_CALENDAR]]
-        return sorted(found, key=lambda c: (c.namespace, c.name))
-
-    def standings(self, calendar: Calendar) -> list[ZoneStanding]:
-        if calendar.problems:
-            return []
-        clusters = map(decode_cluster, self.objects[MANAGED_CLUSTER])
-        return zone_standings(calendar, clusters, self.now)
+        known = known_calendars(self.objects, self.now).known
+        found = [
+            each for each in known if namespace is None or each.ref.namespace in ("", namespace)
+        ]
+        return sorted(found, key=lambda each: (each.ref.namespace, each.ref.name))
 
 
 def _known(paths: tuple[str, ...], namespace: str, at: datetime | None) -> CalendarSource:
@@ -88,26 +91,27 @@ def list_command(
     known = _known(paths, namespace, at)
     found = known.calendars(None if all_namespaces else namespace or DEFAULT_NAMESPACE)
     if output == "json":
-        put(json.dumps([_wire(c, known.standings(c)) for c in found], indent=2))
+        wire = [_wire(each, zone_standings(each, known.now)) for each in found]
+        put(json.dumps(wire, indent=2))
         return
     if not found:
         say("there is no calendar; `rollout apply -f PATH` makes one", err=True)
         return
-    rows = tuple(_list_row(calendar, known.standings(calendar)) for calendar in found)
+    rows = tuple(_list_row(each, zone_standings(each, known.now)) for each in found)
     shown = Table(("NAMESPACE", "NAME", "OPEN", "NEXT CHANGE", "BLOCKS"), rows)
     for line in lines(shown, widths(shown)):
         say(line)
 
 
-def _list_row(calendar: Calendar, standings: list[ZoneStanding]) -> tuple[str, ...]:
-    blocks = _blocks(calendar)
-    if calendar.problems:
-        return calendar.namespace, calendar.name, "Misconfigured", "", blocks
-    known = [s.opening for s in standings if s.opening is not None]
-    is_open = sum(opening.is_open for opening in known)
-    changes = [opening.until for opening in known if opening.until is not None]
+def _list_row(known: KnownCalendar, standings: list[ZoneStanding]) -> tuple[str, ...]:
+    namespace, name, blocks = known.ref.namespace, known.ref.name, _blocks(known.shown)
+    if known.problems:
+        return namespace, name, "Misconfigured", "", blocks
+    openings_now = [s.opening for s in standings if s.opening is not None]
+    is_open = sum(opening.is_open for opening in openings_now)
+    changes = [opening.until for opening in openings_now if opening.until is not None]
     change = rfc3339(min(changes)) if changes else ""
-    return calendar.namespace, calendar.name, f"{is_open}/{len(standings)}", change, blocks
+    return namespace, name, f"{is_open}/{len(standings)}", change, blocks
 
 
 def _blocks(calendar: Calendar) -> str:
@@ -125,47 +129,45 @@ def show_command(
 ) -> None:
     """Show one calendar: its windows, and in each of its zones whether it is open and until when.
 
-    NAME is a Calendar of the namespace or, where there is none, a ClusterCalendar.
+    NAME is a Calendar of the namespace or, where there is none, a ClusterCalendar. Of one that cannot be
+    read, its last readable version is shown, if an engine has seen one.
     """
-    known = _known(paths, namespace, at)
-    calendar = _named(known, name, namespace or DEFAULT_NAMESPACE)
-    if calendar.problems:
-        raise Stop(1, f"calendar {calendar.key}: {joined(calendar.problems)}")
-    standings = known.standings(calendar)
+    source = _known(paths, namespace, at)
+    known = _named(source, name, namespace or DEFAULT_NAMESPACE)
+    standings = zone_standings(known, source.now)
     for zone in zones:
         if find_zone(zone) is None:
             raise click.UsageError(f"there is no time zone {zone!r}")
     if zones:
-        standings = _of_zones(calendar, zones, standings, known.now)
+        standings = _of_zones(known, zones, standings, source.now)
+    week_from = source.now if with_week and not known.problems else None
     match output:
         case "json":
-            put(json.dumps(_wire(calendar, standings, known.now if with_week else None), indent=2))
-        case "svg":
-            put(_drawn(calendar, standings, known.now))
-        case _:
-            for line in _text(calendar, standings, known.now if with_week else None):
+            put(json.dumps(_wire(known, standings, week_from), indent=2))
+        case "svg" if not known.problems:
+            put(_drawn(known.shown, standings, source.now))
+        case "text" if known.calendar is not None:
+            for line in _text(known.shown, standings, week_from):
                 say(line)
+    if known.problems:
+        follows = what_follows(is_known=known.calendar is not None)
+        raise Stop(1, f"calendar {known.ref.key}: {joined(known.problems)}; {follows}")
 
 
-def _named(known: CalendarSource, name: str, namespace: str) -> Calendar:
-    found = [c for c in known.calendars(namespace) if c.name == name]
+def _named(known: CalendarSource, name: str, namespace: str) -> KnownCalendar:
+    found = [each for each in known.calendars(namespace) if each.ref.name == name]
     if not found:
         raise Stop(
             1, f'calendars "{name}" not found: `rollout calendar list -A` shows which there are'
         )
-    return max(found, key=lambda c: c.namespace)
+    return max(found, key=lambda each: each.ref.namespace)
 
 
 def _of_zones(
-    calendar: Calendar, zones: Iterable[str], standings: list[ZoneStanding], now: datetime
+    known: KnownCalendar, zones: Iterable[str], standings: list[ZoneStanding], now: datetime
 ) -> list[ZoneStanding]:
-    known = {standing.zone: standing for standing in standings}
-    found = []
-    for name in zones:
-        zone = find_zone(name)
-        opening = Timetable(calendar, zone).at(now) if zone else None
-        found.append(known.get(name) or ZoneStanding(name, (), opening))
-    return found
+    there = {standing.zone: standing for standing in standings}
+    return [there.get(name) or zone_standing(known, name, (), now) for name in zones]
 
 
 def _text(
@@ -221,14 +223,15 @@ def _drawn(calendar: Calendar, standings: list[ZoneStanding], now: datetime) -> 
 
 
 def _wire(
-    calendar: Calendar, standings: list[ZoneStanding], week_from: datetime | None = None
+    known: KnownCalendar, standings: list[ZoneStanding], week_from: datetime | None = None
 ) -> dict[str, Any]:
+    calendar = known.shown
     return {
-        "kind": "Calendar" if calendar.namespace else "ClusterCalendar",
-        "namespace": calendar.namespace,
-        "name": calendar.name,
+        "kind": known.ref.kind.name,
+        "namespace": known.ref.namespace,
+        "name": known.ref.name,
         "blocks": sorted(block.value for block in calendar.blocks),
-        "problems": [str(problem) for problem in calendar.problems],
+        "problems": [str(problem) for problem in known.problems],
         "windows": [
             {"name": w.name, "action": w.action.value, "when": _when(w), "reason": w.reason}
             for w in calendar.windows
@@ -242,6 +245,9 @@ def _wire_zone(
 ) -> dict[str, Any]:
     opening, zone = standing.opening, find_zone(standing.zone)
     found: dict[str, Any] = {"timeZone": standing.zone, "clusters": list(standing.clusters)}
+    if standing.unread:
+        is_open = opening is not None and opening.is_open
+        return {**found, "open": is_open, "reason": MISCONFIGURED}
     if opening is None or zone is None:
         return {**found, "open": False, "reason": "UnknownTimeZone"}
     found["open"] = opening.is_open

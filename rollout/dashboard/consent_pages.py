@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from starlette.responses import Response
 
@@ -10,16 +11,15 @@ from rollout.analysis.calendars import Day, ZoneStanding, week, zone_standings
 from rollout.analysis.sentences import standing_line
 from rollout.analysis.snapshot import stored
 from rollout.api.own import decode_approval, decode_freeze
-from rollout.calendars.calendar import Calendar
 from rollout.calendars.zones import find_zone
 from rollout.dashboard.actions import address
 from rollout.dashboard.answers import PageRequest
-from rollout.dashboard.fleet_pages import calendars_of, clusters_of, may_see_calendar
+from rollout.dashboard.fleet_pages import calendars_of, may_see_calendar
 from rollout.dashboard.tables import PAGE, PagedColumn, PagedTable
 from rollout.dashboard.verbs import OF_HUB, VERBS
 from rollout.dashboard.view import HubReading
+from rollout.fleet.closings import KnownCalendar
 from rollout.model.approvals import Approval, Freeze
-from rollout.model.cluster import Cluster
 from rollout.model.kinds import APPROVAL, FREEZE
 
 MOST_ZONES_DRAWN = 3
@@ -37,7 +37,7 @@ class ZoneWeek:
 class CalendarWeek:
     """One calendar in its zones."""
 
-    calendar: Calendar
+    calendar: KnownCalendar
     zones: Sequence[ZoneWeek]
 
 
@@ -69,7 +69,7 @@ APPROVALS = PagedTable[Approval](
         each.reason,
     ),
 )
-CALENDARS = PagedTable[Calendar](name="calendars", size=10)
+CALENDARS = PagedTable[KnownCalendar](name="calendars", size=10)
 
 
 def consents(asked: PageRequest) -> Response:
@@ -86,7 +86,7 @@ def consents(asked: PageRequest) -> Response:
     shown = CALENDARS.page([each for each in calendars if may_see_calendar(asked, each)], query)
     weeks = observer.ask(
         lambda reading: _weeks(reading, shown.rows),
-        ("weeks", tuple(each.key for each in shown.rows)),
+        ("weeks", tuple(each.ref.key for each in shown.rows)),
     )
     return asked.page(
         "consents.html",
@@ -104,24 +104,22 @@ def consents(asked: PageRequest) -> Response:
     )
 
 
-def _consents(reading: HubReading) -> tuple[list[Calendar], list[Freeze], list[Approval]]:
+def _consents(reading: HubReading) -> tuple[list[KnownCalendar], list[Freeze], list[Approval]]:
     freezes = [decode_freeze(obj) for obj in stored(reading.objects, FREEZE)]
     approvals = [decode_approval(obj) for obj in stored(reading.objects, APPROVAL)]
     freezes.sort(key=lambda each: (not each.stands(reading.snapshot.now), each.name))
     return calendars_of(reading), freezes, approvals
 
 
-def _weeks(reading: HubReading, calendars: Sequence[Calendar]) -> list[CalendarWeek]:
-    known = clusters_of(reading)
-    return [_week(calendar, known, reading) for calendar in calendars]
+def _weeks(reading: HubReading, calendars: Sequence[KnownCalendar]) -> list[CalendarWeek]:
+    return [_week(calendar, reading.snapshot.now) for calendar in calendars]
 
 
-def _week(calendar: Calendar, known: Sequence[Cluster], reading: HubReading) -> CalendarWeek:
-    now = reading.snapshot.now
-    standings = zone_standings(calendar, known, now) if not calendar.problems else []
+def _week(known: KnownCalendar, now: datetime) -> CalendarWeek:
     zones = []
-    for i, standing in enumerate(standings):
+    for i, standing in enumerate(zone_standings(known, now)):
         zone = find_zone(standing.zone)
-        drawn = zone is not None and i < MOST_ZONES_DRAWN
-        zones.append(ZoneWeek(standing, list(week(calendar, zone, now)) if drawn and zone else []))
-    return CalendarWeek(calendar, zones)
+        drawn = zone is not None and not standing.unread and i < MOST_ZONES_DRAWN
+        days = list(week(known.shown, zone, now)) if drawn and zone else []
+        zones.append(ZoneWeek(standing, days))
+    return CalendarWeek(known, zones)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
-from rollout.analysis.calendars import ZoneStanding, concerns, zone_standings
+from rollout.analysis.calendars import ZoneStanding, zone_standing
 from rollout.analysis.clusters import ClusterShare, ExplainedCluster, explain_cluster
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
 from rollout.analysis.sentences import (
@@ -16,18 +16,15 @@ from rollout.analysis.sentences import (
     value_line,
 )
 from rollout.analysis.snapshot import stored
-from rollout.calendars.calendar import Calendar
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.render import path_of
 from rollout.dashboard.tables import PagedColumn, PagedTable
 from rollout.dashboard.view import HubReading, WorkloadRow
 from rollout.errors import Gone, Invalid
-from rollout.fleet.calendars import read_calendar
+from rollout.fleet.closings import KnownCalendar
 from rollout.hub.selecting import parse_labels
 from rollout.model.cluster import Cluster, Score
 from rollout.model.kinds import (
-    CALENDAR,
-    CLUSTER_CALENDAR,
     KINDS,
     MANAGED_CLUSTER,
     PLACEMENT,
@@ -89,7 +86,7 @@ class ClusterPage:
     known: Cluster | None
     sets: Sequence[str]
     scores: Sequence[Score]
-    calendars: Sequence[tuple[Calendar, ZoneStanding]]
+    calendars: Sequence[tuple[KnownCalendar, ZoneStanding]]
 
 
 def cluster(asked: PageRequest) -> Response:
@@ -115,7 +112,7 @@ def cluster(asked: PageRequest) -> Response:
         sets=found.sets,
         scores=found.scores,
         calendars=[
-            (calendar, standing)
+            (calendar.shown, standing)
             for calendar, standing in found.calendars
             if may_see_calendar(asked, calendar)
         ],
@@ -150,11 +147,9 @@ def _cluster(reading: HubReading, name: str, about: str) -> ClusterPage:
     view = reading.snapshot.fleet.clusters
     known = view.cluster(name)
     standings = [
-        (calendar, standing)
+        (calendar, zone_standing(calendar, zone, [name], reading.snapshot.now))
         for calendar in calendars_of(reading)
-        if known is not None and not calendar.problems and concerns(calendar, known)
-        for standing in zone_standings(calendar, [known], reading.snapshot.now)
-        if name in standing.clusters
+        if (zone := calendar.zones.get(name)) is not None
     ]
     scores = {
         obj["metadata"]["name"]
@@ -303,11 +298,10 @@ def _placement(reading: HubReading, key: str) -> tuple[ExplainedPlacement, list[
     return found, _groups(reading, key)
 
 
-def may_see_calendar(asked: PageRequest, calendar: Calendar) -> bool:
-    kind = CALENDAR if calendar.namespace else CLUSTER_CALENDAR
-    return asked.may("list", kind, calendar.namespace)
+def may_see_calendar(asked: PageRequest, calendar: KnownCalendar) -> bool:
+    return asked.may("list", calendar.ref.kind, calendar.ref.namespace)
 
 
-def calendars_of(reading: HubReading) -> list[Calendar]:
-    objects = (*stored(reading.objects, CALENDAR), *stored(reading.objects, CLUSTER_CALENDAR))
-    return sorted(map(read_calendar, objects), key=lambda each: (each.namespace, each.name))
+def calendars_of(reading: HubReading) -> list[KnownCalendar]:
+    known = reading.snapshot.fleet.calendars.known
+    return sorted(known, key=lambda each: (each.ref.namespace, each.ref.name))

@@ -37,6 +37,9 @@ TAKEN = (ROLLOUT_ANALYSIS, ROLLOUT_ANALYSIS_RUN, *TEMPLATES_OF_OTHERS)
 _FILLED_KEPT = 256
 """So many templates are kept with values of their arguments put in."""
 _NO_KINDS: frozenset[Kind] = frozenset()
+_Named = tuple[str, str]
+"""The namespace and the name of a template."""
+_NOTHING: frozenset[_Named] = frozenset()
 
 
 class Analyses:
@@ -66,7 +69,9 @@ class Analyses:
         self._jobs_of: dict[str, dict[str, ClusterJob]] = {}  # by the key of their run
         self._found: dict[tuple[Ref, str], dict[str, AnalysisVerdict]] = {}  # of runs, by name
         self._verdicts: dict[tuple[Ref, str], tuple[AnalysisVerdict, ...]] = {}
-        self._asked: dict[Ref, frozenset[tuple[str, str]]] = {}  # by workload, what it names
+        self._asked: dict[Ref, frozenset[_Named]] = {}  # by workload, what it names
+        self._askers: dict[_Named, set[Ref]] = {}  # the other way round
+        self._lacking: set[_Named] = set()  # of what is named, that of which there is none of ours
 
     # -- what happened -------------------------------------------------------------------------
 
@@ -84,11 +89,17 @@ class Analyses:
             read = decoder(ROLLOUT_ANALYSIS.name)  # which knows those of other tools, too
             self._templates[event.ref] = read(event.ref, event.obj)
         namespace, name = event.ref.namespace, event.ref.name
-        return {
-            workload
-            for workload, asked in self._asked.items()
-            if any(each == name and namespace in ("", space) for space, each in asked)
-        }
+        found: set[Ref] = set()
+        for named, askers in self._askers.items():
+            if named[1] == name and namespace in ("", named[0]):
+                self._judge_lack(named)
+                found |= askers
+        return found
+
+    def _judge_lack(self, named: _Named) -> None:
+        """Note whether a template that is named is none of ours."""
+        is_ours = Ref(ROLLOUT_ANALYSIS, key_of(*named)) in self._templates
+        (self._lacking.discard if is_ours else self._lacking.add)(named)
 
     def _take_run(self, event: Event) -> set[Ref]:
         """Take in a run; the workloads whose terms that changes, or whose runs it was in the way of."""
@@ -194,11 +205,22 @@ class Analyses:
                 if self._exchange(was, self.own(run)):
                     found.add(run.ref)
         home = self.home(workload)
-        if asked := frozenset((home, name) for name in intents.templates):
-            self._asked[workload] = asked
-        else:
-            self._asked.pop(workload, None)
+        self._ask(workload, frozenset((home, name) for name in intents.templates))
         return found
+
+    def _ask(self, workload: Ref, asked: frozenset[_Named]) -> None:
+        """Note the templates that a workload names from now on."""
+        before = self._asked.pop(workload, _NOTHING)
+        if asked:
+            self._asked[workload] = asked
+        for named in before - asked:
+            self._askers[named].discard(workload)
+            if not self._askers[named]:
+                del self._askers[named]
+                self._lacking.discard(named)
+        for named in asked - before:
+            self._askers.setdefault(named, set()).add(workload)
+            self._judge_lack(named)
 
     # -- what is asked -------------------------------------------------------------------------
 
@@ -261,12 +283,10 @@ class Analyses:
         return unmeasurable(workload, intents, self)
 
     def wanted_kinds(self) -> frozenset[Kind]:
-        """The kinds of templates of another tool, while somebody names one that is none of ours."""
-        for asked in self._asked.values():
-            for each in asked:
-                if Ref(ROLLOUT_ANALYSIS, key_of(*each)) not in self._templates:
-                    return TEMPLATES_OF_OTHERS
-        return _NO_KINDS
+        """The kinds of templates of another tool, while somebody names one that is none of ours. This is
+        asked at every turn, so its cost depends on no number of workloads.
+        """
+        return TEMPLATES_OF_OTHERS if self._lacking else _NO_KINDS
 
 
 def _remembered(before: AnalysisRun | None, run: AnalysisRun | None) -> AnalysisRun | None:

@@ -110,6 +110,11 @@ class Calendars:
             unread_since=known.unread_since,
         )
 
+    @property
+    def known(self) -> tuple[KnownCalendar, ...]:
+        """All of them, in the order of their keys."""
+        return tuple(self._known.values())
+
     def standings(self, now: datetime) -> Iterator[CalendarState]:
         """How every calendar stands. Cost: calendars x zones."""
         for key in self._known:

@@ -18,6 +18,7 @@ from rollout.calendars.calendar import (
 )
 from rollout.calendars.zones import find_zone
 from rollout.model.kinds import CALENDAR, CLUSTER_CALENDAR, Obj, Ref
+from rollout.model.problems import Problem
 from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import NOTHING_SHUT, Shut
 
@@ -45,6 +46,18 @@ class KnownCalendar:
     unread_since: datetime | None = None
     zones: dict[str, str] = field(default_factory=dict)  # cluster -> zone
     members: dict[str, set[str]] = field(default_factory=dict)  # zone -> clusters
+
+    @property
+    def shown(self) -> Calendar:
+        """The version that decides; where none does, what is written."""
+        found = self.calendar or self.unread
+        assert found is not None, "it has been read"
+        return found
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Why what is written now cannot be read."""
+        return self.unread.problems if self.unread is not None else ()
 
     def place(self, cluster: str, zone: str | None) -> bool:
         """Note the zone of a cluster (None: it is not concerned); whether that is news."""

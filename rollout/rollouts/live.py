@@ -51,7 +51,7 @@ from rollout.strategies.base import (
 )
 from rollout.strategies.judge import Judgement, judge
 from rollout.strategies.ledger import Ledger
-from rollout.strategies.ocm_step import ocm_step, passed_by, with_unrendered
+from rollout.strategies.ocm_step import ocm_step, passed_by, waiting_shut, with_waiting
 from rollout.strategies.retreat import Retreat, retreat
 from rollout.strategies.stages import had_members
 
@@ -294,9 +294,9 @@ class LiveRollout(Standings):
         hold = given.hold or held
         by_ocm: Mapping[str, Judgement] | None = None
         if terms is not None and terms.as_ocm is not None:
-            answer, step, by_ocm = self._as_ocm(terms, terms.as_ocm, hold, now)
+            answer, step, by_ocm = self._as_ocm(terms, terms.as_ocm, hold, given)
             made.append(answer)
-            step, settled = open_only(step, given.closed.touch, self.refused(now)), {}
+            step, settled = open_only(step, self.refused(now)), {}
         else:
             made.append(own := self._strict(head, hold, given, ledger))
             step = own.step
@@ -376,21 +376,22 @@ class LiveRollout(Standings):
         self.book.set_head(replace(self.head, retried=terms.intents.retry, rollback=back))
 
     def _as_ocm(
-        self, terms: Terms, strategy: Obj, hold: Wait | None, now: datetime
+        self, terms: Terms, strategy: Obj, hold: Wait | None, given: Circumstances
     ) -> tuple[OcmStepMade, Step, Mapping[str, Judgement]]:
         """OCM's answer follows from the works alone; the record only keeps who was touched."""
-        seen, unrendered = self.observations, terms.unrendered
-        reported = reported_of(seen, self.wanted)
-        there = seen if self.carriers is None else self.carriers
-        hidden = passed_by(strategy, terms.selection.groups, unrendered)
+        groups, unrendered = terms.selection.groups, terms.unrendered
+        reported = reported_of(self.observations, self.wanted)
+        there = self.observations if self.carriers is None else self.carriers
+        shut = waiting_shut(groups, given.closed.touch, reported, unrendered)
+        hidden = passed_by(strategy, groups, unrendered, shut)
         others = [c for c in sorted(there) if c not in reported and c not in hidden]
-        groups = terms.selection.without(hidden).groups if hidden else terms.selection.groups
-        step, judged = ocm_step(strategy, groups, reported, hold=hold, now=now, others=others)
+        groups = terms.selection.without(hidden).groups if hidden else groups
+        step, judged = ocm_step(strategy, groups, reported, hold=hold, now=given.now, others=others)
         answer = OcmStepMade(
             strategy=strategy, groups=groups, reported=reported, others=others, hold=hold, step=step
         )
         judged |= dict.fromkeys(unrendered, Judgement(Phase.UNRENDERED))
-        return answer, with_unrendered(step, unrendered, hidden), judged
+        return answer, with_waiting(step, unrendered, shut, hidden), judged
 
     def remember(self, basis: Basis, removals: tuple[tuple[datetime, int], ...]) -> None:
         """Note what membership follows from, and what has been removed lately (row 16)."""

@@ -20,7 +20,6 @@ from rollout.strategies.base import (
     Closed,
     Rollout,
     Selection,
-    Shut,
     Staging,
     Standing,
     Step,
@@ -194,14 +193,14 @@ def until_expiry(step: Step, terms: Terms | None, now: datetime) -> Step:
     return replace(step, recheck_at=min(ends, default=step.recheck_at))
 
 
-def open_only(step: Step, shut: Shut, refused: Mapping[str, datetime]) -> Step:
-    """A step of OCM's rules, which know of no gates and no refusals, without the clusters that are shut,
-    and those where the server refused this very write, until each is to be tried again.
+def open_only(step: Step, refused: Mapping[str, datetime]) -> Step:
+    """A step of OCM's rules, which know of no refusals, without the clusters where the server refused this
+    very write, until each is to be tried again.
     """
-    touch = tuple(c for c in step.touch if c not in shut.waits and c not in refused)
+    touch = tuple(c for c in step.touch if c not in refused)
     if len(touch) == len(step.touch):
         return step
-    looks = [step.recheck_at, shut.until, *(refused[c] for c in step.touch if c in refused)]
+    looks = [step.recheck_at, *(refused[c] for c in step.touch if c in refused)]
     return replace(step, touch=touch, recheck_at=min((at for at in looks if at), default=None))
 
 

@@ -11,7 +11,7 @@ from datetime import datetime
 
 from rollout.model.placement import Group
 from rollout.model.waits import Reason, Wait
-from rollout.strategies.base import Phase, StageReport, Step
+from rollout.strategies.base import NOTHING_SHUT, Phase, Shut, StageReport, Step
 from rollout.strategies.judge import Judgement
 from rollout.strategies.ocm import (
     Answer,
@@ -65,30 +65,49 @@ def ocm_step(
     ), judged
 
 
+def waiting_shut(groups: Sequence[Group], shut: Shut, *others: Collection[str]) -> Shut:
+    """The clusters, in order, that are shut and would be touched; those in ``others`` would not."""
+    if not shut.waits:
+        return NOTHING_SHUT
+    clusters = (cluster for group in groups for cluster in group.clusters if cluster in shut.waits)
+    mine = {c: shut.waits[c] for c in clusters if not any(c in each for each in others)}
+    return Shut(mine, shut.until if mine else None)
+
+
 def passed_by(
-    strategy: Mapping[str, object], groups: Sequence[Group], unrendered: Collection[str]
+    strategy: Mapping[str, object],
+    groups: Sequence[Group],
+    unrendered: Collection[str],
+    shut: Shut,
 ) -> frozenset[str]:
     """The clusters that OCM's rules are not to see, since they would hold a place that nobody fills.
 
     Those of mandatory groups they see: nothing comes after such a group before each of its clusters has it.
+    So it is with every group of a rollout by group, for clusters that are only shut.
     """
-    if not unrendered:
+    if not unrendered and not shut.waits:
         return frozenset()
-    return frozenset(unrendered) - mandatory_clusters(strategy, groups)
+    some = shut.waits if strategy.get("type") == "Progressive" else ()
+    return frozenset({*unrendered, *some}) - mandatory_clusters(strategy, groups)
 
 
-def with_unrendered(step: Step, unrendered: Mapping[str, Wait], hidden: Collection[str]) -> Step:
-    """OCM's step, in which nobody is touched of whom nobody can tell what to carry, and all are counted.
+def with_waiting(
+    step: Step, unrendered: Mapping[str, Wait], shut: Shut, hidden: Collection[str]
+) -> Step:
+    """OCM's step, in which nobody is touched who is shut or of whom nobody can tell what to carry, and all
+    are counted; and it says what the rollout waits for.
 
     Args:
-        hidden: those of ``unrendered`` that OCM's rules did not see.
+        hidden: those of both that OCM's rules did not see.
     """
+    step = _with_unrendered(step, unrendered, [c for c in hidden if c in unrendered])
+    return _with_shut(step, shut, [c for c in hidden if c in shut.waits])
+
+
+def _with_unrendered(step: Step, unrendered: Mapping[str, Wait], hidden: Collection[str]) -> Step:
     if not unrendered or (step.hold is not None and not step.stages):
         return step
-    nobody = StageReport(
-        key=ALL_CLUSTERS, title=_TITLE, members=0, limit=0, budget=None, passed=False, phases={}
-    )
-    stage = next(iter(step.stages), nobody)
+    stage = next(iter(step.stages), _NOBODY)
     seen = len(unrendered) - len(hidden)
     left = {Phase.WAITING: stage.phases.get(Phase.WAITING, 0) - seen}
     phases = {**stage.phases, **left, Phase.UNRENDERED: len(unrendered)}
@@ -109,11 +128,42 @@ def with_unrendered(step: Step, unrendered: Mapping[str, Wait], hidden: Collecti
     )
 
 
+def _with_shut(step: Step, shut: Shut, hidden: Collection[str]) -> Step:
+    if not shut.waits or (step.hold is not None and not step.stages):
+        return step
+    stage, wait = next(iter(step.stages), _NOBODY), next(iter(shut.waits.values()))
+    touch = tuple(cluster for cluster in step.touch if cluster not in shut.waits)
+    is_idle = not touch and not any(phase.holds_slot for phase in stage.phases)
+    waits = is_idle and step.halt is None and step.hold is None
+    report = replace(
+        stage,
+        members=stage.members + len(hidden),
+        limit=stage.limit + len(hidden),
+        phases={
+            **stage.phases,
+            Phase.WAITING: stage.phases.get(Phase.WAITING, 0) + len(hidden),
+        },
+        passed=False,
+        blocked=wait.reason if waits or stage.blocked is None else stage.blocked,
+    )
+    looks = [at for at in (step.recheck_at, shut.until) if at is not None]
+    return replace(
+        step,
+        touch=touch,
+        stages=(report,),
+        gate=wait if waits else step.gate,
+        recheck_at=min(looks, default=None),
+    )
+
+
 ALL_CLUSTERS = "all"
 """The key of the one stage that is reported: OCM's library tells of no others."""
 
 
 _TITLE = "all clusters"
+_NOBODY = StageReport(
+    key=ALL_CLUSTERS, title=_TITLE, members=0, limit=0, budget=None, passed=False, phases={}
+)
 _FULL = Wait(Reason.SLOTS_FULL, "")
 
 

@@ -19,6 +19,8 @@ from rollout.values.rules import ClusterValues, written_rules
 
 SLICE_STEPS = 20_000
 """Steps of CEL in one turn of the engine: some tens of milliseconds."""
+MOST_EARLIER = 4
+"""So many changes of a cluster are remembered: an agent may change its claims as often as it likes."""
 BYTES_PER_STEP = 50
 """To make a content of so many bytes takes as long as a step."""
 
@@ -49,7 +51,8 @@ class ClusterContents:
         self._source: Obj = {}  # the template that these are put into
         self._clusters: dict[str, Cluster] = {}  # as they were rendered last
         self._touched: set[str] = set()  # of these, those that have changed since
-        self._moved: set[str] = set()  # whose change makes another content, by the rules of now
+        self._earlier: dict[str, list[tuple[datetime, Cluster]]] = {}  # what they were until then
+        self._moved: dict[str, datetime] = {}  # whose change makes another content, by these rules
         self._changed: dict[str, datetime] = {}  # when content changed, but not by a new revision
         self._agreed = ""  # the revision that `contents` belong to
 
@@ -122,15 +125,16 @@ class ClusterContents:
                 continue
             if spent > SLICE_STEPS:
                 return False
-            spent += self._render(rendering, name, find)
+            spent += self._render(rendering, name, find, now)
         if clusters is not None and self._known.keys() != set(clusters):
             kept = set(clusters)
             self._known = {name: found for name, found in self._known.items() if name in kept}
             self._clusters = {name: c for name, c in self._clusters.items() if name in kept}
+            self._earlier = {name: c for name, c in self._earlier.items() if name in kept}
         self._settle(rendering, now)
         return True
 
-    def _render(self, rendering: Rendering, name: str, find: Find) -> int:
+    def _render(self, rendering: Rendering, name: str, find: Find, now: datetime) -> int:
         self._stale.discard(name)
         cluster = find(name) or self._clusters.get(name)  # one that is gone keeps what it had
         if cluster is None:
@@ -144,18 +148,30 @@ class ClusterContents:
             self._known[name] = Wait(Reason.VALUES_INVALID, text)
             return 1
         found, steps, made = rendering.render(cluster)
-        before = self._clusters.get(name)
+        was, before = self._known.get(name), self._clusters.get(name)
         if name in self._touched and before is not None:
-            was = self._known.get(name)
-            if was is None:  # a rule has changed as well, and is to hide nothing
-                was, more, _ = rendering.render(before)
-                steps += more
-            if _content(was) != _content(found):
-                self._moved.add(name)
+            earlier = self._earlier.setdefault(name, [])
+            earlier.append((now, before))
+            del earlier[:-MOST_EARLIER]
+            if was is not None and _content(was) != _content(found):
+                self._moved[name] = now
+        if was is None:  # by rules that are new to it, one of its last changes may count as well
+            steps += self._judge_earlier(rendering, name, _content(found))
         self._touched.discard(name)
         self._clusters[name], self._known[name] = cluster, found
         self._steps += steps
         return steps + made // BYTES_PER_STEP
+
+    def _judge_earlier(self, rendering: Rendering, name: str, content: str) -> int:
+        """Note when the cluster changed last so that it has this content; the steps that it took."""
+        steps = 0
+        for at, before in reversed(self._earlier.get(name, ())):
+            was, more, _ = rendering.render(before)
+            steps += more
+            if _content(was) != content:
+                self._moved[name] = at
+                break
+        return steps
 
     def _settle(self, rendering: Rendering, now: datetime) -> None:
         """Make what is rendered what counts."""
@@ -170,11 +186,10 @@ class ClusterContents:
                 self._assignments[found.content] = found.assignments
         if self._agreed == rendering.revision:
             before = self.contents
-            self._moved |= {
-                c for c, content in contents.items() if before.get(c, content) != content
-            }
+            others = (c for c, content in contents.items() if before.get(c, content) != content)
+            self._moved = {**dict.fromkeys(others, now), **self._moved}
         self._agreed = rendering.revision
-        changed = {**self._changed, **dict.fromkeys(self._moved, now)}
+        changed = {**self._changed, **self._moved}
         self._changed = {c: at for c, at in changed.items() if c in contents}
         self._moved.clear()
         rendering.keep(self._assignments)
@@ -186,6 +201,9 @@ class ClusterContents:
 
     def settling(self, span: timedelta, now: datetime) -> Shut:
         """Clusters of which the content has changed less than ``span`` ago: they are not touched yet."""
+        self._earlier = {
+            c: several for c, several in self._earlier.items() if several[-1][0] + span > now
+        }
         changed = {c: at for c, at in self._changed.items() if at + span > now}
         if not changed:
             return NOTHING_SHUT

@@ -134,13 +134,18 @@ VALUE_FAULTS = in_days(
         (
             "values.contents",
             "if self._agreed == rendering.revision:",
-            "if self._agreed != rendering.revision:\n            self._changed.clear()\n        else:",
+            "if self._agreed != rendering.revision:\n            self._changed.clear()\n            self._moved.clear()\n        else:",
         ),
     ),
     fault(
         "S22",
         "a label that changes with a rule is followed at once",
         ("values.contents", "if name in self._touched and before is not None:", "if False:"),
+    ),
+    fault(
+        "S22",
+        "a label that changed shortly before the rule that reads it is followed at once",
+        ("values.contents", "if was is None:  # by rules", "if False:  # by rules"),
     ),
     fault(
         "S22",
@@ -152,8 +157,8 @@ VALUE_FAULTS = in_days(
         "by OCM's rules who cannot be rendered takes a slot",
         (
             "strategies.ocm_step",
-            "    return frozenset(unrendered) - mandatory_clusters(strategy, groups)",
-            "    return frozenset()",
+            "    return frozenset({*unrendered, *some}) - mandatory_clusters(strategy, groups)",
+            "    return frozenset(some) - mandatory_clusters(strategy, groups)",
         ),
     ),
 )

@@ -88,7 +88,7 @@ _OF_PROFILES: tuple[Mutant, ...] = (
     fault(
         "R4",
         "in profile ocm a refused write is tried again at once",
-        ("rollouts.terms", " and c not in refused)", ")"),
+        ("rollouts.terms", " if c not in refused)", ")"),
         focus="ocm",
     ),
     fault(

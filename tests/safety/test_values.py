@@ -17,6 +17,7 @@ def test_no_history_breaks_a_promise_and_each_thing_was_met() -> None:
     wanted = {
         "touched": 300,
         "waited": 10,
+        "read late": 1,
         "held": 50,
         "half": 5,
         "taken back": 20,

@@ -224,9 +224,26 @@ class ValuesDay:
         self._write_rules()
 
     def change_both(self) -> None:
-        """A rule and a label change in the same moment: what comes of the label waits."""
-        self.asked.rule = self.dice.choice(sorted(RULES))
-        self.relabel()
+        """A label and a rule change in the same moment, or the rule soon after: what comes of the label waits."""
+        rule = self.dice.choice(sorted(RULES))
+        was = {name: replace(member) for name, member in self.asked.members.items()}
+        if self.asked.template % 2 == 0:
+            self.asked.rule = rule
+            self.relabel()
+        else:
+            self.asked.rule = "all"  # which reads no label
+            self._write_rules()
+            self.story.on(QUIET)
+            self.look()
+            then = self.story.now
+            self.relabel()
+            self.story.on(QUIET / 3)
+            self.look()
+            self.asked.rule = rule
+            before = Asked(**{**vars(self.asked), "members": was})
+            read_late = {c for c in was if before.due(c) != self.due(c)}
+            self.since |= dict.fromkeys(read_late, then)
+            self.counts["read late"] += len(read_late)
         self._write_rules()
 
     def _write_rules(self) -> None:

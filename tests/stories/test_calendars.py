@@ -3,6 +3,8 @@
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
 from rollout.analysis.snapshot import snapshot_of
 from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
@@ -251,6 +253,42 @@ def test_in_profile_ocm_closed_clusters_are_not_touched_either() -> None:
 
     told.to(22 * HOUR)
     assert told.touched() == {"c00": 22 * HOUR}
+
+
+def test_in_profile_ocm_a_closed_cluster_takes_no_slot_and_says_what_it_waits_for() -> None:
+    strategy = make.progressive(maxConcurrency=1)
+    workload = make.workload(strategy=strategy, annotations={names.SEMANTICS: "ocm"})
+    told = story(calendar(), workload).to(2 * HOUR)
+    assert told.reason == "WindowClosed"
+    assert "ClusterCalendar business: outside of all windows that allow" in told.message
+
+    told.to(12 * HOUR)
+    assert told.reason == "WindowClosed"
+    told.to(23 * HOUR)
+    assert told.touched() == {"c02": 3 * HOUR, "c01": 13 * HOUR, "c00": 22 * HOUR}
+    assert told.reason == "Complete"
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        make.progressive(mandatoryDecisionGroups=[{"groupName": "canary"}]),
+        make.per_group(),
+    ],
+)
+def test_in_profile_ocm_a_closed_canary_holds_back_what_comes_after_it(strategy: Obj) -> None:
+    fleet = make.fleet(3, canary=1)
+    for obj in fleet:
+        if obj["kind"] == "ManagedCluster":
+            obj["metadata"]["labels"]["zone"] = ZONES[obj["metadata"]["name"]]
+    notes = {names.SEMANTICS: "ocm"}
+    told = Story([*fleet, calendar(), make.workload(strategy=strategy, annotations=notes)])
+
+    told.to(21 * HOUR)
+    assert told.touched() == {}
+    assert told.reason == "WindowClosed"
+    told.to(60 * HOUR)
+    assert told.touched() == {"c00": 22 * HOUR, "c02": 27 * HOUR, "c01": 37 * HOUR}
 
 
 def test_a_calendar_is_looked_at_only_when_something_changes() -> None:

@@ -4,10 +4,13 @@ from datetime import UTC, datetime
 
 from rollout.analysis.clusters import explain_cluster
 from rollout.analysis.forecast import forecast
+from rollout.analysis.outcomes import End
+from rollout.analysis.simulating import question, simulate
 from rollout.analysis.snapshot import snapshot_of
 from rollout.clock import VirtualClock
 from rollout.hub.memory import MemoryHub
 from rollout.model.kinds import CLUSTER_VALUES, REPLICA_SET, Obj, Ref
+from rollout.sim.scenario import Scenario
 from tests.support import make
 from tests.support.changes import storing
 from tests.support.desk import decided
@@ -61,6 +64,23 @@ def test_readers_know_every_cluster_however_long_rendering_takes() -> None:
     explained = explain_cluster(snapshot, f"c{MANY - 1}")
     assert explained is not None
     assert len(explained.shares[0].values) == 10
+
+
+def test_plan_and_simulate_say_which_cluster_waits_for_a_value() -> None:
+    setting = {"target": {"kind": "ConfigMap"}, "path": "/data/version"}
+    missing = of_rules({"set": [{**setting, "value": "cluster.labels['size']"}]})
+    sized = make.fleet(2)
+    sized[0]["metadata"]["labels"]["size"] = "3"
+    change = storing([*sized, missing, make.workload()])
+    (plan,) = forecast(None, change, NOW).workloads
+    short, whole = (simulate(question(change, Scenario()), whole=whole) for whole in (False, True))
+
+    assert plan.finish.at is None
+    assert plan.finish.why.startswith("ValuesMissing: not until this is mended: c01: ")
+    assert "no such key: size" in plan.finish.why
+    assert short.outcome == whole.outcome
+    assert (short.outcome.end, short.outcome.reason) == (End.HELD, "ValuesMissing")
+    assert (short.outcome.touched, short.outcome.soaked) == (1, 1)
 
 
 def test_plan_tells_a_literal_from_one_of_another_type() -> None:

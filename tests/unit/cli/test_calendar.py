@@ -142,6 +142,38 @@ def test_a_calendar_that_cannot_be_read_is_listed_as_misconfigured_and_said_why(
     assert "five fields of cron" in checked.stdout
 
 
+LAST = """
+  clusters: {celSelector: {celExpressions: ["managedCluster.metadata.name != 'ohio'"]}}
+status:
+  unreadableSince: 2026-12-14T12:00:00Z
+  lastReadable: >-
+    {"timeZone": "Europe/Berlin", "timeZoneFrom": {"label": "zone"},
+    "clusters": {"celSelector": {"celExpressions": ["managedCluster.metadata.name != 'ohio'"]}},
+    "windows": [{"name": "day", "action": "Allow", "schedule": "0 8 * * *", "duration": "6h"}]}
+"""
+
+
+def test_a_calendar_that_cannot_be_read_any_more_is_shown_as_it_decides(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(BAD.rstrip() + LAST)
+    files = ("-f", str(path), "-f", str(Path(EXAMPLE) / "clusters.yaml"), *BERLIN_NIGHT)
+
+    shown = run("calendar", "show", "bad", "--week", *files)
+    wire = json.loads(run("calendar", "show", "bad", "-o", "json", *files).stdout)
+
+    assert shown.exit_code == 1
+    assert "  day   Allow   0 8 * * * for 6h00m" in shown.stdout
+    zones = shown.stdout.partition("zones\n")[2].splitlines()
+    follows = "Misconfigured: clusters stay as they were before   1 cluster"
+    assert zones == [f"  Asia/Tokyo   closed, {follows}", f"  Europe/Berlin   open, {follows}"]
+    assert "five fields of cron" in shown.stderr
+    assert "clusters stay as they were before" in shown.stderr
+    assert [(each["timeZone"], each["open"], each["reason"]) for each in wire["zones"]] == [
+        ("Asia/Tokyo", False, "Misconfigured"),
+        ("Europe/Berlin", True, "Misconfigured"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -17,14 +17,14 @@ from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
 from rollout.model import names
-from rollout.model.kinds import APPROVAL, MANAGED_CLUSTER, Kind
+from rollout.model.kinds import APPROVAL, MANAGED_CLUSTER, Kind, Obj
 from rollout.strategies.base import Phase
 from tests.stories.operating import freeze
 from tests.support import make
 from tests.support.dashboards import browsing, story_on
 from tests.support.story import MIN, T0, Story
 
-CALENDAR = {
+CALENDAR: Obj = {
     "apiVersion": "rollout-engine.io/v1alpha1",
     "kind": "ClusterCalendar",
     "metadata": {"name": "nights"},
@@ -166,6 +166,28 @@ def test_calendars_freezes_and_what_waits_for_a_person_are_on_one_page(tmp_path:
     assert "End the freeze" in page
     assert "default/idle" in page.partition("Freezes</h2>")[0]
     assert "frozen by ben (unverified): outage" in first
+
+
+def of_clusters(name: str, expression: str) -> Obj:
+    clusters = {"celSelector": {"celExpressions": [expression]}}
+    spec = {**CALENDAR["spec"], "clusters": clusters}
+    return {**CALENDAR, "metadata": {"name": name}, "spec": spec}
+
+
+def test_a_cluster_names_the_calendars_that_decide_about_it_and_no_others(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    other = of_clusters("of-another-one", "managedCluster.metadata.name == 'c04'")
+    unread = of_clusters("unread", "managedCluster.")
+    with story_on(path, CALENDAR, other, unread) as story, browsing(path, story.clock) as client:
+        cluster = client.get("/clusters/c05").text
+        consents = client.get("/consents").text
+
+    listed = cluster.partition("<dt>Calendars</dt>")[2].partition("</dd>")[0]
+    assert "<bdi>nights</bdi>: Europe/Berlin" in listed
+    assert "of-another-one" not in listed
+    never = "closed, Misconfigured: it could never be read, so all clusters are closed"
+    assert f"<bdi>unread</bdi>: all zones   {never}" in listed
+    assert never in consents
 
 
 @pytest.mark.parametrize("page", ["/clusters/nobody", "/placements/default/none"])

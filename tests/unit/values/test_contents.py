@@ -107,6 +107,38 @@ def test_a_cluster_whose_label_changes_in_the_same_moment_as_the_template_waits(
     assert found.settling() == {"c00"}
 
 
+def test_a_label_that_changed_shortly_before_a_rule_that_reads_it_has_to_stand_as_long() -> None:
+    found = standing_still()
+    found.follow("'1'")
+    found.render()
+    found.relabel("c00", "z")
+    found.on(20)
+    found.clusters["c00"] = Cluster("c00", labels={"tier": "z", "other": "x"})
+    found.contents.touch("c00")
+    found.on(20)
+    assert found.settling() == set()
+
+    found.follow(BY_TIER)
+    found.on(10)
+    assert found.settling() == {"c00"}
+    found.on(30)
+    assert found.settling() == set(), "60 s after the label, not after the rule"
+
+
+def test_a_label_that_stood_for_long_does_not_wait_for_a_rule_that_reads_it() -> None:
+    found = standing_still()
+    found.follow("'1'")
+    found.render()
+    found.relabel("c00", "z")
+    found.on(1)
+    found.on(60)
+    assert found.settling() == set()
+
+    found.follow(BY_TIER)
+    found.on(1)
+    assert found.settling() == set()
+
+
 def test_a_cluster_that_changed_in_what_no_rule_reads_does_not_wait_for_a_rule_that_changes() -> (
     None
 ):
