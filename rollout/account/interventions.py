@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from rollout.account.waits import APPROVABLE
 from rollout.model.approvals import (
     APPROVAL_GATE,
     EVERY_STAGE,
@@ -19,7 +20,7 @@ from rollout.model.approvals import (
 from rollout.model.instants import rfc3339
 from rollout.model.intents import PAST_CALENDARS, AskedBy, Intents
 from rollout.model.kinds import Ref
-from rollout.model.waits import Reason, Wait
+from rollout.model.waits import Wait
 from rollout.rollouts.holds import CAUSES
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.share import PlacementShare
@@ -234,12 +235,8 @@ def _gate(
         why=_why(gate, closed) if state == "shut" and not is_approval else "",
         until=until,
         asks_person=state == "shut"
-        and (is_approval or (closed is not None and closed.reason in _APPROVABLE)),
+        and (is_approval or (closed is not None and closed.reason in APPROVABLE)),
     )
-
-
-_APPROVABLE = (Reason.ANALYSIS_INCONCLUSIVE, Reason.METRIC_UNREACHABLE)
-"""Where an approval opens a gate of an analysis, too."""
 
 
 def _why(gate: GateRef, closed: Wait | None) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from rollout.model.approvals import Approval
+from rollout.model.approvals import CLUSTER_GATE, Approval
 from rollout.model.waits import Reason, Scope, reason_of
 from rollout.rollouts.live import LiveRollout
 from rollout.strategies.base import Health, Phase, StageReport, Standing
@@ -231,6 +231,16 @@ _UNMEASURED: Mapping[str, str] = {
     "skips it (`rollout skip`) or has it measured again (its RolloutAnalysisRun is deleted)",
 }
 """What ends the wait of a cluster that is well and is being measured."""
+
+
+APPROVABLE = (Reason.ANALYSIS_INCONCLUSIVE, Reason.METRIC_UNREACHABLE)
+"""Where an approval opens what is measured."""
+
+
+def cluster_gate(cluster: str, phase: Phase | None, wait: WaitAccount | None) -> str:
+    """The gate whose approval ends the wait of a cluster for its analysis; "" where none would."""
+    is_measured = phase is Phase.SOAKING and wait is not None and wait.reason in APPROVABLE
+    return CLUSTER_GATE + cluster if is_measured else ""
 
 
 def unmeasured_wait(live: LiveRollout) -> str:

@@ -25,7 +25,7 @@ MOST_PLANNED = 20
 """Workloads of which a verb about the whole hub tells what becomes of them."""
 _EXAMPLES = {
     "clusters": "eu-1, eu-2",
-    "gate": "the gate, or * for all",
+    "gate": "the gate, * for all, or cluster/NAME for its analysis",
     "number": "its number, such as 3",
     "until": "2h, or 2030-01-01T12:00:00Z",
     "name": "its name",
@@ -199,6 +199,13 @@ def offered(asked: PageRequest, ref: Ref, names: tuple[str, ...]) -> list[Verb]:
         for name in names
         if asked.may((verb := VERBS[name]).writes[0], verb.kind(ref), ref.namespace)
     ]
+
+
+def approval_at(asked: PageRequest, ref: Ref, account: WorkloadAccount, gate: str) -> str:
+    """Where this person approves a gate of a workload; "" where there is none, or they may not."""
+    if not gate or not offered(asked, ref, ("approve",)):
+        return ""
+    return address(VERBS["approve"], ref, revisions_of(account), gate=gate, shown="1")
 
 
 def revisions_of(account: WorkloadAccount) -> str:

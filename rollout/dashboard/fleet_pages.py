@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from starlette.responses import Response
 
+from rollout.account.waits import cluster_gate
 from rollout.analysis.calendars import ZoneStanding, zone_standing
 from rollout.analysis.clusters import ClusterShare, ExplainedCluster, explain_cluster
 from rollout.analysis.placements import Candidate, ExplainedPlacement, explain_placement
@@ -16,6 +17,7 @@ from rollout.analysis.sentences import (
     value_line,
 )
 from rollout.analysis.snapshot import stored
+from rollout.dashboard.actions import approval_at
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.render import path_of
 from rollout.dashboard.tables import PagedColumn, PagedTable
@@ -116,6 +118,7 @@ def cluster(asked: PageRequest) -> Response:
             for calendar, standing in found.calendars
             if may_see_calendar(asked, calendar)
         ],
+        approval_of=lambda share: _approval_of(asked, name, share),
         share_facts=share_facts,
         share_path=_share_path,
         share_name=_share_name,
@@ -127,7 +130,18 @@ def cluster(asked: PageRequest) -> Response:
 
 
 def _share_path(share: ClusterShare) -> str:
-    return path_of(Ref(KINDS[share.kind], share.workload))
+    return path_of(_share_ref(share))
+
+
+def _share_ref(share: ClusterShare) -> Ref:
+    return Ref(KINDS[share.kind], share.workload)
+
+
+def _approval_of(asked: PageRequest, cluster: str, share: ClusterShare) -> str:
+    """Where this person approves what is measured of the cluster; "" where there is nothing to approve."""
+    ref, gate = _share_ref(share), cluster_gate(cluster, share.phase, share.wait)
+    row = asked.view.by_ref.get(ref)
+    return approval_at(asked, ref, row.account, gate) if row is not None else ""
 
 
 def _share_name(share: ClusterShare) -> str:

@@ -11,8 +11,9 @@ from rollout.account.channels import CHANNEL_HEAD
 from rollout.account.roster import RosterEntry
 from rollout.account.states import Code, conditions_of
 from rollout.account.tree import WorkloadAccount
+from rollout.account.waits import cluster_gate
 from rollout.analysis.histories import History, RevisionAccount, history
-from rollout.dashboard.actions import address, offered, revisions_of
+from rollout.dashboard.actions import address, approval_at, offered, revisions_of
 from rollout.dashboard.analysis_pages import runs_of
 from rollout.dashboard.answers import PageRequest
 from rollout.dashboard.histories import Timelines
@@ -78,6 +79,7 @@ class RolloutPages:
         tells = asked.may("list", ROLLOUT_NOTIFICATION, ref.namespace)
         return asked.page(
             "rollout.html", account=found.account, found=found, ref=ref, verbs=verbs, address=address, seen=revisions_of(found.account),
+            approval_at=lambda gate: approval_at(asked, ref, found.account, gate), cluster_gate=cluster_gate,
             phase=phase, clusters=found.clusters,
             revisions=REVISIONS.page(found.history.revisions, query),
             may_clusters=asked.may("get", MANAGED_CLUSTER), workload_word=workload_word,

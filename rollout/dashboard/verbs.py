@@ -7,6 +7,7 @@ from datetime import datetime
 from rollout import operate
 from rollout.account.interventions import Intervention
 from rollout.account.tree import WorkloadAccount
+from rollout.account.waits import APPROVABLE
 from rollout.errors import ConfigError
 from rollout.hub.base import EmbeddedHub
 from rollout.model.amounts import DURATION_ACCEPTED, parse_digits, parse_duration
@@ -140,8 +141,10 @@ def _asked(account: WorkloadAccount, *whats: str) -> list[Intervention]:
     return [each for each in account.interventions if each.what in whats]
 
 
-def _gates_shut(account: WorkloadAccount) -> bool:
-    return any(gate.asks_person for _, stage in account.stages for gate in stage.gates)
+def _asks_person(account: WorkloadAccount) -> bool:
+    """Whether a gate does, or what is measured in the background."""
+    gates = (gate for _, stage in account.stages for gate in stage.gates)
+    return account.reason in APPROVABLE or any(gate.asks_person for gate in gates)
 
 
 _EVERY = (
@@ -153,9 +156,12 @@ _EVERY = (
             ("--gate", c.gate), ("--revision", _one(c.shown)), ("--expires", c.until)
         ),
         writes=("create", APPROVAL),
-        asks={"gate": "the only one that there is", "until": "it does not expire"},
+        asks={
+            "gate": "the only one that there is, or what is measured in the background",
+            "until": "it does not expire",
+        },
         of_revision=True,
-        is_offered=_gates_shut,
+        is_offered=_asks_person,
     ),
     Verb(
         name="pause",

@@ -103,7 +103,10 @@ def _gate(ref: Ref, annotations: Annotations, gate: str) -> str:
     if not gates and intents.analysis and gate in ("", EVERY_STAGE):
         return EVERY_STAGE  # what is measured in the background stands at no gate
     if not gates and intents.cluster_analysis:
-        raise ConfigError(f"{ref} has no gate; name a cluster: --gate {CLUSTER_GATE}NAME")
+        none = f"{ref} has no gate; name a cluster"
+        raise OptionError(
+            f"{none}: --gate {CLUSTER_GATE}NAME", f"{none}, as gate: {CLUSTER_GATE}NAME"
+        )
     if not gates:
         raise ConfigError(
             f"{ref} asks for no approval; annotation {names.GATES} would, such as before:rest"

@@ -182,6 +182,7 @@ def test_the_night_of_the_operating_page_by_keyboard_alone(
         _find(page, "shop-berlin")
         expect(page.locator("main")).to_contain_text("MetricUnreachable")
         expect(page.locator("main")).to_contain_text("the provider of the metric answers again")
+        expect(page.locator(".share > .button")).to_have_text("Approve")
         _follow(page, "Rollouts")
         _find(page, "shop")
         expect(page.locator(".summary")).to_contain_text("MetricUnreachable of shop-berlin")

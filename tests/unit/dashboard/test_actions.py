@@ -12,12 +12,20 @@ from starlette.testclient import TestClient
 from rollout.dashboard import actions, app
 from rollout.dashboard.verbs import VERBS
 from rollout.model import names
-from rollout.model.kinds import APPROVAL, FREEZE, REPLICA_SET, Kind, Ref
+from rollout.model.kinds import (
+    APPROVAL,
+    FREEZE,
+    REPLICA_SET,
+    ROLLOUT_ANALYSIS,
+    Kind,
+    Obj,
+    Ref,
+)
 from tests.stories.operating import freeze
 from tests.support import make
 from tests.support.dashboards import CANARIES, browsing, story_on
 from tests.support.operated import asked, notes
-from tests.support.story import Story
+from tests.support.story import MIN, Story
 
 WEB = Ref(REPLICA_SET, "default/web")
 IDLE = Ref(REPLICA_SET, "default/idle")
@@ -267,6 +275,7 @@ def test_a_form_says_what_it_means_to_leave_a_field_empty(client: TestClient) ->
     ("verb", "fields", "said"),
     [
         pytest.param("approve", {"workload": "gated"}, "has 2 gates: choose one: ", id="gate"),
+        pytest.param("approve", {"workload": "measured"}, "as gate: cluster/NAME", id="cluster"),
         pytest.param(
             "hold", {"clusters": "nosuch"}, "is called nosuch; correct the name", id="name"
         ),
@@ -283,9 +292,10 @@ def test_a_refusal_names_no_option_of_the_command_line(
     gated = make.workload(
         "gated", strategy=CANARIES, annotations={names.GATES: "before:rest,after:rest"}
     )
+    measured = _measured(names.CLUSTER_ANALYSIS)
     path, stop = tmp_path / "state.db", freeze("stop-the-line", until="2026-01-02T00:00:00Z")
     form = {**FORM, **fields, "reason": "x"}
-    with story_on(path, gated, stop) as story, browsing(path, story.clock) as client:
+    with story_on(path, gated, stop, *measured) as story, browsing(path, story.clock) as client:
         seen = client.get(f"/act/{verb}", params=form)
         pressed = client.post(f"/act/{verb}", data={**form, "forgery": forgery(client)})
 
@@ -329,3 +339,66 @@ def test_what_somebody_may_not_see_is_not_on_the_list_and_has_no_page(
     with browsing(tmp_path / "state.db", story.clock, may=_elsewhere) as stranger:
         assert "web" not in stranger.get("/").text.partition("<main")[2]
         assert stranger.get("/rollouts/mwrs/default/web").status_code == 403
+
+
+def _measured(annotation: str) -> list[Obj]:
+    """A workload of which a metric is measured that cannot be reached."""
+    metric = {
+        "name": "rate",
+        "interval": "1m",
+        "count": 3,
+        "successCondition": "result > 0.9",
+        "provider": {"prometheus": {"address": "http://p", "query": "rate"}},
+    }
+    template = {
+        "apiVersion": ROLLOUT_ANALYSIS.api_version,
+        "kind": ROLLOUT_ANALYSIS.name,
+        "metadata": {"name": "slo", "namespace": "default"},
+        "spec": {"metrics": [metric]},
+    }
+    return [
+        template,
+        make.workload("measured", strategy=CANARIES, annotations={annotation: "slo"}),
+    ]
+
+
+def _button(page: str, name: str) -> dict[str, str]:
+    """What the button of this name fills in."""
+    found = re.search(rf'id="{name}" data-act href="([^"]+)"', page)
+    assert found is not None, page
+    return {
+        key: values[0] for key, values in parse_qs(urlsplit(html.unescape(found[1])).query).items()
+    }
+
+
+@pytest.mark.parametrize(
+    ("page", "button"),
+    [
+        pytest.param("/rollouts/mwrs/default/measured", "approve-c00", id="rollout"),
+        pytest.param("/clusters/c00", "approve-mwrs/default/measured", id="cluster"),
+    ],
+)
+def test_what_is_measured_of_a_cluster_is_approved_where_the_cluster_waits_for_it(
+    tmp_path: Path, page: str, button: str
+) -> None:
+    path, measured = tmp_path / "state.db", _measured(names.CLUSTER_ANALYSIS)
+    with story_on(path, *measured, after=1800) as story, browsing(path, story.clock) as client:
+        filled = _button(client.get(page).text, button)
+        told = press(client, "approve", **filled)
+        story.on(10 * MIN)
+        with browsing(path, story.clock, may=_viewer) as viewer:
+            assert "data-act" not in viewer.get(page).text
+        [approval] = [obj["spec"] for obj in story.hub.list(APPROVAL).items]
+
+    assert "what is measured of cluster c00 of revision" in told
+    assert approval["gate"] == "cluster/c00"
+    assert filled["seen"] == approval["revision"]
+
+
+def test_what_is_measured_in_the_background_is_approved_with_a_button(tmp_path: Path) -> None:
+    path, measured = tmp_path / "state.db", _measured(names.ANALYSIS)
+    with story_on(path, *measured, after=1800) as story, browsing(path, story.clock) as client:
+        filled = _button(client.get("/rollouts/mwrs/default/measured").text, "act-approve")
+        told = press(client, "approve", **{**filled, "gate": ""})
+
+    assert "every gate of revision" in told
