@@ -68,12 +68,12 @@ def analysis(asked: PageRequest) -> Response:
     return asked.page("analysis.html", run=run, metrics=_pictures(run))
 
 
-def runs_of(asked: PageRequest, ref: Ref, most: int) -> list[AnalysisRun]:
-    """The newest analyses of a workload that this person may see."""
+def runs_of(asked: PageRequest, ref: Ref) -> list[AnalysisRun]:
+    """The analyses of a workload that this person may see, newest first."""
     if not asked.may("list", ROLLOUT_ANALYSIS_RUN, ref.namespace):
         return []
     found = asked.office.observer.ask(_runs, "analyses")
-    return [each for each in found if each.subject.workload == ref][:most]
+    return [each for each in found if each.subject.workload == ref]
 
 
 def _runs(reading: HubReading) -> list[AnalysisRun]:

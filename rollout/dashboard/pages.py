@@ -83,7 +83,7 @@ class RolloutPages:
             phase=phase, clusters=found.clusters,
             revisions=REVISIONS.page(found.history.revisions, query),
             may_clusters=asked.may("get", MANAGED_CLUSTER), workload_word=workload_word,
-            timeline=self._timelines.of(asked, ref), decides=self._timelines.has_decisions, analyses=runs_of(asked, ref, MOST_NAMED),
+            timeline=self._timelines.of(asked, ref), decides=self._timelines.has_decisions, analyses=runs_of(asked, ref), most_named=MOST_NAMED,
             channels=found.account.channels if tells else (), channel_head=CHANNEL_HEAD,
             foreseen=not found.account.done and found.account.code is not Code.FAILED,
         )  # fmt: skip

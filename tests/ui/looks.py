@@ -5,11 +5,43 @@ from functools import partial
 
 from playwright.sync_api import Page, expect
 
+from rollout.model import names
+from rollout.model.intents import AskedBy, asked_text
+from rollout.model.kinds import CLUSTER_CALENDAR, CLUSTER_VALUES, Kind, Obj
+from tests.support import make
 from tests.support.hostile import RUN
+from tests.support.story import T0
 from tests.ui.touring import ONE
 
 LONG = "x" * 63
 """The longest name that there is."""
+
+
+def odd() -> list[Obj]:
+    """What has long names and many words: a workload past all calendars with values, a cluster, a calendar."""
+    taint = {"key": LONG, "value": LONG, "effect": "NoSelect"}
+    noon = {"name": "noon", "action": "Deny", "schedule": "0 12 * * *", "duration": "1h"}
+    week = {"timeZone": "Europe/Berlin", "windows": [{**noon, "reason": "lunch"}]}
+    said = asked_text({"override": AskedBy("ben", T0, "the shop is down")}, ["override"])
+    asked = {
+        names.PAUSED: "true",
+        names.OVERRIDE_CALENDARS: "2026-01-01T12:00:00Z",
+        names.ASKED: said,
+    }
+    long = {"target": {"kind": "ConfigMap"}, "path": f"/data/{LONG}", "literal": LONG * 3}
+    rules = {"workload": {"name": LONG}, "rules": [{"set": [long]}]}
+    return [
+        make.workload(LONG, annotations=asked, labels={"a": "b"}),
+        make.cluster("odd", taints=[taint]),
+        _own(CLUSTER_CALENDAR, make.meta("noon", ""), week),
+        _own(CLUSTER_VALUES, {"name": LONG, "namespace": "default"}, rules),
+    ]
+
+
+def _own(kind: Kind, meta: Obj, spec: Obj) -> Obj:
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": meta, "spec": spec}
+
+
 PAGES = (
     "/",
     "/?q=nothing-matches",

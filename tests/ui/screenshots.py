@@ -11,14 +11,18 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
+from rollout import operate
+from rollout.model import names
+from rollout.model.kinds import REPLICA_SET, Ref
+from rollout.operate import Who
 from tests.stories.operating import freeze
 from tests.support import make
 from tests.support.dashboards import CANARIES, logging_decisions, process_on, serving, story_on
-from tests.support.story import MIN
+from tests.support.story import HOUR, MIN, Story
 from tests.ui.conftest import ARGUMENTS
-from tests.ui.looks import LONG
+from tests.ui.looks import LONG, odd
 from tests.ui.serving import NIGHT, ROOT, rollout
 
 PAGES = {
@@ -31,6 +35,7 @@ PAGES = {
     "yaml": "/rollouts/mwrs/default/web/yaml",
     "clusters": "/clusters",
     "cluster": "/clusters/c05",
+    "odd": "/clusters/odd",
     "placements": "/placements",
     "placement": "/placements/default/p",
     "consents": "/consents",
@@ -75,6 +80,10 @@ def _draw(page: Page) -> None:
     page.wait_for_timeout(300)
 
 
+def _foreseen(page: Page) -> None:
+    expect(page.locator("#course .u-legend")).to_contain_text("p90", timeout=60_000)
+
+
 def _failed(page: Page) -> None:
     page.click("tr.s-failed a.go")
     page.wait_for_selector(".foreseen")
@@ -84,9 +93,16 @@ FIRST: Mapping[str, Callable[[Page], object]] = {
     "answered": _ask,
     "dialog": _press,
     "night-analysis": _failed,
-    "slow": lambda page: page.wait_for_timeout(4_000),  # until it is foreseen
+    "slow": _foreseen,
 }
 """What is done on a page before it is looked at."""
+
+
+def _consent(story: Story, ref: Ref) -> None:
+    """Approve the gate of a workload, and let it past all calendars."""
+    ben = Who("ben", story.clock.now(), "the shop is down without it")
+    operate.approve(story.hub, ref, ben)
+    operate.override_calendars(story.hub, ref, ben.at + 2 * HOUR, ben)
 
 
 @contextmanager
@@ -96,10 +112,12 @@ def _bad_release(folder: Path) -> Iterator[str]:
     with story_on(folder / "logged.db") as other:
         logging_decisions(other, log)
     stop = freeze("weekend", reason="nobody is here", until="2026-01-01T00:01:00Z")
-    soon = make.workload("slow", strategy=CANARIES, version="3")
+    gated = {names.GATES: "before:rest"}
+    soon = make.workload("slow", strategy=CANARIES, version="3", annotations=gated)
     path = folder / "state.db"
-    with story_on(path, stop, make.workload(LONG, labels={"a": LONG}), after=1200) as story:
+    with story_on(path, stop, *odd(), after=1200) as story:
         story.add(soon)
+        _consent(story.settle(), Ref(REPLICA_SET, "default/slow"))
         story.on(3 * MIN)
         with serving(path, story.clock, decision_log=log) as served:
             yield served.entrance

@@ -10,14 +10,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from rollout.model import names
-from rollout.model.kinds import CLUSTER_CALENDAR, Obj
-from tests.support import make
 from tests.support.dashboards import Served, logging_decisions, serving, story_on
 from tests.support.hostile import spoil
 from tests.support.story import Story
 from tests.ui import touring
-from tests.ui.looks import LONG, LOOKS, PAGES
+from tests.ui.looks import LOOKS, PAGES, odd
 from tests.ui.serving import page_on
 
 pytestmark = pytest.mark.ui
@@ -30,27 +27,15 @@ CUT_OFF = """[...document.querySelectorAll("main *")]
     .map((each) => each.outerHTML.slice(0, 80))"""
 WIDER = """Math.max(document.documentElement.scrollWidth - innerWidth,
     ...[...document.querySelectorAll("dialog[open]")].map((each) => each.scrollWidth - each.clientWidth))"""
+UNDER_ITS_TITLE = """[...document.querySelectorAll(".list tbody td")].filter((each) => {
+    const words = document.createRange();
+    words.selectNodeContents(each);
+    const left = each.getBoundingClientRect().left + 80;
+    return getComputedStyle(each).display === "grid"
+        && [...words.getClientRects()].some((box) => box.width > 0 && box.left < left);
+}).map((each) => each.outerHTML.slice(0, 80))"""
 NOT_AT_REST = (f"{touring.ONE}api", "/placements/default/p")
 """Pages that say something else in the middle of the bad release, or with one cluster more."""
-
-
-def _odd() -> list[Obj]:
-    """What has long names and many words."""
-    taint = {"key": LONG, "value": LONG, "effect": "NoSelect"}
-    noon = {"name": "noon", "action": "Deny", "schedule": "0 12 * * *", "duration": "1h"}
-    kind = CLUSTER_CALENDAR
-    calendar = {
-        "apiVersion": kind.api_version,
-        "kind": kind.name,
-        "metadata": make.meta("noon", ""),
-        "spec": {"timeZone": "Europe/Berlin", "windows": [{**noon, "reason": "lunch"}]},
-    }
-    paused = {names.PAUSED: "true"}
-    return [
-        make.workload(LONG, annotations=paused, labels={"a": "b"}),
-        make.cluster("odd", taints=[taint]),
-        calendar,
-    ]
 
 
 @contextmanager
@@ -59,7 +44,7 @@ def _served(folder: Path, after: int, *, spoilt: bool) -> Iterator[tuple[Story, 
     path, log = folder / "state.db", folder / "decisions"
     with story_on(folder / "logged.db") as logged:
         logging_decisions(logged, log)
-    with story_on(path, *_odd(), after=after) as story:
+    with story_on(path, *odd(), after=after) as story:
         if spoilt:
             spoil(path, story.clock)
         with serving(path, story.clock, decision_log=log) as served:
@@ -117,7 +102,9 @@ def test_axe_finds_nothing_serious_on_any_page(
 
 
 @pytest.mark.parametrize("width", [320, 768, 1360])
-def test_no_page_is_wider_than_the_window(browser: Browser, looked_at: Served, width: int) -> None:
+def test_no_page_is_wider_than_the_window_and_each_word_stands_beside_its_title(
+    browser: Browser, looked_at: Served, width: int
+) -> None:
     wide = {}
     size: Any = {"width": width, "height": 700}
     with page_on(browser, looked_at, complains=True, viewport=size) as page:
@@ -129,6 +116,8 @@ def test_no_page_is_wider_than_the_window(browser: Browser, looked_at: Served, w
             over = page.evaluate(WIDER)
             if over > 0:
                 wide[name] = over
+            if under := page.evaluate(UNDER_ITS_TITLE):
+                wide[name] = under
     assert wide == {}
 
 

@@ -96,7 +96,7 @@
     const soft = getComputedStyle(document.documentElement).getPropertyValue("--soft").trim();
     const axis = { stroke: soft, grid: { stroke: soft + "30", width: 1 }, ticks: { show: false }, font: "12px system-ui, sans-serif" };
     if (plot) plot.destroy();
-    plot = new uPlot({ width: inside(plotted), height: 220, padding: [8, 40, 0, 24], fmtDate: (text) => uPlot.fmtDate(text.replace(/\{h\}/g, "{HH}").replace(/\{aa\}/g, "").replace(/\{M\}\/\{D\}(\/\{YY\})?/g, "{YYYY}-{MM}-{DD}")), tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"), scales: { y: { range: (_, __, most) => [0, Math.max(Math.min(Math.ceil(most * 1.1), course.members), 1)] } }, axes: [{ ...axis, space: 84 }, { ...axis, size: 44, incrs: WHOLE }], series, legend: { live: true }, cursor: { drag: { x: false, y: false }, points: { show: false } } }, data, plotted);
+    plot = new uPlot({ width: inside(plotted), height: 220, padding: [8, 40, 0, 24], fmtDate: (text) => uPlot.fmtDate(text.replace(/\{h\}/g, "{HH}").replace(/\{aa\}/g, "").replace(/\{M\}\/\{D\}(\/\{YY\})?/g, "{YYYY}-{MM}-{DD}")), tzDate: (at) => uPlot.tzDate(new Date(at * 1e3), "Etc/UTC"), scales: { y: { range: (_, __, most) => [0, Math.max(Math.min(Math.ceil(most * 1.1), course.members), 1)] } }, axes: [{ ...axis, space: 84 }, { ...axis, size: 44, incrs: WHOLE }], series, legend: { live: true, markers: { dash: (_, i) => ["solid", "dashed", "dotted"][lines.findIndex(([name]) => series[i].label.endsWith(name)) + 1] } }, cursor: { drag: { x: false, y: false }, points: { show: false } } }, data, plotted);
   }
 
   // -- what is new ----------------------------------------------------------------------------

@@ -147,7 +147,8 @@ def test_the_list_says_of_a_workload_that_it_is_past_all_calendars(tmp_path: Pat
         with browsing(path, story.clock) as client:
             page = client.get("/").text
 
-    assert page.count("<small>past all calendars until 2026-01-01T02:00:00Z</small>") == 1
+    until = '<span class="at">2026-01-01T02:00:00Z</span>'  # which stays on one line
+    assert page.count(f"<small><span>past all calendars until {until}</span></small>") == 1
 
 
 def test_calendars_freezes_and_what_waits_for_a_person_are_on_one_page(tmp_path: Path) -> None:
@@ -313,3 +314,25 @@ def test_where_asking_all_would_take_long_one_workload_is_asked_why_it_does_not_
 
     assert "3 workloads do not select it" in told
     assert "TaintToleration" in told
+
+
+def _plain(page: str) -> str:
+    """Without what keeps instants on one line."""
+    return re.sub("</?span[^>]*>", "", page)
+
+
+def test_a_cluster_names_the_calendars_that_concern_it_and_no_others(tmp_path: Path) -> None:
+    path = tmp_path / "state.db"
+    spec = CALENDAR["spec"]
+    east, canaries = (
+        {**CALENDAR, "metadata": {"name": name}, "spec": {**spec, "clusters": chosen}}
+        for name, chosen in (
+            ("east", {"claimSelector": {"matchExpressions": [{"key": "x", "operator": "Exists"}]}}),
+            ("canaries", {"celSelector": {"celExpressions": ["managedCluster.metadata.labels['ring'] == 'canary'"]}}),
+        )
+    )  # fmt: skip
+    with story_on(path, CALENDAR, east, canaries) as story, browsing(path, story.clock) as client:
+        told = [_plain(client.get(f"/clusters/{name}").text) for name in ("c00", "c05")]
+
+    named = [re.findall(r"<bdi>(\w+)</bdi>: Europe/Berlin open; closes", page) for page in told]
+    assert named == [["canaries", "nights"], ["nights"]]

@@ -106,7 +106,7 @@ def test_the_list_and_the_page_agree_on_the_earliest_end_of_what_goes_on(
         (row,) = re.findall(r'id="w-\w+-default-slow".*?</tr>', client.get("/").text, re.DOTALL)
         page = client.get("/rollouts/mwrs/default/slow").text
 
-    said = (">in ", " at the earliest</dd>")
+    said = (">in ", " at the earliest</span></dd>")
     if semantics == "ocm":
         said = (">not worked out<", "<dt>Done</dt><dd>not worked out in profile ocm</dd>")
     assert said[0] in row

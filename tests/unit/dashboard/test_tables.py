@@ -93,6 +93,8 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         ]
         for run in _runs(story.mwrs()):
             story.add(run)
+        forged = _object(ROLLOUT_ANALYSIS_RUN, "forged", {**run["spec"], "template": "forged"})
+        story.add({**forged, "status": run["status"]})
         story.hub.put_state(StateKey.TOLD, json.dumps(told).encode())
         with browsing(path, story.clock, decision_log=log) as client:
             yield client
@@ -185,6 +187,21 @@ def test_the_pages_of_two_tables_do_not_get_in_each_others_way(client: TestClien
         'id="freezes-before" rel="prev" href="?approvals-page=2&amp;freezes-page=1#freezes"' in page
     )
     assert re.findall(BY, page) == [f"{n}" for n in range(50, MANY)]
+
+
+def test_a_rollout_shows_the_newest_of_its_analyses_and_leads_to_all_of_them(
+    client: TestClient,
+) -> None:
+    page = client.get(WEB).text
+
+    assert re.findall(RUN, page) == [f"{n}" for n in range(59, 49, -1)]
+    assert 'And 50 more: <a id="all-analyses" href="/analyses?q=default/web">' in page
+
+
+def test_a_run_that_its_workload_does_not_own_is_on_no_page(client: TestClient) -> None:
+    assert _rows(client, "/analyses?q=forged", 'id="run-') == []
+    assert "forged" not in client.get(WEB).text
+    assert client.get("/analyses/default/forged").status_code == 404
 
 
 def test_decisions_stand_in_the_timeline_and_lead_to_their_replay(
