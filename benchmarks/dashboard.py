@@ -4,7 +4,6 @@ A rollout of 10,000 clusters is followed beside, while it goes on: how soon its 
 how long the page blocks meanwhile.
 """
 
-import gzip
 import os
 import shutil
 import subprocess
@@ -20,6 +19,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 
 from benchmarks.figures import Figure
 from rollout.clock import VirtualClock
+from rollout.dashboard.app import FILES
 from rollout.hub.admission import admit
 from rollout.hub.memory import MemoryHub
 from rollout.hub.sqlite import SqliteHub
@@ -33,7 +33,6 @@ WORKLOADS, CLUSTERS = 1_000, 10_000
 STEPS, STEP = 6, 11 * MIN
 """So often, and for so long, the large rollout goes on: a quarter of its clusters soaks for ten minutes."""
 TOKEN = "benchmark"
-STATIC = Path(__file__).parents[1] / "rollout" / "dashboard" / "static"
 LONGEST = """() => { window.longest = 0; new PerformanceObserver((list) => {
   for (const each of list.getEntries()) window.longest = Math.max(window.longest, each.duration);
 }).observe({ type: "longtask", buffered: true }); }"""
@@ -52,8 +51,9 @@ def run() -> Iterator[Figure]:
 
 def _kilobytes() -> float:
     """What the page of a rollout loads, as it goes over the wire."""
-    files = [p for p in STATIC.rglob("*") if p.suffix in (".js", ".css")]
-    return sum(len(gzip.compress(p.read_bytes())) for p in files) / 1024
+    return (
+        sum(len(file.zipped) for name, file in FILES.items() if name.endswith(("js", "css"))) / 1024
+    )
 
 
 def _many(path: Path, browser: Browser) -> Iterator[Figure]:

@@ -278,6 +278,16 @@ def test_probes_and_files_are_answered_while_every_thread_is_busy(tmp_path: Path
     assert early == [200, 200, 200]
 
 
+def test_script_and_style_of_a_rollout_are_small_over_the_wire(client: TestClient) -> None:
+    page = client.get("/rollouts/mwrs/default/web").text
+    loaded = re.findall(r'(?:src|href)="(/static/[^"]+\.(?:js|css))"', page)
+    sent = {name: client.get(name, headers={"Accept-Encoding": "gzip"}) for name in loaded}
+
+    assert len(sent) == 6
+    assert {each.headers["content-encoding"] for each in sent.values()} == {"gzip"}
+    assert sum(int(each.headers["content-length"]) for each in sent.values()) <= 50 * 1024
+
+
 def test_a_file_that_a_browser_has_is_not_sent_again(client: TestClient) -> None:
     first = client.get("/static/app.css")
     again = client.get("/static/app.css", headers={"If-None-Match": first.headers["etag"]})
