@@ -183,7 +183,7 @@ def test_a_cluster_names_the_calendars_that_decide_about_it_and_no_others(tmp_pa
         cluster = client.get("/clusters/c05").text
         consents = client.get("/consents").text
 
-    listed = cluster.partition("<dt>Calendars</dt>")[2].partition("</dd>")[0]
+    listed = _plain(cluster).partition("<dt>Calendars</dt>")[2].partition("</dd>")[0]
     assert "<bdi>nights</bdi>: Europe/Berlin" in listed
     assert "of-another-one" not in listed
     never = "closed, Misconfigured: it could never be read, so all clusters are closed"
