@@ -1,9 +1,10 @@
 """How long does a decision take? The plain step over all clusters, and the ledger after one change."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
+
+from msgspec.structs import replace
 
 from benchmarks.figures import Figure, fastest
 from rollout import (
@@ -32,12 +33,17 @@ def midway(size: int) -> Rollout:
     half, tenth = size // 2, size // 10
     soaked = [
         Standing(
-            name, "r", touched=NOON, health=Health.SUCCEEDED, since=NOON, verdict=Verdict.SOAKED
+            cluster=name,
+            revision="r",
+            touched=NOON,
+            health=Health.SUCCEEDED,
+            since=NOON,
+            verdict=Verdict.SOAKED,
         )
         for name in names[:half]
     ]
     moving = [
-        Standing(name, "r", touched=NOON, health=Health.PROGRESSING, since=NOON)
+        Standing(cluster=name, revision="r", touched=NOON, health=Health.PROGRESSING, since=NOON)
         for name in names[half:][:tenth]
     ]
     spec = RolloutSpec(
@@ -72,7 +78,7 @@ def _ledger(rollout: Rollout) -> float:
         def change(soaked: Standing = soaked) -> None:
             ledger.put(soaked, NOW)
             for cluster in ledger.step(NOW).touch:
-                ledger.put(Standing(cluster, "r", touched=NOW), NOW)
+                ledger.put(Standing(cluster=cluster, revision="r", touched=NOW), NOW)
 
         seconds.append(fastest(change, 1))
     return sorted(seconds)[len(seconds) // 2]

@@ -275,5 +275,5 @@ def _succeed(live: LiveRollout, cluster: str, now: datetime) -> None:
     phase, standing = live.ledger.judgement(cluster).phase, live.ledger.standings[cluster]
     wanted = live.wanted(cluster)
     if standing.revision == wanted and phase in (Phase.PROGRESSING, Phase.FAILING):
-        seen = Observation(wanted, Health.SUCCEEDED, reason="", revision=wanted)
+        seen = Observation(content=wanted, health=Health.SUCCEEDED, reason="", revision=wanted)
         live.observe(cluster, seen, now)

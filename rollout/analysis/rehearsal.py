@@ -195,7 +195,9 @@ class _Act:
         revision = self.part.rollout.revision
         self.live.observe(
             cluster,
-            Observation(revision, read.health, reason=read.reason, revision=revision),
+            Observation(
+                content=revision, health=read.health, reason=read.reason, revision=revision
+            ),
             now,
         )
         after = ledger.judgement(cluster).phase

@@ -4,7 +4,6 @@ There is one writer, the engine's thread; nothing here waits, locks or does I/O.
 """
 
 from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 
 from rollout.api.decoding import shaped
@@ -125,7 +124,7 @@ class Fleet:
         if not self.policy.sharding.reads(event.ref) or not self.versions.take(event):
             return set()
         if (obj := shaped(event.obj)) is not event.obj:
-            event = replace(event, obj=obj)
+            event = Event(event.ref, event.change, obj, event.version)
         handler = self._handlers.get(event.ref.kind)
         found: set[Ref] = set(handler(event, now) if handler is not None else ())
         found.update(self.inventory.take(event))

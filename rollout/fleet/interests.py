@@ -7,6 +7,8 @@ that its evaluation reads. A change outside of them cannot alter any decision, s
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from msgspec import Struct
+
 from rollout.model.cluster import Cluster
 from rollout.model.kinds import Obj
 from rollout.model.placement import NamedGroup, Placement, Predicate
@@ -27,8 +29,7 @@ class Interest:
     raw: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterChange:
+class ClusterChange(Struct, frozen=True, kw_only=True):
     """How two values of a cluster differ. ``everything``: it came, or began to go."""
 
     labels: frozenset[str] = frozenset()

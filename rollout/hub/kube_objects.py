@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 import msgspec
+from msgspec.structs import asdict
 
 from rollout.errors import Unavailable
 from rollout.model.events import Change, Event
@@ -97,9 +98,6 @@ class _Meta(msgspec.Struct, gc=False, omit_defaults=True):
     annotations: dict[str, str] | None = None
     ownerReferences: list[dict[str, Any]] | None = None  # noqa: N815
     finalizers: list[str] | None = None
-
-
-_META_FIELDS = tuple(_Meta.__struct_fields__)
 
 
 class _Custom(msgspec.Struct, gc=False):
@@ -286,9 +284,7 @@ def _headed(kind: Kind, meta: _Meta) -> Obj:
     return {
         "apiVersion": kind.api_version,
         "kind": kind.name,
-        "metadata": {
-            name: value for name in _META_FIELDS if (value := getattr(meta, name)) is not None
-        },
+        "metadata": {name: said for name, said in asdict(meta).items() if said is not None},
     }
 
 

@@ -1,7 +1,8 @@
 """What happened to an object, as a hub tells it."""
 
-from dataclasses import dataclass
 from enum import Enum
+
+from msgspec import Struct
 
 from rollout.model.kinds import Obj, Ref
 
@@ -14,8 +15,7 @@ class Change(Enum):
     DELETED = "DELETED"
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One change. ``obj`` is the whole object after it (for DELETED: its last state).
 
     ``version`` is the object's resourceVersion as a number; it only grows for one object.

@@ -4,6 +4,8 @@ from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any
 
+from msgspec import Struct
+
 Obj = dict[str, Any]
 """An object as JSON has it. Never mutated once it has left the function that made it."""
 
@@ -207,8 +209,7 @@ def find(word: str) -> Kind | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(Struct, frozen=True):
     """One object: its kind and its key, ``namespace/name`` or, for cluster-scoped kinds, ``name``."""
 
     kind: Kind

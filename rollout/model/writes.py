@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass
 
+from msgspec import Struct
+
 from rollout.model.kinds import Kind, Obj, Ref
 from rollout.model.notifications import Notification
 
@@ -29,8 +31,7 @@ class Touch:
         return self.first or self.cause in ("Restore", "Configure")
 
 
-@dataclass(frozen=True, slots=True)
-class Create:
+class Create(Struct, frozen=True):
     """Create ``obj`` (whole, as JSON, with apiVersion, kind and metadata)."""
 
     ref: Ref
@@ -38,8 +39,7 @@ class Create:
     touch: Touch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Patch:
+class Patch(Struct, frozen=True):
     """JSON merge patch of the object, only while it still has ``version`` (None: whatever it has)."""
 
     ref: Ref
@@ -48,8 +48,7 @@ class Patch:
     touch: Touch | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PatchStatus:
+class PatchStatus(Struct, frozen=True):
     """JSON merge patch ``{"status": status}`` of the status subresource, with the same precondition."""
 
     ref: Ref
@@ -75,8 +74,7 @@ class Delete:
     removed_from: Ref | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RemoveFinalizer:
+class RemoveFinalizer(Struct, frozen=True, kw_only=True):
     """Let the object go, once the server shows nothing left of what it stands for.
 
     ``kept``: the finalizers of others, which stay. ``kind`` and ``label`` say what must be gone; with
@@ -109,8 +107,7 @@ class RemoveFinalizer:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deliver:
+class Deliver(Struct, frozen=True, kw_only=True):
     """Try to deliver a notification, and write what comes of it into its status."""
 
     ref: Ref

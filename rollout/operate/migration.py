@@ -10,6 +10,8 @@ from the works by the controller: soaks begin again, gates ask again.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from msgspec import structs
+
 from rollout.api.decoding import decode
 from rollout.errors import AlreadyExists, Gone, HubError
 from rollout.hub.base import EmbeddedHub
@@ -193,7 +195,7 @@ def _line(line: Line, work: Work | None, *, done: bool) -> Line | None:
     """
     standing = line.standing
     if standing is None:
-        return replace(line, soaked=())
+        return structs.replace(line, soaked=())
     agrees = (
         work is not None
         and work.revision == standing.revision
@@ -201,7 +203,7 @@ def _line(line: Line, work: Work | None, *, done: bool) -> Line | None:
     )
     if not agrees or not (done or standing.verdict is Verdict.FAILED):
         return None
-    return replace(line, soaked=())
+    return structs.replace(line, soaked=())
 
 
 def _is_done(obj: Obj) -> bool:

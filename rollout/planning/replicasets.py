@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from msgspec import structs
+
 from rollout.model import names
 from rollout.model.kinds import MANIFEST_WORK, REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
@@ -100,7 +102,7 @@ class _ReplicaSetPass(Pass):
         status = self._due(self._status(reports, hold, gone.hold))
         finalizer = self._finalizer()
         if finalizer and status is not None:
-            status = replace(status, version=None)  # the finalizer's write makes it another one
+            status = structs.replace(status, version=None)  # the finalizer's write changes it
         retreats = (each.retreat for each in self.decided.values())
         for found in (*steps.values(), *retreats, gone):
             self.recheck(found.recheck_at if found is not None else None)

@@ -267,7 +267,9 @@ class AddOnWorkload(Workload[AddOnShare]):
         content = self._content(cluster, installed, share)
         health, reason, token = read_health(installed, gate=self._is_gated)
         reported = read_as_ocm(installed) if self.is_ocm else None
-        return Observation(content, health, reason=reason, reported=reported, token=token)
+        return Observation(
+            content=content, health=health, reason=reason, reported=reported, token=token
+        )
 
     def _content(self, cluster: str, installed: ClusterAddOn, share: AddOnShare) -> str:
         """The revision that what it carries amounts to."""

@@ -4,8 +4,9 @@ The terms are those that this process agreed before, or those that an earlier on
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
+
+from msgspec.structs import replace
 
 from rollout.rollouts.head import Head
 from rollout.rollouts.line import Line, soaked_after

@@ -6,9 +6,11 @@ All instants are the hub's. Source: semantics rows 5-12, 17-20, 27.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rollout.rollouts.head import Rollback
 from rollout.rollouts.observations import Observation, stand
@@ -22,8 +24,7 @@ SOAKED_KEPT = 5
 """Revisions remembered for a cluster. The templates themselves are kept as RolloutRevisions."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class Line(Struct, frozen=True, kw_only=True):
     """Everything that is known of one cluster in one rollout.
 
     ``standing``: how it stands since it was touched last; None where it never was. ``cause``: why it was
@@ -77,8 +78,7 @@ class Line:
         return mine == (other.standing, other.cause, other.lost_from, other.soaked)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Course:
+class Course(Struct, frozen=True, kw_only=True):
     """What a line is measured against.
 
     ``revision`` is the workload's present one, ``content`` what this cluster is to carry of it,
@@ -102,55 +102,47 @@ class Course:
         return "" if self.content == self.revision else self.revision
 
 
-@dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(Struct, frozen=True):
     """The hub shows what the cluster carries now (None: nothing)."""
 
     observation: Observation | None
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
+class Touched(Struct, frozen=True):
     """A write is about to go out. ``back``: the content that it gives back ("": it brings the present one)."""
 
     cause: str
     back: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """The server refused a write (row 19). ``fails``: the cluster goes without what it is supposed to have."""
 
     message: str
     fails: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictFound:
+class VerdictFound(Struct, frozen=True):
     """A decision found the verdict that stands in this standing."""
 
     standing: Standing
 
 
-@dataclass(frozen=True, slots=True)
-class Retried:
+class Retried(Struct, frozen=True):
     """A person asked to try again what failed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lost:
+class Lost(Struct, frozen=True):
     """It is selected no more, left in flight, and was out of reach when it did."""
 
     stage: str
 
 
-@dataclass(frozen=True, slots=True)
-class Forgotten:
+class Forgotten(Struct, frozen=True):
     """It is no cluster of this rollout, and nothing is held against it."""
 
 
-@dataclass(frozen=True, slots=True)
-class CameBack:
+class CameBack(Struct, frozen=True):
     """It was lost, and is selected again."""
 
 
@@ -234,7 +226,12 @@ def _touched(line: Line, event: Touched, course: Course, now: datetime) -> Line:
         return line
     made_for = "" if event.back else course.made_for
     standing = Standing(
-        line.cluster, content, touched=now, health=Health.SILENT, since=now, made_for=made_for
+        cluster=line.cluster,
+        revision=content,
+        touched=now,
+        health=Health.SILENT,
+        since=now,
+        made_for=made_for,
     )
     touched = replace(line, standing=standing, cause=event.cause, soaked=soaked)
     if line.seen is not None and line.seen.content == content:

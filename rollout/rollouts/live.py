@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Container, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from msgspec import structs
+
 from rollout.model.kinds import Obj, Ref
 from rollout.model.waits import Wait
 from rollout.rollouts.facts import Decided, Made, OcmStepMade, RetreatMade, StepMade
@@ -204,7 +206,7 @@ class LiveRollout(Standings):
         before = self.lost
         self.forget(touched, now)
         for line in [self.lines[cluster] for cluster in self._lost]:
-            self._put(replace(line, is_lent=line.cluster in selected))
+            self._put(structs.replace(line, is_lent=line.cluster in selected))
         if self.lost != before:
             self.ledger.reset(replace(self.ledger.rollout, lost=dict(self.lost)), now)
 
@@ -312,7 +314,7 @@ class LiveRollout(Standings):
             retreat=untouched_while_unsettled(back.retreat, terms) if back and terms else None,
             head=head,
             settled=settled,
-            lines=[replace(self.line(c), standing=each) for c, each in settled.items()],
+            lines=[structs.replace(self.line(c), standing=each) for c, each in settled.items()],
             by_ocm=by_ocm,
             made=tuple(made),
             closed=given.closed,

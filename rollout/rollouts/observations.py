@@ -4,15 +4,16 @@ All instants are the hub's: a health counts since the hub first saw it, unbroken
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import KW_ONLY, dataclass, replace
 from datetime import datetime
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rollout.strategies.base import Health, Standing, Verdict
 from rollout.strategies.ocm_step import Reported
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True, kw_only=True):
     """What a cluster carries, as the hub shows it, and what its agent says of that.
 
     ``content`` is the hash of what is carried; ``revision`` and ``started_at`` are what the write
@@ -23,7 +24,6 @@ class Observation:
 
     content: str
     health: Health
-    _: KW_ONLY
     reason: str = ""
     revision: str = ""
     started_at: datetime | None = None
@@ -114,8 +114,8 @@ def rebuilt(cluster: str, seen: Observation, revision: str, now: datetime) -> St
     if seen.health is Health.SUCCEEDED and not is_settled:
         touched = now  # when it succeeded nobody knows any more: that is no time-out
     standing = Standing(
-        cluster,
-        seen.content,
+        cluster=cluster,
+        revision=seen.content,
         touched=touched,
         health=seen.health,
         since=now,

@@ -253,8 +253,8 @@ def _read_line(cluster: str, body: object) -> Line | None:
         except ValueError:
             return None
         standing = Standing(
-            shared_text(cluster),
-            shared_text(str(body.get("revision") or "")),
+            cluster=shared_text(cluster),
+            revision=shared_text(str(body.get("revision") or "")),
             touched=touched,
             health=health,
             since=parse_instant(body.get("since")),

@@ -1,15 +1,15 @@
 """Decides when a write that the server refused is tried again (row 19)."""
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+
+from msgspec import Struct
 
 from rollout.model.backoff import Backoff
 
 RETRY = Backoff(first=timedelta(seconds=5), longest=timedelta(minutes=5))
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedWrite:
+class RefusedWrite(Struct, frozen=True):
     """A write that the server refused, and when it is tried again.
 
     ``content``: what it would have brought; another one need not wait ("": it is not told apart).

@@ -221,8 +221,8 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         report = read_report(work, self.rules(work))
         reported = work_status(work.generation, work.conditions) if self.is_ocm else None
         return Observation(
-            work.content,
-            report.health,
+            content=work.content,
+            health=report.health,
             reason=report.reason,
             revision=work.revision,
             started_at=work.started_at,

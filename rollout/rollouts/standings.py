@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from msgspec import structs
+
 from rollout.model.kinds import Ref
 from rollout.rollouts.book import RecordBook
 from rollout.rollouts.handover import measured_anew
@@ -100,14 +102,14 @@ class Standings:
         for cluster in self.lines.keys() | observations.keys():
             line, seen = self.line(cluster), observations.get(cluster)
             if line.seen != seen:
-                self._put(replace(line, seen=seen))
+                self._put(structs.replace(line, seen=seen))
 
     def observe(self, cluster: str, seen: Observation | None, now: datetime) -> None:
         """Take in what the cluster carries now (None: nothing)."""
         if cluster in self.ledger:
             self._take(cluster, Seen(seen), now)
         else:
-            self._put(replace(self.line(cluster), seen=seen))
+            self._put(structs.replace(self.line(cluster), seen=seen))
 
     def attempt(self, cluster: str, cause: str, now: datetime, revision: str = "") -> None:
         """A write of a revision ("": the present one) to this cluster is about to go out."""
@@ -123,7 +125,7 @@ class Standings:
     def landed(self, cluster: str) -> None:
         """The write was accepted."""
         if cluster in self.rejections:
-            self._put(replace(self.line(cluster), refusal=None))
+            self._put(structs.replace(self.line(cluster), refusal=None))
 
     def rejection(self, cluster: str) -> RefusedWrite | None:
         """What the server refused there, where it is still what the cluster is supposed to carry: the pause

@@ -8,10 +8,13 @@ thread; `rollout.runtime.kube_io` many side by side, on an event loop. `FencedIo
 import threading
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum
 from typing import Any, Protocol, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from rollout.errors import Conflict, Denied, Gone, HubError, Invalid, Throttled
 from rollout.hub.base import Hub, Listing
@@ -43,8 +46,7 @@ class ReadBack(Enum):
     FAILED = "failed"  # the server could not say
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WriteOutcome:
+class WriteOutcome(Struct, frozen=True, kw_only=True):
     """What came of one write; ``obj`` is the object as stored, where the hub returned it."""
 
     result: WriteResult

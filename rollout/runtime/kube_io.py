@@ -9,9 +9,11 @@ never waits for the network.
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+
+from msgspec.structs import replace
 
 from rollout.errors import Gone, HubError, Throttled, Unavailable
 from rollout.hub.kube import KubeHub

@@ -4,22 +4,22 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from msgspec import Struct
+
 from rollout.model.events import Event
 from rollout.model.kinds import Kind, Ref
 from rollout.planning.plan import Plan, Write
 from rollout.runtime.io import WriteOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class Woken:
+class Woken(Struct, frozen=True):
     """A timer has fired: which one of the object's."""
 
     ref: Ref
     timer: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """A write has come back."""
 
     flight: "Flight"
@@ -27,15 +27,13 @@ class Answered:
     outcome: WriteOutcome
 
 
-@dataclass(frozen=True, slots=True)
-class Broken:
+class Broken(Struct, frozen=True):
     """The watch of a kind has broken: list again."""
 
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Ask:
+class Ask(Struct, frozen=True):
     """Something is to be done on the engine's thread, between two plans."""
 
     job: Callable[[], None]

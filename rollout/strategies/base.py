@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from enum import Enum
 from typing import Protocol
 
+from msgspec import Struct
+
 from rollout.model.amounts import Amount
 from rollout.model.analyses import AnalysisVerdict
 from rollout.model.approvals import Side
@@ -69,8 +71,14 @@ _HOLDS_SLOT = frozenset({Phase.OUTDATED, Phase.PROGRESSING, Phase.FAILING, Phase
 _IS_FAILURE = frozenset({Phase.FAILING, Phase.FAILED, Phase.LOST})
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class StandingOn(Struct, frozen=True):
+    """The part of a `Standing` that is given by place: which cluster, and what was written there."""
+
+    cluster: str
+    revision: str
+
+
+class Standing(StandingOn, frozen=True, kw_only=True):
     """What is known of one touched cluster. A cluster without a standing has never been touched.
 
     ``revision`` is the content that was written there (`Rollout.wanted`). ``touched`` is the first
@@ -81,9 +89,6 @@ class Standing:
     it was touched for, where contents differ from cluster to cluster.
     """
 
-    cluster: str
-    revision: str
-    _: KW_ONLY
     touched: datetime
     health: Health = Health.SILENT
     since: datetime | None = None
@@ -314,8 +319,7 @@ class Rollout:
         return standing.of_revision == self.revision
 
 
-@dataclass(frozen=True, slots=True)
-class Settled:
+class Settled(Struct, frozen=True):
     """A verdict that is due to be recorded before anything that depends on it is written."""
 
     cluster: str

@@ -7,6 +7,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from msgspec import structs
+
 from rollout.model.analyses import AnalysisPhase
 from rollout.model.instants import rfc3339_micro
 from rollout.model.waits import Reason
@@ -49,7 +51,7 @@ def left_behind(standing: Standing, timing: Timing, now: datetime) -> Standing:
     """
     found = concluded(standing, unmeasured(timing), now)
     is_unproved = timing.measured is not None and found.verdict is Verdict.SOAKED
-    return replace(found, reason=NEVER_MEASURED) if is_unproved else found
+    return structs.replace(found, reason=NEVER_MEASURED) if is_unproved else found
 
 
 def is_open(standing: Standing) -> bool:
@@ -65,9 +67,9 @@ def concluded(standing: Standing, timing: Timing, now: datetime) -> Standing:
         return standing
     judged = _on_its_revision(standing, timing, now)
     if judged.phase is Phase.SOAKED:
-        return replace(standing, verdict=Verdict.SOAKED)
+        return structs.replace(standing, verdict=Verdict.SOAKED)
     if judged.phase is Phase.FAILED:
-        return replace(standing, verdict=Verdict.FAILED, reason=judged.reason)
+        return structs.replace(standing, verdict=Verdict.FAILED, reason=judged.reason)
     return standing
 
 

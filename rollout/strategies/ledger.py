@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 
+from msgspec import structs
+
 from rollout.model.waits import Wait
 from rollout.strategies.base import (
     NOTHING_SHUT,
@@ -241,7 +243,7 @@ class Ledger:
         an older revision: whoever goes on from the record must not take them for in flight.
         """
         found = {
-            each.cluster: replace(
+            each.cluster: structs.replace(
                 self._standings[each.cluster], verdict=each.verdict, reason=each.reason
             )
             for each in step.settled

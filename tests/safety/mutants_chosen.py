@@ -145,8 +145,8 @@ _OF_WHAT_IS_KNOWN: tuple[Mutant, ...] = (
         "a failure that ended goes on under a longer deadline",
         (
             JUDGE,
-            "    if judged.phase is Phase.FAILED:\n        return replace(standing, verdict=Verdict.FAILED",
-            "    if False:\n        return replace(standing, verdict=Verdict.FAILED",
+            "    if judged.phase is Phase.FAILED:\n        return structs.replace(standing, verdict=Verdict.FAILED",
+            "    if False:\n        return structs.replace(standing, verdict=Verdict.FAILED",
         ),
         focus="deadlines",
     ),

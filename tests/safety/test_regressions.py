@@ -162,11 +162,11 @@ def test_what_soaked_on_an_older_revision_takes_no_slot_when_it_fails_there_late
     live.agree(terms, lambda _: True, T0)
     assert live.step(None, T0).touch == ("c00",)
     live.attempt("c00", "SlotFree", T0)
-    live.observe("c00", Observation("r1", Health.SUCCEEDED), T0)
+    live.observe("c00", Observation(content="r1", health=Health.SUCCEEDED), T0)
     live.agree(replace(terms, revision="r2"), lambda _: True, T0 + SECOND)
     after = T0 + 2 * MINUTE  # c00 has soaked on r1
     live.attempt("c01", "SlotFree", after)
-    live.observe("c00", Observation("r1", Health.PROGRESSING), after)
+    live.observe("c00", Observation(content="r1", health=Health.PROGRESSING), after)
     assert live.step(None, after).touch == ()
 
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
+from msgspec import structs
+
 from rollout.model.amounts import Amount, parse_amount
 from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
@@ -46,8 +48,8 @@ def standing(
 ) -> Standing:
     """A cluster touched with ``revision``; its health has stood since the touch, unless said."""
     return Standing(
-        cluster,
-        revision,
+        cluster=cluster,
+        revision=revision,
         touched=touched,
         health=health,
         since=since or touched,
@@ -177,7 +179,7 @@ def applied(rollout: Rollout, step: Step, now: datetime) -> Rollout:
     for settled in step.settled:
         before = standings[settled.cluster]
         verdict, reason = settled.verdict, settled.reason
-        standings[settled.cluster] = replace(before, verdict=verdict, reason=reason)
+        standings[settled.cluster] = structs.replace(before, verdict=verdict, reason=reason)
     for cluster in step.touch:
         standings[cluster] = standing(cluster, SILENT, now, revision=rollout.revision)
     return replace(

@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
+from msgspec import structs
+
 from rollout.model.intents import Intents
 from rollout.model.kinds import REPLICA_SET, Ref
 from rollout.model.placement import Group
@@ -101,7 +103,7 @@ class Hub:
         before = self.works.get(cluster)
         if before is None or before.content != revision:
             self.works[cluster] = Observation(
-                revision, SILENT, reason="", revision=revision, started_at=started_at
+                content=revision, health=SILENT, reason="", revision=revision, started_at=started_at
             )
         self.live.observe(cluster, self.works[cluster], self.now)
 
@@ -116,13 +118,13 @@ class Hub:
             known = self.works[cluster]
             token = str(self.now) if health in (SUCCEEDED, FAILED) else ""
             if health is not known.health:
-                known = replace(known, token=token)
-            self.works[cluster] = replace(known, health=health, reason=reason)
+                known = structs.replace(known, token=token)
+            self.works[cluster] = structs.replace(known, health=health, reason=reason)
             self.live.observe(cluster, self.works[cluster], self.now)
 
     def by_others(self, cluster: str, content: str, health: Health) -> None:
         """A work that somebody else wrote: it says nothing of a revision."""
-        self.works[cluster] = Observation(content, health)
+        self.works[cluster] = Observation(content=content, health=health)
         self.live.observe(cluster, self.works[cluster], self.now)
 
     def later(self, by: timedelta) -> None:

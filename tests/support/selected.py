@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from msgspec import structs
+
 from rollout.hub.base import Listing
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Obj, Ref, ref_of
@@ -52,6 +54,6 @@ class SelectedHub:
                 sink(event)
             elif event.ref in shown:
                 shown.discard(event.ref)
-                sink(replace(event, change=Change.DELETED))
+                sink(structs.replace(event, change=Change.DELETED))
 
         return self._hub.watch(kind, since, show, *more)

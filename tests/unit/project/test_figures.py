@@ -7,7 +7,7 @@ from tests.support.syntax import Module, length, modules
 
 LONGEST_MODULE = 400
 LONGEST_FUNCTION = 40
-MOST_FIELDS = 4  # of a dataclass that may be given by place
+MOST_FIELDS = 4  # of a value that may be given by place
 HEADERS = 0.105  # docstrings and imports of modules, of all lines
 
 MOST_BY_PLACE = 4  # arguments of a call
@@ -19,14 +19,18 @@ LONG_MODULES: set[str] = set()
 LONG_FUNCTIONS: set[str] = set()
 
 
+def form(each: ast.ClassDef) -> str:
+    """How a class is declared to be a value, as written; "" where it is none."""
+    words = [*each.decorator_list, *each.bases, *each.keywords]
+    text = ", ".join(map(ast.unparse, words))
+    return text if text.startswith(("dataclass", "Struct")) else ""
+
+
 def by_place(module: Module) -> set[str]:
-    """Dataclasses of which too many fields can be given by place."""
+    """Values of which too many fields can be given by place."""
     found: set[str] = set()
     for each in module.classes():
-        for decorator in each.decorator_list:
-            text = ast.unparse(decorator)
-            if not text.startswith("dataclass") or "kw_only=True" in text:
-                continue
+        if form(each) and "kw_only=True" not in form(each):
             fields = [ast.unparse(n.annotation) for n in each.body if isinstance(n, ast.AnnAssign)]
             if "KW_ONLY" in fields:
                 fields = fields[: fields.index("KW_ONLY")]
@@ -54,8 +58,19 @@ def test_a_class_name_stands_once_in_the_package() -> None:
     assert {name for name, times in found.items() if times > 1} == set()
 
 
-def test_dataclasses_of_many_fields_are_made_by_keyword() -> None:
+def test_values_of_many_fields_are_made_by_keyword() -> None:
     assert {name for module in modules() for name in by_place(module)} == set()
+
+
+def test_what_is_a_struct_outside_of_decoders_cannot_be_changed() -> None:
+    structs = {
+        each.name: form(each)
+        for module in modules()
+        for each in module.classes()
+        if form(each).startswith("Struct")
+    }
+    assert {"Ref", "Event", "Line", "Observation", "Patch"} <= structs.keys()
+    assert {name for name, text in structs.items() if "frozen=True" not in text} == set()
 
 
 def test_a_call_names_all_but_its_first_arguments() -> None:

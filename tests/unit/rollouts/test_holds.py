@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec import structs
 
 from rollout.model import names
 from rollout.model.amounts import Amount
@@ -202,7 +203,7 @@ def test_a_rollback_says_how_far_it_is_why_and_what_ends_the_bar(
 
 
 def test_a_rollback_obeys_the_limits_that_its_annotations_give_it() -> None:
-    known = [replace(BAD, cluster=name) for name in "abcd"]
+    known = [structs.replace(BAD, cluster=name) for name in "abcd"]
     rollout = rollout_in(spec_of(), [Group(0, "", tuple("abcd"))], known)
     targets = dict.fromkeys("abcd", OLD)
 
@@ -215,7 +216,7 @@ def test_a_rollback_obeys_the_limits_that_its_annotations_give_it() -> None:
 
 
 def test_a_rollback_that_stops_says_so_and_whom_it_leaves() -> None:
-    known = [BAD, BROKEN, replace(BAD, cluster="b")]
+    known = [BAD, BROKEN, structs.replace(BAD, cluster="b")]
     rollout = rollout_in(spec_of(), [Group(0, "", tuple("abcd"))], known)
     none = Intents(rollback_budget=Amount(0))
 
@@ -228,7 +229,7 @@ def test_a_rollback_that_stops_says_so_and_whom_it_leaves() -> None:
 
 
 def test_a_long_list_of_those_that_keep_the_revision_is_cut() -> None:
-    known = [replace(BAD, cluster=name) for name in "edcba"]
+    known = [structs.replace(BAD, cluster=name) for name in "edcba"]
     rollout = rollout_in(spec_of(), [Group(0, "", tuple("abcde"))], known)
 
     _, hold = gone_back(rollout, {})

@@ -1,11 +1,11 @@
 """What follows for one cluster from each event, in every state that it can be in."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import datetime, timedelta
 from itertools import product
 
 import pytest
+from msgspec.structs import replace
 
 from rollout.rollouts.head import Rollback
 from rollout.rollouts.line import (
@@ -41,8 +41,8 @@ COURSES = [
 ]
 STANDINGS = [None] + [
     Standing(
-        "c",
-        revision,
+        cluster="c",
+        revision=revision,
         touched=touched,
         health=health,
         since=touched + MINUTE,
@@ -61,16 +61,16 @@ OBSERVATIONS = [
     None,
     unbrought(NEW, "ConfigNotFound"),
     *(
-        Observation(content, health, token=token)
+        Observation(content=content, health=health, token=token)
         for content, health, token in product((OLD, NEW, OTHER), Health, ("", "one", "two"))
     ),
 ]
 CARRIED = [
     None,
     unbrought(NEW, "ConfigNotFound"),
-    Observation(OLD, Health.SUCCEEDED, token="one"),
-    Observation(NEW, Health.FAILED, token="one"),
-    Observation(OTHER, Health.SILENT),
+    Observation(content=OLD, health=Health.SUCCEEDED, token="one"),
+    Observation(content=NEW, health=Health.FAILED, token="one"),
+    Observation(content=OTHER, health=Health.SILENT),
 ]
 EVENTS: list[LineEvent] = [
     *(Seen(seen) for seen in OBSERVATIONS),
@@ -176,11 +176,17 @@ def test_what_soaked_and_is_left_can_be_gone_back_to_and_what_is_undone_cannot()
 
 def test_what_is_given_back_is_not_taken_over_again() -> None:
     back = COURSES[2]
-    given = Standing("c", OLD, touched=T0 + 4 * MINUTE, health=Health.SILENT, since=T0 + 4 * MINUTE)
+    given = Standing(
+        cluster="c",
+        revision=OLD,
+        touched=T0 + 4 * MINUTE,
+        health=Health.SILENT,
+        since=T0 + 4 * MINUTE,
+    )
     line = Line(cluster="c", standing=given, cause="Rollback")
 
     for health in Health:
-        seen = next_line(line, Seen(Observation(NEW, health)), back, NOW)
+        seen = next_line(line, Seen(Observation(content=NEW, health=health)), back, NOW)
         assert (seen.supposed, seen.is_astray) == (OLD, True), "it is drift"
 
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec import structs
 
 from rollout.rollouts.head import Rollback
 from rollout.rollouts.line import NOT_BROUGHT
@@ -60,7 +61,7 @@ def test_a_soak_that_broke_while_nobody_looked_begins_again() -> None:
     hub.report("a", SUCCEEDED)
     hub.turn()
     hub.later(MIN)
-    hub.works["a"] = replace(hub.works["a"], health=PROGRESSING)
+    hub.works["a"] = structs.replace(hub.works["a"], health=PROGRESSING)
 
     hub.restart()
     hub.later(MIN)
@@ -81,7 +82,7 @@ def test_a_failure_that_is_stamped_anew_while_nobody_looked_has_its_grace_again(
     hub.turn()
     hub.report("a", FAILED)
     hub.turn()
-    hub.works["a"] = replace(hub.works["a"], token=token)
+    hub.works["a"] = structs.replace(hub.works["a"], token=token)
 
     hub.restart(GRACE)
 
@@ -93,7 +94,7 @@ def test_on_an_older_revision_a_soak_that_broke_while_nobody_looked_keeps_its_sl
     hub.turn()
     hub.report("ab", SUCCEEDED)
     hub.turn()
-    hub.works["a"] = replace(hub.works["a"], health=PROGRESSING)
+    hub.works["a"] = structs.replace(hub.works["a"], health=PROGRESSING)
     hub.revision = B
 
     hub.restart(SOAK)
@@ -168,7 +169,7 @@ def test_a_finally_failed_cluster_stays_so_though_its_agent_says_otherwise_after
     hub.turn()
     hub.later(DEADLINE)
     hub.turn()
-    hub.works["a"] = replace(hub.works["a"], health=PROGRESSING)
+    hub.works["a"] = structs.replace(hub.works["a"], health=PROGRESSING)
 
     hub.restart()
 
@@ -302,7 +303,7 @@ def test_what_was_given_back_and_never_written_down_is_not_where_it_was() -> Non
 def test_what_others_changed_is_drift_after_a_restart_as_before_it() -> None:
     hub = Hub(spec_of(limit=1, budget=0))
     soaked(hub, "abcd")
-    hub.works["a"] = Observation(B, SUCCEEDED)
+    hub.works["a"] = Observation(content=B, health=SUCCEEDED)
     hub.revision = "revision-c"
 
     hub.restart()
@@ -324,7 +325,9 @@ def test_a_touch_that_is_tried_again_keeps_the_clock_of_the_first_attempt() -> N
 
 def test_a_start_in_the_future_is_not_believed() -> None:
     hub = Hub()
-    hub.works["a"] = Observation(A, PROGRESSING, reason="", revision=A, started_at=T0 + 9 * MIN)
+    hub.works["a"] = Observation(
+        content=A, health=PROGRESSING, reason="", revision=A, started_at=T0 + 9 * MIN
+    )
 
     hub.restart()
 

@@ -1,8 +1,7 @@
 """What does a rollout make of works that others write, change or delete, and of writes that are refused?"""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from rollout.model.waits import Reason, Wait
 from rollout.rollouts.observations import Observation
@@ -44,7 +43,7 @@ def test_a_work_of_others_is_adopted_as_it_stands_now(
 ) -> None:
     hub = Hub()
     if first:
-        hub.works["a"] = Observation(content, health)
+        hub.works["a"] = Observation(content=content, health=health)
         hub.restart()
     else:
         hub.by_others("a", content, health)
@@ -70,7 +69,7 @@ def test_what_a_work_says_of_another_content_starts_no_clock() -> None:
     """The annotation counts only where it is about what the work carries."""
     hub = Hub()
     hub.works["a"] = Observation(
-        A, PROGRESSING, reason="", revision="edited since", started_at=T0 - 9 * MIN
+        content=A, health=PROGRESSING, reason="", revision="edited since", started_at=T0 - 9 * MIN
     )
 
     hub.restart()
@@ -306,7 +305,7 @@ def test_an_older_work_that_is_found_was_touched_when_it_says_so() -> None:
     hub = Hub()
     hub.later(SOAK)
     hub.works["a"] = Observation(
-        "older", SUCCEEDED, reason="", revision="older", started_at=T0 + SEC
+        content="older", health=SUCCEEDED, reason="", revision="older", started_at=T0 + SEC
     )
     hub.live.observe("a", hub.works["a"], hub.now)
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from rollout.model import names
 from rollout.model.kinds import REPLICA_SET, ROLLOUT_RECORD, Obj, Ref
@@ -69,8 +70,8 @@ LINES = st.one_of(
         cluster=st.just("?"),
         standing=st.builds(
             Standing,
-            st.just("?"),
-            WORDS,
+            cluster=st.just("?"),
+            revision=WORDS,
             touched=INSTANTS,
             health=st.sampled_from(Health),
             since=st.none() | INSTANTS,
@@ -103,8 +104,8 @@ HEADS = st.builds(
 
 def named(cluster: str, line: Line) -> Line:
     known = line.standing
-    own = None if known is None else replace(known, cluster=cluster)
-    return replace(line, cluster=cluster, standing=own)
+    own = None if known is None else structs.replace(known, cluster=cluster)
+    return structs.replace(line, cluster=cluster, standing=own)
 
 
 @given(HEADS, st.lists(st.dictionaries(NAMES, LINES, max_size=4), min_size=1, max_size=3))
@@ -126,7 +127,7 @@ def test_what_is_written_is_what_is_read(head: Head, pages: list[dict[str, Line]
 
 def test_microseconds_survive() -> None:
     at = T0 + timedelta(microseconds=1)
-    known = Standing("a", "r", touched=at, health=Health.SUCCEEDED, since=at)
+    known = Standing(cluster="a", revision="r", touched=at, health=Health.SUCCEEDED, since=at)
 
     read = read_record([page(1, {"a": of(known)})])
 
@@ -135,8 +136,8 @@ def test_microseconds_survive() -> None:
 
 def test_a_page_can_be_read_by_a_person() -> None:
     soaked = Standing(
-        "east-1",
-        "5f3a",
+        cluster="east-1",
+        revision="5f3a",
         touched=T0,
         health=Health.SUCCEEDED,
         since=T0 + MIN,
@@ -213,7 +214,7 @@ def test_other_config_maps_are_no_pages(name: str) -> None:
     assert page_of(Ref(ROLLOUT_RECORD, f"apps/{name}")) is None
 
 
-GOOD = of(Standing("a", "r", touched=T0, health=Health.PROGRESSING, since=T0))
+GOOD = of(Standing(cluster="a", revision="r", touched=T0, health=Health.PROGRESSING, since=T0))
 HEADED = page(0, {}, Head("r", passed=frozenset({"m/0"})))
 STORED = page(1, {"a": GOOD, "b": Line(cluster="b", lost_from="rest")})
 UNREADABLE = [None, 7, "", "{", "[]", "null", '"a"', "[" * 200_000, "{}x", "1" * 5000, '{"a": 1e}']
@@ -221,7 +222,9 @@ UNREADABLE = [None, 7, "", "{", "[]", "null", '"a"', "[" * 200_000, "{}x", "1" *
 
 @pytest.mark.parametrize("text", UNREADABLE, ids=lambda t: str(t)[:8])
 def test_a_page_that_cannot_be_read_is_as_if_never_written(text: object) -> None:
-    other = page(2, {"z": of(Standing("z", "r", touched=T0, health=Health.SILENT))})
+    other = page(
+        2, {"z": of(Standing(cluster="z", revision="r", touched=T0, health=Health.SILENT))}
+    )
 
     read = read_record([HEADED, altered(STORED, **{CLUSTERS: text}), other])
 
@@ -265,7 +268,9 @@ def test_unknown_fields_are_passed_over() -> None:
     clusters = altered(STORED, **{CLUSTERS: f'{{"a": {body}}}'})
     read = read_record([altered(HEADED, **{HEAD: head}), clusters])
 
-    assert read.lines["a"].standing == Standing("a", "r", touched=T0, health=Health.SILENT)
+    assert read.lines["a"].standing == Standing(
+        cluster="a", revision="r", touched=T0, health=Health.SILENT
+    )
     assert read.head == Head("r")
 
 
@@ -303,8 +308,8 @@ def test_a_full_page_of_the_longest_names_fits_into_a_config_map() -> None:
     for n in range(PAGE_SIZE):
         cluster = f"{n:0253}"
         known = Standing(
-            cluster,
-            "f" * 64,
+            cluster=cluster,
+            revision="f" * 64,
             touched=at,
             health=Health.PROGRESSING,
             since=at,
@@ -370,13 +375,16 @@ def test_a_rollback_that_cannot_be_read_is_none_and_the_rest_of_the_head_stays(
 
 @pytest.mark.parametrize("soaked", [None, "r1", {"r1": 1}, 3])
 def test_what_soaked_before_and_cannot_be_read_is_nothing_to_go_back_to(soaked: Any) -> None:
-    line = of(Standing("a", "r2", touched=T0, health=Health.SILENT, since=T0), soaked=("r1",))
+    line = of(
+        Standing(cluster="a", revision="r2", touched=T0, health=Health.SILENT, since=T0),
+        soaked=("r1",),
+    )
     body = json.loads("{" + line_text(line) + "}")
     body["a"]["soaked"] = soaked
 
     read = read_record([altered(page(1, {}), **{CLUSTERS: json.dumps(body)})]).lines["a"]
 
-    assert read == replace(line, soaked=())
+    assert read == structs.replace(line, soaked=())
 
 
 def test_what_people_have_not_asked_for_takes_no_room_in_the_head() -> None:
@@ -392,4 +400,4 @@ def test_what_people_have_not_asked_for_takes_no_room_in_the_head() -> None:
 def test_a_rollback_gave_what_was_touched_with_something_else_since_it_began(
     revision: str, touched: datetime, gave: bool
 ) -> None:
-    assert BACK.gave(Standing("a", revision, touched=touched)) == gave
+    assert BACK.gave(Standing(cluster="a", revision=revision, touched=touched)) == gave

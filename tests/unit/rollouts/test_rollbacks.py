@@ -1,8 +1,7 @@
 """What a cluster can go back to: the revisions that soaked there, the latest first."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from rollout.rollouts.line import SOAKED_KEPT, KeptContent, Line, soaked_after, targets_of
 from rollout.strategies.base import Health, Rollout, Staging, Standing, Verdict

@@ -1,7 +1,8 @@
 """What terms remember: times in which the hub was out of touch, and waivers."""
 
-from dataclasses import replace
 from datetime import timedelta
+
+from msgspec.structs import replace
 
 from rollout.rollouts.head import Head
 from rollout.rollouts.terms import OUTAGES_KEPT, relevant_outages, reselected
@@ -10,7 +11,7 @@ from tests.support.fleets import T0
 
 SEC, MIN = timedelta(seconds=1), timedelta(minutes=1)
 LATER = T0 + timedelta(days=365)
-IN_FLIGHT = [Standing("a", "r1", touched=T0)]
+IN_FLIGHT = [Standing(cluster="a", revision="r1", touched=T0)]
 
 
 def test_a_rollout_without_end_remembers_no_more_than_so_many_outages() -> None:

@@ -6,11 +6,11 @@ nothing once another one leads. Its mutants are at the end.
 
 import threading
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from rollout.errors import Fenced
 from rollout.model.events import Change

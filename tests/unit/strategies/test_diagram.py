@@ -6,6 +6,7 @@ from itertools import product
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from rollout.model.intents import Intents
 from rollout.model.kinds import REPLICA_SET, Ref
@@ -56,14 +57,17 @@ def moves(state: State, phase: Phase) -> Iterator[tuple[Cause, State]]:
     if phase in (Phase.WAITING, Phase.OUTDATED):
         yield (
             Cause.TOUCH,
-            (Standing("c", NEW, touched=now, health=Health.SILENT, since=now), second),
+            (
+                Standing(cluster="c", revision=NEW, touched=now, health=Health.SILENT, since=now),
+                second,
+            ),
         )
     if known is None:
         for revision, health in product((NEW, OLD), Health):
             done = revision == OLD and health is SUCCEEDED
             found = Standing(
-                "c",
-                revision,
+                cluster="c",
+                revision=revision,
                 touched=now,
                 health=health,
                 since=now,
@@ -74,15 +78,18 @@ def moves(state: State, phase: Phase) -> Iterator[tuple[Cause, State]]:
     if known.revision == NEW:
         yield (
             Cause.ROLLBACK,
-            (Standing("c", OLD, touched=now, health=Health.SILENT, since=now), second),
+            (
+                Standing(cluster="c", revision=OLD, touched=now, health=Health.SILENT, since=now),
+                second,
+            ),
         )
     if phase.is_failure:
-        yield Cause.RETRY, (replace(known, verdict=Verdict.RETRY), second)
+        yield Cause.RETRY, (structs.replace(known, verdict=Verdict.RETRY), second)
     other = OLD if known.revision == NEW else NEW
-    yield Cause.REVISION, (replace(known, revision=other), second)
+    yield Cause.REVISION, (structs.replace(known, revision=other), second)
     if known.verdict is not Verdict.SOAKED:
         for health in set(Health) - {known.health}:
-            yield Cause.REPORT, (replace(known, health=health, since=now), second)
+            yield Cause.REPORT, (structs.replace(known, health=health, since=now), second)
 
 
 def explored(timing: Timing) -> set[tuple[Phase, Phase, Cause]]:
@@ -104,7 +111,7 @@ def explored(timing: Timing) -> set[tuple[Phase, Phase, Cause]]:
         verdict = due(known, judge(known, NEW, timing, T0 + second * SEC))
         if verdict is None:
             return state
-        return replace(known, verdict=verdict.verdict, reason=verdict.reason), second
+        return structs.replace(known, verdict=verdict.verdict, reason=verdict.reason), second
 
     met: set[State] = set()
     found: set[tuple[Phase, Phase, Cause]] = set()
@@ -139,7 +146,7 @@ def test_a_cluster_is_held_where_it_would_be_waiting_and_nowhere_else(letter: st
     assert decide(replace(rollout, held=frozenset("a")), T0).count(kept) == 1
     known = lettered(letter, "a")
     if known is not None and phase.is_failure:
-        again = replace(rollout, standings={"a": replace(known, verdict=Verdict.RETRY)})
+        again = replace(rollout, standings={"a": structs.replace(known, verdict=Verdict.RETRY)})
         assert decide(again, T0).count(Phase.WAITING) == 1
         assert decide(replace(again, held=frozenset("a")), T0).count(Phase.HELD) == 1
 
@@ -166,10 +173,10 @@ def test_a_cluster_is_lost_from_the_phases_that_the_diagram_shows(letter: str) -
         intents=Intents(held=frozenset("a" if letter == "H" else "")),
     )
     if known is not None:
-        live.look({"a": Observation(known.revision, known.health)})
+        live.look({"a": Observation(content=known.revision, health=known.health)})
     live.agree(terms, lambda _: True, T0)
     if known is not None:
-        live.lines["a"] = replace(live.line("a"), standing=known)
+        live.lines["a"] = structs.replace(live.line("a"), standing=known)
         live.ledger.put(known, T0)
     assert live.step(None, T0).count(LETTERS[letter]) == 1
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from msgspec import structs
 
 from rollout.model.approvals import Side
 from rollout.model.placement import Group
@@ -125,18 +126,24 @@ class Both:
         known = self.standings.get(cluster)
         if known is not None:
             since = known.since if known.health is health else self.now
-            self.put(replace(known, health=health, since=since))
+            self.put(structs.replace(known, health=health, since=since))
 
     def touch(self, cluster: str, revision: str) -> None:
         self.put(
-            Standing(cluster, revision, touched=self.now, health=Health.SILENT, since=self.now)
+            Standing(
+                cluster=cluster,
+                revision=revision,
+                touched=self.now,
+                health=Health.SILENT,
+                since=self.now,
+            )
         )
 
     def retry(self, cluster: str) -> None:
         """The attempt that the cluster is on is void."""
         known = self.standings.get(cluster)
         if known is not None:
-            self.put(replace(known, verdict=Verdict.RETRY))
+            self.put(structs.replace(known, verdict=Verdict.RETRY))
 
     def put(self, known: Standing) -> None:
         self.standings[known.cluster] = known
@@ -178,7 +185,7 @@ class Both:
     def settle(self, settled: Settled) -> None:
         known = self.standings[settled.cluster]
         if known.revision == self.plain.wanted(settled.cluster):
-            self.put(replace(known, verdict=settled.verdict, reason=settled.reason))
+            self.put(structs.replace(known, verdict=settled.verdict, reason=settled.reason))
 
     def agree(self) -> Step:
         """Ask both, and compare all that they know."""
