@@ -187,7 +187,7 @@ def test_a_cluster_names_the_calendars_that_decide_about_it_and_no_others(tmp_pa
     assert "<bdi>nights</bdi>: Europe/Berlin" in listed
     assert "of-another-one" not in listed
     never = "closed, Misconfigured: it could never be read, so all clusters are closed"
-    assert f"<bdi>unread</bdi>: all zones   {never}" in listed
+    assert f"<bdi>unread</bdi>: all zones {never}" in listed
     assert never in consents
 
 
