@@ -113,6 +113,7 @@ _OF_WHAT_IS_KNOWN: tuple[Mutant, ...] = (
             "return self.line(cluster).refused(self.wanted(cluster))",
             "return self.rejections[cluster]",
         ),
+        kinds=("addon",),  # what works are refused for is what they are supposed to carry
         focus="refused",
     ),
     fault(

@@ -78,6 +78,9 @@ class Judge:
         self._brought = ""  # and what that is
         self._tells = False  # what goes out is a status of the workload
         self._refused: dict[Ref, tuple[str, datetime]] = {}  # what was refused, and when
+        self._kept_back: set[Ref] = (
+            set()
+        )  # refused, with nothing for a cluster in it: to be tried again
         self.written_down = WrittenDown(self.told, self.counts, self.blame)
         self.repairs = RepairsJudge(self.told, self.counts, self.blame)
         self.questions = Questions(self.told, self.hub, self.counts)
@@ -154,7 +157,8 @@ class Judge:
 
     def refused(self, ref: Ref) -> None:
         if not self._brings:
-            return  # it says something about the cluster, no more
+            self._kept_back.add(ref)  # it says something about the cluster, no more
+            return
         self._refused[ref] = self._brought, self.now()
         rollout = self.told.owner(ref.namespace)
         track = rollout.tracks.get(ref.namespace) if rollout else None
@@ -163,6 +167,7 @@ class Judge:
 
     def wrote(self, ref: Ref) -> None:
         """A write was answered: the record of its plan has been written before."""
+        self._kept_back.discard(ref)
         if ref.kind in (self.subject.carrier, self.subject.ref.kind):
             self.written_down.all()
         if ref == self.subject.ref and self._tells:
@@ -229,6 +234,9 @@ class Judge:
 
     def _ask_again(self, fleet: Fleet, now: datetime) -> None:
         """R5: asked again, there is nothing new to write; nor is there for whoever reads it all anew."""
+        if self._kept_back:
+            allow(self.counts, "kept_back")
+            return
         ref = self.subject.ref
         again = self.subject.planner().plan(ref.key, fleet.view(ref.kind), now)
         self.counts["R5.asked_again"] += 1
@@ -277,6 +285,7 @@ class Judge:
         if None in recorded.values():
             self._removed.clear()
         self._refused.clear()  # nobody writes refusals down: each process may try once
+        self._kept_back.clear()
         self.told.listed_all(now, recorded)
 
     # -- what lands --------------------------------------------------------------------------------

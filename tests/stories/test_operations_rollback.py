@@ -8,7 +8,7 @@ from rollout.clock import VirtualClock
 from rollout.errors import Invalid
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
-from rollout.model.kinds import APPROVAL, REPLICA_SET, Ref
+from rollout.model.kinds import APPROVAL, PLACEMENT, REPLICA_SET, Ref
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 from rollout.strategies.base import StageReport
 from tests.stories.operating import BAD_2, TWO_AT_ONCE, approval, revision, rolled_out
@@ -411,3 +411,33 @@ def test_an_engine_that_bars_only_where_it_failed_goes_on_in_the_other_placement
     monkeypatch.setattr(ReplicaSetWorkload, "taken_back", lambda _: {})
     with pytest.raises(AssertionError):
         test_what_one_placement_takes_back_goes_no_further_in_another()
+
+
+def test_what_clusters_would_get_back_is_kept_where_no_cluster_has_it_any_more() -> None:
+    notes = {names.ROLLBACK: "Automatic", names.HISTORY_LIMIT: "0"}
+    story = rolled_out(8, notes, strategy=make.progressive(progressDeadline="5m"))
+    story.template(make.template("2"))
+    story.settle()
+    assert set(story.versions().values()) == {"2"}
+    story.end()
+
+    assert set(story.versions().values()) == {"1"}
+    assert story.reason == "RolledBack"
+
+
+def test_nobody_goes_back_while_the_placement_is_gone() -> None:
+    story = rolled_out(annotations={names.ROLLBACK: "Automatic", names.ROLLBACK_CONCURRENCY: "1"})
+    story.template(make.template("2"))
+    story.settle()
+    while story.reason != "RollingBack":
+        story.on(SEC)
+    story.hub.delete(Ref(PLACEMENT, "default/p"))
+    story.settle()
+    before = story.versions()
+    story.on(HOUR)
+    assert story.versions() == before
+    assert "2" in before.values()
+
+    story.add(make.placement())
+    story.end()
+    assert set(story.versions().values()) == {"1"}

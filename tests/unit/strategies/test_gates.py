@@ -13,7 +13,16 @@ from rollout.model.placement import Group
 from rollout.model.replicaset import GroupRef, RolloutSpec
 from rollout.model.waits import Reason, Wait
 from rollout.strategies.base import Checkpoint, Phase, Rollout, Stage, Staging, Step, select
-from rollout.strategies.gates import GATES, AtGate, Gate, Gates, misplaced, rejection, stands_at
+from rollout.strategies.gates import (
+    GATES,
+    AtGate,
+    Gate,
+    Gates,
+    gate_key,
+    misplaced,
+    rejection,
+    stands_at,
+)
 from rollout.strategies.stages import BUILT_IN
 from rollout.strategies.step import decide
 from rollout.testing import check_gate, sample_crossing
@@ -461,3 +470,10 @@ def test_what_is_no_gate_is_refused(text: str) -> None:
 def test_a_gate_is_printed_as_it_is_written() -> None:
     for text in ("before:rest", "after:edge/canary", "before:*=analysis/slo", "after:0=weekend"):
         assert str(gate(text)) == text
+
+
+def test_a_gate_that_is_asked_for_at_every_stage_opens_at_each_of_them_apart() -> None:
+    everywhere = gate("after:*")
+    stages = [Stage(f"{name}/0", name, groups=GROUPS[:1]) for name in ("canary", "west", "east")]
+
+    assert len({gate_key(everywhere, stage) for stage in stages}) == len(stages)
