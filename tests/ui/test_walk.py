@@ -175,7 +175,7 @@ def test_the_night_of_the_operating_page_by_keyboard_alone(
         rollout(state, "run", "--clock", "virtual", "--for", "7h10m")
         _follow(page, "Consents")
         expect(page.locator(".share h3")).to_contain_text("nights")
-        expect(page.locator(".share")).to_contain_text("Europe/Berlin   open")
+        expect(page.locator(".share")).to_contain_text("Europe/Berlin · open")
         expect(page.locator(".share")).to_contain_text("02:00 America/Los_Angeles (10:00Z)")
         expect(page.locator(".week").first).to_be_visible()
         _follow(page, "Clusters")
