@@ -70,6 +70,7 @@ def cpu_of(words: tuple[str, ...], state: Path) -> float:
     """Seconds of CPU of one command, and of what it starts."""
     command = [sys.executable, "-m", "rollout", *words]
     env = {**os.environ, "ROLLOUT_STATE": str(state), "PYTHONPATH": str(Path(__file__).parents[1])}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)  # an installation has its bytecode
     with subprocess.Popen(command, cwd=state.parent, env=env, stdout=subprocess.DEVNULL) as process:
         _, status, used = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

@@ -277,4 +277,7 @@ def prepare() -> None:
 def main() -> NoReturn:
     """The console script."""
     prepare()
-    cli.main(prog_name="rollout")
+    try:
+        cli.main(prog_name="rollout")
+    finally:
+        gc.freeze()  # else Python looks through all that a command has read once more, to end

@@ -22,6 +22,7 @@ from rollout.placement.cel.parsing import Environment
 from rollout.placement.cel.standard import STANDARD, Function, table
 from rollout.placement.cel.text import MATCHES
 from rollout.placement.cel.values import CelError, Optional, key_of, type_name
+from rollout.values.reads import Read, reads_of
 
 _MISSING = "no such key"
 
@@ -67,11 +68,15 @@ _TABLE = table((*STANDARD, MATCHES, *_DECLARED))
 
 @dataclass(frozen=True, slots=True)
 class ValueProgram:
-    """A compiled expression, or why it cannot be compiled. ``price``: steps that each evaluation takes."""
+    """A compiled expression, or why it cannot be compiled.
+
+    ``price``: steps that each evaluation takes; ``reads``: see `reads_of`.
+    """
 
     problem: str | None
     run: Run | None = None
     price: int = 1
+    reads: tuple[Read, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def value_program(text: str) -> ValueProgram:
         return ValueProgram(problem)
     try:
         root, _ = Environment.of(_DECLARED, _VARIABLES).parse(text)
-        return ValueProgram(None, build(root, _TABLE), price_of(root))
+        return ValueProgram(None, build(root, _TABLE), price_of(root), reads_of(root))
     except ConfigError as error:
         return ValueProgram(str(error))
     except RecursionError:

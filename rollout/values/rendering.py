@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from rollout.model.cluster import Cluster
@@ -25,11 +25,14 @@ from rollout.values.expressions import (
 )
 from rollout.values.faults import too_many, uncompiled, unselectable
 from rollout.values.paths import PathError, Place, refused, resolve, with_value
+from rollout.values.reads import read_from
 from rollout.values.rules import ClusterValues, ValueSetting, revision_of, written_rules
 
 _HIDDEN = "(an expression for a Secret)"
 _FAILED = "it gives no value"
 """Messages are read by people who may not read Secrets: what is put into one is not quoted there."""
+_MOST_GIVEN = 256
+"""So many values of a field are remembered at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,17 @@ class _Spot:
     manifest: int
     place: Place
     current: Any
+    given: dict[tuple[str | None, ...], "_Given"] = field(default_factory=dict)
+    """What the expression gave, by the labels and claims that it read."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What an expression gave for a field, the steps that it took, and why the field refuses it."""
+
+    value: Any | Failed
+    steps: int
+    refusal: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -230,22 +244,41 @@ class Rendering:
     def _value(
         self, bound: _Bound, spot: _Spot, seen: Mapping[str, Any], cluster: Cluster
     ) -> tuple[Any | Wait, int]:
-        if bound.program is None:
-            value, steps = bound.literal, 1
-        else:
-            value, steps = evaluate(bound.program, {**seen, "current": spot.current})
-        refusal: str | None = None
-        if not isinstance(value, Failed):
-            refusal = refused(self._manifests[spot.manifest], spot.place, spot.current, value)
-            if refusal is None:
-                return value, steps
+        given = self._given(bound, spot, seen)
+        value, steps = given.value, given.steps
+        if given.refusal is None and not isinstance(value, Failed):
+            return value, steps
         is_secret = self._is_secret(spot.manifest)
         text = _HIDDEN if is_secret else repr(bound.setting.expression)
         if isinstance(value, Failed):
             why = _FAILED if is_secret and not value.is_missing else value.why
             return _wait(bound, cluster, f"{text}: {why}", missing=value.is_missing), steps
         of = f"{text}: " if bound.setting.expression else ""
-        return _wait(bound, cluster, f"{bound.setting.path.text}: {of}{refusal}"), steps
+        return _wait(bound, cluster, f"{bound.setting.path.text}: {of}{given.refusal}"), steps
+
+    def _given(self, bound: _Bound, spot: _Spot, seen: Mapping[str, Any]) -> _Given:
+        """What a rule gives for a field; worked out once for clusters in which it reads the same."""
+        program = bound.program
+        reads = () if program is None else program.reads
+        if reads is None:
+            return self._worked_out(bound, spot, seen)
+        read = read_from(seen["cluster"], reads)
+        known = spot.given.get(read)
+        if known is None:
+            if len(spot.given) >= _MOST_GIVEN:  # labels of which each cluster has its own value
+                spot.given.clear()
+            known = spot.given[read] = self._worked_out(bound, spot, seen)
+        return known
+
+    def _worked_out(self, bound: _Bound, spot: _Spot, seen: Mapping[str, Any]) -> _Given:
+        if bound.program is None:
+            value, steps = bound.literal, 1
+        else:
+            value, steps = evaluate(bound.program, {**seen, "current": spot.current})
+        if isinstance(value, Failed):
+            return _Given(value, steps, None)
+        manifest = self._manifests[spot.manifest]
+        return _Given(value, steps, refused(manifest, spot.place, spot.current, value))
 
     def _apart(
         self, found: list[tuple[_Bound, _Spot, Any]], cluster: Cluster

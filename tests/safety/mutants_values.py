@@ -18,8 +18,8 @@ VALUE_FAULTS = in_days(
         "what cannot be rendered is left as the template has it",
         (
             "values.rendering",
-            "        if isinstance(value, Failed):\n",
-            "        if isinstance(value, Failed):\n            return spot.current, steps\n        if isinstance(value, Failed):\n",
+            "return _Given(value, steps, None)",
+            "return _Given(spot.current, steps, None)",
         ),
     ),
     fault(
@@ -29,6 +29,15 @@ VALUE_FAULTS = in_days(
             "values.rendering",
             "known = self._known.get(key)",
             "known = next(iter(self._known.values()), None)",
+        ),
+    ),
+    fault(
+        "S22",
+        "what an expression gave is remembered, whatever it read",
+        (
+            "values.rendering",
+            "known = spot.given.get(read)",
+            "known = next(iter(spot.given.values()), None)",
         ),
     ),
     fault(
