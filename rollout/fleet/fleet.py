@@ -371,7 +371,7 @@ class Fleet:
         """
         touch, live = self._touched(write)
         if live is not None and touch is not None:
-            live.reject(touch.cluster, message, now, fails=touch.brings)
+            live.reject(touch.cluster, message, now, fails=touch.brings, is_attempt=touch.first)
             return live.rejections[touch.cluster].retry_at
         if owner is None:
             return None

@@ -322,7 +322,7 @@ class _ReplicaSetPass(Pass):
                 replicaset, labels, cluster, spec, revision=content, started_at=started_at
             )
             return Create(ref, obj, touch)
-        is_again = touch.first and work.revision == work.content == content
+        is_again = work.revision == work.content == content
         changes: Obj = {
             "metadata": {
                 "labels": {**labels, **(attempt_label(started_at) if is_again else {})},

@@ -81,8 +81,8 @@ def ended(standings: Iterable[Standing], timing: Timing, now: datetime) -> dict[
 def _broken(terms: Terms, lines: Mapping[str, Line], now: datetime) -> dict[str, Line]:
     """Success that was still to soak, and failure that was not final, where they are gone, or stamped
     otherwise than before. Since when, nobody knows: it may not have lasted for long enough (rows 7, 8).
-    Other content says nothing: an older revision with a cluster's own configurations over it cannot be told
-    from others by a new process.
+    So it is where somebody changed what the write brought. Other content says nothing: an older revision with
+    a cluster's own configurations over it cannot be told from others by a new process.
     """
     found: dict[str, Line] = {}
     for cluster in (c for group in terms.selection.groups for c in group.clusters):
@@ -92,7 +92,10 @@ def _broken(terms: Terms, lines: Mapping[str, Line], now: datetime) -> dict[str,
             continue
         if known.verdict not in (None, Verdict.FAILED):  # who came too late may soak all the same
             continue
-        if seen is None or (seen.content == known.revision and seen.health is not known.health):
+        is_changed = seen is not None and seen.revision == known.revision != seen.content
+        if is_changed and known.health is Health.SUCCEEDED:
+            found[cluster] = replace(line, standing=silenced(known, now))
+        elif seen is None or (seen.content == known.revision and seen.health is not known.health):
             has_recovered = known.health is Health.FAILED and seen is not None
             if known.health is Health.SUCCEEDED or has_recovered:
                 found[cluster] = replace(line, standing=silenced(known, now))

@@ -63,9 +63,10 @@ class Line(Struct, frozen=True, kw_only=True):
 
     @property
     def is_astray(self) -> bool:
-        """Whether it does not carry what it is supposed to."""
-        supposed = self.supposed
-        return bool(supposed) and (self.seen is None or self.seen.content != supposed)
+        """Whether it does not carry what it is supposed to, or its agent never heard of this attempt."""
+        supposed, refused = self.supposed, self.refused("")
+        lacks_it = self.seen is None or self.seen.content != supposed
+        return bool(supposed) and (lacks_it or (refused is not None and refused.is_attempt))
 
     @property
     def is_remembered(self) -> bool:
@@ -116,10 +117,13 @@ class Touched(Struct, frozen=True):
 
 
 class Refused(Struct, frozen=True):
-    """The server refused a write (row 19). ``fails``: the cluster goes without what it is supposed to have."""
+    """The server refused a write (row 19). ``fails``: the cluster goes without what it is supposed to have.
+    ``is_attempt``: it was the first one of an attempt.
+    """
 
     message: str
     fails: bool = True
+    is_attempt: bool = False
 
 
 class VerdictFound(Struct, frozen=True):
@@ -181,7 +185,7 @@ def _seen(line: Line, seen: Observation | None, course: Course, now: datetime) -
     after = stand(line.cluster, before, seen, wanted, now=now, missed=missed)
     if before is not None and after != before and before.revision != course.content:
         # What came of an older revision stays: later trouble there takes no slot again.
-        known = concluded(before, course.timing, now)
+        known = _came_of(before, course, now)
         after = stand(line.cluster, known, seen, wanted, now=now, missed=missed)
     if after is None or after == before:
         return line
@@ -194,6 +198,15 @@ def _seen(line: Line, seen: Observation | None, course: Course, now: datetime) -
     elif before is None:
         line = replace(line, cause=line.cause or "Found")  # who touched it nobody wrote down
     return replace(line, standing=after, soaked=soaked_after(line, before, course.timing, now))
+
+
+def _came_of(before: Standing, course: Course, now: datetime) -> Standing:
+    """What came of a standing that ends now. A success that ended while nobody looked has not soaked: it may
+    have ended at once.
+    """
+    known = concluded(before, course.timing, now)
+    has_soaked = known.verdict is Verdict.SOAKED and before.verdict is None
+    return before if has_soaked and course.is_missed else known
 
 
 def _not_brought(line: Line) -> Line:
@@ -241,7 +254,8 @@ def _touched(line: Line, event: Touched, course: Course, now: datetime) -> Line:
 
 def _refused(line: Line, event: Refused, course: Course, now: datetime) -> Line:
     content = line.supposed or course.content
-    line = replace(line, refusal=refusal(line.refusal, event.message, now, content))
+    refused = refusal(line.refusal, event.message, now, content, is_attempt=event.is_attempt)
+    line = replace(line, refusal=refused)
     known = line.standing
     if not event.fails or known is None:
         return line

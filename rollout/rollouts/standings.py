@@ -115,12 +115,21 @@ class Standings:
         """A write of a revision ("": the present one) to this cluster is about to go out."""
         self._take(cluster, Touched(cause, revision), now)
 
-    def reject(self, cluster: str, message: str, now: datetime, *, fails: bool = True) -> None:
+    def reject(
+        self,
+        cluster: str,
+        message: str,
+        now: datetime,
+        *,
+        fails: bool = True,
+        is_attempt: bool = False,
+    ) -> None:
         """The server refused the write (row 19). It is tried again, more and more rarely.
 
-        ``fails``: the cluster goes without what it is supposed to have.
+        ``fails``: the cluster goes without what it is supposed to have. ``is_attempt``: it was the first
+        write of an attempt.
         """
-        self._take(cluster, Refused(message, fails), now)
+        self._take(cluster, Refused(message, fails, is_attempt), now)
 
     def landed(self, cluster: str) -> None:
         """The write was accepted."""

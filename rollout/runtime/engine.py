@@ -155,6 +155,11 @@ class Engine:
         """How many objects wait to be planned."""
         return len(self._queue) + len(self._places)
 
+    @property
+    def failing(self) -> int:
+        """How many objects are planned again after a pause, since something failed."""
+        return self._queue.failing
+
     def run_until_idle(self) -> None:
         while self.turn():
             pass

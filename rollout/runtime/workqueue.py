@@ -93,6 +93,11 @@ class WorkQueue(Generic[K]):
         self._failures[key] = failures, now + wait
         return wait
 
+    @property
+    def failing(self) -> int:
+        """How many keys failed the last time, and are tried again after a pause."""
+        return len(self._failures)
+
     def forget(self, key: K) -> None:
         self._failures.pop(key, None)
 

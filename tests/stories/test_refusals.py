@@ -7,9 +7,17 @@ import pytest
 from rollout.errors import Denied, Gone, HubError
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
-from rollout.model.kinds import MANIFEST_WORK, ROLLOUT_RECORD, ROLLOUT_REVISION, Kind, Ref
+from rollout.model.kinds import (
+    MANAGED_CLUSTER_ADDON,
+    MANIFEST_WORK,
+    ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
+    Kind,
+    Ref,
+)
 from tests.support import make
-from tests.support.story import MIN, Story
+from tests.support.addon_story import AddOnStory, addon_documents
+from tests.support.story import MIN, SEC, Story, only
 
 
 class Strict:
@@ -26,6 +34,22 @@ class Strict:
         if ref.kind is MANIFEST_WORK and "secret" in labels:
             self.tries += 1
             raise Denied("label secret is not allowed on works")
+        return self._hub.patch(ref, changes, version)
+
+
+class Attempts:
+    """A hub whose admission refuses all changes of works for a while."""
+
+    def __init__(self, hub: MemoryHub) -> None:
+        self._hub, self.refuses, self.tries = hub, False, 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._hub, name)
+
+    def patch(self, ref: Ref, changes: Any, version: int | None = None) -> Any:
+        if ref.kind is MANIFEST_WORK and self.refuses:
+            self.tries += 1
+            raise Denied("works are not to be changed now")
         return self._hub.patch(ref, changes, version)
 
 
@@ -50,6 +74,29 @@ def test_a_label_that_is_refused_fails_nobody_and_takes_nothing_back() -> None:
     assert 0 < hubs[0].tries <= 4 * 8  # each after 5 s, 10 s ... 5 min
     s.to(20 * MIN)
     assert s.reason == "Complete"
+
+
+def test_a_retry_that_is_refused_reaches_the_agent_once_the_server_accepts_it() -> None:
+    hubs: list[Attempts] = []
+
+    def between(hub: MemoryHub) -> Any:
+        hubs.append(Attempts(hub))
+        return hubs[-1]
+
+    workload = make.workload(strategy=make.progressive(maxConcurrency=4, maxFailures=0))
+    failing = only("c02", outcome="fail")
+    s = Story([*make.fleet(4), workload], failing, wrap=between).to(5 * MIN)
+    hubs[0].refuses = True
+    s.annotate(names.RETRY, "1")
+    s.on(2 * MIN)
+    (before,) = [w for w in s.works().values() if w["metadata"]["namespace"] == "c02"]
+    hubs[0].refuses = False
+    s.on(5 * MIN)
+    (after,) = [w for w in s.works().values() if w["metadata"]["namespace"] == "c02"]
+
+    assert hubs[0].tries > 1, "after 5 s, 10 s ..."
+    assert names.ATTEMPT not in (before["metadata"].get("labels") or {})
+    assert after["metadata"]["labels"][names.ATTEMPT]
 
 
 def test_a_template_that_is_refused_with_it_fails_the_cluster() -> None:
@@ -124,3 +171,23 @@ def test_a_cluster_without_a_namespace_fails_and_lets_the_others_go_on() -> None
     s.end()
     assert sorted(s.works()) == ["c00", "c01", "c02"]
     assert s.reason == "Complete"
+
+
+def test_an_addon_that_could_not_be_installed_waits_no_longer_once_a_fix_is_asked_for() -> None:
+    """L5: the pause after a refusal is for the version that was refused."""
+    hubs: list[Full] = []
+
+    def between(hub: MemoryHub) -> Any:
+        hubs.append(Full(hub, MANAGED_CLUSTER_ADDON, Denied("version 1 is not allowed here")))
+        return hubs[-1]
+
+    gated = addon_documents(2, annotations={names.GATES: "before:*"})
+    s = AddOnStory(gated, wrap=between)
+    s.to(6 * MIN)
+    missing = Ref(MANAGED_CLUSTER_ADDON, "c00/hello")
+    assert not s.exists(missing), "it is tried again after 5 min"
+    hubs[0].is_full = False
+    s.release("2")
+    s.on(5 * SEC)
+
+    assert s.exists(missing)

@@ -209,6 +209,15 @@ def test_a_refusal_fails_who_lacks_the_present_content_or_what_was_given_back_al
         assert line.refused(course.content) == refused
 
 
+def test_an_attempt_that_was_refused_is_made_again_whatever_the_cluster_carries() -> None:
+    for before, course, line in after(Refused("denied", is_attempt=True)):
+        assert line.is_astray is bool(line.supposed)
+        again = next_line(line, Refused("denied", fails=False), course, NOW)
+        assert again.refusal is not None
+        assert again.refusal.is_attempt, "a label that is refused as well does not end that"
+        assert before.lost_from == line.lost_from
+
+
 def test_what_was_lost_counts_as_no_member_and_remembers_how_it_stood() -> None:
     for before, _, line in after(Lost("rest")):
         assert (line.lost_from, line.cause, line.present) == ("rest", "Lost", None)

@@ -102,6 +102,20 @@ def test_on_an_older_revision_a_soak_that_broke_while_nobody_looked_keeps_its_sl
     assert hub.phases() == "a:Outdated b:Waiting c:Waiting d:Waiting"
 
 
+def test_a_success_that_somebody_changed_by_hand_while_nobody_looked_has_not_soaked() -> None:
+    """S13: it was seen for a moment, and what was written is there no more."""
+    hub = Hub()
+    hub.turn()
+    hub.report("ab", SUCCEEDED)
+    hub.turn()
+    hub.works["a"] = structs.replace(hub.works["a"], content="by hand", revision=A)
+    hub.revision = B
+
+    hub.restart(SOAK)
+
+    assert hub.phases() == "a:Outdated b:Waiting c:Waiting d:Waiting"
+
+
 def test_what_could_be_brought_nothing_while_nobody_looked_was_not_touched_meanwhile() -> None:
     hub = Hub(clusters="ab", spec=spec_of(limit=1, budget=1))
     soaked(hub, "ab")
