@@ -7,8 +7,11 @@ import sys
 from tests.safety.kinds import SUBJECTS
 from tests.safety.promises import least, promises_of, short
 from tests.safety.seeds import commit, fresh_from, repeats
-from tests.safety.suite import Tally, run_all
+from tests.safety.suite import Tally, run_all, run_asked
 from tests.safety.table import hunt_all, write_table
+
+ASKED_EVERY = 50
+"""For so many histories one about each thing that has to be asked for."""
 
 
 def main(arguments: list[str]) -> int:
@@ -40,6 +43,7 @@ def run(kind: str, options: argparse.Namespace) -> Tally:
     print(f"kind {kind}: {half} histories from seed 0 on, as many from {fresh} on ({word or '-'})")
     tally = run_all(0, half, options.jobs, kind)
     tally.add(run_all(fresh, options.histories - half, options.jobs, kind, alone=False))
+    tally.add(run_asked(range(fresh, fresh + max(1, options.histories // ASKED_EVERY)), kind))
     return tally
 
 

@@ -7,6 +7,7 @@ from itertools import count, islice
 
 from tests.safety.days import BrokenPromise, run_days
 from tests.safety.focus import draw, focus_of
+from tests.safety.focus_asked import ASKED
 from tests.safety.foreseen import foreseen
 from tests.safety.hunting import Catch
 from tests.safety.mutating import Mutant
@@ -19,33 +20,33 @@ Blame = Callable[[str, str], None]
 
 
 def seeds_about(focus: str) -> Iterator[int]:
-    """The seeds from 0 on whose histories are about this ("": all seeds)."""
-    return (seed for seed in count() if not focus or focus_of(seed) == focus)
+    """The seeds from 0 on whose histories are about this ("": all seeds); any, where it has to be asked for."""
+    anybody = not focus or focus in ASKED
+    return (seed for seed in count() if anybody or focus_of(seed) == focus)
 
 
 def chase(mutant: Mutant, kind: str, most: int, first: int) -> Catch | None:
     """Histories one after the other, until one breaks a promise; the ``first`` of them, by number, before
     all others.
     """
-    look = mutant.look
     broken: list[tuple[str, str]] = []
     numbered = list(enumerate(islice(seeds_about(mutant.focus), most), 1))
     with silence():
         for number, seed in sorted(numbered, key=lambda each: each[0] != first):
-            _run(look, kind, seed, lambda promise, said: broken.append((promise, said)))
+            _run(mutant, kind, seed, lambda promise, said: broken.append((promise, said)))
             if broken:
                 promise, message = broken[0]
                 return Catch(promise, number, seed, message)
-            if look == "sizes":
+            if mutant.look == "sizes":
                 break
     return None
 
 
-def broken(look: str, kind: str, seed: int) -> list[str]:
+def broken(mutant: Mutant, kind: str, seed: int) -> list[str]:
     """What breaks in a history as things are."""
     found: list[str] = []
     with silence():
-        _run(look, kind, seed, lambda promise, said: found.append(f"{promise}: {said}"))
+        _run(mutant, kind, seed, lambda promise, said: found.append(f"{promise}: {said}"))
     return found
 
 
@@ -69,7 +70,8 @@ def _day(look: str, seed: int, blame: Blame) -> None:
         blame("a crash", f"{type(error).__name__}: {error}")
 
 
-def _run(look: str, kind: str, seed: int, blame: Blame) -> None:
+def _run(mutant: Mutant, kind: str, seed: int, blame: Blame) -> None:
+    look = mutant.look
     if look in _DAYS:
         _day(look, seed, blame)
     elif look == "sizes":
@@ -79,5 +81,6 @@ def _run(look: str, kind: str, seed: int, blame: Blame) -> None:
     elif look == "foreseen":
         foreseen(kind, seed, Counter(), blame)
     else:
-        for violation in History(draw(seed, kind)).run().violations:
+        focus = mutant.focus if mutant.focus in ASKED else None
+        for violation in History(draw(seed, kind, focus)).run().violations:
             blame(violation.promise, str(violation))

@@ -63,6 +63,7 @@ class Door:
         self.writes_left: int | None = None
         self.writes = 0
         self.open = True
+        self.deaf: set[Kind] = set()  # kinds whose watch broke, and was not begun again so far
         self._lines: list[_Line] = []
 
     def expect(self, kinds: Sequence[Kind]) -> None:
@@ -117,9 +118,11 @@ class Door:
         def broke() -> None:
             if self.open and line.open and expired is not None:
                 line.open = False
+                self.deaf.add(kind)
                 expired()
 
         line.breaks = broke
+        self.deaf.discard(kind)
         self._lines = [each for each in self._lines if each.open] + [line]
         return self._hub.watch(kind, since, hear, broke)
 

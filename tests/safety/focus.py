@@ -10,6 +10,7 @@ from datetime import timedelta
 from random import Random
 
 from rollout.model.names import GATES, ROLLBACK, ROLLBACK_CONCURRENCY, ROLLBACK_FAILURES
+from tests.safety.focus_asked import ASKED
 from tests.safety.focus_latest import LATEST, WEIGHTS
 from tests.safety.focus_newer import NEWER, NEWEST
 from tests.safety.setting import Act, Setting, draw_any, failing
@@ -66,7 +67,7 @@ def draw(seed: int, kind: str = "replicaset", focus: str | None = None) -> Setti
     if about == "own agents":  # over what the history would be about without them
         setting, found = draw(seed, kind, older_focus(seed)), LATEST
     else:
-        setting, found = draw_any(seed, kind), {**FOCUSES, **NEWER, **NEWEST, **LATEST}
+        setting, found = draw_any(seed, kind), {**FOCUSES, **NEWER, **NEWEST, **LATEST, **ASKED}
     return found[about](setting, Random(f"{about}:{seed}:{kind}")) if about else setting
 
 

@@ -132,6 +132,9 @@ class Hands:
         asked = self.editor.asked()
         self.editor.roll_out(self.dice.choice([r for r in REVISIONS if r != asked]))
 
+    def do_first_revision(self) -> None:
+        self.editor.roll_out(REVISIONS[0])
+
     def do_edit_strategy(self) -> None:
         self.editor.edit(strategies={ref: strategy(self.dice) for ref in self.setting.refs})
 

@@ -65,7 +65,7 @@ def hunt(
     found = json.loads(ran.stdout.splitlines()[-1])
     catch = Catch(**found) if found else None
     if control and catch is not None and catch.histories:
-        wrong = import_module("tests.safety.chase").broken(mutant.look, kind, catch.seed)
+        wrong = import_module("tests.safety.chase").broken(mutant, kind, catch.seed)
         if wrong:
             raise RuntimeError(f"seed {catch.seed} of {kind} breaks {wrong} without a fault")
     return catch

@@ -42,6 +42,7 @@ class Rollout(Readings):
             self.passed.clear()
             self.seen.clear()
             self.lost.clear()
+            self.maybe_lost.clear()
             self.sure = all(t.exact for t in self.tracks.values())
             self.opened.clear()
             self.unproven.clear()
@@ -127,7 +128,13 @@ class Rollout(Readings):
             current = current and not track.void and not track.maybe_void
             if current and at_stake and track.exact and not self.available(cluster):
                 self.lost[cluster] = places.get(cluster, "")
+            elif current and not track.soaked and not self.available(cluster):
+                self.maybe_lost.add(cluster)
+            has_soaked = track.exact and track.soaked and not self.may_still_soak(track, now)
+            self.back.part(cluster, surely=has_soaked or self.available(cluster))
         skip = self.terms.skip if self.terms else frozenset()  # a person released it
+        self.maybe_lost |= self.lost.keys() & skip  # for as long as they are skipped
+        self.maybe_lost -= members
         for cluster in [c for c in self.lost if c in members or c in skip]:
             del self.lost[cluster]
 
@@ -245,11 +252,14 @@ class Rollout(Readings):
             c for c, t in self.tracks.items() if is_gone or t.fresh or c not in (recorded or ())
         )
         self.back.unsure.update(unread)
+        self.back.earlier |= self.back.given
         self.forgotten = not recorded
         self.known_terms = False
         for cluster in self.unwritten:
             self.waivers.pop(cluster, None)
         self.unwritten.clear()
+        if not any(t.landed and t.revision == self.terms_revision for t in self.tracks.values()):
+            self.shown.clear()  # it may have died before it wrote down which gates are open
         for cluster, track in list(self.tracks.items()):
             track.unseen = True
             amnesia = recorded is None or cluster not in recorded
@@ -272,6 +282,7 @@ class Rollout(Readings):
             del self.lost[cluster]
         if is_gone:
             self.seen.clear()
+            self.shown.clear()
             self.waivers.clear()
             self.retried = ""
             self.back.begin_anew()

@@ -42,7 +42,7 @@ _OF_THE_WAY_BACK: tuple[Mutant, ...] = (
             "if verdict is Verdict.SOAKED:",
         ),
         kinds=RS,
-        focus="retaken",
+        focus="again",
     ),
     fault(
         "S10",
@@ -63,14 +63,14 @@ _OF_THE_WAY_BACK: tuple[Mutant, ...] = (
         "what clusters would get back is not kept",
         (HISTORY, "        found |= share.live.newest_soaked()\n", ""),
         kinds=RS,
-        focus="retaken",
+        focus="unkept",
     ),
     fault(
         "S7",
         "what is taken back goes back while decisions are torn",
         (LIVE, "            return replace(first, retreat=None)\n", "            return first\n"),
         kinds=RS,
-        focus="retaken",
+        focus="torn back",
     ),
 )
 
@@ -103,7 +103,7 @@ _OF_WHAT_IS_KNOWN: tuple[Mutant, ...] = (
             "is_mine = standing.of_revision == terms.revision or is_wanted",
             "is_mine = True",
         ),
-        focus="lost",
+        focus="left",
     ),
     fault(
         "L5",
@@ -139,7 +139,7 @@ _OF_WHAT_IS_KNOWN: tuple[Mutant, ...] = (
             "if standing is not None and standing.verdict is None and judged.phase is Phase.WAITING:",
             "if False:",
         ),
-        focus="restarts",
+        focus="ended",
     ),
     fault(
         "L2",
@@ -149,7 +149,7 @@ _OF_WHAT_IS_KNOWN: tuple[Mutant, ...] = (
             "    if judged.phase is Phase.FAILED:\n        return structs.replace(standing, verdict=Verdict.FAILED",
             "    if False:\n        return structs.replace(standing, verdict=Verdict.FAILED",
         ),
-        focus="deadlines",
+        focus="longer",
     ),
 )
 
@@ -158,7 +158,7 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
         "S18",
         "clusters that somebody wrote into the first page stay there",
         (BOOK, "strange = HEAD if number else CLUSTERS", 'strange = "" if number else ""'),
-        focus="tenants",
+        focus="unseen",
     ),
     fault(
         "S18",
@@ -174,7 +174,7 @@ _OF_THE_RECORD: tuple[Mutant, ...] = (
             "pages = {n: page for n, page in held.items() if belongs_to(page, uid)}",
             "pages = dict(held)",
         ),
-        focus="tenants",
+        focus="unseen",
     ),
 )
 
@@ -183,7 +183,7 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
         "S19",
         "who leaves gets something new in the quiet period",
         (SELECTED, "not (self.leaving or is_ordered(spec))", "not is_ordered(spec)"),
-        focus="few",
+        focus="parting",
     ),
     fault(
         "S5",
@@ -193,7 +193,7 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
             'keys[group.index, group.name] = f"{group.name}/{counted[group.name]}"',
             'keys[group.index, group.name] = f"{group.name}/{group.index}"',
         ),
-        focus="groups",
+        focus="renumbered",
     ),
     fault(
         "S11",
@@ -225,7 +225,7 @@ _OF_GATES: tuple[Mutant, ...] = (
             "            if is_done and gates.before is None:\n                self.opened +=",
             "            if gates.before is None:\n                self.opened +=",
         ),
-        focus="crossed",
+        focus="early",
     ),
     fault(
         "S14",
@@ -235,7 +235,7 @@ _OF_GATES: tuple[Mutant, ...] = (
             'return str(ref) if ref.group == stage.key else f"{ref} at {stage.key}"',
             "return str(ref)",
         ),
-        focus="crossed",
+        focus="early",
     ),
     fault(
         "S14",

@@ -81,7 +81,7 @@ _OF_GATES: tuple[Mutant, ...] = (
         "L2",
         "a gate that has opened shuts when its approval ends",
         (GATES, "stands_at(ref, stage) and key not in opened", "stands_at(ref, stage)"),
-        focus="gates",
+        focus="early",
     ),
     fault(
         "L1",

@@ -15,6 +15,7 @@ from rollout.model.kinds import (
     MANIFEST_WORK,
     PLACEMENT_DECISION,
     ROLLOUT_RECORD,
+    ROLLOUT_REVISION,
     Kind,
     Obj,
     Ref,
@@ -77,7 +78,10 @@ class Judge:
         self._brings = False  # what goes out just now brings something to a cluster
         self._brought = ""  # and what that is
         self._tells = False  # what goes out is a status of the workload
-        self._refused: dict[Ref, tuple[str, datetime]] = {}  # what was refused, and when
+        self._refused: dict[
+            Ref, tuple[str, datetime, str]
+        ] = {}  # what was refused, when, of which placement
+        self.lag = timedelta(0)  # so long a write may take, while which nothing else is looked at
         self._kept_back: set[Ref] = (
             set()
         )  # refused, with nothing for a cluster in it: to be tried again
@@ -86,6 +90,7 @@ class Judge:
         self.questions = Questions(self.told, self.hub, self.counts)
         self.hub.watch(subject.carrier, 0, self._saw)
         self.hub.watch(ROLLOUT_RECORD, 0, self._saw_page)
+        self.hub.watch(ROLLOUT_REVISION, 0, self._saw_template)
 
     def blame(self, promise: str, message: str) -> None:
         self.violations.append(Violation(promise, f"at {self.now():%H:%M:%S.%f}: {message}"))
@@ -117,8 +122,9 @@ class Judge:
                 expected = plans.retrying if "status" in changes else plans.creating
                 revision = expected.get(ref.namespace, "")
             self._brings, self._brought = bool(revision), revision
-            tried, at = self._refused.get(ref, ("", self.now()))
-            again = tried == revision != ""
+            tried, at, placement = self._refused.get(ref, ("", self.now(), ""))
+            # Another placement that comes to own the cluster knows nothing of it, and tries once.
+            again = tried == revision != "" and placement == self._owner(ref)
             self.counts["R4.tried_again"] += again
             if again and self.now() < at + LEAST_PAUSE:
                 self.blame("R4", f"{ref} was refused {self.now() - at} ago, and is tried again")
@@ -155,11 +161,18 @@ class Judge:
         """Whether what the hub tells now follows from a write of the engine."""
         self.is_ours = is_ours
 
+    def _owner(self, carrier: Ref) -> str:
+        rollout = self.told.owner(carrier.namespace)
+        return rollout.name if rollout else ""
+
     def refused(self, ref: Ref) -> None:
         if not self._brings:
             self._kept_back.add(ref)  # it says something about the cluster, no more
             return
-        self._refused[ref] = self._brought, self.now()
+        self._refused[ref] = self._brought, self.now(), self._owner(ref)
+        there = self.told.carries(ref.namespace)
+        if there is not None and there.revision == self._brought:
+            self._kept_back.add(ref)  # another attempt at what is there
         rollout = self.told.owner(ref.namespace)
         track = rollout.tracks.get(ref.namespace) if rollout else None
         if rollout is not None and track is not None:
@@ -187,7 +200,7 @@ class Judge:
         ``next_at``: when its next timer fires. ``closely``: look at what costs time as well.
         """
         now = self.now()
-        self.repairs.rested()
+        self.repairs.rested(self._kept_back)
         if self.told.is_ocm:
             allow(self.counts, "as_ocm")
             if closely:
@@ -198,6 +211,9 @@ class Judge:
             self._forged(rollout)
             change = rollout.next_change(now)
             if change is None:
+                continue
+            if change[1] not in rollout.selected:
+                allow(self.counts, "in_no_stage")
                 continue
             self._timer(f"{change[1]} changes", change[0], next_at)
         for what, at in self.told.next_ends(now):
@@ -212,7 +228,8 @@ class Judge:
             return
         lines = self.written_down.of(rollout.name)
         self.counts["S17.remembered"] += 1
-        forgotten = [c for c in rollout.lost if not lines.get(c, {}).get("lostFrom")]
+        mine = rollout.lost.keys() - rollout.lent  # the others are another placement's to remember
+        forgotten = [c for c in mine if not lines.get(c, {}).get("lostFrom")]
         if forgotten:
             self.blame("S17", f"{forgotten} were lost, and the record does not say so")
 
@@ -229,7 +246,9 @@ class Judge:
     def _timer(self, what: str, at: datetime, next_at: datetime | None) -> None:
         """L1: the engine looks again when time alone changes something."""
         self.counts["L1.timers_judged"] += 1
-        if next_at is None or next_at > at:
+        if next_at is not None and at < next_at <= at + self.lag:
+            allow(self.counts, "heard_late")
+        elif next_at is None or next_at > at:
             self.blame("L1", f"{what} at {at:%H:%M:%S}, the next look is {next_at}")
 
     def _ask_again(self, fleet: Fleet, now: datetime) -> None:
@@ -257,7 +276,8 @@ class Judge:
             allow(self.counts, "by_memory")
         else:
             self.questions.ask(fleet.policy, now, self.blame)
-        waits(self.told, fleet.view(self.subject.ref.kind), now, self.counts, self.blame)
+        view, kept_back = fleet.view(self.subject.ref.kind), {r.namespace for r in self._kept_back}
+        waits(self.told, view, now, self.counts, self.blame, kept_back)
         for rollout in self.told.rollouts.values():
             lines = self.written_down.of(rollout.name)
             for cluster in rollout.selected - (rollout.terms.skip if rollout.terms else set()):
@@ -335,6 +355,9 @@ class Judge:
     def _saw_page(self, event: Event) -> None:
         self.repairs.saw(event, is_ours=self.is_ours)
         self.written_down.saw(event, is_ours=self.is_ours)
+
+    def _saw_template(self, _: Event) -> None:
+        self.repairs.saw_template(is_ours=self.is_ours)
 
     def _created(self, ref: Ref) -> None:
         made = self._made.setdefault(ref.namespace, set())

@@ -15,6 +15,7 @@ from tests.safety.terms import amount
 from tests.safety.told import Told
 
 Blame = Callable[[str, str], None]
+_NOBODY_KNOWS_WHOM = ("TornDecisions", "PlacementNotFound", "NotDecided")
 Writes = Sequence[tuple[str, str]]
 """Clusters that are touched, each with the revision that it gets."""
 
@@ -82,11 +83,16 @@ class OperationsJudge:
         self.counts["S10.went_back"] += len(back)
         if not rollout.back.has_reason and not rollout.back.barred:
             self.blame("S10", f"{back} go back, and there is no reason for it")
+        if rollout.hold in _NOBODY_KNOWS_WHOM:
+            self.blame("S7", f"{back} go back in spite of {rollout.hold}")
         first: list[str] = []
         for cluster, revision in back:
             track = rollout.tracks.get(cluster)
             if track is not None and track.revision == revision and cluster in rollout.back.given:
-                allow(self.counts, "given_again")  # the engine died before it wrote that down
+                if cluster in rollout.back.earlier or not track.landed or track.refused:
+                    allow(self.counts, "given_again")  # the engine died before it wrote that down
+                else:
+                    self.blame("S10", f"{cluster} has {revision} back, and is given it once more")
                 continue
             first.append(cluster)
             if track is None or track.revision != rollout.terms.revision:

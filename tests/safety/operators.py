@@ -129,6 +129,17 @@ class Operators:
             strategies=self._changed(self._editor.strategies(), progressDeadline=span)
         )
 
+    def do_lengthen(self) -> None:
+        """Deadlines become longer."""
+        self._editor.edit(
+            strategies=self._changed(self._editor.strategies(), progressDeadline="20m")
+        )
+
+    def do_narrow(self) -> None:
+        """Deadlines become longer, and slots fewer."""
+        fields = {"progressDeadline": "20m", "maxConcurrency": 1}
+        self._editor.edit(strategies=self._changed(self._editor.strategies(), **fields))
+
     @staticmethod
     def _changed(strategies: Mapping[str, Obj], **fields: object) -> dict[str, Obj]:
         """The same strategies with some fields changed."""

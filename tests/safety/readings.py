@@ -65,6 +65,9 @@ class Readings:
     planned: dict[tuple[str, str], datetime] = field(default_factory=dict)  # latest plans
     carries: Callable[[str], Carried | None] = lambda _: None
     available: Callable[[str], bool] = lambda _: True
+    maybe_lost: set[str] = field(
+        default_factory=set
+    )  # left while it was not known how they stood, or skipped
     sure: bool = True
     forgotten: bool = False  # the record is gone, and the placement has not been read since
     halted: bool = False  # paused or frozen, when the engine takes no stage for passed
@@ -131,6 +134,10 @@ class Readings:
         if self.terms is None or track.health != "succeeded":
             return False
         return _later(track.since, self.terms.soak, self.outages) > self.seen_until(now)
+
+    def surely_soaked(self, track: Track, now: datetime) -> bool:
+        """Whether it has soaked by every reading."""
+        return self.has_soaked(track, now) and not self.may_still_soak(track, now)
 
     def is_free(self, track: Track, now: datetime) -> bool:
         """It may have finally failed, so that it holds no slot."""

@@ -1,18 +1,19 @@
 """Is what somebody wrote that was not his put back, and told? Promise S18."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from rollout.model import names
 from rollout.model.events import Change, Event
-from rollout.model.kinds import Obj, Ref
-from rollout.model.writes import Create, Patch
+from rollout.model.kinds import Obj, Ref, ref_of
+from rollout.model.writes import Create, Delete, Patch
 from rollout.planning.plan import Plan
 from tests.safety.allowed import allow
+from tests.safety.model import Rollout
 from tests.safety.told import Told
 
 Blame = Callable[[str, str], None]
-KEYS = ("head.json", "clusters.json")
+HEAD, CLUSTERS = KEYS = ("head.json", "clusters.json")
 
 
 class RepairsJudge:
@@ -22,6 +23,11 @@ class RepairsJudge:
         self.told, self.counts, self.blame = told, counts, blame
         self._ours: dict[Ref, Obj] = {}
         self._there: dict[Ref, Obj] = {}
+        self._templates_are_ours = True
+
+    def saw_template(self, *, is_ours: bool) -> None:
+        """A kept revision has changed on the hub: what somebody else took away nobody can bring back."""
+        self._templates_are_ours = self._templates_are_ours and is_ours
 
     def saw(self, event: Event, *, is_ours: bool) -> None:
         """A page has changed on the hub."""
@@ -44,6 +50,7 @@ class RepairsJudge:
 
     def planned(self, plan: Plan) -> None:
         """Whoever puts something right also says so."""
+        self._way_cleared(plan)
         said = {note.reason: "" for note in plan.notes}
         for note in plan.notes:
             said[note.reason] += f" {note.message}"
@@ -55,6 +62,24 @@ class RepairsJudge:
                     self.blame("S18", f"{write.ref} was edited, and is repaired without a word")
             if write.ref.kind is self.told.subject.carrier and isinstance(write, Patch | Create):
                 self._work(write.ref, known, said.get("WorkRepaired", ""))
+
+    def _way_cleared(self, plan: Plan) -> None:
+        """What is in the way of a page goes, and the page comes again: without it nothing is written down."""
+        made = {write.ref for write in plan.writes if isinstance(write, Create)}
+        for write in plan.writes:
+            ours = self._ours.get(write.ref)
+            if isinstance(write, Delete) and ours is not None and self._is_live(ours):
+                self.counts["S18.ways_cleared"] += 1
+                if write.ref not in made:
+                    self.blame("S18", f"{write.ref} was taken away, goes, and is not written again")
+
+    def _is_live(self, page: Obj) -> bool:
+        """Whether a page is about a placement that the workload still has, on terms that can be read."""
+        about = (page["metadata"].get("annotations") or {}).get(names.RECORD_PLACEMENT)
+        return any(
+            self.told.subject.share_key(rollout.name) == about and not rollout.bad
+            for rollout in self.told.rollouts.values()
+        )
 
     def _is_edited(self, ref: Ref, known: Obj | None) -> bool:
         """Whether the engine has heard that somebody else wrote a page after it did, or deleted it."""
@@ -78,8 +103,11 @@ class RepairsJudge:
             if f"cluster {ref.namespace} " not in said:
                 self.blame("S18", f"{ref} named another owner, and is repaired without a word")
 
-    def rested(self) -> None:
-        """The engine has nothing more to do: all is as it wrote it."""
+    def rested(self, kept_back: Collection[Ref]) -> None:
+        """The engine has nothing more to do: all is as it wrote it.
+
+        Args: kept_back: carriers of which the server refused the last write, which is tried again after a pause.
+        """
         self.counts["S18.pages_judged"] += len(self._ours)
         for ref, ours in self._ours.items():
             wrong = _amiss(ours, self._there.get(ref))
@@ -88,21 +116,49 @@ class RepairsJudge:
         for ref, page in self._there.items():
             if ref not in self._ours and (page.get("data") or {}).keys() & set(KEYS):
                 self.blame("S18", f"{ref} was planted, and stays")
+        for ref, page in self._there.items():
+            if HEAD in (page.get("data") or {}) and self._is_live(page):
+                self._head(ref, page)
         if not self.told.paused and not self.told.frozen:
-            self._works()
+            self._works(kept_back)
 
-    def _works(self) -> None:
+    def _head(self, ref: Ref, page: Obj) -> None:
+        """What a new process found there, it has put right, too: the first page is the head's alone."""
+        self.counts["S18.heads_judged"] += 1
+        workload = self.told.workload()
+        owners = {each["uid"] for each in page["metadata"].get("ownerReferences") or ()}
+        if CLUSTERS in page["data"]:
+            self.blame("S18", f"{ref} keeps clusters that somebody wrote there")
+        if workload is not None and workload["metadata"]["uid"] not in owners:
+            self.blame("S18", f"{ref} is believed, and belongs to {owners or 'nobody'}")
+
+    def _works(self, kept_back: Collection[Ref]) -> None:
         kept = self.told.held() | self.told.closed(self.told.now())
         for rollout in self.told.rollouts.values():
             for cluster in rollout.selected - kept if not rollout.hold else ():
                 for carrier in self.told.carriers(cluster)[:1]:
                     wrong = self.told.subject.disowned(carrier, rollout.name)
-                    if wrong:
+                    if wrong and ref_of(self.told.subject.carrier, carrier) in kept_back:
+                        allow(self.counts, "repair_refused")
+                    elif wrong:
                         self.blame("S18", f"the work of {cluster} keeps {wrong} of somebody else")
             if self.told.subject.keeps_revisions and rollout.selected and not rollout.bad:
                 self.counts["S18.revisions_judged"] += 1
                 if rollout.fingerprint not in self.told.kept():
                     self.blame("S18", f"revision {rollout.fingerprint} is not kept")
+                if self._templates_are_ours:
+                    self._kept(rollout)
+
+    def _kept(self, rollout: Rollout) -> None:
+        """S10: what clusters would get back is kept, however few revisions are."""
+        kept = {*self.told.kept().values()}
+        for cluster, soaked in rollout.back.soaked.items():
+            track = rollout.tracks.get(cluster)
+            if track is None or not soaked or cluster in rollout.back.unsure:
+                continue
+            self.counts["S10.kept_judged"] += 1
+            if soaked[-1] not in kept:
+                self.blame("S10", f"{soaked[-1]} soaked last on {cluster}, and is not kept: {kept}")
 
 
 def _version(obj: Obj) -> int:

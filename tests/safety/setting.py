@@ -135,7 +135,7 @@ _OUTCOMES: tuple[Obj, ...] = (
 )
 
 
-_SAYS = {
+SAYS = {
     "replicaset": "data.v",
     "addon": "spec.template.spec.containers[0].image",
 }
@@ -154,7 +154,7 @@ def scenario(dice: Random, seed: int, clusters: tuple[str, ...], kind: str) -> S
         rules += [
             {
                 "clusters": {"names": names},
-                "manifests": {"path": _SAYS[kind], "equals": revision},
+                "manifests": {"path": SAYS[kind], "equals": revision},
                 "behaviour": _OUTCOMES[outcome],
             }
             for outcome, names in sorted(bad.items())
@@ -184,7 +184,7 @@ def failing(known: Scenario, clusters: Sequence[str], kind: str) -> Scenario:
     rules: list[Obj] = [
         {
             "clusters": {"names": list(clusters)},
-            "manifests": {"path": _SAYS[kind], "equals": revision},
+            "manifests": {"path": SAYS[kind], "equals": revision},
             "behaviour": {"outcome": "fail"},
         }
         for revision in REVISIONS

@@ -28,7 +28,7 @@ class SlotsJudge:
             return
         if wishes.stop(rollout) or rollout.terms is None:
             return
-        if not self._is_known(rollout):
+        if not self._is_known(rollout, now):
             return
         earlier: set[str] = set()
         self._given = 0
@@ -41,8 +41,17 @@ class SlotsJudge:
                 allow(self.counts, "gates")
                 return
             self._stage(rollout, stage, [c for c in touched if c in stage.members], now)
+            if any(self._is_unsure(rollout, cluster, now) for cluster in stage.members):
+                allow(self.counts, "soaks_by_outages")  # the stage may not have passed
+                return
 
-    def _is_known(self, rollout: Rollout) -> bool:
+    @staticmethod
+    def _is_unsure(rollout: Rollout, cluster: str, now: datetime) -> bool:
+        """Whether it has soaked by the plain model, and maybe not by the outages that the engine was told of."""
+        track = rollout.current(cluster)
+        return track is not None and track.soaked and rollout.may_still_soak(track, now)
+
+    def _is_known(self, rollout: Rollout, now: datetime) -> bool:
         """Whether it can be told who is to be touched."""
         if rollout.is_unquiet:
             return not allow(self.counts, "unquiet")
@@ -51,6 +60,10 @@ class SlotsJudge:
             return not allow(self.counts, "going_back")
         if not all(t.exact and t.landed and not t.refused for t in rollout.tracks.values()):
             return not allow(self.counts, "inexact")
+        if rollout.breach(now, surely=False):
+            return not allow(self.counts, "maybe_breach")
+        if rollout.maybe_lost:
+            return not allow(self.counts, "maybe_lost")
         return True
 
     def _stage(self, rollout: Rollout, stage: Stage, mine: list[str], now: datetime) -> None:
@@ -87,7 +100,7 @@ class SlotsJudge:
                 failed = rollout.failures(scope, now, surely=False)
                 unproven = sum(
                     (t := rollout.current(c)) is not None
-                    and not t.soaked
+                    and (not t.soaked or rollout.may_still_soak(t, now))
                     and not rollout.may_be_failure(t, now)
                     for c in members
                 )

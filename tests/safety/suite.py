@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -10,6 +10,7 @@ from functools import partial
 from itertools import count, islice
 
 from tests.safety.focus import draw, focus_of
+from tests.safety.focus_asked import ASKED
 from tests.safety.foreseen import foreseen
 from tests.safety.pairs import crash_everywhere, lossy_watch
 from tests.safety.sizes import measure
@@ -45,6 +46,17 @@ def run(seeds: Iterable[int], kind: str = "replicaset") -> Tally:
     with silence():
         for seed in seeds:
             _run_one(seed, tally)
+    return tally
+
+
+def run_asked(seeds: Sequence[int], kind: str) -> Tally:
+    """A history for each seed about each thing that no seed has for its own. They count for no minimum."""
+    tally = Tally(kind)
+    with silence():
+        for focus in sorted(ASKED):
+            for seed in seeds:
+                for violation in History(draw(seed, kind, focus)).run().violations:
+                    tally.blame(seed, violation.promise, f"about {focus}: {violation}")
     return tally
 
 

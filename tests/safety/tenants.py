@@ -48,7 +48,7 @@ class Tenants:
         """Somebody writes into the first page that all stages have passed, all gates are open, nobody was removed
         and nothing is taken back; or that everything is.
         """
-        page = next((p for p in self._all(ROLLOUT_RECORD) if HEAD in (p.get("data") or {})), None)
+        page = next(iter(self._heads()), None)
         if page is None:
             return
         head = _loads(page, HEAD)
@@ -104,6 +104,20 @@ class Tenants:
         if page is not None:
             self._hub.delete(ref_of(ROLLOUT_RECORD, page))
 
+    def do_leave_clusters(self) -> None:
+        """Somebody writes into the first page, while no process lives, as if it had clusters."""
+        for page in self._heads():
+            self._hub.patch(ref_of(ROLLOUT_RECORD, page), {"data": {CLUSTERS: "{}"}})
+
+    def do_disown_record(self) -> None:
+        """Somebody gives the pages to another object, while no process lives."""
+        for page in self._all(ROLLOUT_RECORD):
+            held = page["metadata"].get("ownerReferences") or ()
+            other = [{**each, "uid": "another"} for each in held]
+            owners = other if self._dice.random() < 0.5 else None
+            changes = {"metadata": {"ownerReferences": owners}}
+            self._hub.patch(ref_of(ROLLOUT_RECORD, page), changes)
+
     def do_forge_revision(self) -> None:
         """Somebody puts another template under the name of one that was rolled out, or takes it away."""
         kept = self._any(ROLLOUT_REVISION)
@@ -120,6 +134,9 @@ class Tenants:
 
     def _all(self, kind: Kind) -> list[Obj]:
         return list(self._hub.list(kind).items)
+
+    def _heads(self) -> list[Obj]:
+        return [page for page in self._all(ROLLOUT_RECORD) if HEAD in (page.get("data") or {})]
 
     def _any(self, kind: Kind) -> Obj | None:
         found = self._all(kind)

@@ -5,7 +5,7 @@ the plain model alone.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -28,8 +28,18 @@ GOING_BACK = frozenset(
 )
 
 
-def waits(told: Told, view: Any, now: datetime, counts: Counter[str], blame: Blame) -> None:
-    """Each cluster that is selected and not soaked; the engine has nothing to do at this instant."""
+def waits(
+    told: Told,
+    view: Any,
+    now: datetime,
+    counts: Counter[str],
+    blame: Blame,
+    kept_back: Collection[str] = (),
+) -> None:
+    """Each cluster that is selected and not soaked; the engine has nothing to do at this instant.
+
+    Args: kept_back: clusters of which the server refuses what is to be said about them.
+    """
     workload = view.workload(told.subject.ref.key)
     for rollout in told.rollouts.values():
         share = workload.shares.get(told.subject.share_key(rollout.name)) if workload else None
@@ -44,7 +54,11 @@ def waits(told: Told, view: Any, now: datetime, counts: Counter[str], blame: Bla
                 if cluster not in listed:
                     blame("O1", f"{cluster} is selected, and is in no list")
                     continue
-                _judge(told, rollout, stage, cluster, listed[cluster].wait, now, counts, blame)
+                wait = listed[cluster].wait
+                if wait is not None and wait.reason == "WriteRejected" and cluster in kept_back:
+                    allow(counts, "wait_not_foreseen")
+                    continue
+                _judge(told, rollout, stage, cluster, wait, now, counts, blame)
 
 
 def _listed(live: LiveRollout, blame: Blame) -> Mapping[str, ClusterAccount]:
@@ -75,9 +89,9 @@ def _judge(
         return
     counts["O1.waits_told"] += 1
     goes_on = not rollout.back.has_reason  # else those that have soaked wait for their way back
-    if goes_on and track is not None and track.exact and rollout.has_soaked(track, now):
+    if goes_on and track is not None and track.exact and rollout.surely_soaked(track, now):
         blame("O1", f"{cluster} has soaked, and is said to wait: {wait}")
-    if not wait.reason or not wait.ends or (wait.until is not None and wait.until <= now):
+    if not _says_for_what(rollout, stage, wait, now, counts):
         blame("O1", f"{cluster} waits, and it is not said for what: {wait}")
     if wait.reason == "Due":
         blame("O1", f"{cluster} is due, and nothing is written")
@@ -102,6 +116,21 @@ def _judge(
         )
 
 
+def _says_for_what(
+    rollout: Rollout, stage: Stage, wait: WaitAccount, now: datetime, counts: Counter[str]
+) -> bool:
+    is_over = wait.until is not None and wait.until <= now
+    if is_over and wait.reason == "WindowClosed" and not _is_reached(rollout, stage, now):
+        return allow(counts, "opened_behind")
+    return bool(wait.reason and wait.ends) and not is_over
+
+
+def _is_reached(rollout: Rollout, stage: Stage, now: datetime) -> bool:
+    """Whether every earlier stage may have passed."""
+    earlier = rollout.plan.stages[: rollout.plan.stages.index(stage)]
+    return all(rollout.may_have_passed(each, now) for each in earlier)
+
+
 def _may_be_barred(told: Told, rollout: Rollout) -> bool:
     """Whether another placement may take this revision back: then it goes no further here either."""
     others = [other for other in told.rollouts.values() if other is not rollout]
@@ -116,7 +145,7 @@ def _in_line(told: Told, rollout: Rollout, stage: Stage, now: datetime) -> froze
     if rollout.terms.asked.gates or rollout.breach(now, surely=False):
         return GOING_BACK | {"MaxFailuresExceeded"} if rollout.breach(now) else frozenset()
     earlier = rollout.plan.stages[: rollout.plan.stages.index(stage)]
-    if not all(rollout.may_have_passed(each, now) for each in earlier):
+    if not _is_reached(rollout, stage, now):
         return frozenset({"WaitingForStage"})
     if stage.limit is None or set(rollout.unproven).intersection(each.key for each in earlier):
         return frozenset()

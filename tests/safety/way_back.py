@@ -12,6 +12,7 @@ class WayBack:
     latest last; for those in ``unsure`` the order is not known for certain.
 
     ``has_reason``: since this revision began, or was retried, there was a reason to take it back.
+    ``earlier``: of ``given``, those of a process that has ended: it may not have written that down.
     ``barred``: the revision that is being taken back, from its first write on. ``given``: clusters
     that were given another one back. ``is_on``: the record says that a rollback is going on, to the
     revision of the fingerprint ``to`` where one was named. ``completed``: a status said that the revision
@@ -23,6 +24,7 @@ class WayBack:
     has_reason: bool = False
     barred: str = ""
     given: set[str] = field(default_factory=set)
+    earlier: set[str] = field(default_factory=set)
     is_on: bool = False
     to: str = ""
     completed: bool = False
@@ -41,15 +43,25 @@ class WayBack:
         elif came_to == "soaked":
             self.unsure.discard(cluster)
 
+    def part(self, cluster: str, *, surely: bool) -> None:
+        """The cluster is selected no more, and what soaked there is ``surely`` forgotten, or may be."""
+        if surely:
+            self.soaked.pop(cluster, None)
+            self.unsure.discard(cluster)
+        else:
+            self.unsure.add(cluster)
+
     def begin_anew(self) -> None:
         """The template changed, somebody retried, or the record is gone."""
         self.has_reason, self.barred, self.is_on, self.to = False, "", False, ""
         self.given.clear()
+        self.earlier.clear()
 
     def give(self, cluster: str, revision: str) -> None:
         """A write that takes ``revision`` back from a cluster goes out."""
         self.barred = revision
         self.given.add(cluster)
+        self.earlier.discard(cluster)
         known = self.soaked.get(cluster, [])
         if revision in known:
             known.remove(revision)

@@ -40,9 +40,12 @@ LOOKS = 50  # and so is coming to rest so often at one instant
 PATIENCE = timedelta(hours=8)
 TROUBLE = timedelta(seconds=60)
 """So long after a fault, or the start of a process, it may still be busy with what came of it."""
+BACKED_OFF = timedelta(minutes=10)
+"""So long after a fault it may still wait to try again, the last time after five minutes and some more."""
 RECORDED = (
     "edit_record", "edit_head", "strip_record", "plant_page", "remove_record", "forge_revision",
 )  # fmt: skip
+UNSEEN = ("leave_clusters", "disown_record")
 SKEWS = (0, 0, 0, 40, -40, 600, -600, 10_800, -10_800)  # seconds
 
 
@@ -68,6 +71,7 @@ class History:
         self.faulty = FaultyHub(cast(EmbeddedHub, self.hub), self.faults)
         self.counts: Counter[str] = Counter()
         self.judge = Judge(self.subject, self.hub, self.clock.now, self.counts, setting.waits)
+        self.judge.lag = setting.latency
         self._later: list[tuple[datetime, int, Callable[[], None]]] = []
         self._number = 0
         self.hands = Hands(setting, self.hub, self.clock.now, self.later, self.flying, self.failed)
@@ -273,7 +277,9 @@ class History:
         self.counts[f"acts.{verb}"] += 1
         if verb in RECORDED and self.engine is None:
             return  # nobody but the controller's account may write there: what is put back is a second guard
-        self.counts["S18.meddled"] += verb in (*RECORDED, "relabel_works")
+        if verb in UNSEEN and self.engine is not None:
+            return  # that is what `RECORDED` are about
+        self.counts["S18.meddled"] += verb in (*RECORDED, *UNSEEN, "relabel_works")
         if verb == "step":
             self.counts["S13.steps"] += 1
             self.step()
@@ -332,6 +338,10 @@ class History:
         if self.slow is not None and self.slow.next_at() is not None:
             return True
         if now < max(self.faults.last, self._restarted_at) + TROUBLE or told.blind_since():
+            return True
+        if self.engine is not None and self.engine.failing and now < self.faults.last + BACKED_OFF:
+            return True
+        if self.faults.down or (self.door is not None and self.door.deaf):
             return True
         return any(t.refused for r in told.rollouts.values() for t in r.tracks.values())
 

@@ -81,6 +81,9 @@ class WrittenDown:
         if event.change is Change.DELETED:
             self._pages.pop(event.ref, None)
             return
+        if not self._is_owned(event.obj):
+            self._pages.pop(event.ref, None)  # it says nothing to a new process
+            return
         page = self._pages[event.ref] = event.obj
         if not is_ours:
             return
@@ -93,6 +96,11 @@ class WrittenDown:
             if line.get("touchedAt") and not line.get("cause"):
                 self._blame("O1", f"the touch of {cluster} has no cause in the record: {line}")
             self._counts["O1.touches_with_cause"] += 1
+
+    def _is_owned(self, page: Obj) -> bool:
+        workload = self._told.workload()
+        owners = {each["uid"] for each in page["metadata"].get("ownerReferences") or ()}
+        return workload is None or workload["metadata"]["uid"] in owners
 
     def _saw_head(self, page: Obj) -> None:
         """For whom a waiver is in the record, a new process knows for which revision it is. A rollback is
