@@ -129,22 +129,13 @@ class _ReplicaSetPass(Pass):
 
     def _decide(self, hold: Wait | None) -> None:
         """What is to be done in each placement."""
-        barred = self.workload.taken_back()
         shut = self.view.closed(self.workload.ref, self.now)
         self.shut = self.closed(shut, self.replicaset.intents)
         settling = self.workload.contents.settling(self.view.policy.values_settle, self.now)
         if settling.waits:
             self.shut = replace(self.shut, touch=both_shut(self.shut.touch, settling))
-        self.decided = {
-            name: share.live.decide(
-                hold or share.hold,
-                self.now,
-                kept_contents(self.revisions),
-                barred.get(share.live.revision, ""),
-                closed=self.shut,
-            )
-            for name, share in self.workload.shares.items()
-        }
+        kept = kept_contents(self.revisions)
+        self.decided = self.workload.decide(hold, self.now, kept, self.shut)
 
     def _status(
         self, reports: Sequence[ShareReport], hold: Wait | None, brake: Wait | None

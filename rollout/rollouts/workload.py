@@ -18,14 +18,16 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import RolloutSpec
 from rollout.model.waits import Wait
 from rollout.model.writes import Create, Patch
-from rollout.rollouts.head import Basis
+from rollout.rollouts.facts import Decided
+from rollout.rollouts.head import Basis, Head
+from rollout.rollouts.line import KeptContent
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.record import page_of
 from rollout.rollouts.rejections import RefusedWrite
 from rollout.rollouts.selections import Reading
 from rollout.rollouts.share import PlacementShare, Surroundings
 from rollout.rollouts.terms import Terms
-from rollout.strategies.base import Selection
+from rollout.strategies.base import Closed, Selection
 from rollout.strategies.stages import soak_of
 from rollout.values.rendering import ValueShown
 
@@ -48,6 +50,11 @@ class Carried:
     _: KW_ONLY
     generation: int | None = None
     faults: tuple[str, ...] = ()
+
+
+def _taken_back(heads: Mapping[str, Head]) -> dict[str, str]:
+    """Revisions that are taken back, with the placement that does."""
+    return {h.rollback.revision: p for p, h in heads.items() if h.rollback is not None}
 
 
 S_co = TypeVar("S_co", bound=PlacementShare, covariant=True)
@@ -206,10 +213,31 @@ class Workload(ABC, Generic[S_co]):
             if share.live.book.rid == rid:
                 share.live.book.sends(number, data)
 
-    def taken_back(self) -> dict[str, str]:
-        """Revisions that are taken back, with the placement that does (row 27)."""
-        heads = {placement: share.live.head for placement, share in self.shares.items()}
-        return {h.rollback.revision: p for p, h in heads.items() if h.rollback is not None}
+    def decide(
+        self, hold: Wait | None, now: datetime, kept: Mapping[str, KeptContent], closed: Closed
+    ) -> dict[str, Decided]:
+        """What is to be done now in each placement. Nothing changes by asking.
+
+        What one placement takes back goes no further in the others (row 27): where it begins to do so just
+        now, they are decided again. Arguments: as `Circumstances` has them.
+        """
+
+        def decided(placements: Iterable[str], barred: Mapping[str, str]) -> dict[str, Decided]:
+            found: dict[str, Decided] = {}
+            for placement in placements:
+                share = self.shares[placement]
+                by = barred.get(share.live.revision, "")
+                asked = hold or share.hold
+                found[placement] = share.live.decide(asked, now, kept, by, closed=closed)
+            return found
+
+        before = _taken_back({name: share.live.head for name, share in self.shares.items()})
+        found = decided(self.shares, before)
+        begun = _taken_back({name: each.head for name, each in found.items()})
+        if begun.keys() - before.keys():
+            others = [name for name, each in found.items() if each.head.rollback is None]
+            found |= decided(others, begun)
+        return found
 
     def availability(self, around: Surroundings) -> Callable[[str], bool]:
         """Whether a cluster was there to leave; one that only changed its owner did not leave."""

@@ -15,7 +15,7 @@ from tests.safety.allowed import allow
 from tests.safety.model import Rollout
 from tests.safety.operating import OperationsJudge
 from tests.safety.owners import OwnersJudge
-from tests.safety.proving import unproven
+from tests.safety.proving import unproven, waived
 from tests.safety.slots import SlotsJudge
 from tests.safety.statuses import StatusJudge
 from tests.safety.terms import Stage
@@ -174,13 +174,14 @@ class PlanJudge:
         self.operations.judge(rollout, clusters, given_back, now)
         self.verdicts.judge(rollout, step, live, now)
         self._halted(rollout, clusters, now)
-        unproven(rollout, [w.cluster for w in touched], clusters, step, (self.counts, self.blame))
+        unproven(rollout, [w.cluster for w in touched], clusters, (self.counts, self.blame))
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
         wishes.came_through(rollout, clusters)
         if live is None:
             allow(self.counts, "unread")  # a new process has not read the workload yet
         else:
+            waived(rollout, step, (self.counts, self.blame))
             self._slots.judge(rollout, clusters, open_stages, now)
 
     def _is_touch(self, rollout: Rollout, write: Write) -> bool:

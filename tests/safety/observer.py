@@ -279,6 +279,9 @@ class Judge:
         view, kept_back = fleet.view(self.subject.ref.kind), {r.namespace for r in self._kept_back}
         waits(self.told, view, now, self.counts, self.blame, kept_back)
         for rollout in self.told.rollouts.values():
+            if not rollout.known_terms:
+                allow(self.counts, "nothing_agreed")  # no deadline is known yet
+                continue
             lines = self.written_down.of(rollout.name)
             for cluster in rollout.selected - (rollout.terms.skip if rollout.terms else set()):
                 track = rollout.current(cluster)

@@ -10,11 +10,9 @@ Verdicts = tuple[Counter[str], Callable[[str, str], None]]
 """What is counted, and who is told of a promise that is broken."""
 
 
-def unproven(
-    rollout: Readings, touched: list[str], forward: list[str], step: Step, verdicts: Verdicts
-) -> None:
+def unproven(rollout: Readings, touched: list[str], forward: list[str], verdicts: Verdicts) -> None:
     """S19: nothing goes on from decisions that may be half written, nor past a mandatory group without
-    a member. S20: a waiver is for one revision.
+    a member.
 
     ``forward``: of the clusters touched, those that are not given back what they had.
     """
@@ -27,10 +25,15 @@ def unproven(
         blame("S19", f"{touched} are touched while decisions are not still")
     if is_empty and forward:
         blame("S19", f"{forward} are touched though a mandatory group is empty")
+
+
+def waived(rollout: Readings, step: Step, verdicts: Verdicts) -> None:
+    """S20: a waiver is for one revision. ``step``: of an engine that has read the workload."""
+    counts, blame = verdicts
     if rollout.terms is None:
         return
     members = rollout.waivers.keys() & rollout.selected
     counts["S20.over"] += bool(members - rollout.terms.skip)
-    waived = members & rollout.terms.skip
-    if step.count(Phase.SKIPPED) != len(waived):
-        blame("S20", f"{step.count(Phase.SKIPPED)} are taken for waived, it is {waived}")
+    skipped = members & rollout.terms.skip
+    if step.count(Phase.SKIPPED) != len(skipped):
+        blame("S20", f"{step.count(Phase.SKIPPED)} are taken for waived, it is {skipped}")

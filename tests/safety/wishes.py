@@ -100,8 +100,12 @@ def retry(rollout: "Rollout", now: datetime) -> None:
             continue
         if rollout.is_failure(track, now) and track.exact:
             track.void, track.fresh = True, True
-        elif not track.exact and not track.soaked:
-            track.maybe_void = True
+        elif (not track.exact and not track.soaked) or (
+            track.ended and rollout.may_still_soak(track, now)
+        ):
+            track.maybe_void = (
+                True  # whether it had soaked follows from outages that may be forgotten
+            )
 
 
 def note_reason(rollout: "Rollout", now: datetime) -> None:

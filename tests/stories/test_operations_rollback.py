@@ -8,8 +8,7 @@ from rollout.clock import VirtualClock
 from rollout.errors import Invalid
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
-from rollout.model.kinds import APPROVAL, PLACEMENT, REPLICA_SET, Ref
-from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
+from rollout.model.kinds import APPROVAL, PLACEMENT, REPLICA_SET, Obj, Ref
 from rollout.strategies.base import StageReport
 from tests.stories.operating import BAD_2, TWO_AT_ONCE, approval, revision, rolled_out
 from tests.support import make
@@ -153,21 +152,30 @@ def test_a_retry_does_not_begin_a_rollback_anew_that_is_still_asked_for() -> Non
     assert (story.reason, story.versions()) == ("RollingBack", began)
 
 
-def _in_two_placements(fails: str) -> Story:
-    """Version 1 is everywhere; version 2 is on a0 and b0 and fails where ``fails`` matches."""
+UNKNOWN = [{"groupName": "nobody"}]
+
+
+def _in_two_placements(fails: str, version: str = "1", first: Obj | None = None) -> Story:
+    """This version is to be everywhere; version 2 fails where ``fails`` matches.
+
+    ``first``: what the rollout in the first placement asks for besides.
+    """
     clusters = [make.cluster(f"{zone}{n}", {"zone": zone}) for zone in "ab" for n in range(3)]
     placements = [make.placement(f"p{zone}", only={"zone": zone}) for zone in "ab"]
-    strategy = make.progressive(maxConcurrency=1, maxFailures=0, minSuccessTime="10m")
-    workload = make.workload(
-        placements=("pa", "pb"), strategy=strategy, annotations={names.ROLLBACK: "Automatic"}
-    )
+    asked = {"maxConcurrency": 1, "maxFailures": 0, "minSuccessTime": "10m"}
+    refs = [
+        {"name": "pa", "rolloutStrategy": make.progressive(**asked, **(first or {}))},
+        {"name": "pb", "rolloutStrategy": make.progressive(**asked)},
+    ]
+    automatic = {names.ROLLBACK: "Automatic"}
+    workload = make.workload(version=version, refs=refs, annotations=automatic)
     bad = {**BAD_2, "clusters": {"matchLabels": {"zone": fails}}} if fails else BAD_2
     fleet = [*clusters, make.cluster_set(), make.binding(), *placements]
-    return Story([*fleet, workload], {"rules": [bad]}).end()
+    return Story([*fleet, workload], {"rules": [bad]})
 
 
 def test_what_one_placement_takes_back_goes_no_further_in_another() -> None:
-    story = _in_two_placements("a")
+    story = _in_two_placements("a").end()
     story.template(make.template("2"))
     story.end()
 
@@ -176,8 +184,18 @@ def test_what_one_placement_takes_back_goes_no_further_in_another() -> None:
     assert sorted(story.touched("2")) == ["a0", "b0"]
 
 
+def test_an_earlier_placement_is_told_at_once_that_a_later_one_takes_the_revision_back() -> None:
+    """Nothing else is written then, so that no event would have it decided again."""
+    story = _in_two_placements("b", version="2", first={"mandatoryDecisionGroups": UNKNOWN})
+    story.to(5 * MIN)
+
+    assert story.reason == "RolledBack"
+    assert "placement pa" in story.message
+    assert "taken back in placement pb" in story.message
+
+
 def test_each_placement_takes_back_what_failed_there() -> None:
-    story = _in_two_placements("")
+    story = _in_two_placements("").end()
     story.template(make.template("2"))
     story.end()
 
@@ -408,7 +426,7 @@ def test_a_cluster_that_comes_after_the_end_and_fails_takes_nothing_from_the_oth
 def test_an_engine_that_bars_only_where_it_failed_goes_on_in_the_other_placement(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(ReplicaSetWorkload, "taken_back", lambda _: {})
+    monkeypatch.setattr("rollout.rollouts.workload._taken_back", lambda _: {})
     with pytest.raises(AssertionError):
         test_what_one_placement_takes_back_goes_no_further_in_another()
 
