@@ -84,7 +84,8 @@ class Course(Struct, frozen=True, kw_only=True):
 
     ``revision`` is the workload's present one, ``content`` what this cluster is to carry of it,
     ``rollback`` the one that is going on. ``is_missed``: news may have been missed since the last
-    observation; then success or failure counts as unbroken only where the agent stamps it as before.
+    observation (the timing says since when); then success or failure counts as unbroken only where the agent
+    stamps it as before.
     """
 
     revision: str
@@ -185,7 +186,7 @@ def _seen(line: Line, seen: Observation | None, course: Course, now: datetime) -
     after = stand(line.cluster, before, seen, wanted, now=now, missed=missed)
     if before is not None and after != before and before.revision != course.content:
         # What came of an older revision stays: later trouble there takes no slot again.
-        known = _came_of(before, course, now)
+        known = concluded(before, course.timing, now)
         after = stand(line.cluster, known, seen, wanted, now=now, missed=missed)
     if after is None or after == before:
         return line
@@ -198,15 +199,6 @@ def _seen(line: Line, seen: Observation | None, course: Course, now: datetime) -
     elif before is None:
         line = replace(line, cause=line.cause or "Found")  # who touched it nobody wrote down
     return replace(line, standing=after, soaked=soaked_after(line, before, course.timing, now))
-
-
-def _came_of(before: Standing, course: Course, now: datetime) -> Standing:
-    """What came of a standing that ends now. A success that ended while nobody looked has not soaked: it may
-    have ended at once.
-    """
-    known = concluded(before, course.timing, now)
-    has_soaked = known.verdict is Verdict.SOAKED and before.verdict is None
-    return before if has_soaked and course.is_missed else known
 
 
 def _not_brought(line: Line) -> Line:

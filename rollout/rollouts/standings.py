@@ -53,7 +53,8 @@ class Standings:
         self.rejections: dict[str, RefusedWrite] = {}
         self._lost: set[str] = set()
         self._keeps_watch = True  # over what the clusters carry
-        self.is_blind: Callable[[], bool] = lambda: False  # whether news may be missing now
+        # Since when news may be missing; None: all that happens is heard of.
+        self.blind_since: Callable[[], datetime | None] = lambda: None
 
     @property
     def revision(self) -> str:
@@ -234,13 +235,16 @@ class Standings:
         self._put(line)
 
     def _next(self, cluster: str, event: LineEvent, now: datetime) -> Line:
-        rollout = self.ledger.rollout
+        rollout, blind = self.ledger.rollout, self.blind_since()
+        timing = rollout.timing
+        if blind is not None and timing.blind_since is None:
+            timing = replace(timing, blind_since=blind)  # it is agreed on only in a moment
         course = Course(
             revision=rollout.revision,
             content=rollout.wanted(cluster),
-            timing=rollout.timing,
+            timing=timing,
             rollback=self.head.rollback,
-            is_missed=self.is_blind(),
+            is_missed=blind is not None,
         )
         return next_line(self.line(cluster), event, course, now)
 

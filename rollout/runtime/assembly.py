@@ -333,7 +333,13 @@ def _figures(controller: Controller, fenced: FencedIo, clock: Clock) -> Controll
     engine = controller.engine
     try:
         return controller.ask(
-            lambda: figures(engine.fleet, clock.now(), engine.waiting, fenced.pending),
+            lambda: figures(
+                engine.fleet,
+                clock.now(),
+                queued=engine.waiting,
+                retrying=engine.failing,
+                in_flight=fenced.pending,
+            ),
             FIGURES_SECONDS,
         )
     except TimeoutError:

@@ -50,6 +50,8 @@ class ControllerFigures:
     workloads: tuple[WorkloadFigures, ...] = ()
     _: KW_ONLY
     queued: int = 0
+    retrying: int = 0
+    """Objects that failed to be planned or written, and are tried again after a pause."""
     in_flight: int = 0
     clusters: int = 0
     runs: Mapping[str, int] = field(default_factory=dict)
@@ -58,7 +60,9 @@ class ControllerFigures:
     """By kind, namespace and name of a calendar, and zone: whether it is open there."""
 
 
-def figures(fleet: Fleet, now: datetime, queued: int, in_flight: int) -> ControllerFigures:
+def figures(
+    fleet: Fleet, now: datetime, *, queued: int, retrying: int, in_flight: int
+) -> ControllerFigures:
     """Count. Cost: O(workloads x stages + calendars x zones) and one pass over the known clusters."""
     found = [w for ref in fleet.rolled_out() if (w := fleet.rollout(ref)) is not None]
     workloads = tuple(_workload(w, fleet.is_done(w.ref)) for w in found)
@@ -72,6 +76,7 @@ def figures(fleet: Fleet, now: datetime, queued: int, in_flight: int) -> Control
     return ControllerFigures(
         workloads,
         queued=queued,
+        retrying=retrying,
         in_flight=in_flight,
         clusters=len(fleet.versions.known(MANAGED_CLUSTER)),
         runs={phase.value: number for phase, number in fleet.measured.phases.items()},
@@ -309,8 +314,17 @@ def _families(figures: ControllerFigures) -> Iterator[Metric]:
         finished.add_metric(key, each.finished)
     yield from (clusters, budget, blocked, finished)
     yield from _of_gates(figures)
+    yield from _of_the_process(figures)
+
+
+def _of_the_process(figures: ControllerFigures) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "rollout_queue_depth", "Objects that wait to be planned.", value=figures.queued
+    )
+    yield GaugeMetricFamily(
+        "rollout_queue_retrying",
+        "Objects that failed to be planned or written, and are tried again after a pause.",
+        value=figures.retrying,
     )
     yield GaugeMetricFamily(
         "rollout_writes_in_flight", "Writes that are out.", value=figures.in_flight

@@ -1,9 +1,10 @@
-"""``python -m tests.safety --histories N [--kind addon] [--seed S | --fresh WORD] [--only S3,R1] [--table]``."""
+"""``python -m tests.safety --histories N [--kind addon] [--seed S | --fresh WORD] [--about STATE] [--only IDS] [--table]``."""
 
 import argparse
 import os
 import sys
 
+from tests.safety.focus_asked import ASKED
 from tests.safety.kinds import SUBJECTS
 from tests.safety.promises import least, promises_of, short
 from tests.safety.seeds import commit, fresh_from, repeats
@@ -19,11 +20,14 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--histories", type=int, default=300, metavar="N")
     parser.add_argument("--seed", type=int, metavar="S", help="the first seed of all histories")
     parser.add_argument("--fresh", metavar="WORD", help="what fresh seeds follow from; the commit")
+    parser.add_argument("--about", choices=sorted(ASKED), help="a rare state; needs --seed")
     parser.add_argument("--only", default="", metavar="IDS", help="promises to report, by comma")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, metavar="J")
     parser.add_argument("--table", action="store_true", help="look for kept faults as well")
     parser.add_argument("--kind", choices=sorted(SUBJECTS), help="of workload; both, if left out")
     options = parser.parse_args(arguments)
+    if options.about and options.seed is None:
+        parser.error("--about needs --seed")
     kinds = [options.kind] if options.kind else list(SUBJECTS)
     only = {key for key in options.only.split(",") if key}
     failed = max(report(run(kind, options), only) for kind in kinds)
@@ -36,6 +40,10 @@ def main(arguments: list[str]) -> int:
 
 def run(kind: str, options: argparse.Namespace) -> Tally:
     """Histories from ``--seed`` on; without it, half of them from 0 on and half of them fresh."""
+    if options.about:
+        seeds = range(options.seed, options.seed + options.histories)
+        print(f"kind {kind}: {len(seeds)} histories about {options.about!r} from {seeds[0]} on")
+        return run_asked(seeds, kind, [options.about])
     if options.seed is not None:
         return run_all(options.seed, options.histories, options.jobs, kind)
     word = options.fresh or commit()
@@ -54,7 +62,7 @@ def report(tally: Tally, only: set[str]) -> int:
     for promise in promises_of(tally.kind):
         if only and promise.key not in only:
             continue
-        broken = [entry for entry in tally.broken if entry[1] == promise.key]
+        broken = [each for each in tally.broken if each.promise == promise.key]
         lacking = short(promise, tally.counts, tally.histories)
         failed = failed or bool(broken or lacking)
         word = "BROKEN" if broken else "UNTRIED" if lacking else "kept"
@@ -62,9 +70,9 @@ def report(tally: Tally, only: set[str]) -> int:
         for guard in promise.guards:
             minimum = least(guard, tally.histories)
             print(f"{'':13} {guard.key:32} {tally.counts[guard.key]:>10} (at least {minimum})")
-        for seed, _, message in broken[:5]:
-            print(f"{'':13} seed {seed}: {message[:400]}")
-            print(f"{'':13} again: {repeats(tally.kind, seed)}")
+        for each in broken[:5]:
+            print(f"{'':13} seed {each.seed}: {each.message[:400]}")
+            print(f"{'':13} again: {repeats(tally.kind, each.seed, each.about)}")
     for key in sorted(key for key in tally.counts if key.startswith("allowed.")):
         print(f"allowed {key.removeprefix('allowed.'):24} {tally.counts[key]:>10} times")
     return int(failed)

@@ -65,9 +65,8 @@ class Readings:
     planned: dict[tuple[str, str], datetime] = field(default_factory=dict)  # latest plans
     carries: Callable[[str], Carried | None] = lambda _: None
     available: Callable[[str], bool] = lambda _: True
-    maybe_lost: set[str] = field(
-        default_factory=set
-    )  # left while it was not known how they stood, or skipped
+    # What left while it was not known how it stood, or was skipped then.
+    maybe_lost: set[str] = field(default_factory=set)
     sure: bool = True
     forgotten: bool = False  # the record is gone, and the placement has not been read since
     halted: bool = False  # paused or frozen, when the engine takes no stage for passed

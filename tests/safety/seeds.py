@@ -1,6 +1,7 @@
 """Which histories are run? A fixed set, the same for ever, and a fresh one that follows from the commit."""
 
 import hashlib
+import shlex
 import subprocess
 
 FIRST_FRESH = 1_000_000
@@ -24,6 +25,7 @@ def fresh_from(word: str) -> int:
     return FIRST_FRESH + int(digest, 16) % SPAN
 
 
-def repeats(kind: str, seed: int) -> str:
-    """The command that runs this one history again."""
-    return f"python -m tests.safety --kind {kind} --seed {seed} --histories 1"
+def repeats(kind: str, seed: int, about: str = "") -> str:
+    """The command that runs this one history again. ``about``: the rare state that was asked for, if any."""
+    asked = f" --about {shlex.quote(about)}" if about else ""
+    return f"python -m tests.safety --kind {kind} --seed {seed} --histories 1{asked}"

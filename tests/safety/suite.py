@@ -8,11 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count, islice
+from typing import NamedTuple
 
 from tests.safety.focus import draw, focus_of
 from tests.safety.focus_asked import ASKED
 from tests.safety.foreseen import foreseen
 from tests.safety.pairs import crash_everywhere, lossy_watch
+from tests.safety.seeds import repeats
 from tests.safety.sizes import measure
 from tests.safety.world import History
 
@@ -22,22 +24,39 @@ PLANNED_EVERY = {"replicaset": 10}
 _RARE, _FIRST_RARE, _RARE_HISTORIES = "windows", 1_000, 8
 
 
+class Broken(NamedTuple):
+    """A promise that was broken, and in which history. ``about``: the rare state it was asked for, if any."""
+
+    seed: int
+    promise: str
+    message: str
+    about: str = ""
+
+
 @dataclass(slots=True)
 class Tally:
-    """Counts of guarded states, and violations as (seed, promise, message), of one kind of workload."""
+    """Counts of guarded states, and what was broken, of one kind of workload."""
 
     kind: str = "replicaset"
     histories: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    broken: list[tuple[int, str, str]] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
 
     def add(self, other: "Tally") -> None:
         self.histories += other.histories
         self.counts.update(other.counts)
         self.broken += other.broken
 
-    def blame(self, seed: int, promise: str, message: str) -> None:
-        self.broken.append((seed, promise, message))
+    def blame(self, seed: int, promise: str, message: str, about: str = "") -> None:
+        self.broken.append(Broken(seed, promise, message, about))
+
+    def again(self, only: str = "") -> list[str]:
+        """What was broken (of ``only`` one promise), each with the command that runs its history again."""
+        return [
+            f"{repeats(self.kind, each.seed, each.about)}: {each.promise}: {each.message}"
+            for each in self.broken
+            if only in ("", each.promise)
+        ]
 
 
 def run(seeds: Iterable[int], kind: str = "replicaset") -> Tally:
@@ -49,14 +68,16 @@ def run(seeds: Iterable[int], kind: str = "replicaset") -> Tally:
     return tally
 
 
-def run_asked(seeds: Sequence[int], kind: str) -> Tally:
-    """A history for each seed about each thing that no seed has for its own. They count for no minimum."""
+def run_asked(
+    seeds: Sequence[int], kind: str, about: Iterable[str] = tuple(sorted(ASKED))
+) -> Tally:
+    """A history for each seed about each rare state that no seed has for its own. They count for no minimum."""
     tally = Tally(kind)
     with silence():
-        for focus in sorted(ASKED):
+        for state in about:
             for seed in seeds:
-                for violation in History(draw(seed, kind, focus)).run().violations:
-                    tally.blame(seed, violation.promise, f"about {focus}: {violation}")
+                for violation in History(draw(seed, kind, state)).run().violations:
+                    tally.blame(seed, violation.promise, str(violation), state)
     return tally
 
 

@@ -9,7 +9,6 @@ import pytest
 from tests.safety.kinds import SUBJECTS
 from tests.safety.mutants import MUTANTS, cases
 from tests.safety.promises import promises_of, short
-from tests.safety.seeds import repeats
 from tests.safety.suite import Tally, run_all
 from tests.safety.table import Row, heads_in
 
@@ -31,8 +30,7 @@ def tally(kind: str) -> Tally:
 def check(kind: str, key: str) -> None:
     found = tally(kind)
     promise = next(p for p in promises_of(kind) if p.key == key)
-    broken = [f"{repeats(kind, s)}: {text}" for s, name, text in found.broken if name == key]
-    assert not broken, "\n".join(broken)
+    assert not (broken := found.again(key)), "\n".join(broken)
     assert not short(promise, found.counts, HISTORIES[kind])
 
 

@@ -1,5 +1,6 @@
 """What follows for one cluster from each event, in every state that it can be in."""
 
+import dataclasses
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from itertools import product
@@ -34,10 +35,11 @@ NOW = T0 + 10 * MINUTE
 TIMING = Timing(soak=2 * MINUTE, deadline=5 * MINUTE, grace=MINUTE)
 OLD, NEW, OTHER = "old", "new", "other"
 
+BLIND = dataclasses.replace(TIMING, blind_since=T0 + 2 * MINUTE)
 COURSES = [
-    Course(revision=NEW, content=NEW, timing=TIMING, rollback=rollback, is_missed=is_missed)
+    Course(revision=NEW, content=NEW, timing=timing, rollback=rollback, is_missed=timing is BLIND)
     for rollback in (None, Rollback(NEW, "Breach", T0 + 3 * MINUTE))
-    for is_missed in (False, True)
+    for timing in (TIMING, BLIND)
 ]
 STANDINGS = [None] + [
     Standing(
@@ -167,11 +169,22 @@ def test_what_soaked_and_is_left_can_be_gone_back_to_and_what_is_undone_cannot()
         if was is not None and was.revision == NEW:
             assert line.supposed == OLD
             assert course.content == NEW
-    for before, _, line in after(Touched("SlotFree")):
+    for before, course, line in after(Touched("SlotFree")):
         was = before.standing
         if was is not None and was.revision == OLD:
-            is_good = concluded(was, TIMING, NOW).verdict is Verdict.SOAKED
+            is_good = concluded(was, course.timing, NOW).verdict is Verdict.SOAKED
             assert (line.soaked[:1] == (OLD,)) is is_good
+
+
+@pytest.mark.parametrize("event", [e for e in EVENTS if isinstance(e, Seen)], ids=str)
+def test_a_success_that_ended_while_nobody_looked_has_not_soaked(event: LineEvent) -> None:
+    """It may have ended at once."""
+    for before, course, line in after(event):
+        was, known = before.standing, line.standing
+        if not course.is_missed or was is None or was.verdict is not None:
+            continue
+        assert known is None or known.verdict is not Verdict.SOAKED
+        assert line.soaked[:1] != (OLD,)
 
 
 def test_what_is_given_back_is_not_taken_over_again() -> None:

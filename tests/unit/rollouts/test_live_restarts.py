@@ -253,6 +253,25 @@ def test_a_lost_head_loses_the_gates_and_not_the_verdicts() -> None:
     assert hub.turn().passed == ("m/0",)
 
 
+@pytest.mark.parametrize("seen", [SOAK - US, SOAK])
+def test_of_what_is_left_only_the_time_counts_in_which_news_could_be_heard(seen: timedelta) -> None:
+    """S13: also before the terms are agreed anew, which is when the rollout learns of that time."""
+    hub = Hub(spec_of(limit=4))
+    hub.turn()
+    hub.report("a", SUCCEEDED)
+    hub.turn()
+    hub.revision = B
+    hub.agree()
+    unheard_since = hub.now + seen
+    hub.live.blind_since = lambda: unheard_since
+
+    hub.later(SOAK + MIN)
+    hub.report("a", FAILED)
+    hub.live.attempt("a", "Supersede", hub.now)
+
+    assert hub.live.line("a").soaked == ((A,) if seen == SOAK else ())
+
+
 def test_a_record_that_was_never_written_costs_a_second_look_and_no_second_touch() -> None:
     """A crash right after the works were written, before the record told of them."""
     hub = Hub()

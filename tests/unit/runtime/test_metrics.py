@@ -79,7 +79,9 @@ def totals(text: bytes) -> dict[str, float]:
 def scraped(process: Process) -> bytes:
     """A scrape, while the engine's thread (this one) answers for itself."""
     controller = process.controller
-    taken = figures(controller.engine.fleet, T0, controller.engine.waiting, 3)
+    taken = figures(
+        controller.engine.fleet, T0, queued=controller.engine.waiting, retrying=2, in_flight=3
+    )
     process.parts.metrics.follow(lambda: taken, lambda: controller.leads)
     return process.parts.metrics.text()
 
@@ -98,6 +100,7 @@ def test_a_rollout_can_be_read_from_the_metrics(running: tuple[World, Process]) 
     assert found["rollout_finished", web] == 0
     assert found["rollout_budget_used_ratio", web] == 0
     assert found["rollout_managed_clusters", ()] == CLUSTERS
+    assert found["rollout_queue_retrying", ()] == 2
     assert found["rollout_writes_in_flight", ()] == 3
     assert found["rollout_leader", ()] == 1
 
@@ -324,7 +327,9 @@ def test_what_is_told_of_an_addon_names_its_uid() -> None:
 
 
 def _used(process: Process) -> float:
-    (found,) = figures(process.controller.engine.fleet, T0, 0, 0).workloads
+    (found,) = figures(
+        process.controller.engine.fleet, T0, queued=0, retrying=0, in_flight=0
+    ).workloads
     return found.budget_used
 
 
