@@ -183,7 +183,7 @@ class Workload(ABC, Generic[S_co]):
                 twice counts once.
 
         After a placement of which it is not known whom it selects, nobody can tell what is left for
-        those behind it: they keep what they had, and are held for the same reason.
+        those behind it: they keep what they had and no earlier one selects, and are held for the same reason.
         """
         shares: dict[str, S_co] = {}
         members: dict[str, str] = {}
@@ -194,8 +194,8 @@ class Workload(ABC, Generic[S_co]):
             share = shares[placement] = read(members)
             if unread is not None:
                 before = self.shares.get(placement)
-                selection = before.reading.selection if before else Selection()
-                share.reading, share.hold = Reading(selection, hold=unread), unread
+                kept = before.reading.selection.without(members) if before else Selection()
+                share.reading, share.hold = Reading(kept, hold=unread), unread
             elif share.may_select_more:
                 unread = share.reading.hold
             for group in share.reading.selection.groups:

@@ -52,6 +52,22 @@ def test_members_are_the_clusters_of_all_placements_each_with_its_first() -> Non
     }
 
 
+def test_behind_a_placement_that_cannot_be_read_nobody_keeps_what_an_earlier_one_selects() -> None:
+    placements = ["one", "two", "three"]
+    decisions = zip(placements, ("a", "", "c"), strict=True)
+    documents = [each for name, chosen in decisions for each in decided(*chosen, placement=name)]
+    d = Desk([*documents, make.workload(placements=placements)])
+    assert workload(d).members == {"a": "one", "c": "three"}
+    half_written = {"status": make.told(("", 1, ["two-0-1"]))}
+    d.hub.patch_status(Ref(PLACEMENT, "default/two"), half_written)
+    assert workload(d).members == {"a": "one", "c": "three"}
+
+    redecide(d, "a", "c", placement="one")
+
+    assert workload(d).members == {"a": "one", "c": "one"}
+    assert [share.selected for share in workload(d).shares.values()] == [2, 0, 0]
+
+
 def test_members_follow_a_placement_that_comes_and_one_that_goes() -> None:
     d = Desk([make.workload()])
     assert workload(d).members == {}
