@@ -194,11 +194,26 @@ def _unkept(setting: Setting, dice: Random) -> Setting:
     return _script(setting, *steps, (dice.randrange(620, 700), "undo"))
 
 
+def _let_in(setting: Setting, dice: Random) -> Setting:
+    """People delete what is installed on clusters that wait behind a gate, the server refuses to have it installed
+    again for a while, and other revisions come.
+    """
+    setting = in_rings(_well(_alone(setting)), "rest")
+    setting = strategies(setting, dice, mandatoryDecisionGroups=None, maxConcurrency=1)
+    steps: list[tuple[float, str]] = []
+    for at in (100, 500, 900):
+        begins = at + dice.randrange(0, 30)
+        steps += [(begins, "refuse"), (begins, "refuse"), (begins + 1, "delete_work")]
+        steps += [(begins + after, "new_revision") for after in (60, 120, 180, 245)]
+    return replace(_script(setting, *steps), notes={GATES: "before:*"})
+
+
 ASKED: Mapping[str, Sharpen] = {
     "again": _again,
     "early": _early,
     "ended": _ended,
     "left": _left,
+    "let in": _let_in,
     "longer": _longer,
     "parting": _parting,
     "renumbered": _renumbered,

@@ -174,7 +174,8 @@ class PlanJudge:
         self.operations.judge(rollout, clusters, given_back, now)
         self.verdicts.judge(rollout, step, live, now)
         self._halted(rollout, clusters, now)
-        unproven(rollout, [w.cluster for w in touched], clusters, (self.counts, self.blame))
+        anew = [w.cluster for w in touched if not self._is_repeated(rollout, w)]
+        unproven(rollout, anew, clusters, (self.counts, self.blame))
         open_stages = self._stages(rollout, clusters, now)
         self._tolerance(rollout, clusters, now)
         wishes.came_through(rollout, clusters)
@@ -212,6 +213,13 @@ class PlanJudge:
             return False
         has_it = track is not None and track.landed and track.revision == write.revision
         return touch.first or (write.cluster in rollout.back.given and not has_it)
+
+    @staticmethod
+    def _is_repeated(rollout: Rollout, write: Write) -> bool:
+        """Whether the write is the one that was on its way to the cluster, once more."""
+        touch, track = write.write.touch, rollout.tracks.get(write.cluster)
+        is_first = touch is None or touch.first
+        return not is_first and track is not None and track.revision == write.revision
 
     def _halted(self, rollout: Rollout, touched: list[str], now: datetime) -> None:
         """S3, S7, S17: a breach or an unknown thing holds everything."""

@@ -114,7 +114,7 @@ _OF_WHAT_IS_KNOWN: tuple[Mutant, ...] = (
             "return self.rejections[cluster]",
         ),
         kinds=("addon",),  # what works are refused for is what they are supposed to carry
-        focus="refused",
+        focus="let in",
     ),
     fault(
         "S8",

@@ -23,6 +23,7 @@ from rollout.model.kinds import (
 from rollout.planning.plan import Plan
 from tests.safety import objects
 from tests.safety.allowed import allow
+from tests.safety.installs import InstallsJudge
 from tests.safety.judging import PlanJudge
 from tests.safety.model import Rollout
 from tests.safety.questions import Questions
@@ -87,6 +88,7 @@ class Judge:
         )  # refused, with nothing for a cluster in it: to be tried again
         self.written_down = WrittenDown(self.told, self.counts, self.blame)
         self.repairs = RepairsJudge(self.told, self.counts, self.blame)
+        self.installs = InstallsJudge(self.told, self.counts, self.blame)
         self.questions = Questions(self.told, self.hub, self.counts)
         self.hub.watch(subject.carrier, 0, self._saw)
         self.hub.watch(ROLLOUT_RECORD, 0, self._saw_page)
@@ -166,6 +168,7 @@ class Judge:
         return rollout.name if rollout else ""
 
     def refused(self, ref: Ref) -> None:
+        self.installs.refused(ref)
         if not self._brings:
             self._kept_back.add(ref)  # it says something about the cluster, no more
             return
@@ -206,6 +209,7 @@ class Judge:
             if closely:
                 self._ask_again(fleet, now)
             return
+        self.installs.rested(now)
         for rollout in self.told.rollouts.values():
             self._lost(rollout)
             self._forged(rollout)
@@ -309,6 +313,7 @@ class Judge:
             self._removed.clear()
         self._refused.clear()  # nobody writes refusals down: each process may try once
         self._kept_back.clear()
+        self.installs.restart()
         self.told.listed_all(now, recorded)
 
     # -- what lands --------------------------------------------------------------------------------

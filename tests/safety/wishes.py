@@ -100,12 +100,10 @@ def retry(rollout: "Rollout", now: datetime) -> None:
             continue
         if rollout.is_failure(track, now) and track.exact:
             track.void, track.fresh = True, True
-        elif (not track.exact and not track.soaked) or (
-            track.ended and rollout.may_still_soak(track, now)
-        ):
-            track.maybe_void = (
-                True  # whether it had soaked follows from outages that may be forgotten
-            )
+        elif not track.exact and not track.soaked:
+            track.maybe_void = True
+        elif track.ended and not rollout.terms.soak and rollout.may_still_soak(track, now):
+            track.maybe_void = True  # in a span that does not count not even a soak of 0 s is over
 
 
 def note_reason(rollout: "Rollout", now: datetime) -> None:
