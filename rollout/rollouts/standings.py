@@ -237,7 +237,7 @@ class Standings:
     def _next(self, cluster: str, event: LineEvent, now: datetime) -> Line:
         rollout, blind = self.ledger.rollout, self.blind_since()
         timing = rollout.timing
-        if blind is not None and timing.blind_since is None:
+        if blind is not None and blind < (timing.blind_since or now):
             timing = replace(timing, blind_since=blind)  # it is agreed on only in a moment
         course = Course(
             revision=rollout.revision,

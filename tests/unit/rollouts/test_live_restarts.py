@@ -9,6 +9,7 @@ from msgspec import structs
 from rollout.rollouts.head import Rollback
 from rollout.rollouts.line import NOT_BROUGHT
 from rollout.rollouts.observations import Observation, unbrought
+from rollout.rollouts.outages import Outages
 from rollout.strategies.base import Phase
 from tests.support.fleets import (
     DEADLINE,
@@ -253,15 +254,25 @@ def test_a_lost_head_loses_the_gates_and_not_the_verdicts() -> None:
     assert hub.turn().passed == ("m/0",)
 
 
+@pytest.mark.parametrize("agreed", [None, SOAK])
 @pytest.mark.parametrize("seen", [SOAK - US, SOAK])
-def test_of_what_is_left_only_the_time_counts_in_which_news_could_be_heard(seen: timedelta) -> None:
-    """S13: also before the terms are agreed anew, which is when the rollout learns of that time."""
+def test_of_what_is_left_only_the_time_counts_in_which_news_could_be_heard(
+    seen: timedelta, agreed: timedelta | None
+) -> None:
+    """S13: also before the terms are agreed anew, which is when the rollout learns of that time.
+
+    ``agreed``: another kind was known then not to be heard from so long after the success on.
+    """
     hub = Hub(spec_of(limit=4))
     hub.turn()
     hub.report("a", SUCCEEDED)
     hub.turn()
     hub.revision = B
     hub.agree()
+    if agreed is not None:
+        outages = Outages()
+        outages.blind("another", hub.now + agreed)
+        hub.live.hear_of(outages, lambda _: True, hub.now)
     unheard_since = hub.now + seen
     hub.live.blind_since = lambda: unheard_since
 
