@@ -71,7 +71,11 @@ class SlotsJudge:
         kept = rollout.terms.asked.held | self.told.closed(now)
         fresh = [c for c in stage.members if c not in kept and rollout.current(c) is None]
         flying = [c for c in stage.members if rollout.in_flight(c, now)]
-        maybe = [c for c in stage.members if rollout.may_hold_slot(c, now) and c not in flying]
+        maybe = [
+            c
+            for c in stage.members
+            if (rollout.may_hold_slot(c, now) or rollout.is_maybe(c)) and c not in flying
+        ]
         old = [c for c in fresh if c in flying]
         new = [c for c in fresh if c not in old and c not in maybe]
         taken = len(flying) + len(maybe)
