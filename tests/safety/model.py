@@ -87,7 +87,9 @@ class Rollout(Readings):
             if wishes.shut(self, stage, "before", "after"):
                 break
             is_halted = self.halted or bool(wishes.stop(self)) or self.back.has_reason
-            if is_halted and stage.key not in self.passed:
+            tracks = [t for c in stage.members if (t := self.tracks.get(c)) is not None]
+            is_sure = all(t.exact and not self.is_maybe_soaked(t, now) for t in tracks)
+            if (is_halted or not is_sure) and stage.key not in self.passed:
                 self.unproven.add(stage.key)
             self.passed.add(stage.key)
 
@@ -173,6 +175,11 @@ class Rollout(Readings):
             track.failed = True
         track.ended = track.ended or self.is_free(track, now)
         if self.has_soaked(track, now):
+            is_unsure = self.may_still_soak(track, now)
+            if not track.soaked:
+                track.maybe_soaked = is_unsure
+            elif track.health == "succeeded" and not is_unsure:
+                track.maybe_soaked = False
             track.soaked, track.failed = True, False
         if track.before is not None:
             self._settle(track.before, now)

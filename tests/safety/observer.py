@@ -152,7 +152,7 @@ class Judge:
             for cluster in stage.members:
                 track = rollout.current(cluster)
                 if track and track.exact and track.landed and (track.soaked or track.failed):
-                    if rollout.may_still_soak(track, self.now()):
+                    if track.maybe_soaked or rollout.may_still_soak(track, self.now()):
                         allow(self.counts, "soaks_by_outages")
                         continue
                     self.counts["R1.verdict_before_touch"] += 1

@@ -134,6 +134,10 @@ class Readings:
             return False
         return _later(track.since, self.terms.soak, self.outages) > self.seen_until(now)
 
+    def is_maybe_soaked(self, track: Track, now: datetime) -> bool:
+        """Whether it has soaked by the plain model, and maybe not by the outages that the engine was told of."""
+        return track.soaked and (track.maybe_soaked or self.may_still_soak(track, now))
+
     def surely_soaked(self, track: Track, now: datetime) -> bool:
         """Whether it has soaked by every reading."""
         return self.has_soaked(track, now) and not self.may_still_soak(track, now)

@@ -49,7 +49,7 @@ class SlotsJudge:
     def _is_unsure(rollout: Rollout, cluster: str, now: datetime) -> bool:
         """Whether it has soaked by the plain model, and maybe not by the outages that the engine was told of."""
         track = rollout.current(cluster)
-        return track is not None and track.soaked and rollout.may_still_soak(track, now)
+        return track is not None and rollout.is_maybe_soaked(track, now)
 
     def _is_known(self, rollout: Rollout, now: datetime) -> bool:
         """Whether it can be told who is to be touched."""

@@ -34,6 +34,9 @@ class Track:
     since: datetime = LONG_AGO
     late: datetime = LONG_AGO
     soaked: bool = False
+    maybe_soaked: bool = (
+        False  # it had soaked by the earliest reading alone, whatever became of it then
+    )
     ended: bool = False  # finally failed at some time, by the earliest reading
     failed: bool = False  # finally failed by the latest reading
     stamp: str = ""  # what the agent stamped what it says with
