@@ -111,7 +111,7 @@ def _whole(place: "_Place", obj: Obj, placements: tuple[PlacementAccount, ...]) 
     phases = added_up(stage.phases for stage in stages)
     current = next((stage for stage in stages if not stage.passed), None)
     state = state_of(obj)
-    kept = place.fleet.records.revisions(ref.key, uid_of(obj)).get(revisions[0])
+    kept = place.fleet.records.revisions(ref, uid_of(obj)).get(revisions[0])
     since, condition = _carrier(obj, state.reason)
     nexts = [each.next for each in placements if each.next is not None]
     soonest = min(nexts, key=lambda each: (each.at, each.cluster), default=None)

@@ -141,7 +141,7 @@ def _kept(hub: Hub | Lookout, ref: Ref) -> dict[str, KeptRevision]:
     kept: dict[str, KeptRevision] = {}
     for obj in hub.list(ROLLOUT_REVISION, ref.namespace).items if ref.namespace else ():
         found = read_revision(obj)
-        if found is not None and found.owner == ref.key and not found.base:
+        if found is not None and found.owner == ref and not found.base:
             made = parse_instant(obj["metadata"].get("creationTimestamp"))
             kept[found.content] = KeptRevision(
                 number=found.number,

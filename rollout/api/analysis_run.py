@@ -1,7 +1,7 @@
 """The wire form of an analysis run: what is measured for whom, and the results so far."""
 
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, ValidationError
 
@@ -16,7 +16,7 @@ from rollout.api.analysis import (
 from rollout.api.analysis_metric import MetricShape
 from rollout.api.fields import listed, mapping, text, version_of
 from rollout.api.reading import read
-from rollout.api.wire import InstantText, Name, Shape, WireObject, list_map
+from rollout.api.wire import InstantText, Name, Shape, WireObject, WorkloadKindName, list_map
 from rollout.api.words import problems_of
 from rollout.measuring.templates import arguments_in
 from rollout.measuring.values import (
@@ -38,7 +38,7 @@ from rollout.model.problems import Problem
 class AnalysisWorkloadShape(Shape):
     """The workload that a run is about."""
 
-    kind: Literal["ManifestWorkReplicaSet", "ClusterManagementAddOn"]
+    kind: WorkloadKindName
     name: Name
 
 

@@ -16,6 +16,7 @@ from rollout.api.wire import (
     RuledShape,
     Shape,
     WireObject,
+    WorkloadKindName,
     accepted,
     list_map,
     passing,
@@ -116,7 +117,7 @@ class WindowShape(RuledShape, use_attribute_docstrings=True):
 class CalendarWorkloadsShape(Shape, use_attribute_docstrings=True):
     """Which workloads are concerned: those of which all of this is true."""
 
-    kinds: list[Literal["ManifestWorkReplicaSet", "ClusterManagementAddOn"]] | None = None
+    kinds: list[WorkloadKindName] | None = None
     namespace_selector: LabelSelector | None = None
     """Matches the labels of namespaces. What has no namespace is left out."""
     selector: LabelSelector | None = None

@@ -1,12 +1,12 @@
 """The wire form of a notification: what is told to whom, and whether it was delivered."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
 from rollout.api.fields import mapping, text, version_of
 from rollout.api.reading import read
-from rollout.api.wire import InstantText, Name, Shape, WireObject
+from rollout.api.wire import InstantText, Name, Shape, WireObject, WorkloadKindName
 from rollout.model.instants import parse_instant
 from rollout.model.kinds import KINDS, Obj, Ref, key_of
 from rollout.model.notifications import Delivery, Notification, Trigger
@@ -15,7 +15,7 @@ from rollout.model.notifications import Delivery, Notification, Trigger
 class NotifiedWorkloadShape(Shape):
     """The workload that it tells of."""
 
-    kind: Literal["ManifestWorkReplicaSet", "ClusterManagementAddOn"]
+    kind: WorkloadKindName
     name: Name
 
 

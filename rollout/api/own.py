@@ -17,6 +17,7 @@ from rollout.api.wire import (
     RawObject,
     Shape,
     WireObject,
+    WorkloadKindName,
     accepted,
     passing,
 )
@@ -49,9 +50,7 @@ class WorkloadRefShape(Shape):
 
     counts_whole = True
 
-    kind: Annotated[Literal["ManifestWorkReplicaSet", "ClusterManagementAddOn"] | None, BLANK] = (
-        "ManifestWorkReplicaSet"
-    )
+    kind: Annotated[WorkloadKindName | None, BLANK] = "ManifestWorkReplicaSet"
     name: Name
 
 

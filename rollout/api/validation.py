@@ -18,7 +18,7 @@ from rollout.api.wire import Shape
 from rollout.api.words import NO_SUCH_FIELD, instead, problems_of
 from rollout.model import names
 from rollout.model.intents import placement_problems, read_intents
-from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, KINDS, PLACEMENT, REPLICA_SET, Kind, Obj
+from rollout.model.kinds import CLUSTER_MANAGEMENT_ADDON, KINDS, PLACEMENT, WORKLOADS, Kind, Obj
 from rollout.model.problems import Problem
 from rollout.model.wording import nearest
 
@@ -125,14 +125,9 @@ def unreadable(obj: Obj) -> tuple[Problem, ...]:
     """Our annotations whose values cannot be read, on a workload or a Placement."""
     found = _annotations(obj)
     kind, _ = kind_of(obj)
-    match kind.name if kind is not None else "":
-        case REPLICA_SET.name:
-            return read_intents(found).problems
-        case CLUSTER_MANAGEMENT_ADDON.name:
-            return read_intents(found, keeps_templates=False).problems
-        case PLACEMENT.name:
-            return placement_problems(found)
-    return ()
+    if kind in WORKLOADS:
+        return read_intents(found, keeps_templates=kind is not CLUSTER_MANAGEMENT_ADDON).problems
+    return placement_problems(found) if kind is PLACEMENT else ()
 
 
 def unknown_annotations(obj: Obj) -> Iterator[tuple[str, str]]:

@@ -12,7 +12,7 @@ holds already (context `STORED`) the controller checks only what it will act on.
 from abc import abstractmethod
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -233,6 +233,8 @@ def list_map(*keys: str) -> dict[str, Any]:
     return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": list(keys)}
 
 
+WorkloadKindName = Literal["ManifestWorkReplicaSet", "ClusterManagementAddOn"]
+"""The names of `rollout.model.kinds.WORKLOADS`."""
 Name = Annotated[str, Field(min_length=1), accepted("text of at least 1 character")]
 Count = Annotated[int, Field(ge=0, le=INT32), accepted("a whole number of 0 or more")]
 Int32 = Annotated[int, Field(ge=-INT32 - 1, le=INT32), accepted("a whole number")]

@@ -231,7 +231,10 @@ def _placement(plan: PlacementPlan, whole: bool) -> Iterator[str]:
             if clusters:
                 yield f"    {stage.title}: {verb} {row_of(clusters, whole=whole)}"
         for gate in stage.gates:
-            yield f"    {stage.title}: gate {gate}, to be approved for this revision"
+            opens = (
+                "opened" if "=" in gate else "approved"
+            )  # what is written with a kind is no approval
+            yield f"    {stage.title}: gate {gate}, to be {opens} for this revision"
 
 
 def _row(stage: StagePlan) -> tuple[str, ...]:

@@ -253,10 +253,10 @@ class AddOns(WorkloadTracker[AddOnWorkload]):
 
     # -- what planners and displays read -------------------------------------------------------
 
-    def abandoned(self, key: str) -> list[tuple[Ref, str]]:
+    def abandoned(self, workload: Ref) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placements that an add-on no longer has."""
-        workload = self._workloads.get(key)
-        return self._fleet.records.abandoned(key, workload.shares.keys()) if workload else []
+        known = self._workloads.get(workload.key)
+        return self._fleet.records.abandoned(workload, known.shares.keys()) if known else []
 
 
 def _end_rollouts(workload: AddOnWorkload) -> None:

@@ -37,11 +37,11 @@ from rollout.model.kinds import (
     MANIFEST_WORK,
     PLACEMENT,
     PLACEMENT_DECISION,
-    REPLICA_SET,
     ROLLOUT_NOTIFICATION,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
     SCORE,
+    WORKLOADS,
     Kind,
     Ref,
 )
@@ -74,7 +74,7 @@ class Fleet:
         gates: Mapping[str, Gate] = GATES,
         watches_health: bool = False,
         has_filter_plugins: bool = False,
-        trackers: Sequence[Callable[["Fleet"], Tracker]] = (),
+        trackers: Sequence[Callable[["Fleet"], Tracker]] = (ReplicaSets,),
         publishes: Collection[Kind] = (),
     ) -> None:
         self.policy = policy
@@ -86,14 +86,15 @@ class Fleet:
         self._strategies = strategies
         self.gates = gates
         self.versions = Versions()
-        self.records = Records(policy.namespace)
         self._consents = Consents()
         self._placings = Placings(self.clusters, self._follow)
         self.inventory = Inventory(self.clusters, publishes)
         self.calendars = Calendars()
         self.measured = Analyses(policy.namespace, self.clusters, self._members)
         self.notifications = Notifications()
-        self.trackers = (ReplicaSets(self), *(make(self) for make in trackers))
+        self.trackers = tuple(make(self) for make in trackers)
+        planned = (kind for tracker in self.trackers for kind in tracker.planned)
+        self.records = Records(policy.namespace, dict.fromkeys((*WORKLOADS, *planned)))
         self.tracked = frozenset(kind for tracker in self.trackers for kind in tracker.kinds)
         self._handlers = self._made_handlers()
 
@@ -184,23 +185,23 @@ class Fleet:
 
     def _writer_of(self, page: Page) -> LiveRollout | None:
         """The rollout that writes a page: as the page says, else looked for among all."""
-        if page.workload:
+        if page.workload is not None:
             return self._live(page.workload, page.placement)
         lives = (live for ref in self.rolled_out() for live in lives_of(self.rollout(ref)))
         return next((live for live in lives if live.book.place == page.where), None)
 
-    def _live(self, owner: str, placement: str) -> LiveRollout | None:
-        found = (tracker.live(owner, placement) for tracker in self.trackers)
-        return next((live for live in found if live is not None), None)
+    def _live(self, workload: Ref, placement: str) -> LiveRollout | None:
+        share = known.shares.get(placement) if (known := self.rollout(workload)) else None
+        return share.live if share else None
 
     def _on_revision(self, event: Event, now: datetime) -> Iterable[Ref]:
-        loser = Ref(REPLICA_SET, self.records.take_revision(event))
-        self._written(Ref(REPLICA_SET, self.records.owner_of(event.ref)))
-        return () if self.rollout(loser) is None else (loser,)
+        loser = self.records.take_revision(event)
+        self._written(self.records.owner_of(event.ref))
+        return () if loser is None or self.rollout(loser) is None else (loser,)
 
-    def _written(self, owner: Ref) -> None:
+    def _written(self, owner: Ref | None) -> None:
         """Something that is to outlive the process was written down."""
-        if (workload := self.rollout(owner)) is not None:
+        if owner is not None and (workload := self.rollout(owner)) is not None:
             workload.unwritten = None
 
     def _on_freeze(self, event: Event, now: datetime) -> Iterable[Ref]:
@@ -345,7 +346,7 @@ class Fleet:
         """Remember what a plan found out that is carried out now."""
         for fact in facts:
             if isinstance(fact, Decided):
-                if (live := self._live(fact.workload.key, fact.placement)) is not None:
+                if (live := self._live(fact.workload, fact.placement)) is not None:
                     live.take(fact, now)
             else:
                 for tracker in self.trackers:
@@ -395,5 +396,5 @@ class Fleet:
 
     def _touched(self, write: Write) -> tuple[Touch | None, LiveRollout | None]:
         touch = touch_of(write)
-        live = None if touch is None else self._live(touch.workload.key, touch.placement)
+        live = None if touch is None else self._live(touch.workload, touch.placement)
         return touch, live

@@ -1,17 +1,18 @@
 """Keeps record pages and kept revisions as the hub holds them."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import (
-    CLUSTER_MANAGEMENT_ADDON,
-    REPLICA_SET,
     ROLLOUT_RECORD,
+    WORKLOADS,
+    Kind,
     Obj,
     Ref,
     ref_of,
+    workloads_called,
 )
 from rollout.model.ownership import belongs_to, writer_of
 from rollout.planning.revisions import Revision, read_revision
@@ -28,13 +29,13 @@ Place = tuple[str, str]
 class Page(NamedTuple):
     """What has the name of a page: where its record lies, its number, and what it says of itself.
 
-    ``workload`` and ``placement`` are "" where that does not agree with its name and its place: then it
-    is no page, and in the way of the one that has this name.
+    ``workload`` is None where that does not agree with its name and its place: then it is no page, and in
+    the way of the one that has this name.
     """
 
     where: Place
     number: int
-    workload: str = ""
+    workload: Ref | None = None
     placement: str = ""
 
 
@@ -43,17 +44,18 @@ class Records:
 
     Args:
         home: the namespace for records of workloads that are in none.
+        kinds: of workloads that have records.
     """
 
-    def __init__(self, home: str) -> None:
-        self._home = home
+    def __init__(self, home: str, kinds: Iterable[Kind] = WORKLOADS) -> None:
+        self._home, self._kinds = home, tuple(kinds)
         self._pages: dict[Place, dict[int, Obj]] = {}
         self._strange: dict[
             Place, dict[int, str]
         ] = {}  # what has the name of a page and is none -> uid
-        self._placements: dict[str, dict[Place, str]] = {}  # workload -> where -> placement
-        self._revisions: dict[str, dict[Ref, Revision]] = {}  # workload -> its revisions
-        self._owners: dict[Ref, str] = {}  # revision -> workload
+        self._placements: dict[Ref, dict[Place, str]] = {}  # workload -> where -> placement
+        self._revisions: dict[Ref, dict[Ref, Revision]] = {}  # workload -> its revisions
+        self._owners: dict[Ref, Ref] = {}  # revision -> workload
         self._occupied: dict[Ref, str] = {}  # a name of a revision -> uid of what is none there
 
     def take_page(self, event: Event) -> Page | None:
@@ -66,15 +68,20 @@ class Records:
         notes = event.obj["metadata"].get("annotations") or {}
         if event.change is Change.DELETED:
             notes = self._known(where, number) or notes
-        owner, placement = notes.get(names.OWNER, ""), notes.get(names.RECORD_PLACEMENT, "")
-        is_page = bool(owner) and where == self.place_of(_workload(owner), placement)
+        placement = notes.get(names.RECORD_PLACEMENT, "")
+        owner = self._owner_at(where, notes.get(names.OWNER, ""), placement)
         self._drop(where, number)
-        if event.change is not Change.DELETED and is_page:
+        if event.change is not Change.DELETED and owner is not None:
             self._pages.setdefault(where, {})[number] = event.obj
             self._placements.setdefault(owner, {})[where] = placement
         elif event.change is not Change.DELETED:
             self._strange.setdefault(where, {})[number] = uid_of(event.obj)
-        return Page(where, number, owner, placement) if is_page else Page(where, number)
+        return Page(where, number, owner, placement)
+
+    def _owner_at(self, where: Place, key: str, placement: str) -> Ref | None:
+        """The workload with this key that has its record there; None where none of any kind has."""
+        named = workloads_called(key, self._kinds) if key else ()
+        return next((each for each in named if self.place_of(each, placement) == where), None)
 
     def _known(self, where: Place, number: int) -> Mapping[str, str]:
         """What a page said of itself; an event of its end may not."""
@@ -86,35 +93,35 @@ class Records:
         _forget(self._strange, where, number)
         page = self._pages.get(where, {}).get(number)
         if page is not None and _forget(self._pages, where, number):
-            owner = page["metadata"]["annotations"][names.OWNER]
-            _forget(self._placements, owner, where)
+            notes = page["metadata"]["annotations"]
+            owner = self._owner_at(where, notes[names.OWNER], notes.get(names.RECORD_PLACEMENT, ""))
+            if owner is not None:
+                _forget(self._placements, owner, where)
 
-    def take_revision(self, event: Event) -> str:
-        """Take in a RolloutRevision. Returns: the workload that has lost a template by it, "" where
-        none has.
-        """
+    def take_revision(self, event: Event) -> Ref | None:
+        """Take in a RolloutRevision. Returns: the workload that has lost a template by it, if any."""
         ref = event.ref
-        before = self._owners.pop(ref, "")
-        if before:
+        before = self._owners.pop(ref, None)
+        if before is not None:
             self._revisions[before].pop(ref)
             if not self._revisions[before]:
                 del self._revisions[before]
         self._occupied.pop(ref, None)
         if event.change is Change.DELETED:
             return before
-        revision = read_revision(event.obj)
+        revision = read_revision(event.obj, self._kinds)
         if revision is None:
             self._occupied[ref] = uid_of(event.obj)
             return before
         self._owners[ref] = revision.owner
         self._revisions.setdefault(revision.owner, {})[ref] = revision
-        return ""
+        return None
 
-    def owner_of(self, revision: Ref) -> str:
-        """The workload of a RolloutRevision; "" where it is not known."""
-        return self._owners.get(revision, "")
+    def owner_of(self, revision: Ref) -> Ref | None:
+        """The workload of a RolloutRevision; None where it is not known."""
+        return self._owners.get(revision)
 
-    def revisions(self, workload: str, uid: str) -> Mapping[str, Revision]:
+    def revisions(self, workload: Ref, uid: str) -> Mapping[str, Revision]:
         """The templates of this very workload, by content."""
         known = self._revisions.get(workload, {}).values()
         return {revision.content: revision for revision in known if revision.owner_uid == uid}
@@ -123,7 +130,8 @@ class Records:
         """The uid of an object that has this name and is no template of the workload with this ``uid``;
         "" where there is none.
         """
-        known = self._revisions.get(self._owners.get(revision, ""), {}).get(revision)
+        owner = self._owners.get(revision)
+        known = self._revisions[owner].get(revision) if owner is not None else None
         if known is not None and known.owner_uid != uid:
             return known.uid
         return self._occupied.get(revision, "")
@@ -143,7 +151,7 @@ class Records:
         left.update(self._strange.get(where, {}))
         return Shelf(read_record(pages.values()), stored, left)
 
-    def abandoned(self, workload: str, kept: Container[str]) -> list[tuple[Ref, str]]:
+    def abandoned(self, workload: Ref, kept: Container[str]) -> list[tuple[Ref, str]]:
         """Pages (ref, uid) of placements that the workload no longer has."""
         return [
             (ref_of(ROLLOUT_RECORD, page), uid_of(page))
@@ -164,11 +172,6 @@ def _forget(known: dict[K, dict[L, V]], key: K, item: L) -> bool:
     return not items and known.pop(key, None) is not None
 
 
-def _workload(owner: str) -> Ref:
-    """A ManifestWorkReplicaSet by its namespace and name, an add-on by its name."""
-    return Ref(REPLICA_SET if "/" in owner else CLUSTER_MANAGEMENT_ADDON, owner)
-
-
 def uid_of(obj: Obj) -> str:
     return str(obj["metadata"].get("uid", ""))
 
@@ -177,7 +180,7 @@ def is_other(book: RecordBook, page: Page, event: Event) -> bool:
     """Take in an event of a page; whether it is not as it was written here."""
     if event.change is Change.DELETED:
         return book.seen(page.number, None, None)
-    if not page.workload or not belongs_to(event.obj, book.uid):
+    if page.workload is None or not belongs_to(event.obj, book.uid):
         book.left_behind(page.number, uid_of(event.obj), writer_of(event.obj))
         return True
     data = event.obj.get("data") or {}

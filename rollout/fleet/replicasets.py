@@ -87,20 +87,20 @@ class ReplicaSets(WorkloadTracker[ReplicaSetWorkload]):
 
     # -- what their planner reads --------------------------------------------------------------
 
-    def revisions(self, key: str) -> Mapping[str, Revision]:
+    def revisions(self, workload: Ref) -> Mapping[str, Revision]:
         """Its kept templates, by content."""
-        return self._fleet.records.revisions(key, self._uid(key))
+        return self._fleet.records.revisions(workload, self._uid(workload.key))
 
-    def occupant(self, revision: Ref, key: str) -> str:
+    def occupant(self, revision: Ref, workload: Ref) -> str:
         """The uid of what has the name of a revision of this workload and is none; "" where nothing has."""
-        return self._fleet.records.occupant(revision, self._uid(key))
+        return self._fleet.records.occupant(revision, self._uid(workload.key))
 
-    def abandoned(self, key: str) -> list[tuple[Ref, str]]:
+    def abandoned(self, workload: Ref) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placementRefs that the workload no longer has."""
-        workload = self._workloads.get(key)
-        if workload is None or workload.replicaset is None:
+        known = self._workloads.get(workload.key)
+        if known is None or known.replicaset is None:
             return []
-        return self._fleet.records.abandoned(key, {ref.name for ref in workload.replicaset.refs})
+        return self._fleet.records.abandoned(workload, {ref.name for ref in known.replicaset.refs})
 
     def is_available(self, cluster: str) -> bool:
         return self._fleet.is_available(cluster)

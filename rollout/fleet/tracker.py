@@ -15,7 +15,6 @@ from rollout.model.kinds import Kind, Ref
 from rollout.model.writes import Delete
 from rollout.planning.plan import Write
 from rollout.rollouts.facts import Checked
-from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.share import PlacementShare, Surroundings
 from rollout.rollouts.workload import Workload
 from rollout.strategies.base import Closed
@@ -75,9 +74,6 @@ class Tracker(ABC):
         """A placement, or its decisions, have changed; what is planned anew for it."""
         return ()
 
-    def live(self, workload: str, placement: str) -> LiveRollout | None:
-        return None
-
     def deleted(self, write: Delete, now: datetime) -> None:
         """The hub has accepted a deletion: the object is gone or going, whoever tells of it later."""
         return
@@ -136,11 +132,6 @@ class WorkloadTracker(Tracker, Generic[W]):
 
     def workloads(self) -> list[Ref]:
         return [each.ref for _, each in sorted(self._workloads.items()) if each.raw is not None]
-
-    def live(self, workload: str, placement: str) -> LiveRollout | None:
-        known = self._workloads.get(workload)
-        share = known.shares.get(placement) if known else None
-        return share.live if share else None
 
     def deleted(self, write: Delete, now: datetime) -> None:
         workload = write.removed_from

@@ -1,5 +1,6 @@
 """The kinds of objects, and references to single ones."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Any
@@ -230,6 +231,11 @@ class Ref(Struct, frozen=True):
 def key_of(namespace: str, name: str) -> str:
     """``namespace/name``, or just the name where there is no namespace."""
     return f"{namespace}/{name}" if namespace else name
+
+
+def workloads_called(key: str, kinds: Iterable[Kind] = WORKLOADS) -> Iterator[Ref]:
+    """The workloads that may be meant where only a key is written, of each kind that can have it."""
+    return (Ref(kind, key) for kind in kinds if kind.namespaced == ("/" in key))
 
 
 def ref_of(kind: Kind, obj: Obj) -> Ref:

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from rollout.model.kinds import (
-    REPLICA_SET,
     ROLLOUT_ANALYSIS_RUN,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
+    WORKLOADS,
     Ref,
 )
 from rollout.model.names import BUCKET_LABEL
@@ -24,7 +24,14 @@ MOST_SHARDS = 16
 """So many that each still has some buckets."""
 FIRST = 0
 """The bucket, and the shard, of what is in no namespace."""
-_OF_ONE_SHARD = frozenset({REPLICA_SET, ROLLOUT_RECORD, ROLLOUT_REVISION, ROLLOUT_ANALYSIS_RUN})
+_OF_ONE_SHARD = frozenset(
+    {
+        *(kind for kind in WORKLOADS if kind.namespaced),
+        ROLLOUT_RECORD,
+        ROLLOUT_REVISION,
+        ROLLOUT_ANALYSIS_RUN,
+    }
+)
 """Kinds that nobody needs to know but the shard of their namespace."""
 
 

@@ -15,12 +15,11 @@ from rollout.errors import ConfigError, Gone, HubError
 from rollout.hub.base import EmbeddedHub
 from rollout.hub.patching import same
 from rollout.model.kinds import (
-    CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     MANAGED_CLUSTER,
     PLACEMENT,
-    REPLICA_SET,
+    WORKLOADS,
     Obj,
     Ref,
     full_name,
@@ -39,7 +38,7 @@ _FIRST = {
 }
 
 
-_WORKLOADS = (REPLICA_SET.name, CLUSTER_MANAGEMENT_ADDON.name)
+_WORKLOADS = tuple(kind.name for kind in WORKLOADS)
 
 
 @dataclass(frozen=True, slots=True)

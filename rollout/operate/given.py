@@ -15,7 +15,6 @@ from rollout.model import names
 from rollout.model.approvals import EVERY_STAGE, Approval, ApprovalDecision, refusal
 from rollout.model.kinds import (
     APPROVAL,
-    CLUSTER_MANAGEMENT_ADDON,
     REPLICA_SET,
     ROLLOUT_RECORD,
     Obj,
@@ -31,7 +30,8 @@ def revisions(hub: Hub, ref: Ref, obj: Obj) -> frozenset[str]:
 
 
 def places(hub: Hub, ref: Ref, obj: Obj) -> frozenset[tuple[str, str]]:
-    """Pairs (namespace of the Approvals, revision). An add-on has one for each of its placements.
+    """Pairs (namespace of the Approvals, revision). An add-on has one for each of its placements: as its
+    records say.
 
     Raises: HubError.
     """
@@ -39,7 +39,6 @@ def places(hub: Hub, ref: Ref, obj: Obj) -> frozenset[tuple[str, str]]:
         replicaset = decode(REPLICA_SET, obj)
         assert isinstance(replicaset, ReplicaSet)
         return frozenset({(ref.namespace, replicaset.template.content)})
-    assert ref.kind is CLUSTER_MANAGEMENT_ADDON, "only workloads have revisions"
     found: set[tuple[str, str]] = set()
     for page in hub.list(ROLLOUT_RECORD).items:
         meta = page["metadata"]
@@ -50,7 +49,7 @@ def places(hub: Hub, ref: Ref, obj: Obj) -> frozenset[tuple[str, str]]:
         revision = read_record([page]).head.revision
         if revision and _is_of(page, obj):
             placement = (meta.get("annotations") or {}).get(names.RECORD_PLACEMENT, "")
-            found.add((placement.partition("/")[0], revision))
+            found.add((ref.namespace or placement.partition("/")[0], revision))
     return frozenset(found)
 
 

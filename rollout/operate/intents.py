@@ -182,7 +182,7 @@ def _kept(hub: Hub, ref: Ref) -> dict[int, str]:
         found.number: found.content
         for obj in hub.list(ROLLOUT_REVISION, ref.namespace).items
         if (found := read_revision(obj)) is not None
-        and found.owner == ref.key
+        and found.owner == ref
         and not found.base  # contents of single clusters are no revisions to go back to
     }
 

@@ -12,9 +12,9 @@ from rollout.errors import Conflict, Gone, NotServed
 from rollout.hub.base import Hub
 from rollout.model.kinds import (
     CLUSTER_MANAGEMENT_ADDON,
-    REPLICA_SET,
     ROLLOUT_RECORD,
     ROLLOUT_REVISION,
+    WORKLOADS,
     Kind,
     Obj,
     Ref,
@@ -44,7 +44,7 @@ class KeptObjects:
 
 def remains(hub: Hub) -> Iterator[Leftover]:
     """Every object with something of ours in its status. Raises: HubError."""
-    for kind in (REPLICA_SET, CLUSTER_MANAGEMENT_ADDON):
+    for kind in WORKLOADS:
         for obj in _all(hub, kind):
             found = _ours(kind, obj)
             if found:

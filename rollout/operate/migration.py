@@ -243,8 +243,8 @@ def _revision(hub: EmbeddedHub, works: Mapping[str, Mapping[str, Work]], obj: Ob
     if found is None:
         said = "its name, its place and its content do not agree; it is left where it is"
         return MigrationStep(workload="nobody", what=what, doubts=[said])
-    step = MigrationStep(workload=found.owner, what=what, old=[obj], kind=CONTROLLER_REVISION)
-    ref = Ref(REPLICA_SET, found.owner)
+    ref = found.owner
+    step = MigrationStep(workload=ref.key, what=what, old=[obj], kind=CONTROLLER_REVISION)
     raw = _read(hub, ref)
     uid = str(raw["metadata"].get("uid", "")) if raw is not None else ""
     if raw is None or found.owner_uid != uid:
@@ -252,7 +252,7 @@ def _revision(hub: EmbeddedHub, works: Mapping[str, Mapping[str, Work]], obj: Ob
         return step
     replicaset = decode(REPLICA_SET, raw)
     assert isinstance(replicaset, ReplicaSet)
-    carried = {work.revision for work in works.get(work_name(found.owner), {}).values()}
+    carried = {work.revision for work in works.get(work_name(ref.key), {}).values()}
     if found.content not in carried | {replicaset.template.content}:
         step.doubts.append("no cluster carries it, so nothing bears out that it was rolled out")
         return step

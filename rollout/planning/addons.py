@@ -273,7 +273,7 @@ class _AddOnPass(Pass):
 
     def _forgotten(self) -> list[Write]:
         """Records of placements that are gone, once nothing of theirs is left."""
-        pages = self.view.abandoned(self.workload.ref.key) if not self.workload.strays else []
+        pages = self.view.abandoned(self.workload.ref) if not self.workload.strays else []
         return [Delete(ref, uid) for ref, uid in pages]
 
     # -- words ---------------------------------------------------------------------------------

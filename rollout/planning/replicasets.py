@@ -81,7 +81,7 @@ class _ReplicaSetPass(Pass):
     ) -> None:
         super().__init__(now)
         self.workload, self.replicaset, self.view = workload, replicaset, view
-        self.revisions = view.revisions(workload.ref.key)
+        self.revisions = view.revisions(workload.ref)
         self.status_due_at: datetime | None = None
         self.is_ending = False
         self.decided: dict[str, Decided] = {}
@@ -229,7 +229,7 @@ class _ReplicaSetPass(Pass):
         found: list[Write] = [write for book in books for write in book.leftovers()]
         for each in to_keep(self.workload, self.revisions, self.decided) if books else ():
             ref = revision_ref(self.workload.ref, each)
-            occupant = self.view.occupant(ref, self.workload.ref.key)
+            occupant = self.view.occupant(ref, self.workload.ref)
             found += [Delete(ref, occupant)] if occupant else []
         return found
 
@@ -374,7 +374,7 @@ class _ReplicaSetPass(Pass):
 
     def _forgotten(self) -> list[Write]:
         """Records of placementRefs that are gone, once no work of theirs is left."""
-        pages = self.view.abandoned(self.workload.ref.key)
+        pages = self.view.abandoned(self.workload.ref)
         if not pages or self.workload.strays:
             return []
         return [Delete(ref, uid) for ref, uid in pages]

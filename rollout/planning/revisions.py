@@ -13,7 +13,7 @@ from typing import Any
 from rollout.model import names
 from rollout.model.content import content_hash
 from rollout.model.instants import rfc3339
-from rollout.model.kinds import REPLICA_SET, ROLLOUT_REVISION, Obj, Ref
+from rollout.model.kinds import ROLLOUT_REVISION, WORKLOADS, Kind, Obj, Ref, workloads_called
 from rollout.model.ownership import owned_object
 from rollout.model.replicaset import ReplicaSet
 from rollout.rollouts.line import KeptContent
@@ -31,7 +31,7 @@ class Revision:
     that it was rendered from, ``template`` is empty then and ``values`` are what is put into that one's.
     """
 
-    owner: str
+    owner: Ref
     owner_uid: str
     name: str
     uid: str
@@ -56,20 +56,22 @@ def kept_contents(revisions: Mapping[str, Revision]) -> dict[str, KeptContent]:
     }
 
 
-def read_revision(obj: Obj) -> Revision | None:
-    """What is kept. None where name, place and content do not agree: it may end up on clusters.
+def read_revision(obj: Obj, workloads: Iterable[Kind] = WORKLOADS) -> Revision | None:
+    """What is kept of a workload of one of these kinds. None where name, place and content do not agree: it
+    may end up on clusters.
 
     Whether a rendered content is what its name says shows only with its base, see `spec_kept`.
     """
     meta = obj["metadata"]
     annotations: dict[str, Any] = meta.get("annotations") or {}
-    content, owner = annotations.get(names.REVISION), annotations.get(names.OWNER)
-    if names.REVISION_LABEL not in (meta.get("labels") or {}):
+    content, key = annotations.get(names.REVISION), annotations.get(names.OWNER)
+    is_labelled = names.REVISION_LABEL in (meta.get("labels") or {})
+    if not is_labelled or not isinstance(content, str) or not isinstance(key, str):
         return None
-    if not isinstance(content, str) or not isinstance(owner, str):
-        return None
-    ref = Ref(ROLLOUT_REVISION, f"{meta.get('namespace')}/{meta['name']}")
-    if ref != revision_ref(Ref(REPLICA_SET, owner), content):
+    place = f"{meta.get('namespace')}/{meta['name']}"
+    named = (w for w in workloads_called(key, workloads) if revision_ref(w, content).key == place)
+    owner = next(named, None)
+    if owner is None:
         return None
     template, base, values = obj.get("template"), obj.get("base") or "", _values(obj.get("values"))
     if base:

@@ -37,7 +37,7 @@ class WorkloadsView(WorkloadSurroundings, Protocol[W_co]):
         """Whether its ManagedCluster is deleted, or being deleted."""
         ...
 
-    def abandoned(self, key: str) -> list[tuple[Ref, str]]:
+    def abandoned(self, workload: Ref) -> list[tuple[Ref, str]]:
         """Record pages (ref, uid) of placements that the workload no longer has."""
         ...
 
@@ -48,9 +48,9 @@ AddOnView = WorkloadsView[AddOnWorkload]
 class ReplicaSetView(WorkloadsView[ReplicaSetWorkload], Protocol):
     """Templates of earlier revisions are kept, and come back."""
 
-    def revisions(self, key: str) -> Mapping[str, Revision]: ...
+    def revisions(self, workload: Ref) -> Mapping[str, Revision]: ...
 
-    def occupant(self, revision: Ref, key: str) -> str:
+    def occupant(self, revision: Ref, workload: Ref) -> str:
         """The uid of what has the name of a revision of the workload and is none; "" where nothing has."""
         ...
 

@@ -49,7 +49,7 @@ class MeasuredFleet(Fleet):
         *,
         watches_health: bool = False,
         has_filter_plugins: bool = False,
-        trackers: Sequence[Callable[[Fleet], Tracker]] = (),
+        trackers: Sequence[Callable[[Fleet], Tracker]],
         gates: Mapping[str, Gate] = GATES,
         publishes: Collection[Kind] = (),
     ) -> None:

@@ -10,18 +10,16 @@ from typing import Any
 from rollout.fleet.addon_templates import AddOnTemplates
 from rollout.fleet.addons import AddOns
 from rollout.fleet.fleet import Fleet
+from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.tracker import Tracker
 from rollout.model.kinds import (
     CALENDAR,
     CLUSTER_CALENDAR,
-    CLUSTER_MANAGEMENT_ADDON,
     CLUSTER_PROFILE,
     CLUSTER_SET,
     CLUSTER_SET_BINDING,
     MANAGED_CLUSTER,
-    MANAGED_CLUSTER_ADDON,
     PLACEMENT,
-    REPLICA_SET,
     ROLLOUT_ANALYSIS,
     ROLLOUT_ANALYSIS_RUN,
     ROLLOUT_NOTIFICATION,
@@ -43,6 +41,14 @@ from rollout.planning.plan import NOTHING, Plan, Planner
 from rollout.planning.replicasets import ReplicaSetPlanner
 from rollout.plugins import plugins
 
+WORKLOADS: tuple[tuple[Callable[[Fleet], Tracker], Callable[[], Planner[Any]]], ...] = (
+    (ReplicaSets, ReplicaSetPlanner),
+)
+"""What keeps, and what plans, the workloads of a kind. Those of add-ons are left out where OCM rolls them out."""
+ADDONS: tuple[tuple[Callable[[Fleet], Tracker], Callable[[], Planner[Any]]], ...] = (
+    (AddOns, AddOnPlanner),
+    (AddOnTemplates, AddOnTemplatePlanner),
+)
 PUBLISHERS: dict[Kind, Callable[[], Planner[Any]]] = {
     CLUSTER_PROFILE: ProfilePlanner,  # before the decisions that refer to it
     SHARED_DECISION: SlicePlanner,
@@ -82,17 +88,17 @@ def planners(
     found[ROLLOUT_ANALYSIS_RUN] = AnalysisRunPlanner()
     found[ROLLOUT_NOTIFICATION] = NotificationPlanner()
     found[PLACEMENT] = PlacementPlanner(plugins(filters), profile, slice_steps=slice_steps)
-    found[REPLICA_SET] = ReplicaSetPlanner()
+    found |= {planner.kind: planner for planner in (make() for _, make in WORKLOADS)}
     found |= {kind: make() for kind, make in PUBLISHERS.items() if kind in publishes}
     if rolls_addons:
-        found[CLUSTER_MANAGEMENT_ADDON] = AddOnPlanner()
-        found[MANAGED_CLUSTER_ADDON] = AddOnTemplatePlanner()
+        found |= {planner.kind: planner for planner in (make() for _, make in ADDONS)}
     return found
 
 
 def trackers(*, rolls_addons: bool = False) -> tuple[Callable[[Fleet], Tracker], ...]:
-    """What the fleet needs besides itself for `planners` of the same arguments."""
-    return (AddOns, AddOnTemplates) if rolls_addons else ()
+    """What keeps the objects that `planners` of the same arguments plan."""
+    kept = (*WORKLOADS, *ADDONS) if rolls_addons else WORKLOADS
+    return tuple(tracker for tracker, _ in kept)
 
 
 def plan_now(planner: Planner[Any], fleet: Fleet, ref: Ref, now: datetime) -> Plan:

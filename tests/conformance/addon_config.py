@@ -54,7 +54,7 @@ class AddOnConfigSuite:
         now = parse_instant(given["now"])
         assert now is not None
         fleet = Fleet(Policy(schedules_here=False), trackers=(AddOns,))
-        _, tracker = fleet.trackers
+        (tracker,) = fleet.trackers
         assert isinstance(tracker, AddOns)
         tracker.known.update(known_configs(given))
         objects = [(kind, obj) for field, kind in KINDS for obj in given.get(field) or []]

@@ -13,6 +13,7 @@ from datetime import datetime
 from rollout.clock import Clock
 from rollout.fleet.addons import AddOns as Tracked
 from rollout.fleet.fleet import Fleet
+from rollout.fleet.replicasets import ReplicaSets
 from rollout.fleet.tracker import Tracker
 from rollout.hub.base import Hub
 from rollout.model import names
@@ -103,7 +104,7 @@ class AddOns:
     carrier = MANAGED_CLUSTER_ADDON
     later_wins = True
     keeps_revisions = False
-    trackers: Sequence[Callable[[Fleet], Tracker]] = (Tracked,)
+    trackers: Sequence[Callable[[Fleet], Tracker]] = (ReplicaSets, Tracked)
 
     def planner(self) -> AddOnPlanner:
         return AddOnPlanner()

@@ -7,6 +7,7 @@ from datetime import datetime
 from functools import cache
 
 from rollout.clock import Clock
+from rollout.fleet import replicasets
 from rollout.fleet.fleet import Fleet
 from rollout.fleet.tracker import Tracker
 from rollout.hub.base import Hub
@@ -104,7 +105,7 @@ class ReplicaSets:
     carrier = MANIFEST_WORK
     later_wins = False
     keeps_revisions = True
-    trackers: Sequence[Callable[[Fleet], Tracker]] = ()
+    trackers: Sequence[Callable[[Fleet], Tracker]] = (replicasets.ReplicaSets,)
 
     def planner(self) -> ReplicaSetPlanner:
         return ReplicaSetPlanner()

@@ -1,15 +1,16 @@
 """What an Approval and a Freeze say, and that what is unclear never helps."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rollout.api.own import decode_approval, decode_freeze
+from rollout.api.wire import WorkloadKindName
 from rollout.model.approvals import Approval, ApprovalDecision, Freeze
-from rollout.model.kinds import Obj
+from rollout.model.kinds import WORKLOADS, Obj
 
 REV = "5f3a9c"
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -100,3 +101,7 @@ FIELDS = st.sampled_from(["workload", "revision", "decision", "gate", "expires",
 def test_nothing_that_is_written_makes_reading_fail(spec: dict[str, Any]) -> None:
     decode_approval({"metadata": {"name": "a"}, "spec": spec})
     decode_freeze({"metadata": {"name": "f"}, "spec": spec})
+
+
+def test_the_kinds_that_an_approval_can_name_are_those_that_are_rolled_out() -> None:
+    assert get_args(WorkloadKindName) == tuple(kind.name for kind in WORKLOADS)

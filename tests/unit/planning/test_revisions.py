@@ -24,7 +24,7 @@ def test_what_was_kept_is_read_back() -> None:
     found = read_revision(obj)
 
     assert found is not None
-    assert (found.owner, found.number) == ("default/web", 7)
+    assert (found.owner, found.number) == (Ref(REPLICA_SET, "default/web"), 7)
     assert found.content == content_hash(make.template())
     assert found.template == make.template()
 

@@ -1,0 +1,160 @@
+"""A workload of a kind that the package does not know is rolled out by the same engine."""
+
+from typing import Any
+
+import pytest
+
+from rollout.fleet.fleet import Fleet
+from rollout.fleet.replicasets import ReplicaSets
+from rollout.model import names
+from rollout.model.events import Change, Event
+from rollout.model.kinds import PLACEMENT_DECISION, REPLICA_SET, ROLLOUT_RECORD, Kind, Obj, Ref
+from rollout.planning.plan import Planner
+from tests.support import make
+from tests.support.bulletin_planner import BulletinPlanner
+from tests.support.bulletins import BULLETIN, NOTICE, Bulletins, bulletin
+from tests.support.story import HOUR, MIN, T0, Line, Story
+
+WEB = Ref(BULLETIN, "default/web")
+FIRST, SECOND = ["c00", "c01"], ["c02", "c03", "c04"]
+
+
+class BulletinStory(Story):
+    """A fleet of five with canaries c00 and c01, and a Bulletin that goes to them first."""
+
+    subject = WEB
+    carries = NOTICE
+
+    def __init__(self, *torn: str, **asked: Any) -> None:
+        self.torn = set(torn)  # clusters where nothing stays posted
+        super().__init__(make.fleet(5, canary=2))
+        strategy = make.per_group(minSuccessTime="10m", **asked)
+        self.hub.create(WEB, bulletin("1", strategy))
+
+    def planners(self) -> dict[Kind, Planner[Any]]:
+        return {**super().planners(), BULLETIN: BulletinPlanner()}
+
+    def fleet(self) -> Fleet:
+        return Fleet(self._policy, trackers=(ReplicaSets, Bulletins))
+
+    def _admit(self, ref: Ref, new: Obj, old: Obj | None) -> Obj:
+        return new if ref.kind in (BULLETIN, NOTICE) else super()._admit(ref, new, old)
+
+    def act(self) -> bool:
+        """The clusters' agents post what they are given, at once."""
+        found = [
+            obj
+            for obj in self.hub.list(NOTICE).items
+            if (obj.get("status") or {}).get("observedGeneration") != obj["metadata"]["generation"]
+        ]
+        for obj in found:
+            meta = obj["metadata"]
+            status = {
+                "observedGeneration": meta["generation"],
+                "phase": "Torn" if meta["namespace"] in self.torn else "Posted",
+            }
+            where = Ref(NOTICE, f"{meta['namespace']}/{meta['name']}")
+            self.hub.patch_status(where, {"status": status})
+        return super().act() or bool(found)
+
+    def _heard(self, event: Event) -> None:
+        cluster = event.ref.namespace
+        text = "" if event.change is Change.DELETED else event.obj["spec"]["text"]
+        if self._specs.get(cluster, {}).get("text", "") != text:
+            self._specs[cluster] = {"text": text}
+            after = self.clock.now() - T0
+            self.lines.append(Line(after, event.change.value, cluster, text))
+
+    def state_reason(self) -> tuple[str, str]:
+        """Ready, and why."""
+        said = {c["type"]: c for c in self.hub.get(WEB)["status"]["conditions"]}
+        return said[names.READY]["status"], said[names.READY]["reason"]
+
+    def decide(self, *pages: Obj) -> None:
+        (page,) = self.hub.list(PLACEMENT_DECISION).items
+        where = Ref(PLACEMENT_DECISION, f"default/{page['metadata']['name']}")
+        self.hub.patch_status(where, {"status": pages[0]})
+
+
+def test_canaries_go_first_and_soak_before_the_others_follow() -> None:
+    story = BulletinStory()
+
+    story.end()
+
+    assert story.waves() == [(0 * MIN, FIRST), (10 * MIN, SECOND)]
+    assert story.state_reason() == ("True", names.COMPLETE)
+
+
+def test_a_canary_that_fails_stops_it_and_a_retry_goes_on() -> None:
+    story = BulletinStory("c01")
+    story.to(HOUR)
+    assert list(story.touched()) == FIRST
+    assert story.state_reason()[0] == "False"
+
+    story.torn.clear()
+    story.annotate(names.RETRY, "again")
+    story.hub.patch_status(Ref(NOTICE, "c01/web"), {"status": {"phase": "Posted"}})
+    story.end()
+
+    assert sorted(story.touched()) == [*FIRST, *SECOND]
+
+
+def test_a_process_that_starts_anew_goes_on_where_the_record_stands() -> None:
+    story = BulletinStory()
+    story.to(4 * MIN)
+
+    story.restart().end()
+
+    assert [line.cluster for line in story.lines] == [*FIRST, *SECOND]
+    assert story.waves()[1][0] >= 10 * MIN
+
+
+@pytest.mark.parametrize("deadline", [3 * MIN, 20 * MIN])
+def test_a_gate_and_a_pause_hold_it_as_they_hold_every_workload(deadline: Any) -> None:
+    story = BulletinStory()
+    story.annotate(names.PAUSED, "true")
+    story.to(deadline)
+    assert story.lines == []
+
+    story.annotate(names.PAUSED, None)
+    story.end()
+
+    assert story.waves() == [(deadline, FIRST), (deadline + 10 * MIN, SECOND)]
+
+
+def test_what_a_cluster_is_supposed_to_have_is_given_back_to_it() -> None:
+    story = BulletinStory()
+    story.end()
+
+    story.hub.patch(Ref(NOTICE, "c04/web"), {"spec": {"text": "scribble"}})
+    story.end()
+
+    assert [line.version for line in story.lines if line.cluster == "c04"] == ["1", "scribble", "1"]
+
+
+def test_a_workload_of_another_kind_with_its_name_and_placement_keeps_its_own_record() -> None:
+    story = BulletinStory()
+    story.add(make.workload(strategy=make.per_group(minSuccessTime="10m")))
+    story.to(MIN)
+    owners = {page["metadata"]["ownerReferences"][0]["kind"] for page in story.records()}
+    assert owners == {BULLETIN.name, REPLICA_SET.name}
+
+    story.hub.delete(Ref(REPLICA_SET, "default/web"))
+    story.restart().end()
+
+    owners = {page["metadata"]["ownerReferences"][0]["kind"] for page in story.records()}
+    assert owners == {BULLETIN.name}
+    assert story.waves()[0] == (0 * MIN, FIRST)
+    assert sorted(story.touched()) == [*FIRST, *SECOND]
+
+
+def test_a_record_page_that_somebody_takes_away_is_written_again() -> None:
+    story = BulletinStory()
+    story.end()
+    before = {page["metadata"]["name"]: page["data"] for page in story.records()}
+
+    for name in before:
+        story.hub.delete(Ref(ROLLOUT_RECORD, f"default/{name}"))
+    story.end()
+
+    assert {page["metadata"]["name"]: page["data"] for page in story.records()} == before

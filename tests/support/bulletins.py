@@ -1,0 +1,284 @@
+"""A kind of workload that the package does not know: Bulletins, brought to clusters as Notices.
+
+All that the engine asks of a kind stands here and in `tests.support.bulletin_planner`: what is known of one
+workload, who keeps them all, and who plans them.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from rollout.api.fields import mapping
+from rollout.api.strategy import read_strategy
+from rollout.fleet.tracker import WorkloadTracker
+from rollout.model import names
+from rollout.model.content import content_hash
+from rollout.model.events import Change, Event
+from rollout.model.intents import NO_INTENTS, Intents, read_intents
+from rollout.model.kinds import Kind, Obj, Ref
+from rollout.model.problems import Problem
+from rollout.model.replicaset import PlacementRef
+from rollout.model.waits import Reason, Wait
+from rollout.rollouts.observations import Observation
+from rollout.rollouts.share import PlacementShare, Surroundings, read_placement, without
+from rollout.rollouts.terms import Terms
+from rollout.rollouts.workload import Carried, Workload
+from rollout.strategies.base import Health
+
+BULLETIN = Kind("Bulletin", "bulletins", "example.com", "v1")
+NOTICE = Kind("Notice", "notices", "example.com", "v1")
+HEALTH = {"Posted": Health.SUCCEEDED, "Torn": Health.FAILED}
+"""What is said in the status of a Notice."""
+
+
+def bulletin(text: str, strategy: Obj, name: str = "web", placement: str = "p") -> Obj:
+    """A Bulletin for the clusters of a placement."""
+    return {
+        "apiVersion": BULLETIN.api_version,
+        "kind": BULLETIN.name,
+        "metadata": {"name": name, "namespace": "default"},
+        "spec": {
+            "text": text,
+            "placementRefs": [{"name": placement, "rolloutStrategy": strategy}],
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bulletin:
+    """A Bulletin, parsed. Implements what a pass asks of a workload of any kind."""
+
+    uid: str
+    generation: int
+    version: int
+    revision: str
+    refs: tuple[PlacementRef, ...]
+    intents: Intents
+    raw: Obj = field(compare=False, repr=False)
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        return tuple(problem for ref in self.refs for problem in ref.problems)
+
+    @property
+    def placement_names(self) -> tuple[str, ...]:
+        return tuple(ref.name for ref in self.refs)
+
+
+def read_bulletin(obj: Obj) -> Bulletin:
+    meta, spec = obj["metadata"], obj["spec"]
+    refs = []
+    for number, each in enumerate(spec["placementRefs"]):
+        written = each.get("rolloutStrategy")
+        rollout, bad = read_strategy(written, f"spec.placementRefs[{number}].rolloutStrategy")
+        refs.append(PlacementRef(each["name"], rollout, bad, mapping(written)))
+    return Bulletin(
+        uid=meta["uid"],
+        generation=meta["generation"],
+        version=int(meta["resourceVersion"]),
+        revision=content_hash({"text": spec["text"]}),
+        refs=tuple(refs),
+        intents=read_intents(meta.get("annotations") or {}),
+        raw=obj,
+    )
+
+
+# -- what is known of one ------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class BulletinShare(PlacementShare):
+    """One placement of a Bulletin."""
+
+    ref: PlacementRef
+
+    @property
+    def placement_key(self) -> str:
+        return f"{self.live.workload.namespace}/{self.ref.name}"
+
+    @property
+    def asked(self) -> PlacementRef:
+        return self.ref
+
+    @property
+    def updated(self) -> int:
+        seen = self.live.observations.values()
+        return sum(each.content == self.live.revision for each in seen)
+
+
+class BulletinWorkload(Workload[BulletinShare]):
+    """One Bulletin and its Notices."""
+
+    def __init__(self, ref: Ref, profile: str) -> None:
+        super().__init__(ref, profile)
+        self.bulletin: Bulletin | None = None
+        self.notices: dict[str, Obj] = {}  # by cluster
+
+    @property
+    def raw(self) -> Obj | None:
+        return self.bulletin.raw if self.bulletin else None
+
+    @property
+    def intents(self) -> Intents:
+        return self.bulletin.intents if self.bulletin else NO_INTENTS
+
+    @property
+    def clusters(self) -> list[str]:
+        return sorted(self.notices)
+
+    @property
+    def revisions(self) -> tuple[str, ...]:
+        return (self.bulletin.revision,) if self.bulletin else ()
+
+    def revision_at(self, cluster: str) -> str:
+        return self.bulletin.revision if self.bulletin else ""
+
+    def carried(self, cluster: str) -> Carried | None:
+        notice = self.notices.get(cluster)
+        return (
+            Carried(f"{cluster}/{self.ref.name}", content_hash(notice["spec"]), ())
+            if notice
+            else None
+        )
+
+    def leaving(self, cluster: str) -> str:
+        return ""
+
+    def body(self, cluster: str) -> Obj | None:
+        return self.notices[cluster]["spec"] if cluster in self.notices else None
+
+    def wanted(self, cluster: str) -> Obj | None:
+        return {"text": self.raw["spec"]["text"]} if self.raw else None
+
+    def made_of(self, revision: str) -> tuple[str, ...]:
+        return ()
+
+    def put(self, cluster: str, notice: Obj | None, now: datetime) -> None:
+        """The Notice of a cluster is there, has changed, or (None) is gone."""
+        if notice is None:
+            self.notices.pop(cluster, None)
+        else:
+            self.notices[cluster] = notice
+        self._place(cluster)
+        if cluster in self.members:
+            live = self.shares[self.members[cluster]].live
+            live.observe(cluster, self._observation(cluster), now)
+
+    def _place(self, cluster: str) -> None:
+        is_stray = cluster in self.notices and cluster not in self.members
+        (self.strays.add if is_stray else self.strays.discard)(cluster)
+
+    def _observation(self, cluster: str) -> Observation | None:
+        notice = self.notices.get(cluster)
+        if notice is None:
+            return None
+        status = notice.get("status") or {}
+        is_new = status.get("observedGeneration") == notice["metadata"]["generation"]
+        health = (
+            HEALTH.get(str(status.get("phase")), Health.PROGRESSING) if is_new else Health.SILENT
+        )
+        return Observation(content=content_hash(notice["spec"]), health=health)
+
+    def sync(self, around: Surroundings, now: datetime) -> None:
+        """Bring shares and members up to date with the Bulletin, its placements and decisions."""
+        if self.bulletin is None:
+            return
+        if not self.is_due(now):
+            if self.restated:
+                self.restate(lambda share: self._terms(share, around), around, now)
+            return
+        self.stale = self.restated = False
+        first = next(iter(self.shares.values()), None)
+        before = self.members
+        self.shares, self.members = self.deal(
+            (ref.name, partial(self._share, ref, around, now)) for ref in self.bulletin.refs
+        )
+        self.settle_owners(now)
+        for share in self.shares.values():
+            self._agree(share, around, now)
+        for cluster in before.keys() | self.members.keys() | self.notices.keys():
+            self._place(cluster)
+        keys = [share.placement_key for share in self.shares.values()]
+        self.note_basis(self.bulletin.generation, keys, around, first, now=now)
+
+    def _share(
+        self, ref: PlacementRef, around: Surroundings, now: datetime, taken: Mapping[str, str]
+    ) -> BulletinShare:
+        assert self.bulletin is not None
+        known, key = self.shares.get(ref.name), f"{self.ref.namespace}/{ref.name}"
+        live = known.live if known else self.open_rollout(ref.name, self.bulletin.uid, around, now)
+        reading = read_placement(key, known.reading if known else None, taken, around, now=now)
+        mine = without(reading, taken)
+        return BulletinShare(ref=ref, live=live, reading=mine, hold=mine.hold)
+
+    def _agree(self, share: BulletinShare, around: Surroundings, now: datetime) -> None:
+        selected = (c for group in share.reading.selection.groups for c in group.clusters)
+        found = {c: seen for c in selected if (seen := self._observation(c)) is not None}
+        share.live.look(found)
+        terms = self._terms(share, around)
+        if terms is not None:
+            share.live.agree(terms, self.availability(around), now)
+        else:
+            words = "; ".join(map(str, share.ref.problems))
+            share.hold = share.hold or Wait(Reason.MISCONFIGURED, words)
+
+    def _terms(self, share: BulletinShare, around: Surroundings) -> Terms | None:
+        revision = self.revision_at("")
+        return self.terms_of(share, share.ref.rollout, revision, around, settles=True)
+
+
+# -- who keeps them all --------------------------------------------------------------------------
+
+
+class Bulletins(WorkloadTracker[BulletinWorkload]):
+    """All Bulletins, and what their planner reads."""
+
+    planned = (BULLETIN,)
+    kinds = (BULLETIN, NOTICE)
+
+    def wanted_kinds(self) -> frozenset[Kind]:
+        return frozenset(self.kinds)
+
+    def take(self, event: Event, now: datetime) -> Iterable[Ref]:
+        obj = None if event.change is Change.DELETED else event.obj
+        if event.ref.kind is NOTICE:
+            workload = self._known(event.obj["metadata"]["annotations"][names.OWNER])
+            workload.put(event.ref.namespace, obj, now)
+            return (workload.ref,)
+        if event.ref.kind is not BULLETIN:
+            return ()
+        workload = self._known(event.ref.key)
+        workload.bulletin = read_bulletin(obj) if obj is not None else None
+        workload.stale = True
+        if obj is None:
+            workload.shares.clear()
+            workload.members.clear()
+            self._forget_gone(workload)
+        return (event.ref,)
+
+    def _known(self, key: str) -> BulletinWorkload:
+        if key not in self._workloads:
+            self._workloads[key] = BulletinWorkload(Ref(BULLETIN, key), self.policy.profile)
+        return self._workloads[key]
+
+    def follow(self, placement: str) -> Iterable[Ref]:
+        namespace, _, name = placement.partition("/")
+        for workload in self._workloads.values():
+            bulletin = workload.bulletin
+            if (
+                bulletin
+                and workload.ref.namespace == namespace
+                and name in bulletin.placement_names
+            ):
+                workload.stale = True
+                yield workload.ref
+
+    def refresh(self, key: str, now: datetime) -> None:
+        if key in self._workloads:
+            self._workloads[key].sync(self._fleet, now)
+            self._workloads[key].advance(now)
+
+    def is_done(self, workload: Ref) -> bool:
+        known = self._workloads.get(workload.key)
+        return known is None or all(share.live.last.complete for share in known.shares.values())
