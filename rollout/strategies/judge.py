@@ -123,7 +123,8 @@ def _succeeded(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     if standing.verdict is Verdict.FAILED:
         return Judgement(Phase.FAILED, until, standing.reason)
     limit = limit_of(standing.touched, timing)
-    if limit is not None and since > limit:
+    heard = min(since, now)  # while news is missing, one that is heard late may have come in time
+    if limit is not None and heard > limit:
         return Judgement(Phase.FAILED, until, "TimedOut")
     return Judgement(Phase.SOAKING, until, reason)
 

@@ -36,6 +36,10 @@ class Rollout(Readings):
         if self.known_terms:
             for track in self.tracks.values():
                 self._settle(track, now)  # what has ended on the terms so far stays so (row 11)
+        elif not self.bad:
+            for cluster in self.unagreed & self.tracks.keys():
+                self.forget(self.tracks[cluster], now)  # only now does it count since when
+            self.unagreed.clear()
         self.known_terms = self.known_terms or not self.bad
         terms = terms if self.bad else self._waived(terms)
         if self.terms is None or terms.revision != self.terms.revision:
@@ -262,6 +266,7 @@ class Rollout(Readings):
         self.back.earlier |= self.back.given
         self.forgotten = not recorded
         self.known_terms = False
+        self.unagreed.clear()
         for cluster in self.unwritten:
             self.waivers.pop(cluster, None)
         self.unwritten.clear()
@@ -280,6 +285,7 @@ class Rollout(Readings):
                     continue
                 track.recalled = None if amnesia else track.kept
                 self.forget(track, now)
+                self.unagreed.add(cluster)
                 found = self.carries(cluster)
                 if amnesia and found is not None and found.health == "succeeded":
                     track.first = now  # when it succeeded nobody knows: that is no time-out

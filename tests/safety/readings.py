@@ -68,6 +68,9 @@ class Readings:
     # What left while it was not known how it stood, or was skipped then.
     maybe_lost: set[str] = field(default_factory=set)
     sure: bool = True
+    unagreed: set[str] = field(
+        default_factory=set
+    )  # clusters of which only their works tell, until this process agrees on terms
     forgotten: bool = False  # the record is gone, and the placement has not been read since
     halted: bool = False  # paused or frozen, when the engine takes no stage for passed
     unproven: set[str] = field(default_factory=set)  # stages that were done while it was stopped
@@ -163,7 +166,7 @@ class Readings:
             return True
         now = self.seen_until(now)
         if track.health == "succeeded":
-            return limit is not None and track.since > limit
+            return limit is not None and min(track.since, now) > limit  # it may only be heard late
         if limit is not None and now >= limit:
             return True
         return track.health == "failed" and now - track.late >= self.waits.grace
@@ -192,7 +195,7 @@ class Readings:
             return False
         if track.health == "succeeded":
             limit = self.deadline(track.last, self.outages)
-            is_late = limit is not None and track.since > limit
+            is_late = limit is not None and min(track.since, self.seen_until(now)) > limit
             return not is_late and self.may_still_soak(track, now)
         if track.ended and track.failed:
             return False

@@ -148,7 +148,9 @@ class ReplicaSets:
         decisive = "Progressing" if obj["spec"].get("manifestConfigs") else "Available"
         status = obj.get("status") or {}
         health = health_of(obj)
-        kinds = ("Applied", "Degraded") if health == "failed" else (decisive, "Applied", "Degraded")
+        kinds: tuple[str, ...] = (decisive, "Applied", "Degraded")
+        if health == "failed":  # what was not applied is not well, whatever else becomes of it
+            kinds = kinds[1:] if _is_applied(status) else ("Applied",)
         return Carried(revision_of(obj["spec"]), health, stamp_of(status, *kinds))
 
     def reported(self, cluster: str, well: bool, hub: Hub, now: datetime) -> Mapping[Ref, Obj]:
@@ -272,3 +274,8 @@ def health_of(work: Obj) -> str:
         done = said.get("Progressing") == "False" and "Degraded" in said
         return "succeeded" if done else "progressing"
     return "succeeded" if said.get("Available") == "True" else "progressing"
+
+
+def _is_applied(status: Obj) -> bool:
+    found = (c.get("status") for c in status.get("conditions") or [] if c["type"] == "Applied")
+    return next(found, "") == "True"

@@ -199,7 +199,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     deleted; a failure that ended while nobody lived; refusals on the way back; half of a record;
     an outage that only the record tells of, and a long one around a short one; decisions that others still
     write when all is foreseen; a breach in another group; a failed cluster that another placement takes;
-    refused words about what is carried already.
+    refused words about what is carried already; a success that is heard while other news is missing; a failure
+    to apply that goes on while something else changes; a record that goes while nothing can be agreed on.
     """
     seeds = [
         280,
@@ -217,6 +218,6 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
         700000024,
     ]
     seeds += [730000243, 730000300, 730000392, 730000440, 730000595, 730000604]
-    seeds += [800000471, 800000710]
+    seeds += [800000471, 800000710, 748726679, 748726818, 748726903]
     assert run(seeds).broken == []
     assert run([1140, 1279, 1415, 665746438, 879868512, 975281533], "addon").broken == []

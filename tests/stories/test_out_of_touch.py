@@ -12,43 +12,44 @@ from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.events import Event
 from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, ROLLOUT_RECORD, Kind, Ref, ref_of
+from rollout.runtime.messages import Woken
 from tests.support import make
 from tests.support.story import MIN, SEC, Story
 
 
 class Deaf:
-    """A hub of which one kind can be neither listed nor watched while it is ``deaf``."""
+    """A hub of which some kinds can be neither listed nor watched while nothing is heard of them."""
 
     def __init__(self, hub: MemoryHub) -> None:
-        self._hub, self._deaf = hub, False
-        self._expire: Any = None
+        self._hub = hub
+        self._deaf: set[Kind] = set()
+        self._expire: dict[Kind, Any] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._hub, name)
 
     def list(self, kind: Kind, *args: Any, **more: Any) -> Any:
-        if self._deaf and kind is MANIFEST_WORK:
+        if kind in self._deaf:
             raise Unavailable(f"list {kind.plural}: 503")
         return self._hub.list(kind, *args, **more)
 
     def watch(self, kind: Kind, since: int, sink: Any, expired: Any) -> Any:
-        if kind is not MANIFEST_WORK:
-            return self._hub.watch(kind, since, sink, expired)
-        self._expire = expired
+        self._expire[kind] = expired
 
         def heard(event: Event) -> None:
-            if not self._deaf:
+            if kind not in self._deaf:
                 sink(event)
 
         return self._hub.watch(kind, since, heard, expired)
 
-    def go_deaf(self) -> None:
+    def go_deaf(self, *kinds: Kind) -> None:
         """The watch is too old, and a new list fails."""
-        self._deaf = True
-        self._expire()
+        self._deaf.update(kinds)
+        for kind in kinds:
+            self._expire[kind]()
 
-    def hear(self) -> None:
-        self._deaf = False
+    def hear(self, *kinds: Kind) -> None:
+        self._deaf.difference_update(kinds)
 
 
 def story(strategy: Any, agents: Any, **notes: str) -> tuple[Story, Deaf]:
@@ -67,12 +68,28 @@ def test_a_deadline_that_passes_unheard_fails_nobody_and_takes_nothing_back() ->
     strategy = make.progressive(maxConcurrency=4, maxFailures=0, progressDeadline="5m")
     s, hub = story(strategy, {"defaults": {"readyAfter": "60s"}}, **{names.ROLLBACK: "Automatic"})
     s.to(30 * SEC)
-    hub.go_deaf()
+    hub.go_deaf(MANIFEST_WORK)
     s.to(20 * MIN)  # all have succeeded after one minute
     assert s.reason == "RollingOut"
     assert "news may be missing since 2026-01-01T00:00:30Z" in s.message
 
-    hub.hear()
+    hub.hear(MANIFEST_WORK)
+    s.end()
+    assert s.reason == "Complete"
+
+
+def test_a_success_that_is_heard_before_the_watches_are_known_to_be_back_is_in_time() -> None:
+    """A connection tells of what happened before anybody notices that it stands again."""
+    strategy = make.progressive(maxConcurrency=4, maxFailures=0, progressDeadline="5m")
+    s, _ = story(strategy, {"defaults": {"readyAfter": "10m"}}, **{names.ROLLBACK: "Automatic"})
+    since = s.to(30 * SEC).clock.now()
+    s.engine.fleet.blind("watches", since)
+    s.to(11 * MIN)
+    assert s.reason == "RollingOut"
+
+    s.engine.fleet.blind("watches", None)
+    s.engine.fleet.out_of_touch(since, s.clock.now())
+    s.engine.inbox.put(Woken(s.subject))
     s.end()
     assert s.reason == "Complete"
 
@@ -81,9 +98,9 @@ def test_the_rest_of_a_deadline_runs_afterwards() -> None:
     strategy = make.progressive(maxConcurrency=4, maxFailures=0, progressDeadline="5m")
     s, hub = story(strategy, {"defaults": {"outcome": "silent"}})
     s.to(1 * MIN)
-    hub.go_deaf()
+    hub.go_deaf(MANIFEST_WORK)
     s.to(20 * MIN)
-    hub.hear()
+    hub.hear(MANIFEST_WORK)
     s.to(23 * MIN)
     assert s.reason == "RollingOut"
     s.to(30 * MIN)  # 4 min that were left, a lease, and what it took until it listed again
@@ -104,12 +121,12 @@ def test_a_soak_does_not_end_on_news_that_nobody_could_hear() -> None:
     (canary,) = s.to(30 * SEC).touched()
     report(s, canary, degraded="False")
     s.to(1 * MIN)
-    hub.go_deaf()
+    hub.go_deaf(MANIFEST_WORK)
     report(s, canary, degraded="True")
     s.to(20 * MIN)
     assert list(s.touched()) == [canary]
 
-    hub.hear()
+    hub.hear(MANIFEST_WORK)
     s.to(25 * MIN)
     assert list(s.touched()) == [canary]
 
@@ -118,7 +135,7 @@ def test_what_is_asked_for_meanwhile_is_done_nevertheless() -> None:
     strategy = make.progressive(maxConcurrency=1, progressDeadline="5m")
     s, hub = story(strategy, {"defaults": {"outcome": "silent"}})
     s.to(30 * SEC)
-    hub.go_deaf()
+    hub.go_deaf(MANIFEST_WORK)
     s.to(30 * SEC + timedelta(minutes=10))
     s.annotate(names.PAUSED, "true")
     assert s.settle().reason == "Paused"

@@ -1,5 +1,6 @@
 """Where one cluster stands, and when time alone changes that: each rule at its instant."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -306,3 +307,20 @@ def test_a_user_of_the_library_sees_a_deadline_pass_on_the_frozen_clock() -> Non
         step = decide(rollout, clock.now())
         assert [(s.cluster, s.reason) for s in step.settled] == [("a", "Unreachable")]
         assert (step.touch, step.halt) == (("b",), None)
+
+
+@pytest.mark.parametrize(
+    ("blind_since", "phase"),
+    [
+        pytest.param(LIMIT - MIN, Phase.SOAKING, id="it may have come before the deadline"),
+        pytest.param(LIMIT, Phase.SOAKING, id="it may have come at the very deadline"),
+        pytest.param(LIMIT + US, Phase.FAILED, id="it had not come when the deadline passed"),
+    ],
+)
+def test_a_success_that_is_heard_while_news_is_missing_is_late_only_if_it_must_be(
+    blind_since: datetime, phase: Phase
+) -> None:
+    seen = standing("a", SUCCEEDED, T0, LIMIT + 10 * MIN)
+    timing = replace(TIMING, blind_since=blind_since)
+
+    assert judge(seen, NEW, timing, LIMIT + 11 * MIN).phase is phase
