@@ -213,6 +213,9 @@ class Judge:
         for rollout in self.told.rollouts.values():
             self._lost(rollout)
             self._forged(rollout)
+            if not rollout.known_terms:
+                allow(self.counts, "nothing_agreed")  # nor how long anything has to last
+                continue
             change = rollout.next_change(now)
             if change is None:
                 continue

@@ -200,7 +200,8 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     an outage that only the record tells of, and a long one around a short one; decisions that others still
     write when all is foreseen; a breach in another group; a failed cluster that another placement takes;
     refused words about what is carried already; a success that is heard while other news is missing; a failure
-    to apply that goes on while something else changes; a record that goes while nothing can be agreed on.
+    to apply that goes on while something else changes; a record that goes while nothing can be agreed on;
+    a retry amid a deadline.
     """
     seeds = [
         280,
@@ -220,4 +221,5 @@ def test_histories_that_broke_a_promise_once_keep_it() -> None:
     seeds += [730000243, 730000300, 730000392, 730000440, 730000595, 730000604]
     seeds += [800000471, 800000710, 748726679, 748726818, 748726903]
     assert run(seeds).broken == []
-    assert run([1140, 1279, 1415, 665746438, 879868512, 975281533], "addon").broken == []
+    addons = [1140, 1279, 1415, 665746438, 879868512, 975281533, 748726928, 748726937]
+    assert run(addons, "addon").broken == []

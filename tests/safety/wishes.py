@@ -100,8 +100,8 @@ def retry(rollout: "Rollout", now: datetime) -> None:
             continue
         if rollout.is_failure(track, now) and track.exact:
             track.void, track.fresh = True, True
-        elif not track.exact and not track.soaked:
-            track.maybe_void = True
+        elif not track.soaked and (track.ended or not track.exact):
+            track.maybe_void = True  # by one reading it has failed
         elif track.ended and not rollout.terms.soak and rollout.may_still_soak(track, now):
             track.maybe_void = True  # in a span that does not count not even a soak of 0 s is over
 
