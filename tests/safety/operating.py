@@ -83,8 +83,6 @@ class OperationsJudge:
         self.counts["S10.went_back"] += len(back)
         if not rollout.back.has_reason and not rollout.back.barred:
             self.blame("S10", f"{back} go back, and there is no reason for it")
-        if rollout.hold in _NOBODY_KNOWS_WHOM:
-            self.blame("S7", f"{back} go back in spite of {rollout.hold}")
         first: list[str] = []
         for cluster, revision in back:
             track = rollout.tracks.get(cluster)
@@ -103,6 +101,8 @@ class OperationsJudge:
                 allow(self.counts, "soaked_maybe")
             elif revision != (due := self._target(rollout, cluster)):
                 self.blame("S10", f"{cluster} gets {revision}, and {due!r} is due: {known}")
+        if first and rollout.hold in _NOBODY_KNOWS_WHOM:  # what was on its way is only repeated
+            self.blame("S7", f"{first} go back in spite of {rollout.hold}")
         self._newest_first(rollout, first, now)
         self._within(rollout, [cluster for cluster, _ in back], now)
 
