@@ -303,6 +303,9 @@ class Fleet:
         uid = uid_of(known.raw) if known is not None and known.raw is not None else ""
         return self.records.read(workload, placement, uid)
 
+    def recorded(self, workload: Ref) -> Collection[str]:
+        return self.records.placements(workload)
+
     def blind(self, what: Hashable, since: datetime | None) -> None:
         """News of ``what`` may be missing since then (None: no more): until `out_of_touch` tells of the
         whole span, nothing that came due since is taken for decided (row 20).
@@ -311,9 +314,7 @@ class Fleet:
             self._restate()
 
     def began(self, last_sign: datetime | None, now: datetime) -> None:
-        """All was read for the first time. ``last_sign``: of the process before, by its lease (None: by
-        what each record says last).
-        """
+        """All was read. ``last_sign``: of the process before, by its lease (None: each record tells)."""
         if last_sign is None:
             self.outages.began_at = now
         else:
@@ -335,9 +336,7 @@ class Fleet:
     # -- what the engine reports ---------------------------------------------------------------
 
     def refresh(self, ref: Ref, now: datetime) -> None:
-        """Bring a workload up to date with what it refers to and with the time. To be called before it
-        is planned; nothing for other objects.
-        """
+        """Bring a workload up to date with what it refers to and with the time, before it is planned."""
         for tracker in self.trackers:
             if ref.kind in tracker.planned:
                 tracker.refresh(ref.key, now)

@@ -1,6 +1,6 @@
 """Keeps record pages and kept revisions as the hub holds them."""
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Collection, Container, Iterable, Mapping
 from typing import NamedTuple, TypeVar
 
 from rollout.model import names
@@ -150,6 +150,10 @@ class Records:
         left = {n: uid_of(page) for n, page in held.items() if n not in pages}
         left.update(self._strange.get(where, {}))
         return Shelf(read_record(pages.values()), stored, left)
+
+    def placements(self, workload: Ref) -> Collection[str]:
+        """The placements of which there are pages."""
+        return self._placements.get(workload, {}).values()
 
     def abandoned(self, workload: Ref, kept: Container[str]) -> list[tuple[Ref, str]]:
         """Pages (ref, uid) of placements that the workload no longer has."""

@@ -59,7 +59,7 @@ def removals(
     opens_at = shut.until if len(going) < len(leaving) else None
     if not going:
         return Removals(recheck_at=opens_at)
-    unasked = [cluster for cluster in going if not _was_asked_for(workload, cluster)]
+    unasked = [cluster for cluster in going if cluster not in workload.asked_for]
     braking = brake(
         workload, unasked, replicaset.intents, view.is_detached, policy=view.policy, now=now
     )
@@ -68,14 +68,6 @@ def removals(
     looks = [at for at in (braking.eased_at, opens_at) if at is not None]
     writes = _deletes(workload, free, keys, workload.ref)
     return Removals(writes, braking.hold, min(looks, default=None))
-
-
-def _was_asked_for(workload: ReplicaSetWorkload, cluster: str) -> bool:
-    """Whether a person took the placementRef that the work belongs to out of the workload."""
-    work = workload.work(cluster)
-    label = work.placement if work else ""
-    kept = {share.labels[names.WORK_PLACEMENT_LABEL] for share in workload.shares.values()}
-    return label != "" and label not in kept
 
 
 def _deletes(

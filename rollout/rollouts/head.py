@@ -42,7 +42,8 @@ class Head:
 
     ``completed``: the revision has once reached every cluster that it was for. ``opened`` are the gates that have opened for the revision, ``retried`` the last token of a retry.
     ``waived`` are clusters that a person skipped without naming a revision, each with the one that was
-    current when that was first seen: it counts for no other (S20).
+    current when that was first seen: it counts for no other (S20). ``barred_by`` is a placement that took
+    ``revision`` back and that the workload names no more ("": none did): here it goes no further.
     """
 
     revision: str = ""
@@ -57,6 +58,7 @@ class Head:
     rollback: Rollback | None = None
     waived: Mapping[str, str] = field(default_factory=dict)
     completed: bool = False
+    barred_by: str = ""
 
     def waiving(self, waivers: Mapping[str, frozenset[str]]) -> "Head":
         """With what is to be remembered of these waivers while ``revision`` is the present one."""
@@ -90,11 +92,18 @@ class Head:
     def superseded(self, revision: str) -> "Head":
         """What a new revision begins with: no stage passed, no gate open, nothing taken back."""
         none: frozenset[str] = frozenset()
-        return replace(self._begun_anew(), revision=revision, seen=none, rollback=None)
+        return replace(
+            self._begun_anew(), revision=revision, seen=none, rollback=None, barred_by=""
+        )
 
     def taken_back(self, rollback: Rollback) -> "Head":
         """With a rollback that begins. Whoever retries the revision begins with its first stage."""
         return replace(self._begun_anew(), rollback=rollback)
+
+    def retrying(self, token: str, *, is_stopped: bool) -> "Head":
+        """With another retry, which lifts every bar, unless somebody asks to stop the revision all the same."""
+        known = replace(self, retried=token)
+        return known if is_stopped else replace(known, rollback=None, barred_by="")
 
     def _begun_anew(self) -> "Head":
         none: frozenset[str] = frozenset()

@@ -32,6 +32,7 @@ from rollout.rollouts.terms import (
     not_heard_in,
     open_only,
     other_contents,
+    redirected,
     relevant_outages,
     reselected,
     rollout_on,
@@ -232,7 +233,7 @@ class LiveRollout(Standings):
     ) -> Decided:
         """What is to be done now. Nothing changes by asking. Arguments: as `Circumstances` has them."""
         given = Circumstances(hold=hold, now=now, kept=kept, barred=barred, closed=closed)
-        first = self._decide(self.head, given)
+        first = self._decide(redirected(self.head, self._terms), given)
         if hold is not None:
             return replace(first, retreat=None)
         head = with_rollback(first, self._terms, self.revision, now)
@@ -345,7 +346,8 @@ class LiveRollout(Standings):
     def _held(self, terms: Terms, now: datetime, barred_in: str) -> Wait | None:
         """Why the present revision goes no further, where nothing takes it back here."""
         asked = revision_hold(self.revision, terms.intents, terms.approvals, now)
-        asked = asked or barred(self.revision, barred_in) or measured_hold(terms, self.head, now)
+        by = barred(self.revision, barred_in or self.head.barred_by)
+        asked = asked or by or measured_hold(terms, self.head, now)
         gates = gates_of(terms, self.workload, self.placement, self.head.retried)
         return asked or gates.misplaced(self.ledger.rollout.staging, terms.selection)
 
@@ -360,9 +362,7 @@ class LiveRollout(Standings):
         )
 
     def _void_failures(self, now: datetime) -> None:
-        """A person asked to retry: what failed waits for another attempt, and the bar is lifted, unless
-        somebody still asks for what it came of.
-        """
+        """A person asked to retry: what failed waits for another attempt, and bars are lifted."""
         terms = self._terms
         if terms is None or terms.intents.retry in ("", self.head.retried):
             return
@@ -374,8 +374,7 @@ class LiveRollout(Standings):
             if judged.phase.is_failure:
                 self._take(cluster, Retried(), now)
         still = revision_hold(self.revision, terms.intents, terms.approvals, now)
-        back = self.head.rollback if still else None
-        self.book.set_head(replace(self.head, retried=terms.intents.retry, rollback=back))
+        self.book.set_head(self.head.retrying(terms.intents.retry, is_stopped=still is not None))
 
     def _as_ocm(
         self, terms: Terms, strategy: Obj, hold: Wait | None, given: Circumstances

@@ -107,26 +107,6 @@ def page_text(lines: Iterable[str]) -> str:
 def head_text(head: Head) -> str:
     """The head as JSON, deterministic."""
     basis = head.basis
-    optional: dict[str, Any] = {}
-    if head.opened:
-        optional["opened"] = sorted(head.opened)
-    if head.retried:
-        optional["retried"] = head.retried
-    if head.completed:
-        optional["completed"] = True
-    if head.rollback is not None:
-        back = head.rollback
-        optional["rollback"] = {
-            "revision": back.revision,
-            "cause": back.cause,
-            "began": rfc3339_micro(back.began),
-            "to": back.to,
-        }
-    if head.waived:
-        waived: dict[str, list[str]] = {}
-        for cluster, revision in sorted(head.waived.items()):
-            waived.setdefault(revision, []).append(cluster)
-        optional["waived"] = waived
     return json.dumps(
         {
             "format": FORMAT,
@@ -140,10 +120,37 @@ def head_text(head: Head) -> str:
             },
             "removals": [[rfc3339_micro(at), n] for at, n in head.removals],
             "outages": [[rfc3339_micro(a), rfc3339_micro(b)] for a, b in head.outages],
-            **optional,
+            **_seldom(head),
         },
         indent=1,
     )
+
+
+def _seldom(head: Head) -> Obj:
+    """What is written only where there is something to say."""
+    found: Obj = {}
+    if head.opened:
+        found["opened"] = sorted(head.opened)
+    if head.retried:
+        found["retried"] = head.retried
+    if head.completed:
+        found["completed"] = True
+    if head.rollback is not None:
+        back = head.rollback
+        found["rollback"] = {
+            "revision": back.revision,
+            "cause": back.cause,
+            "began": rfc3339_micro(back.began),
+            "to": back.to,
+        }
+    if head.barred_by:
+        found["barredBy"] = head.barred_by
+    if head.waived:
+        waived: dict[str, list[str]] = {}
+        for cluster, revision in sorted(head.waived.items()):
+            waived.setdefault(revision, []).append(cluster)
+        found["waived"] = waived
+    return found
 
 
 def read_record(pages: Iterable[Obj]) -> Record:
@@ -201,6 +208,7 @@ def _read_head(text: object) -> Head:
         rollback=_read_rollback(body.get("rollback")),
         waived=_read_waived(body.get("waived")),
         completed=body.get("completed") is True,
+        barred_by=str(body.get("barredBy") or ""),
     )
 
 

@@ -14,6 +14,7 @@ from rollout.model.kinds import Obj, Ref
 from rollout.model.replicaset import PlacementRef, ReplicaSet
 from rollout.model.waits import Reason, Wait
 from rollout.model.work import Work, names_another_owner, work_labels
+from rollout.rollouts.inheritance import still_asked_for
 from rollout.rollouts.observations import Observation
 from rollout.rollouts.share import PlacementShare, Surroundings, read_placement, without
 from rollout.rollouts.tallies import NO_MARKS, Counts, marks_of, rules_of
@@ -67,6 +68,9 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         self.faulty: set[str] = set()  # clusters whose agent finds manifests that are not well
         self.mislabelled: set[str] = set()  # clusters whose work lacks labels, or names another one
         self.contents = ClusterContents()
+        self.asked_for: set[str] = (
+            set()
+        )  # clusters that lose it since a person took out a placementRef
         self.is_unrendered = False  # clusters are still to be rendered before anything is decided
 
     @property
@@ -283,7 +287,10 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
             for ref in replicaset.refs
         )
         first = next(iter(self.shares.values()), None)
-        before, self.members, self.shares = self.members, members, shares
+        left, before = self.shares, self.members
+        self.members, self.shares = members, shares
+        self.asked_for = still_asked_for(self.asked_for, before, left, shares) - members.keys()
+        self.take_over(left, around)
         self.settle_owners(now)
         for share in shares.values():
             self._agree(share, replicaset, around, now)

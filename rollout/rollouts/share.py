@@ -1,7 +1,7 @@
 """What is known of one placement of a workload, and what it needs to know of the fleet."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
@@ -46,6 +46,10 @@ class Surroundings(Protocol):
     def strategy(self, name: str) -> Strategy | None: ...
 
     def record(self, workload: Ref, placement: str) -> Shelf: ...
+
+    def recorded(self, workload: Ref) -> Collection[str]:
+        """The placements of which the hub holds pages of a record of this workload."""
+        ...
 
     def approvals(self, workload: Ref, namespace: str) -> tuple[Approval, ...]: ...
 

@@ -105,6 +105,10 @@ class Standings:
             if line.seen != seen:
                 self._put(structs.replace(line, seen=seen))
 
+    def remember_soaked(self, cluster: str, soaked: tuple[str, ...]) -> None:
+        """These contents soaked there while another placement had it."""
+        self._put(structs.replace(self.line(cluster), soaked=soaked))
+
     def observe(self, cluster: str, seen: Observation | None, now: datetime) -> None:
         """Take in what the cluster carries now (None: nothing)."""
         if cluster in self.ledger:

@@ -328,6 +328,16 @@ def untouched_while_unsettled(found: Retreat, terms: Terms) -> Retreat:
     return found if terms.unsettled is None else replace(found, touch=())
 
 
+def redirected(head: Head, terms: Terms | None) -> Head:
+    """The head of the record, where a person names meanwhile what a rollback is to go back to."""
+    back, asked = head.rollback, terms.intents if terms is not None else None
+    if back is None or asked is None or asked.undo != back.revision:
+        return head
+    if asked.undo_to in ("", back.to):
+        return head
+    return replace(head, rollback=replace(back, to=asked.undo_to))
+
+
 def with_rollback(
     decided: Decided, terms: Terms | None, revision: str, now: datetime
 ) -> Head | None:

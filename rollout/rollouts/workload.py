@@ -20,6 +20,7 @@ from rollout.model.waits import Wait
 from rollout.model.writes import Create, Patch
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.head import Basis, Head
+from rollout.rollouts.inheritance import Remembered, inherited, soaked_before
 from rollout.rollouts.line import KeptContent
 from rollout.rollouts.live import LiveRollout
 from rollout.rollouts.record import page_of
@@ -53,8 +54,9 @@ class Carried:
 
 
 def _taken_back(heads: Mapping[str, Head]) -> dict[str, str]:
-    """Revisions that are taken back, with the placement that does."""
-    return {h.rollback.revision: p for p, h in heads.items() if h.rollback is not None}
+    """Revisions that are taken back, with the placement that does, or did until it was left out."""
+    bars = {h.revision: h.barred_by for h in heads.values() if h.barred_by}
+    return bars | {h.rollback.revision: p for p, h in heads.items() if h.rollback is not None}
 
 
 S_co = TypeVar("S_co", bound=PlacementShare, covariant=True)
@@ -304,6 +306,26 @@ class Workload(ABC, Generic[S_co]):
         """Judge anew what time alone changes until this instant."""
         for share in self.shares.values():
             share.live.advance(now)
+
+    def take_over(self, before: Mapping[str, S_co], around: Surroundings) -> None:
+        """Let placements go on with what others knew that are gone, or that had their clusters.
+
+        To be called before the shares agree on whom they select now, with those until now. A process that
+        begins has none, and reads of those that are gone in the record.
+        """
+        left: dict[str, Remembered] = {name: share.live for name, share in before.items()}
+        for name in () if before else around.recorded(self.ref):
+            if name not in self.shares:
+                left[name] = around.record(self.ref, name).record
+        gone = {name: each.head for name, each in left.items() if name not in self.shares}
+        heads = {name: share.live.head for name, share in self.shares.items()}
+        for name, share in self.shares.items():
+            there = {other: head for other, head in heads.items() if other != name}
+            share.live.book.set_head(inherited(share.live.head, gone, there))
+        for cluster, owner in self.members.items():
+            live = self.shares[owner].live
+            if cluster not in live.lines and (soaked := soaked_before(cluster, left, owner)):
+                live.remember_soaked(cluster, soaked)
 
     def settle_owners(self, now: datetime) -> None:
         """Tell each rollout which of the clusters that it lost have another owner now.

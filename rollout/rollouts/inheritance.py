@@ -1,0 +1,71 @@
+"""What a placement takes over from others of its workload, when placements are named, renamed or left out.
+
+Each placement has a record of its own. What a person asked of the workload, and what was found out about its
+revision, must not be forgotten with one of them. Source: semantics rows 27, 32; safety contract S10, S20.
+"""
+
+from collections.abc import Container, Mapping, Set
+from dataclasses import replace
+from typing import Protocol
+
+from rollout.rollouts.head import Head
+from rollout.rollouts.line import Line
+
+
+class Remembered(Protocol):
+    """What is known of one placement: live, or as its record tells."""
+
+    @property
+    def head(self) -> Head: ...
+
+    @property
+    def lines(self) -> Mapping[str, Line]: ...
+
+
+def inherited(head: Head, gone: Mapping[str, Head], there: Mapping[str, Head]) -> Head:
+    """The head of one placement with what it takes over.
+
+    A placement that is new to the workload goes on with the waivers and the retry that were seen already, and
+    with a rollback of one that is gone: it has that one's clusters. Others are barred from what a placement
+    took back that is gone.
+
+    Args:
+        gone: by placement, the heads of those that the workload names no more.
+        there: those of the others that it names.
+    """
+    if not head.revision:
+        others = [*gone.values(), *there.values()]
+        waived = {cluster: of for each in reversed(others) for cluster, of in each.waived.items()}
+        retried = next((each.retried for each in others if each.retried), "")
+        head = replace(head, waived=waived, retried=retried)
+        back = next((each for each in gone.values() if each.rollback is not None), None)
+        if back is not None:
+            return replace(head, revision=back.revision, rollback=back.rollback)
+    for placement, each in gone.items():
+        by = placement if each.rollback is not None else each.barred_by
+        if by and head.rollback is None and head.revision in ("", each.revision):
+            return replace(head, revision=each.revision, barred_by=by)
+    return head
+
+
+def soaked_before(cluster: str, left: Mapping[str, Remembered], owner: str) -> tuple[str, ...]:
+    """The contents that soaked on a cluster while another placement than ``owner`` had it, newest first."""
+    found = (each.lines.get(cluster) for name, each in left.items() if name != owner)
+    return next((line.soaked for line in found if line is not None and line.soaked), ())
+
+
+def still_asked_for(
+    known: Set[str], owners: Mapping[str, str], before: Container[str], now: Container[str]
+) -> set[str]:
+    """The clusters that lose the workload since a person took out their placementRef, whenever it goes (row 16).
+
+    Who left a placement that is still asked for was asked for by nobody, whatever the label of its work says.
+
+    Args:
+        known: those so far.
+        owners: the placement of each cluster until now.
+        before, now: the placements that are asked for.
+    """
+    left = {cluster for cluster, owner in owners.items() if owner in now}
+    taken_out = {c for c, owner in owners.items() if owner in before and owner not in now}
+    return (set(known) - left) | taken_out
