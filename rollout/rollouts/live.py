@@ -112,7 +112,8 @@ class LiveRollout(Standings):
         before, self._terms = self._terms, terms
         self._keeps_watch = terms.as_ocm is None
         head = self.head
-        outages = relevant_outages(head, terms.outages, self.ledger.open_standings(), now)
+        open_ = self.ledger.open_standings() if before is not None else None
+        outages = relevant_outages(head, terms.outages, open_, now)
         if before is not None and self._is_light(before, terms, outages, now):
             return
         was = not_heard_in(self.ledger.rollout, outages, terms.blind_since)

@@ -47,6 +47,20 @@ class Record:
         told += [begin for begin, _ in self.head.outages]
         return max(told, default=None)
 
+    def unattended(self, until: datetime | None, now: datetime) -> tuple[datetime, datetime] | None:
+        """The span in which nobody looked after these clusters, as far as the record has to tell of it.
+
+        Without its head it has lost the outages: then nothing is known of the time since the first touch.
+
+        Args:
+            until: when somebody began to look again; None: it is known otherwise.
+        """
+        touched = [line.standing.touched for line in self.lines.values() if line.standing]
+        if touched and not self.head.revision:
+            return min(touched), now
+        last = self.last_sign()
+        return None if last is None or until is None else (last, until)
+
 
 def record_id(workload: Ref, placement: str) -> str:
     """A short name, safe in labels, for one (workload, placementRef)."""

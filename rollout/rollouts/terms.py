@@ -207,19 +207,21 @@ def open_only(step: Step, refused: Mapping[str, datetime]) -> Step:
 def relevant_outages(
     head: Head,
     news: Iterable[tuple[datetime, datetime]],
-    standings: Iterable[Standing],
+    standings: Iterable[Standing] | None,
     now: datetime,
 ) -> tuple[tuple[datetime, datetime], ...]:
     """Outages of this process and of those before: those that are not over, and those before which a
-    cluster was touched that is still on its way (``standings``).
+    cluster was touched that is still on its way (``standings``; None: these are not known yet, since lines
+    that the record has lost are to be read from works).
 
     So many are remembered; then those become one between which the least time passed: a deadline is
     rather late than early (R8).
     """
-    open_since = min((s.touched for s in standings if is_open(s)), default=None)
+    open_since = min((s.touched for s in standings or () if is_open(s)), default=None)
     merged: list[tuple[datetime, datetime]] = []
     for begin, end in sorted({*head.outages, *news}):
-        if end <= now and (open_since is None or end <= open_since):
+        is_past = end <= now and (open_since is None or end <= open_since)
+        if is_past and standings is not None:
             continue
         if merged and begin <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(end, merged[-1][1]))

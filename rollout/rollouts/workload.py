@@ -169,9 +169,11 @@ class Workload(ABC, Generic[S_co]):
         live.blind_since = lambda: around.outages.blind_since
         live.book.load(shelf)
         live.restore(shelf.record, now)
-        began, last = around.outages.began_at, shelf.record.last_sign()
-        if began is not None and last is not None:
-            live.missed(last, began + around.policy.lease)
+        until = (
+            now if self.shares else around.outages.began_at
+        )  # one that is named again was left alone
+        if (span := shelf.record.unattended(until, now)) is not None:
+            live.missed(span[0], span[1] + around.policy.lease)
         return live
 
     def deal(
