@@ -1,0 +1,87 @@
+"""Going back: is it told as done only when it is, in all placements and on held clusters too?"""
+
+from rollout.errors import Invalid
+from rollout.model import names
+from rollout.model.kinds import Obj
+from tests.stories.operating import BAD_2, TWO_AT_ONCE, revision
+from tests.support import make
+from tests.support.story import HOUR, MIN, SEC, Story
+
+NO_MORE_ROOM = Invalid("no more room")
+ONE_BY_ONE = {names.ROLLBACK_CONCURRENCY: "1", names.ROLLBACK_FAILURES: "0"}
+
+
+def in_two_placements(more: dict[str, str] | None = None, *rules: Obj, refs: list[Obj]) -> Story:
+    """One cluster in zone a, four in zone b, each zone with a placement of its own."""
+    clusters = [make.cluster("a0", {"zone": "a"})]
+    clusters += [make.cluster(f"b{n}", {"zone": "b"}) for n in range(4)]
+    placements = [make.placement(f"p{zone}", only={"zone": zone}) for zone in "ab"]
+    workload = make.workload(refs=refs, annotations={**ONE_BY_ONE, **(more or {})})
+    fleet = [*clusters, make.cluster_set(), make.binding(), *placements, workload]
+    return Story(fleet, {"rules": list(rules)}).end()
+
+
+BOTH = [{"name": name, "rolloutStrategy": TWO_AT_ONCE} for name in ("pa", "pb")]
+
+
+def told(story: Story) -> list[str]:
+    """The Events about rollbacks, in order."""
+    return [note.reason for note in story.notes if note.reason.startswith("Rollback")]
+
+
+def test_a_rollback_is_over_when_it_is_over_in_every_placement() -> None:
+    story = in_two_placements(refs=BOTH)
+    story.template(make.template("3"))
+    story.end()
+    story.annotate(names.UNDO, revision(story))
+    story.on(2 * MIN)
+
+    assert story.versions()["a0"] == "1", "the one in the first placement is back"
+    assert "3" in story.versions().values()
+    assert story.reason == "RollingBack"
+    assert "placement pb" in story.message
+    assert story.state().code == 3
+    assert told(story) == ["RollbackStarted"]
+
+    story.end()
+    assert story.reason == "RolledBack"
+    assert story.state().code == 1
+    assert told(story) == ["RollbackStarted", "RollbackCompleted"]
+
+
+def barred_in_the_first() -> Story:
+    """Version 2 is in both placements, and fails in the second one only."""
+    slow = make.progressive(maxConcurrency=1, minSuccessTime="30m", progressDeadline="1h")
+    refs = [
+        {"name": "pa", "rolloutStrategy": slow},
+        {"name": "pb", "rolloutStrategy": make.progressive(progressDeadline="5m")},
+    ]
+    bad = {**BAD_2, "clusters": {"matchLabels": {"zone": "b"}}}
+    return in_two_placements({names.ROLLBACK: "Automatic"}, bad, refs=refs)
+
+
+def test_a_placement_where_the_revision_is_barred_does_not_say_that_it_is_back_elsewhere() -> None:
+    story = barred_in_the_first()
+    story.template(make.template("2"))
+    story.on(SEC)
+    while story.reason == "RollingOut":
+        story.on(SEC)
+
+    assert story.reason == "RollingBack"
+    assert story.message.startswith("placement pb: ")
+    story.end()
+    assert story.reason == "RolledBack"
+    assert told(story) == ["RollbackStarted", "RollbackCompleted"]
+
+
+def test_a_rollback_that_is_halted_in_one_placement_is_told_before_all_else() -> None:
+    story = barred_in_the_first()
+    story.template(make.template("2"))
+    story.on(20 * SEC)
+    for cluster in ("b0", "b1", "b2", "b3"):
+        story.denied[cluster] = NO_MORE_ROOM
+    story.on(2 * HOUR)
+
+    assert story.reason == "RollbackHalted"
+    assert story.message.startswith("placement pb: ")
+    assert told(story) == ["RollbackStarted", "RollbackHalted"]
