@@ -115,12 +115,14 @@ def _open_ones(waiting: list[Standing], shut: Shut, rechecks: list[datetime]) ->
 def _given_back(
     rollout: Rollout, began: datetime, now: datetime
 ) -> tuple[dict[Phase, int], list[datetime]]:
-    """Who got another revision since, by phase, and when time alone changes one of these."""
+    """Who got another revision since and is not skipped, by phase, and when time alone changes one of these."""
     counted: dict[Phase, int] = {}
     rechecks: list[datetime] = []
     timing = unmeasured(rollout.timing)
     for standing in rollout.standings.values():
         if rollout.is_on_it(standing) or standing.touched < began:
+            continue
+        if standing.cluster in rollout.skipped:
             continue
         judged = judge(standing, standing.revision, timing, now)
         counted[judged.phase] = counted.get(judged.phase, 0) + 1

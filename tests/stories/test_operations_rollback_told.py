@@ -1,9 +1,11 @@
 """Going back: is it told as done only when it is, in all placements and on held clusters too?"""
 
+import pytest
+
 from rollout.errors import Invalid
 from rollout.model import names
 from rollout.model.kinds import Obj
-from tests.stories.operating import BAD_2, TWO_AT_ONCE, revision
+from tests.stories.operating import BAD_2, TWO_AT_ONCE, revision, rolled_out
 from tests.support import make
 from tests.support.story import HOUR, MIN, SEC, Story
 
@@ -85,3 +87,26 @@ def test_a_rollback_that_is_halted_in_one_placement_is_told_before_all_else() ->
     assert story.reason == "RollbackHalted"
     assert story.message.startswith("placement pb: ")
     assert told(story) == ["RollbackStarted", "RollbackHalted"]
+
+
+def halted() -> Story:
+    """A rollback that c02 keeps from going on: its server refuses what it is given back."""
+    story = rolled_out(4, ONE_BY_ONE)
+    story.template(make.template("3"))
+    story.end()
+    story.denied["c02"] = NO_MORE_ROOM
+    story.annotate(names.UNDO, revision(story))
+    story.on(10 * MIN)
+    assert story.reason == "RollbackHalted"
+    return story
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_skipping_the_cluster_that_failed_on_the_way_back_ends_the_halt(is_named: bool) -> None:
+    story = halted()
+    story.annotate(names.SKIP, f"c02@{revision(story)}" if is_named else "c02")
+    story.on(HOUR)
+
+    assert story.versions() == {"c00": "1", "c01": "1", "c02": "3", "c03": "1"}
+    assert story.reason == "RolledBack"
+    assert "3 of 3 clusters rolled back" in story.message

@@ -43,6 +43,7 @@ WORDS = {
     "W": "was given another one back, and is on its way",
     "D": "was given another one back, and has soaked there",
     "T": "was given another one back, and has failed there",
+    "S": "was given another one back, has failed there, and is skipped",
     "o": "was in flight on another revision when the rollback began",
 }
 
@@ -57,7 +58,7 @@ def placed(letter: str, cluster: str, nth: int) -> Standing | None:
             return standing(cluster, PROGRESSING, BEGAN + MIN, revision=BEFORE)
         case "D":
             return standing(cluster, SUCCEEDED, BEGAN, revision=BEFORE, verdict=Verdict.SOAKED)
-        case "T":
+        case "T" | "S":
             return standing(cluster, FAILED, BEGAN, revision=BEFORE, verdict=Verdict.FAILED)
         case "o":
             return standing(cluster, PROGRESSING, BEGAN - SEC, revision=BEFORE)
@@ -75,7 +76,7 @@ def situation(letters: str) -> tuple[Rollout, dict[str, str]]:
         [Group(0, "", tuple(clusters))],
         [s for s in known if s is not None],
         held=[c for letter, c in zip(letters, clusters, strict=True) if letter == "H"],
-        skipped=[c for letter, c in zip(letters, clusters, strict=True) if letter == "K"],
+        skipped=[c for letter, c in zip(letters, clusters, strict=True) if letter in "KS"],
     )
     targets = {c: BEFORE for letter, c in zip(letters, clusters, strict=True) if letter in "BKH"}
     return rollout, targets
@@ -179,6 +180,22 @@ def test_a_rollback_that_may_touch_nobody_at_once_says_so() -> None:
         Reason.ROLLBACK_HALTED, "the rollback's max-concurrency is zero; raise it to go on"
     )
     assert go("DD", "0", 0).hold is None
+
+
+def test_skipping_who_failed_on_the_way_back_lets_the_others_go() -> None:
+    assert go("BT", 1, 0).hold is not None
+
+    found = go("BS", 1, 0)
+    assert (found.hold, found.touch, found.failed) == (None, (("a", BEFORE),), 0)
+
+
+def test_who_is_on_the_way_back_and_skipped_takes_no_place_of_the_others() -> None:
+    rollout, targets = situation("BW")
+    limits = RetreatLimits(amount(1), amount(0))
+    assert retreat(rollout, targets, BEGAN, limits, T0).touch == ()
+
+    waived = replace(rollout, skipped=frozenset("b"))
+    assert retreat(waived, targets, BEGAN, limits, T0).touch == (("a", BEFORE),)
 
 
 def test_the_end_is_when_nobody_waits_and_nobody_is_on_the_way() -> None:
