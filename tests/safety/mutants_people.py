@@ -166,8 +166,8 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
             "the held go back",
             (
                 BACK,
-                "if cluster in rollout.skipped or cluster in rollout.held:",
-                "if cluster in rollout.skipped:",
+                "elif cluster in rollout.held:",
+                "elif False:",
             ),
         ),
         fault(

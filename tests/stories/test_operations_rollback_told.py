@@ -2,12 +2,15 @@
 
 import pytest
 
+from rollout.account.interventions import rollback
+from rollout.account.sentences import rollback_line
+from rollout.account.waits import cluster_wait
 from rollout.errors import Invalid
 from rollout.model import names
-from rollout.model.kinds import Obj
+from rollout.model.kinds import CLUSTER_CALENDAR, REPLICA_SET, Obj, Ref
 from tests.stories.operating import BAD_2, TWO_AT_ONCE, revision, rolled_out
 from tests.support import make
-from tests.support.story import HOUR, MIN, SEC, Story
+from tests.support.story import HOUR, MIN, SEC, T0, Story
 
 NO_MORE_ROOM = Invalid("no more room")
 ONE_BY_ONE = {names.ROLLBACK_CONCURRENCY: "1", names.ROLLBACK_FAILURES: "0"}
@@ -110,3 +113,77 @@ def test_skipping_the_cluster_that_failed_on_the_way_back_ends_the_halt(is_named
     assert story.versions() == {"c00": "1", "c01": "1", "c02": "3", "c03": "1"}
     assert story.reason == "RolledBack"
     assert "3 of 3 clusters rolled back" in story.message
+
+
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_a_rollback_is_not_over_while_a_held_cluster_keeps_the_revision(is_restarted: bool) -> None:
+    story = rolled_out(4)
+    story.template(make.template("3"))
+    story.end()
+    story.annotate(names.HOLD, "c01")
+    story.annotate(names.UNDO, revision(story))
+    story.end()
+    if is_restarted:
+        story.restart().end()
+
+    assert story.versions() == {"c00": "1", "c01": "3", "c02": "1", "c03": "1"}
+    assert story.reason == "RollingBack"
+    held = "3 of 4 clusters rolled back; 1 held cluster goes back once it is released (c01)"
+    assert held in story.message
+    assert told(story) == ["RollbackStarted"]
+
+    story.annotate(names.HOLD, None)
+    story.end()
+    assert set(story.versions().values()) == {"1"}
+    assert "4 of 4 clusters rolled back" in story.message
+    assert told(story) == ["RollbackStarted", "RollbackCompleted"]
+
+
+def test_a_held_cluster_that_is_to_go_back_is_said_to_wait_for_its_release() -> None:
+    story = rolled_out(4)
+    story.template(make.template("3"))
+    story.end()
+    story.annotate(names.HOLD, "c01")
+    story.annotate(names.UNDO, revision(story))
+    story.end()
+
+    workload = story.engine.fleet.rollout(Ref(REPLICA_SET, "default/web"))
+    assert workload is not None
+    live = workload.shares["p"].live
+    wait = cluster_wait(live, "c01", live.last.stages[0])
+    assert wait is not None
+    assert wait.reason == "Held"
+    back = rollback(live)
+    assert back is not None
+    assert (back.total, back.back, back.held) == (4, 3, ("c01",))
+    assert "3 of 4 back, 1 held" in rollback_line(back, T0 + story.now)
+
+
+def test_a_rollback_that_waits_for_a_window_names_it_and_says_when_it_opens() -> None:
+    trading = {
+        "name": "trading",
+        "action": "Deny",
+        "from": "2026-01-01T02:00Z",
+        "until": "2026-01-03T00:00Z",
+    }
+    nights = {
+        "apiVersion": CLUSTER_CALENDAR.api_version,
+        "kind": CLUSTER_CALENDAR.name,
+        "metadata": {"name": "nights"},
+        "spec": {"windows": [trading], "blocks": ["Touch", "Rollback"]},
+    }
+    story = Story([*make.fleet(4), make.workload(strategy=TWO_AT_ONCE), nights]).to(HOUR)
+    story.template(make.template("3"))
+    story.to(3 * HOUR)
+    story.annotate(names.UNDO, revision(story))
+    story.on(HOUR)
+
+    assert set(story.versions().values()) == {"3"}
+    assert story.reason == "RollingBack"
+    opens = "window trading; opens Sat 2026-01-03 00:00 UTC (00:00Z)"
+    waits = f"0 of 4 clusters rolled back; 4 may not go back yet (ClusterCalendar nights: {opens})"
+    assert waits in story.message
+
+    story.to(48 * HOUR + 10 * MIN)
+    assert set(story.versions().values()) == {"1"}
+    assert "4 of 4 clusters rolled back; it is barred" in story.message
