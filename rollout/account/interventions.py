@@ -77,8 +77,9 @@ class GateAccount:
 class RollbackAccount:
     """A revision that is being taken back from its clusters, or was.
 
-    ``limit`` is how many go back at once. ``stuck`` have nothing to go back to, and keep it. The counts
-    are None where nobody moves now, since something else holds the workload.
+    ``limit`` is how many go back at once. ``stuck`` have nothing to go back to, and keep it; ``held`` go
+    back once they are released. The counts are None where nobody moves now, since something else holds
+    the workload.
     """
 
     revision: str
@@ -91,6 +92,7 @@ class RollbackAccount:
     waiting: int = 0
     limit: int = 0
     stuck: tuple[str, ...] = ()
+    held: tuple[str, ...] = ()
 
 
 def interventions(
@@ -310,4 +312,5 @@ def rollback(live: LiveRollout) -> RollbackAccount | None:
         waiting=step.waiting,
         limit=step.limit,
         stuck=step.stuck,
+        held=step.held,
     )

@@ -122,6 +122,7 @@ def rollback_line(back: RollbackAccount, now: datetime) -> str:
         f"{back.back} of {back.total} back",
         f"{back.in_flight} on their way (at most {back.limit} at once)",
         f"{back.waiting} to go",
+        f"{len(back.held)} held",
         f"{back.failed} failed on the way",
         f"{len(back.stuck)} have nothing to go back to",
     ]

@@ -89,8 +89,10 @@ def _taken_back(
 ) -> WaitAccount | None:
     """What a cluster waits for while the revision is taken back; None where that is not its wait."""
     step = live.retreat
-    if step is None or standing is None or cluster in live.ledger.rollout.held:
+    if step is None or standing is None:
         return None
+    if cluster in live.ledger.rollout.held:
+        return WaitAccount("Held", None, remedy("Held")) if cluster in step.held else None
     if live.head.gave(standing):
         ends = f"it has soaked on revision {standing.revision}, which it was given back, or failed there"
         under_way = judged.phase is Phase.OUTDATED

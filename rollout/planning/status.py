@@ -11,10 +11,11 @@ from rollout.model import names
 from rollout.model.conditions import Condition, merge
 from rollout.model.kinds import REPLICA_SET, Obj, Ref
 from rollout.model.replicaset import ReplicaSet
-from rollout.model.waits import Reason, Scope, Wait
+from rollout.model.waits import Reason, Wait
 from rollout.model.writes import PatchStatus
 from rollout.planning.passes import followed
 from rollout.planning.revisions import told_revisions
+from rollout.planning.stops import PlacementStop, is_against_placement
 from rollout.rollouts.facts import Decided
 from rollout.rollouts.holds import missing_news
 from rollout.rollouts.replicaset_workload import ReplicaSetShare
@@ -183,15 +184,10 @@ def judge_workload(
     """One reason for the whole: what stops it, else what it waits for, else that it is done."""
     if hold is not None:
         return WorkloadVerdict(hold.reason, hold.message)
-    for report in reports:
-        back = report.step.hold if report.decided.head.rollback else None
-        stopped = report.share.hold or back or report.step.halt or report.step.hold
-        if stopped is None or _is_owned_elsewhere(report):
-            continue
-        if brake is None or stopped.reason != Reason.NO_TARGETS:  # the brake says what can be done
-            return WorkloadVerdict(
-                stopped.reason, f"placement {report.share.ref.name}: {stopped.message}"
-            )
+    stops = [stop for report in reports if (stop := _stop(report, brake)) is not None]
+    if stops:
+        told = min(stops, key=lambda stop: stop.rank)
+        return WorkloadVerdict(told.wait.reason, f"placement {told.placement}: {told.wait.message}")
     if brake is not None:
         return WorkloadVerdict(brake.reason, brake.message)
     for report in reports:
@@ -208,6 +204,18 @@ def judge_workload(
                 gate.reason, f"placement {report.share.ref.name}: {gate.message}"
             )
     return _under_way(reports) or _done(replicaset, reports)
+
+
+def _stop(report: ShareReport, brake: Wait | None) -> PlacementStop | None:
+    """What stops one placement; None where nothing does."""
+    goes_back = report.decided.head.rollback is not None
+    back = report.step.hold if goes_back else None
+    wait = report.share.hold or back or report.step.halt or report.step.hold
+    if wait is None or _is_owned_elsewhere(report):
+        return None
+    if brake is not None and wait.reason == Reason.NO_TARGETS:  # the brake says what can be done
+        return None
+    return PlacementStop(report.share.ref.name, wait, goes_back=goes_back)
 
 
 def _under_way(reports: Sequence[ShareReport]) -> WorkloadVerdict | None:
@@ -317,18 +325,11 @@ def _placement_summary(report: ShareReport) -> Obj:
     }
 
 
-def _is_against_placement(reason: Reason) -> bool:
-    """Whether it tells something against the placement. That it selects nobody is told otherwise."""
-    if reason is Reason.MISCONFIGURED:
-        return True
-    return reason.scope is Scope.PLACEMENT and reason is not Reason.NO_TARGETS
-
-
 def _verified(reports: Sequence[ShareReport], hold: Wait | None) -> Condition:
     """OCM's PlacementVerified."""
     for report in reports:
         share_hold = report.share.hold or report.step.hold
-        if share_hold is None or not _is_against_placement(share_hold.reason):
+        if share_hold is None or not is_against_placement(share_hold.reason):
             continue
         missing = share_hold.reason == Reason.PLACEMENT_NOT_FOUND
         reason = "PlacementDecisionNotFound" if missing else "NotAsExpected"

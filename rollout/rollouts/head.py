@@ -92,9 +92,8 @@ class Head:
     def superseded(self, revision: str) -> "Head":
         """What a new revision begins with: no stage passed, no gate open, nothing taken back."""
         none: frozenset[str] = frozenset()
-        return replace(
-            self._begun_anew(), revision=revision, seen=none, rollback=None, barred_by=""
-        )
+        begun = self._begun_anew()
+        return replace(begun, revision=revision, seen=none, rollback=None, barred_by="")
 
     def taken_back(self, rollback: Rollback) -> "Head":
         """With a rollback that begins. Whoever retries the revision begins with its first stage."""

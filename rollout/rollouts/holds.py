@@ -195,20 +195,35 @@ def going_back(
     refused = refusal(approvals, rollback.revision, now)
     ends = " or" if refused is None else f", or Approval {refused.name} is deleted and"
     tail = f"; it is barred until the template changes{ends} somebody retries (`rollout retry`)"
-    stuck = ""
-    if found.stuck:
-        listed = ", ".join(found.stuck[:3]) + (", ..." if len(found.stuck) > 3 else "")
-        stuck = f"; {len(found.stuck)} have nothing to go back to and keep it ({listed})"
+    kept = _kept(found)
     if found.hold is not None:
-        return Wait(found.hold.reason, f"{found.hold.message}{stuck}")
+        return Wait(found.hold.reason, f"{found.hold.message}{kept}")
     counts = f"{found.back} of {found.total} clusters rolled back"
     if found.failed:
         counts += f", {found.failed} failed on the way"
+    if found.shut is not None:
+        counts += f"; {found.waiting} may not go back yet ({found.shut.message})"
     was = "was" if found.is_done else "is being"
     head = f"revision {rollback.revision} {was} {_done_to_it(rollback, by)}{counts}"
-    return Wait(
-        Reason.ROLLED_BACK if found.is_done else Reason.ROLLING_BACK, f"{head}{stuck}{tail}"
-    )
+    return Wait(Reason.ROLLED_BACK if found.is_done else Reason.ROLLING_BACK, f"{head}{kept}{tail}")
+
+
+def _kept(found: Retreat) -> str:
+    """Who keeps the revision that is taken back, and why; "" for nobody."""
+    text = ""
+    if found.held:
+        is_one = len(found.held) == 1
+        go = "cluster goes back once it is" if is_one else "clusters go back once they are"
+        text += f"; {len(found.held)} held {go} released ({_some(found.held)})"
+    if found.stuck:
+        text += (
+            f"; {len(found.stuck)} have nothing to go back to and keep it ({_some(found.stuck)})"
+        )
+    return text
+
+
+def _some(clusters: Sequence[str]) -> str:
+    return ", ".join(clusters[:3]) + (", ..." if len(clusters) > 3 else "")
 
 
 def _done_to_it(rollback: Rollback, asked: Intents) -> str:

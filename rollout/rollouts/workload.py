@@ -320,6 +320,7 @@ class Workload(ABC, Generic[S_co]):
             if name not in self.shares:
                 left[name] = around.record(self.ref, name).record
         gone = {name: each.head for name, each in left.items() if name not in self.shares}
+        left |= {name: share.live for name, share in self.shares.items()}
         heads = {name: share.live.head for name, share in self.shares.items()}
         for name, share in self.shares.items():
             there = {other: head for other, head in heads.items() if other != name}

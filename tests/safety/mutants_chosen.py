@@ -209,8 +209,12 @@ _OF_SELECTIONS: tuple[Mutant, ...] = (
     ),
     fault(
         "S11",
-        "a work that lost its label goes without the brake",
-        (GOES, 'return label != "" and label not in kept', "return label not in kept"),
+        "who leaves a placement that stays goes without the brake",
+        (
+            "rollouts.inheritance",
+            "return (set(known) - left) | taken_out",
+            "return set(known) | set(owners)",
+        ),
         kinds=RS,
         focus="braked",
     ),

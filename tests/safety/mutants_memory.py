@@ -140,8 +140,8 @@ _OF_TERMS: tuple[Mutant, ...] = (
         "what one revision has passed, the next has passed",
         (
             HEAD,
-            "replace(self._begun_anew(), revision=revision, ",
-            "replace(self, opened=frozenset(), completed=False, revision=revision, ",
+            "begun = self._begun_anew()",
+            "begun = replace(self, opened=none, completed=False)",
         ),
     ),
     fault(
@@ -185,7 +185,7 @@ _OF_TERMS: tuple[Mutant, ...] = (
         "outages are forgotten at once",
         (
             LIVE,
-            "outages = relevant_outages(head, terms.outages, self.ledger.open_standings(), now)",
+            "outages = relevant_outages(head, terms.outages, open_, now)",
             "outages = ()",
         ),
         focus="outages",

@@ -72,8 +72,8 @@ _OF_GATES: tuple[Mutant, ...] = (
         "a gate stays open",
         (
             "rollouts.head",
-            "replace(self._begun_anew(), revision=revision, ",
-            "replace(self, passed=none, completed=False, revision=revision, ",
+            "begun = self._begun_anew()",
+            "begun = replace(self, passed=none, completed=False)",
         ),
         focus="gates",
     ),
@@ -166,8 +166,8 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
             "the held go back",
             (
                 BACK,
-                "if cluster in rollout.skipped or cluster in rollout.held:",
-                "if cluster in rollout.skipped:",
+                "elif cluster in rollout.held:",
+                "elif False:",
             ),
         ),
         fault(
@@ -201,7 +201,7 @@ _OF_ROLLBACKS: tuple[Mutant, ...] = tuple(
         fault(
             "S10",
             "what is taken back in one placement goes on in another",
-            (LIVE, "asked = asked or barred(self.revision, barred_in)", "asked = asked"),
+            (LIVE, "by = barred(self.revision, barred_in or self.head.barred_by)", "by = None"),
         ),
     )
 )

@@ -147,7 +147,7 @@ class OperationsJudge:
             self.blame("S10", f"{new} go back, {on_the_way} are on the way, limit {limit}")
         failed = [
             c
-            for c in given
+            for c in given - rollout.terms.skip
             if (t := rollout.tracks.get(c)) and t.exact and rollout.is_failure(t, now)
         ]
         if new and len(failed) > amount(asked.back_budget, total):

@@ -55,6 +55,7 @@ class Told:
         self.edited_at: datetime | None = None  # spec of the workload or of a placement
         self._departed: dict[str, bool] = {}
         self.rollouts: dict[str, Rollout] = {}
+        self._soaked: dict[str, list[str]] = {}  # what soaked on a cluster, in whatever placement
         self.outages: list[Span] = []
         self.noted: list[Span] = []  # of these, what the engine cannot have forgotten
         self._unwritten: list[Span] = []
@@ -264,6 +265,8 @@ class Told:
         self._hand_over()
         known, self.rollouts = self.rollouts, {}
         owners = {c: name for name, rollout in known.items() for c in rollout.selected}
+        for each in known.values():
+            self._soaked.update({c: list(of) for c, of in each.back.soaked.items() if of})
         placements = self.subject.placements(workload)
         for ref in reversed(placements) if self.subject.later_wins else placements:
             name = ref["name"]
@@ -292,6 +295,8 @@ class Told:
             rollout.agree(terms, now, taken)
         for name, rollout in self.rollouts.items():
             self.moves += sum(owners.get(c, name) != name for c in rollout.selected)
+            for cluster in rollout.selected:
+                rollout.back.take_over(cluster, self._soaked.get(cluster, []))
         self._hand_over()
 
     def _hand_over(self) -> None:

@@ -51,6 +51,12 @@ class WayBack:
         else:
             self.unsure.add(cluster)
 
+    def take_over(self, cluster: str, soaked: list[str]) -> None:
+        """What soaked there while another placement had it, and may be known of it here."""
+        if soaked and cluster not in self.soaked:
+            self.soaked[cluster] = list(soaked)
+            self.unsure.add(cluster)
+
     def begin_anew(self) -> None:
         """The template changed, somebody retried, or the record is gone."""
         self.has_reason, self.barred, self.is_on, self.to = False, "", False, ""

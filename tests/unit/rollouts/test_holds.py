@@ -202,6 +202,40 @@ def test_a_rollback_says_how_far_it_is_why_and_what_ends_the_bar(
     assert {cluster for cluster, _ in found.touch} == targets
 
 
+@pytest.mark.parametrize(
+    ("held", "text"),
+    [
+        ("a", "1 of 2 clusters rolled back; 1 held cluster goes back once it is released (a); it"),
+        (
+            "abef",
+            "1 of 5 clusters rolled back; 4 held clusters go back once they are released (a, b, e, ...)",
+        ),
+    ],
+)
+def test_a_rollback_with_held_clusters_left_names_them_and_is_not_over(
+    held: str, text: str
+) -> None:
+    known = [structs.replace(BAD, cluster=name) for name in held]
+    groups = [Group(0, "", tuple("abcdef"))]
+    rollout = rollout_in(spec_of(), groups, [*known, HOME], held=list(held))
+
+    _, hold = gone_back(rollout, dict.fromkeys(held, OLD))
+
+    assert hold.reason == "RollingBack"
+    assert text in hold.message
+
+
+def test_a_halted_rollback_names_the_held_clusters_too() -> None:
+    known = [BAD, structs.replace(BAD, cluster="e"), HOME, BROKEN]
+    rollout = rollout_in(spec_of(), [Group(0, "", tuple("abcde"))], known, held=["e"])
+
+    limits = Intents(rollback_budget=Amount(0))
+    _, hold = gone_back(rollout, dict.fromkeys("ae", OLD), limits)
+
+    assert hold.reason == "RollbackHalted"
+    assert hold.message.endswith("; 1 held cluster goes back once it is released (e)")
+
+
 def test_a_rollback_obeys_the_limits_that_its_annotations_give_it() -> None:
     known = [structs.replace(BAD, cluster=name) for name in "abcd"]
     rollout = rollout_in(spec_of(), [Group(0, "", tuple("abcd"))], known)

@@ -43,6 +43,7 @@ WORDS = {
     "W": "was given another one back, and is on its way",
     "D": "was given another one back, and has soaked there",
     "T": "was given another one back, and has failed there",
+    "S": "was given another one back, has failed there, and is skipped",
     "o": "was in flight on another revision when the rollback began",
 }
 
@@ -57,7 +58,7 @@ def placed(letter: str, cluster: str, nth: int) -> Standing | None:
             return standing(cluster, PROGRESSING, BEGAN + MIN, revision=BEFORE)
         case "D":
             return standing(cluster, SUCCEEDED, BEGAN, revision=BEFORE, verdict=Verdict.SOAKED)
-        case "T":
+        case "T" | "S":
             return standing(cluster, FAILED, BEGAN, revision=BEFORE, verdict=Verdict.FAILED)
         case "o":
             return standing(cluster, PROGRESSING, BEGAN - SEC, revision=BEFORE)
@@ -75,7 +76,7 @@ def situation(letters: str) -> tuple[Rollout, dict[str, str]]:
         [Group(0, "", tuple(clusters))],
         [s for s in known if s is not None],
         held=[c for letter, c in zip(letters, clusters, strict=True) if letter == "H"],
-        skipped=[c for letter, c in zip(letters, clusters, strict=True) if letter == "K"],
+        skipped=[c for letter, c in zip(letters, clusters, strict=True) if letter in "KS"],
     )
     targets = {c: BEFORE for letter, c in zip(letters, clusters, strict=True) if letter in "BKH"}
     return rollout, targets
@@ -116,7 +117,7 @@ def test_in_every_small_fleet_a_rollback_keeps_to_its_own_limits(
         assert {letters[NAMES.index(cluster)] for cluster, _ in found.touch} <= {"B"}, letters
         assert {revision for _, revision in found.touch} <= {BEFORE}
         assert (found.total, found.waiting, found.in_flight, found.back, found.failed) == (
-            total,
+            total + letters.count("H"),
             letters.count("B"),
             on_the_way,
             letters.count("D"),
@@ -125,9 +126,12 @@ def test_in_every_small_fleet_a_rollback_keeps_to_its_own_limits(
         assert found.stuck == tuple(
             c for c, letter in zip(NAMES, letters, strict=False) if letter == "N"
         )
+        assert found.held == tuple(
+            c for c, letter in zip(NAMES, letters, strict=False) if letter == "H"
+        )
         stops = bool(letters.count("B")) and (failed > tolerated or amount(limit).value == 0)
         assert (found.hold is not None) == stops, letters
-        assert found.is_done == (not letters.count("B") and not on_the_way)
+        assert found.is_done == (not set(letters) & {"B", "H"} and not on_the_way)
 
 
 def test_newest_go_first_and_by_name_among_those_that_got_it_together() -> None:
@@ -181,8 +185,33 @@ def test_a_rollback_that_may_touch_nobody_at_once_says_so() -> None:
     assert go("DD", "0", 0).hold is None
 
 
-def test_the_end_is_when_nobody_waits_and_nobody_is_on_the_way() -> None:
-    assert go("DTNKHo", 1, "100%").is_done
+def test_skipping_who_failed_on_the_way_back_lets_the_others_go() -> None:
+    assert go("BT", 1, 0).hold is not None
+
+    found = go("BS", 1, 0)
+    assert (found.hold, found.touch, found.failed) == (None, (("a", BEFORE),), 0)
+
+
+def test_who_is_on_the_way_back_and_skipped_takes_no_place_of_the_others() -> None:
+    rollout, targets = situation("BW")
+    limits = RetreatLimits(amount(1), amount(0))
+    assert retreat(rollout, targets, BEGAN, limits, T0).touch == ()
+
+    waived = replace(rollout, skipped=frozenset("b"))
+    assert retreat(waived, targets, BEGAN, limits, T0).touch == (("a", BEFORE),)
+
+
+def test_a_held_cluster_with_nothing_to_go_back_to_is_not_waited_for() -> None:
+    rollout, _ = situation("H")
+
+    found = retreat(rollout, {}, BEGAN, RetreatLimits(amount(1), amount(0)), T0)
+
+    assert (found.held, found.stuck, found.is_done) == ((), ("a",), True)
+
+
+def test_the_end_is_when_nobody_waits_nobody_is_held_and_nobody_is_on_the_way() -> None:
+    assert go("DTNKSo", 1, "100%").is_done
+    assert not go("DDH", 1, 0).is_done
     assert not go("DDB", 1, 0).is_done
     assert not go("DDW", 1, 0).is_done
 
@@ -220,3 +249,29 @@ def test_a_shut_cluster_is_not_taken_back_and_the_next_look_is_when_it_may_open(
     assert found.waiting == 3
     assert not found.is_done
     assert found.recheck_at == until
+    assert found.shut is None, "others may go"
+
+
+@pytest.mark.parametrize(
+    ("waits", "told"),
+    [
+        ({"a": ("one", 9), "b": ("one", 9)}, "one"),
+        ({"a": ("one", 9), "b": ("two", 5)}, "the first of them: two"),
+        ({"a": ("one", None), "b": ("two", 5)}, "the first of them: two"),
+        ({"a": ("two", None), "b": ("one", None)}, "the first of them: one"),
+    ],
+)
+def test_where_nobody_may_go_back_now_it_is_told_what_the_first_one_waits_for(
+    waits: dict[str, tuple[str, int | None]], told: str
+) -> None:
+    rollout, targets = situation("BBDW")
+    closed = {
+        c: Wait(Reason.WINDOW_CLOSED, text, None if m is None else T0 + m * MIN)
+        for c, (text, m) in waits.items()
+    }
+    shut = replace(rollout, shut_back=Shut(closed, None))
+
+    found = retreat(shut, targets, BEGAN, RetreatLimits(amount("100%"), amount(0)), T0)
+
+    assert found.shut is not None
+    assert (found.shut.reason, found.shut.message) == (Reason.WINDOW_CLOSED, told)
