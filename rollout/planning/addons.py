@@ -69,7 +69,8 @@ class _AddOnPass(Pass):
 
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
-        hold = self.held(addon, self.view.freeze(now), workload.unwritten)
+        freeze, as_ocm = self.view.freeze(now), workload.is_ocm
+        hold = self.held(addon, freeze, workload.unwritten, as_ocm=as_ocm)
         decided = self._decide(hold)
         steps = {key: each.step for key, each in decided.items()}
         gone = self._uninstalls() if hold is None else NONE
