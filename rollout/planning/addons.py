@@ -232,7 +232,8 @@ class _AddOnPass(Pass):
                 continue
             carried = in_order(installed.desired)
             is_shut = cluster in self.shut.touch.waits
-            is_kept = told.configs != carried and (hold is not None or is_shut)
+            is_held = hold is not None or cluster in self.workload.held
+            is_kept = told.configs != carried and (is_held or is_shut)
             if is_kept:
                 told = ConfigsToTell(carried, configured=False)
                 self.recheck(self.shut.touch.until if is_shut else None)

@@ -90,6 +90,11 @@ class Workload(ABC, Generic[S_co]):
         return (self.intents.profile or self.profile) == "ocm"
 
     @property
+    def held(self) -> frozenset[str]:
+        """The clusters that a person holds; where profile ``ocm`` decides that does nothing."""
+        return frozenset() if self.is_ocm else self.intents.held
+
+    @property
     @abstractmethod
     def clusters(self) -> list[str]:
         """Clusters that hold anything of it, by name."""
