@@ -233,7 +233,8 @@ def _gates(world: World) -> Iterator[Finding]:
     for item, workload in world.replicasets:
         path = f"metadata.annotations[{names.GATES}]"
         refs = [ref.name for ref in workload.refs]
-        for gate in read_intents(workload.annotations).gates:
+        intents = read_intents(workload.annotations)
+        for gate in intents.gates if intents.profile != "ocm" else ():  # there it does nothing
             if gate.placement and gate.placement not in refs:
                 meant = nearest(gate.placement, refs)
                 listing = f"did you mean {meant}?" if meant else f"there are: {', '.join(refs)}"

@@ -15,7 +15,7 @@ from rollout.model.kinds import (
     workloads_called,
 )
 from rollout.model.ownership import belongs_to, writer_of
-from rollout.planning.revisions import Revision, read_revision
+from rollout.planning.revisions import Revision, read_revision, revision_ref, spec_kept
 from rollout.rollouts.book import RecordBook, Shelf
 from rollout.rollouts.record import page_of, read_record, record_id
 
@@ -39,6 +39,14 @@ class Page(NamedTuple):
     placement: str = ""
 
 
+class _Checked(NamedTuple):
+    """Whether a rendered content, put into this very base, is what its name says."""
+
+    content: Revision
+    base: Revision
+    is_sound: bool
+
+
 class Records:
     """Pages by record, revisions by workload. Fed by the fleet, event by event.
 
@@ -57,6 +65,7 @@ class Records:
         self._revisions: dict[Ref, dict[Ref, Revision]] = {}  # workload -> its revisions
         self._owners: dict[Ref, Ref] = {}  # revision -> workload
         self._occupied: dict[Ref, str] = {}  # a name of a revision -> uid of what is none there
+        self._checked: dict[Ref, _Checked] = {}  # of rendered contents
 
     def take_page(self, event: Event) -> Page | None:
         """Take in a RolloutRecord; None where it does not have the name of a page."""
@@ -99,7 +108,9 @@ class Records:
                 _forget(self._placements, owner, where)
 
     def take_revision(self, event: Event) -> Ref | None:
-        """Take in a RolloutRevision. Returns: the workload that has lost a template by it, if any."""
+        """Take in a RolloutRevision. Returns: the workload of which what was kept is gone by it, or may be
+        another one now, if any.
+        """
         ref = event.ref
         before = self._owners.pop(ref, None)
         if before is not None:
@@ -107,6 +118,7 @@ class Records:
             if not self._revisions[before]:
                 del self._revisions[before]
         self._occupied.pop(ref, None)
+        self._checked.pop(ref, None)
         if event.change is Change.DELETED:
             return before
         revision = read_revision(event.obj, self._kinds)
@@ -115,16 +127,33 @@ class Records:
             return before
         self._owners[ref] = revision.owner
         self._revisions.setdefault(revision.owner, {})[ref] = revision
-        return None
+        return before
 
     def owner_of(self, revision: Ref) -> Ref | None:
         """The workload of a RolloutRevision; None where it is not known."""
         return self._owners.get(revision)
 
     def revisions(self, workload: Ref, uid: str) -> Mapping[str, Revision]:
-        """The templates of this very workload, by content."""
-        known = self._revisions.get(workload, {}).values()
-        return {revision.content: revision for revision in known if revision.owner_uid == uid}
+        """The templates of this very workload, by content; without those that somebody has altered."""
+        known = self._revisions.get(workload, {})
+        mine = {each.content: each for each in known.values() if each.owner_uid == uid}
+        return {
+            each.content: each
+            for ref, each in known.items()
+            if each.owner_uid == uid and self._is_sound(ref, each, mine.get(each.base))
+        }
+
+    def _is_sound(self, ref: Ref, kept: Revision, base: Revision | None) -> bool:
+        """Whether it is what its name says. Of a rendered content that shows with its base; it is worked out
+        once for each object and base, since plans ask often.
+        """
+        if base is None:
+            return True
+        known = self._checked.get(ref)
+        if known is None or known.content is not kept or known.base is not base:
+            spec = spec_kept(kept.content, {kept.content: kept, base.content: base})
+            known = self._checked[ref] = _Checked(kept, base, spec is not None)
+        return known.is_sound
 
     def occupant(self, revision: Ref, uid: str) -> str:
         """The uid of an object that has this name and is no template of the workload with this ``uid``;
@@ -132,9 +161,14 @@ class Records:
         """
         owner = self._owners.get(revision)
         known = self._revisions[owner].get(revision) if owner is not None else None
-        if known is not None and known.owner_uid != uid:
+        if owner is None or known is None:
+            return self._occupied.get(revision, "")
+        if known.owner_uid != uid:
             return known.uid
-        return self._occupied.get(revision, "")
+        base = self._revisions[owner].get(revision_ref(owner, known.base)) if known.base else None
+        if base is not None and base.owner_uid != uid:
+            base = None
+        return "" if self._is_sound(revision, known, base) else known.uid
 
     def read(self, workload: Ref, placement: str, uid: str) -> Shelf:
         """A record as the hub holds it. Pages that the workload with this ``uid`` does not own, such as

@@ -69,7 +69,8 @@ class _AddOnPass(Pass):
 
     def plan(self) -> Plan:
         workload, addon, now = self.workload, self.addon, self.now
-        hold = self.held(addon, self.view.freeze(now), workload.unwritten)
+        freeze, as_ocm = self.view.freeze(now), workload.is_ocm
+        hold = self.held(addon, freeze, workload.unwritten, as_ocm=as_ocm)
         decided = self._decide(hold)
         steps = {key: each.step for key, each in decided.items()}
         gone = self._uninstalls() if hold is None else NONE
@@ -231,7 +232,8 @@ class _AddOnPass(Pass):
                 continue
             carried = in_order(installed.desired)
             is_shut = cluster in self.shut.touch.waits
-            is_kept = told.configs != carried and (hold is not None or is_shut)
+            is_held = hold is not None or cluster in self.workload.held
+            is_kept = told.configs != carried and (is_held or is_shut)
             if is_kept:
                 told = ConfigsToTell(carried, configured=False)
                 self.recheck(self.shut.touch.until if is_shut else None)

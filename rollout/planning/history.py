@@ -4,7 +4,7 @@ What is about to be written to a cluster is kept before it is written, so that i
 given back; what no cluster has, is to have, or would get back goes.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from rollout.model.replicaset import ReplicaSet
@@ -18,15 +18,30 @@ from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 def to_keep(
     workload: ReplicaSetWorkload, kept: Mapping[str, Revision], decided: Mapping[str, Decided]
 ) -> list[str]:
-    """The revision, and the contents that are about to be written, of those that are not kept yet."""
+    """The revision, and the contents that clusters have or are about to get, of those that are not kept
+    yet, or no more.
+    """
     replicaset = workload.replicaset
     if replicaset is None or replicaset.problems or workload.contents.problems:
         return []
     touched = (
         map(share.live.wanted, decided[name].step.touch) for name, share in workload.shares.items()
     )
-    wanted = dict.fromkeys(chain([workload.revision] if workload.shares else [], *touched))
+    first = [workload.revision] if workload.shares else []
+    wanted = dict.fromkeys(chain(first, *touched, _lost(workload, kept)))
     return [content for content in wanted if content and content not in kept]
+
+
+def _lost(workload: ReplicaSetWorkload, kept: Mapping[str, Revision]) -> Iterator[str]:
+    """Contents of now that clusters were given, and that are kept no more."""
+    missing = set(workload.contents.contents.values()) - kept.keys()
+    for cluster, content in workload.contents.contents.items() if missing else ():
+        owner = workload.members.get(cluster)
+        if content not in missing or owner is None:
+            continue
+        standing = workload.shares[owner].live.ledger.standings.get(cluster)
+        if standing is not None and standing.revision == content:
+            yield content
 
 
 def history(

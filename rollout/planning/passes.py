@@ -72,11 +72,19 @@ class Pass:
             self.rechecks.append(at)
 
     def held(
-        self, asked: WorkloadSpec, freeze: Freeze | None, unwritten: RefusedWrite | None
+        self,
+        asked: WorkloadSpec,
+        freeze: Freeze | None,
+        unwritten: RefusedWrite | None,
+        *,
+        as_ocm: bool = False,
     ) -> Wait | None:
-        """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`."""
+        """Why nothing of the workload may be touched. ``unwritten``: see `workload_hold`. ``as_ocm``:
+        OCM's rules decide, which know of no gates.
+        """
         intents = asked.intents
-        problems = (*asked.problems, *stray_gates(intents, asked.placement_names))
+        stray = () if as_ocm else stray_gates(intents, asked.placement_names)
+        problems = (*asked.problems, *stray)
         if freeze is not None:
             self.recheck(freeze.until)
         self.is_unwritten = unwritten is not None and unwritten.retry_at > self.now

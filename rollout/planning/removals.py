@@ -4,7 +4,7 @@ A work is removed when its cluster is selected no more, on a consistent read, wi
 all works go when their workload is deleted. Source: semantics rows 15-17; safety contract S11.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -158,7 +158,8 @@ def cleanup(
     *,
     shut: Shut = NOTHING_SHUT,
 ) -> Plan:
-    """The workload is being deleted: its works go, those of shut clusters later, then its finalizer.
+    """The workload is being deleted: its works go, those of held and shut clusters later, then its
+    finalizer.
 
     Background: when all works are known to be deleted or on their way; Foreground: when all are known
     to be gone, and until then the status says whose still stand. Only then is the server asked whether
@@ -166,15 +167,13 @@ def cleanup(
     """
     if names.REPLICASET_FINALIZER not in replicaset.finalizers:
         return Plan()
-    open_ones = [cluster for cluster in workload.clusters if cluster not in shut.waits]
-    deletes = _deletes(workload, open_ones)
-    kept = _deletes(workload, shut.waits.keys() & set(workload.clusters))
-    opens_at = shut.until if kept else None
+    kept = workload.held | shut.waits.keys()
+    deletes = _deletes(workload, (c for c in workload.clusters if c not in kept))
+    why, opens_at = _staying(workload, replicaset.intents, shut)
     if deletes:
         return Plan((tuple(deletes),), recheck_at=opens_at, pressing=True)
-    if kept:
-        wait = next(shut.waits[c] for c in workload.clusters if c in shut.waits)
-        told = _leaving_status(replicaset, f"{_LEAVING}{len(kept)} stay: {wait.message}", now)
+    if why:
+        told = _leaving_status(replicaset, f"{_LEAVING}{why}", now)
         return Plan(((told,),) if told else (), recheck_at=opens_at)
     foreground = replicaset.cascade == "Foreground"
     if foreground and workload.clusters:
@@ -192,6 +191,35 @@ def cleanup(
 
 
 _LEAVING = "the workload is being deleted, and waits for its works: "
+
+
+def _staying(
+    workload: ReplicaSetWorkload, intents: Intents, shut: Shut
+) -> tuple[str, datetime | None]:
+    """Why works stay though their workload is being deleted, "" where none does, and when that can end by
+    itself.
+    """
+    there = set(workload.clusters)
+    closed = _deletes(workload, sorted(there & shut.waits.keys() - workload.held))
+    held = _deletes(workload, sorted(there & workload.held))
+    why: list[str] = []
+    if closed:
+        why.append(f"{len(closed)} stay: {shut.waits[closed[0].ref.namespace].message}")
+    if held:
+        why.append(_why_held(held, intents))
+    return "; ".join(why), shut.until if closed else None
+
+
+def _why_held(works: Sequence[Write], intents: Intents) -> str:
+    """In which held clusters works stay, who asked for that as far as one person did, and what ends it."""
+    clusters = list(dict.fromkeys(work.ref.namespace for work in works))
+    asked = {str(intents.who(f"hold/{cluster}")) for cluster in clusters}
+    by = asked.pop() if len(asked) == 1 else ""
+    named = ", ".join([*clusters[:3], *(["..."] if len(clusters) > 3 else [])])
+    return (
+        f"{len(works)} stay in clusters that are held{by} ({named}); release these (`rollout release`, "
+        f"or take them off annotation {names.HOLD}) to let them go"
+    )
 
 
 def _leaving_status(replicaset: ReplicaSet, message: str, now: datetime) -> PatchStatus | None:

@@ -89,7 +89,8 @@ class _ReplicaSetPass(Pass):
 
     def plan(self) -> Plan:
         workload, replicaset, now = self.workload, self.replicaset, self.now
-        hold = self.held(replicaset, self.view.freeze(now), workload.unwritten)
+        freeze, as_ocm = self.view.freeze(now), workload.is_ocm
+        hold = self.held(replicaset, freeze, workload.unwritten, as_ocm=as_ocm)
         self._decide(hold)
         steps = {name: each.step for name, each in self.decided.items()}
         works = self._works(steps) if hold is None else []

@@ -1,10 +1,14 @@
 """What is remembered of a rollout as a whole."""
 
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from rollout.strategies.base import Standing
+
+REMOVALS_KEPT = 100
+"""Instants of removals that are remembered one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,14 @@ class Head:
         """With a rollback that begins. Whoever retries the revision begins with its first stage."""
         return replace(self._begun_anew(), rollback=rollback)
 
+    def removing(self, at: datetime, window: timedelta) -> "Head":
+        """With one more removal, and without those that are longer ago than ``window``."""
+        counted = Counter({was: n for was, n in self.removals if was + window > at})
+        counted[at] += 1
+        if len(counted) > REMOVALS_KEPT:
+            counted = _by_minute(counted)
+        return replace(self, removals=tuple(sorted(counted.items())))
+
     def retrying(self, token: str, *, is_stopped: bool) -> "Head":
         """With another retry, which lifts every bar, unless somebody asks to stop the revision all the same."""
         known = replace(self, retried=token)
@@ -107,3 +119,11 @@ class Head:
     def _begun_anew(self) -> "Head":
         none: frozenset[str] = frozenset()
         return replace(self, passed=none, opened=none, completed=False)
+
+
+def _by_minute(counted: Counter[datetime]) -> Counter[datetime]:
+    """The same removals by the full minute after them: remembered rather longer than shorter (R8)."""
+    merged: Counter[datetime] = Counter()
+    for at, n in counted.items():
+        merged[at.replace(second=0, microsecond=0) + timedelta(minutes=1)] += n
+    return merged

@@ -157,13 +157,14 @@ def rollout_on(
 
 
 def gates_of(terms: Terms, workload: Ref, placement: str, attempt: str) -> Gates:
-    """The gates in the way of this placement's rollout."""
+    """The gates in the way of this placement's rollout. In profile ``ocm`` there are none."""
     name = placement.rpartition("/")[2]
+    asked = terms.intents.gates if terms.as_ocm is None else ()
     return Gates(
         workload=workload,
         placement=name,
         revision=terms.revision,
-        asked=[gate for gate in terms.intents.gates if gate.placement in ("", name)],
+        asked=[gate for gate in asked if gate.placement in ("", name)],
         kinds=terms.gates,
         approvals=terms.approvals,
         attempt=attempt,

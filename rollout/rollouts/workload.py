@@ -5,7 +5,6 @@ selections. Source: semantics rows 14-16.
 """
 
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
@@ -33,8 +32,6 @@ from rollout.strategies.stages import soak_of
 from rollout.values.rendering import ValueShown
 
 MEASURING = f"take them out of the annotations, or have {names.SEMANTICS}: strict"
-REMOVALS_KEPT = 100
-"""Instants of removals that are remembered one by one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +87,11 @@ class Workload(ABC, Generic[S_co]):
     def is_ocm(self) -> bool:
         """Whether profile ``ocm`` decides for it."""
         return (self.intents.profile or self.profile) == "ocm"
+
+    @property
+    def held(self) -> frozenset[str]:
+        """The clusters that a person holds; where profile ``ocm`` decides that does nothing."""
+        return frozenset() if self.is_ocm else self.intents.held
 
     @property
     @abstractmethod
@@ -377,20 +379,8 @@ class Workload(ABC, Generic[S_co]):
         first = next(iter(self.shares.values()), None)
         if first is None or is_twin:
             return
-        head = first.live.head
-        counted = Counter({at: n for at, n in head.removals if at + window > now})
-        counted[now] += 1
-        if len(counted) > REMOVALS_KEPT:
-            counted = _by_minute(counted)
-        first.live.remember(head.basis, tuple(sorted(counted.items())))
-
-
-def _by_minute(counted: Counter[datetime]) -> Counter[datetime]:
-    """The same removals by the full minute after them: remembered rather longer than shorter (R8)."""
-    merged: Counter[datetime] = Counter()
-    for at, n in counted.items():
-        merged[at.replace(second=0, microsecond=0) + timedelta(minutes=1)] += n
-    return merged
+        head = first.live.head.removing(now, window)
+        first.live.remember(head.basis, head.removals)
 
 
 def lives_of(workload: Workload[PlacementShare] | None) -> list[LiveRollout]:

@@ -98,7 +98,7 @@ OF_ADDONS: tuple[Mutant, ...] = tuple(
             "the paused are told to change",
             (
                 PLANNER,
-                "is_kept = told.configs != carried and (hold is not None or is_shut)",
+                "is_kept = told.configs != carried and (is_held or is_shut)",
                 "is_kept = False",
             ),
         ),

@@ -167,6 +167,24 @@ def test_works_are_removed_when_the_window_opens() -> None:
     assert not told.exists(Ref(REPLICA_SET, "default/web"))
 
 
+def test_a_deletion_names_what_is_held_and_what_is_closed_and_waits_for_both() -> None:
+    told = story(calendar(), make.workload(), zones=dict.fromkeys(("c00", "c01", "c02"), "UTC"))
+    told.to(24 * HOUR)
+    told.annotate(names.HOLD, "c00")
+    told.hub.delete(Ref(REPLICA_SET, "default/web"))
+    told.to(45 * HOUR)
+    message = told.condition(names.READY).message
+    assert "2 stay: ClusterCalendar business" in message
+    assert "1 stay in clusters that are held (c00)" in message
+
+    told.to(46 * HOUR + MIN)
+    assert sorted(told.works()) == ["c00"]
+    assert "ClusterCalendar" not in told.condition(names.READY).message
+    told.annotate(names.HOLD, None)
+    told.to(46 * HOUR + 2 * MIN)
+    assert not told.exists(Ref(REPLICA_SET, "default/web"))
+
+
 def test_a_manifest_work_that_somebody_took_away_is_restored_in_a_closed_window_unless_blocked() -> (
     None
 ):

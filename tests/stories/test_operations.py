@@ -2,6 +2,7 @@
 
 import pytest
 
+from rollout import operate
 from rollout.model import names
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import FREEZE, MANIFEST_WORK, REPLICA_SET, ROLLOUT_RECORD, Ref
@@ -115,6 +116,42 @@ def test_held_clusters_are_not_touched_and_keep_their_stage_open() -> None:
     story.annotate(names.HOLD, None)
     story.end()
     assert story.reason == "Complete"
+
+
+@pytest.mark.parametrize("cascade", ["Background", "Foreground"])
+def test_a_held_cluster_keeps_its_work_when_the_workload_is_deleted_until_it_is_released(
+    cascade: str,
+) -> None:
+    story = Story([*make.fleet(4), make.workload(cascade=cascade)]).end()
+    web = Ref(REPLICA_SET, "default/web")
+    operate.hold(
+        story.hub, web, ["c01", "c03"], operate.Who("ann", story.clock.now(), "a bank day")
+    )
+    story.hub.delete(web)
+    story.on(HOUR)
+    assert sorted(story.works()) == ["c01", "c03"]
+    assert story.condition(names.PROGRESSING).reason == "Deleting"
+    assert "2 stay in clusters that are held by ann (unverified)" in story.message
+    assert "(c01, c03); release these (`rollout release`" in story.message
+
+    story.annotate(names.HOLD, "c03")
+    story.on(HOUR)
+    assert sorted(story.works()) == ["c03"]
+    assert "1 stay in clusters that are held" in story.message
+
+    story.annotate(names.HOLD, None)
+    story.end()
+    assert not story.works()
+    assert not story.exists(web)
+
+
+def test_what_is_held_outlives_its_workload_except_where_profile_ocm_decides() -> None:
+    for profile, stays in (("strict", ["c01"]), ("ocm", [])):
+        story = Story([*make.fleet(2), make.workload(annotations={names.SEMANTICS: profile})]).end()
+        story.annotate(names.HOLD, "c01")
+        story.hub.delete(Ref(REPLICA_SET, "default/web"))
+        story.on(HOUR)
+        assert sorted(story.works()) == stays, profile
 
 
 # -- freezes -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from rollout.model import names
 from rollout.model.approvals import GateRef, Side, parse_gate
 from rollout.model.instants import rfc3339
 from rollout.model.kinds import APPROVAL, Ref
+from rollout.model.policy import Policy
 from tests.stories.operating import approval, revision
 from tests.support import make
 from tests.support.story import HOUR, SEC, T0, Story
@@ -74,6 +75,21 @@ def test_a_gate_at_a_group_that_is_no_stage_holds_and_says_so() -> None:
     assert not story.versions()
     assert story.reason == "UnknownApprovalGroup"
     assert "there are: canary, rest" in story.message
+
+
+@pytest.mark.parametrize("by_default", [False, True])
+def test_in_profile_ocm_only_gates_that_cannot_be_read_hold(by_default: bool) -> None:
+    policy = Policy(profile="ocm" if by_default else "strict")
+    own = {} if by_default else {names.SEMANTICS: "ocm"}
+    for gates, reason in (
+        ("before:edge", "Complete"),
+        ("before:other/rest", "Complete"),
+        ("before:rest=Moon/full", "Complete"),
+        ("befor:rest", "Misconfigured"),
+    ):
+        workload = make.workload(strategy=GATED, annotations={names.GATES: gates, **own})
+        story = Story([*make.fleet(6, canary=2), workload], policy=policy).end()
+        assert story.reason == reason, gates
 
 
 def test_a_gate_that_cannot_be_read_holds_and_says_what_is_accepted() -> None:

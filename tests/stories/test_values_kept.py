@@ -1,9 +1,22 @@
-"""Clusters that are kept for a while, with what was rendered for them: nothing of it is lost meanwhile."""
+"""What is kept of what was rendered for clusters: clusters that are kept for a while lose nothing of it, and
+what somebody edits is neither given back nor left so.
+"""
 
-from rollout.model.kinds import MANAGED_CLUSTER, PLACEMENT, PLACEMENT_DECISION, Ref
-from tests.stories.test_values import relabel, rules, setting, story, values
+import pytest
+
+from rollout.model import names
+from rollout.model.kinds import (
+    MANAGED_CLUSTER,
+    PLACEMENT,
+    PLACEMENT_DECISION,
+    ROLLOUT_REVISION,
+    Obj,
+    Ref,
+    ref_of,
+)
+from tests.stories.test_values import kept, relabel, rules, setting, story, values
 from tests.support import make
-from tests.support.story import MIN, SEC, Story
+from tests.support.story import HOUR, MIN, SEC, Story
 
 PAGE = Ref(PLACEMENT_DECISION, "default/p-0-1")
 
@@ -63,3 +76,92 @@ def test_a_new_process_that_can_follow_no_rule_still_knows_who_has_what_was_agre
     told.end()
     assert told.versions() == {"c00": "1a", "c01": "1a", "c02": "1b"}
     assert told.reason == "Complete"
+
+
+# -- contents that somebody edits ----------------------------------------------------------------
+
+
+def content(told: Story, value: str) -> Obj:
+    """The kept content that has this value."""
+    return next(o for o in kept(told) if [v["value"] for v in o.get("values", [])] == [value])
+
+
+def alter(told: Story, value: str) -> None:
+    """Somebody edits the kept content that has this value."""
+    obj = content(told, value)
+    changed = [{**obj["values"][0], "value": "evil"}]
+    told.hub.patch(ref_of(ROLLOUT_REVISION, obj), {"values": changed})
+
+
+def released(*versions: str) -> Story:
+    """These versions, one after the other, each until it has soaked."""
+    told = story(values(), make.workload(annotations={names.ROLLBACK_CONCURRENCY: "1"})).end()
+    for version in versions:
+        told.template(make.template(version))
+        told.end()
+    return told
+
+
+def undone(told: Story, *, after_restart: bool) -> Story:
+    if after_restart:
+        told.restart()
+    told.annotate(names.UNDO, told.mwrs()["status"]["updateRevision"])
+    return told.on(2 * HOUR)
+
+
+@pytest.mark.parametrize("after_restart", [False, True])
+def test_instead_of_a_content_that_somebody_edited_the_cluster_gets_the_one_before(
+    after_restart: bool,
+) -> None:
+    told = released("2", "3")
+    alter(told, "2-b")
+
+    undone(told, after_restart=after_restart)
+
+    assert told.versions() == {"c00": "2-a", "c01": "2-a", "c02": "1-b"}
+    assert told.reason == "RolledBack"
+
+
+@pytest.mark.parametrize("after_restart", [False, True])
+def test_a_cluster_of_which_the_only_content_was_edited_has_nothing_to_go_back_to_and_is_named(
+    after_restart: bool,
+) -> None:
+    told = released("2")
+    alter(told, "1-b")
+
+    undone(told, after_restart=after_restart)
+
+    assert told.versions() == {"c00": "1-a", "c01": "1-a", "c02": "2-b"}
+    assert told.reason == "RolledBack"
+    assert "1 have nothing to go back to and keep it (c02)" in told.message
+
+
+def test_a_content_that_is_edited_while_clusters_go_back_ends_the_wait_for_its_cluster() -> None:
+    told = released("2")
+    told.annotate(names.HOLD, "c02")
+    undone(told, after_restart=False)
+    told.annotate(names.HOLD, None)
+    alter(told, "1-b")
+    told.on(2 * HOUR)
+
+    assert told.reason == "RolledBack"
+    assert "(c02)" in told.message
+
+
+@pytest.mark.parametrize("how", ["edited", "deleted"])
+def test_a_content_that_clusters_have_is_kept_again_when_somebody_edits_or_deletes_it(
+    how: str,
+) -> None:
+    told = released()
+    if how == "edited":
+        alter(told, "1-b")
+    else:
+        told.hub.delete(ref_of(ROLLOUT_REVISION, content(told, "1-b")))
+    told.settle()
+    assert content(told, "1-b")
+    assert len(kept(told)) == 3
+
+    told.template(make.template("2"))
+    told.end()
+    undone(told, after_restart=False)
+    assert told.versions()["c02"] == "1-b"

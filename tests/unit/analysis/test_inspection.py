@@ -114,6 +114,14 @@ def test_a_gate_in_a_placement_that_the_workload_does_not_have_is_an_error() -> 
     assert found.remedy == "did you mean fleet?"
 
 
+@pytest.mark.parametrize("gates", ["before:flet/rest", "before:rset"])
+def test_a_gate_that_stands_nowhere_holds_nothing_in_profile_ocm(gates: str) -> None:
+    workload = gated(gates, ref())
+    workload["metadata"]["annotations"]["rollout-engine.io/semantics"] = "ocm"
+
+    assert [f for f in inspected(IN_GROUPS, workload) if "held" in f.message] == []
+
+
 @pytest.mark.parametrize(
     "gates", ["before:rest", "after:west", "before:*", "before:1", "after:fleet/west"]
 )

@@ -255,6 +255,24 @@ def test_what_is_kept_back_while_paused_is_told_when_it_is_resumed_also_where_no
     assert desired_at(rig, "c1") != before
 
 
+def test_a_held_cluster_that_nobody_selects_is_told_how_it_stands_and_of_no_other_configuration() -> (
+    None
+):
+    documents = [config(), addon("default", placements=[installed_at()]), cluster_addon("c1")]
+    rig = Rig([*fleet("c0", "c1"), *documents]).decide(["c0"])
+    before = desired_at(rig, "c1")
+    rig.edit(CMA, {"metadata": {"annotations": {names.HOLD: "c1"}}}).take_touched()
+
+    rig.set_config("other").later(10 * SEC)
+    assert desired_at(rig, "c1") == before
+    assert rig.take_touched() == ["c0"]
+    rig.works_do(["c1"])
+    assert rig.says("c1", "Progressing")[1] == "Completed"
+
+    rig.edit(CMA, {"metadata": {"annotations": {names.HOLD: None}}})
+    assert desired_at(rig, "c1") != before
+
+
 def desired_at(rig: Rig, cluster: str) -> list[str]:
     """The hashes of what a cluster is told to apply."""
     return [desired for _, desired, *_ in rig.carries(cluster)]
