@@ -25,8 +25,8 @@ class Remembered(Protocol):
 def inherited(head: Head, gone: Mapping[str, Head], there: Mapping[str, Head]) -> Head:
     """The head of one placement with what it takes over.
 
-    A placement that is new to the workload goes on with the waivers and the retry that were seen already, and
-    with a rollback of one that is gone: it has that one's clusters. Others are barred from what a placement
+    A placement that is new to the workload goes on with the waivers and the retry that were seen already, with
+    what one that is gone knew of edits and removals, and with its rollback: it has that one's clusters. Others are barred from what a placement
     took back that is gone.
 
     Args:
@@ -37,7 +37,9 @@ def inherited(head: Head, gone: Mapping[str, Head], there: Mapping[str, Head]) -
         others = [*gone.values(), *there.values()]
         waived = {cluster: of for each in reversed(others) for cluster, of in each.waived.items()}
         retried = next((each.retried for each in others if each.retried), "")
+        first = next((each for each in gone.values() if each.basis.workload), head)
         head = replace(head, waived=waived, retried=retried)
+        head = replace(head, basis=first.basis, removals=first.removals)
         back = next((each for each in gone.values() if each.rollback is not None), None)
         if back is not None:
             return replace(head, revision=back.revision, rollback=back.rollback)
