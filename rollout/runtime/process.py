@@ -21,6 +21,7 @@ from rollout.runtime.engine import Engine
 from rollout.runtime.io import FencedIo
 from rollout.runtime.leader import LeaderCandidate, LeaderState
 from rollout.runtime.messages import Ask, Woken
+from rollout.runtime.pace import BLINK
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +33,6 @@ timers."""
 _LOOK = timedelta(seconds=LOOK_EVERY)
 BREATH = 0.02
 """Seconds after a message in which others come along: a turn costs as much as several messages."""
-BLINK = timedelta(seconds=5)
-"""The hub is out of touch where it was not heard of, or not watched, for longer than this."""
 LONGEST_TURN = timedelta(minutes=3)
 """A process that has not come round for so long is taken to hang."""
 RETRY = timedelta(seconds=5)
@@ -190,7 +189,7 @@ class Controller:
                 self._watch_out(now)
         if standing is LeaderState.LEADING and not self._started:
             return self._begin(now)
-        return self.engine.turn()
+        return self.engine.turn(now)
 
     def finish(self, within: timedelta) -> None:
         """Plan no more, wait for the writes that are out, then let the lease go.

@@ -119,13 +119,17 @@ class Process:
         if self.pipe.is_stopped:
             self.frozen = True
             return False
-        for timers in self._timers:
-            timers.run_due()
+        self.run_timers()
         try:
             return self.controller.step()
         except Fenced as fault:
             self.ended = str(fault)
             return False
+
+    def run_timers(self) -> None:
+        """Timers have threads of their own, and only post."""
+        for timers in self._timers:
+            timers.run_due()
 
     def thaw(self) -> None:
         """Go on where it stopped: first with the writes that were on their way."""

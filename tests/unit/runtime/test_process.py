@@ -13,11 +13,13 @@ import pytest
 from msgspec.structs import replace
 
 from rollout.errors import Fenced
-from rollout.model.events import Change
-from rollout.model.kinds import LEASE, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.model import names
+from rollout.model.events import Change, Event
+from rollout.model.kinds import LEASE, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Kind, Obj, Ref
 from rollout.model.writes import Patch, PatchStatus
 from rollout.runtime.io import FencedIo, perform
 from rollout.runtime.leader import LeaderCandidate, LeaderState, LeaseAction, LeaseTerms
+from rollout.runtime.messages import Broken
 from tests.support import make
 from tests.support.addons import addon, installed_at
 from tests.support.processes import SEC, T0, Process, World
@@ -159,6 +161,62 @@ def test_watches_that_were_gone_for_long_are_an_outage_and_a_blink_is_none() -> 
     assert fleet.outages.blind_since is None
     ((begin, end),) = fleet.outages.spans
     assert timedelta(seconds=34) <= end - begin <= timedelta(seconds=37)  # 20 s, and a lease
+
+
+def stand_still(world: World, process: Process, seconds: int) -> None:
+    """The engine's thread stands still; the timers have threads of their own."""
+    for _ in range(seconds):
+        world.clock.advance(SEC)
+        process.run_timers()
+
+
+def test_a_thread_that_stands_still_within_a_turn_lets_no_deadline_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deadline = {"maxConcurrency": 4, "maxFailures": 0, "progressDeadline": "40s"}
+    workload = make.workload(
+        strategy=make.progressive(**deadline), annotations={names.ROLLBACK: "Automatic"}
+    )
+    world = World([*make.fleet(4), workload], defaults={"readyAfter": "65s"})
+    process = world.start("p0")
+    world.on(10)
+    fleet = process.controller.engine.fleet
+    quick = fleet.apply
+
+    def slow(event: Event, now: datetime) -> set[Ref]:
+        monkeypatch.undo()
+        stand_still(world, process, 50)
+        return quick(event, now)
+
+    monkeypatch.setattr(fleet, "apply", slow)
+    note = {"metadata": {"annotations": {"note": "planned in that same turn"}}}
+    world.hub.patch(Ref(REPLICA_SET, "default/web"), note)
+    world.on(15)
+
+    assert process.leads
+    assert progressing(world) == "RollingOut"
+
+
+def test_no_soak_ends_by_what_a_list_that_takes_long_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    soak = make.progressive(maxConcurrency=1, minSuccessTime="30s")
+    world = World([*make.fleet(4), make.workload(strategy=soak)], defaults={"readyAfter": "5s"})
+    process = world.start("p0")
+    world.on(10)
+    quick = world.hub.list
+
+    def slow(kind: Kind, *args: Any, **more: Any) -> Any:
+        if kind is MANIFEST_WORK:
+            monkeypatch.undo()
+            stand_still(world, process, 50)
+        return quick(kind, *args, **more)
+
+    monkeypatch.setattr(world.hub, "list", slow)
+    process.controller.engine.inbox.put(Broken(MANIFEST_WORK))
+    world.on(5)
+
+    assert list(world.works()) == ["c00"]
 
 
 def test_told_to_stop_it_lets_its_writes_come_back_and_then_the_lease_go() -> None:
