@@ -242,7 +242,7 @@ class Controller:
     # -- out of touch --------------------------------------------------------------------------
 
     def _watch_out(self, now: datetime) -> None:
-        """Tell the fleet of spans in which the hub was out of touch, once they are over (row 20)."""
+        """Tell the fleet while the hub is out of touch, and of the span once it is over (row 20)."""
         fleet = self.engine.fleet
         if self._in_touch():
             last, self._touched_at = self._touched_at, now
@@ -251,7 +251,11 @@ class Controller:
         elif now > self._touched_at + BLINK:
             fleet.blind("watches", self._touched_at)
         heard = self.candidate.heard_at
-        if heard is not None and heard != self._heard_at:
+        if heard is None:
+            return
+        # A connection over which nothing comes looks like one over which there is nothing to tell.
+        fleet.blind("lease", heard if now > heard + BLINK else None)
+        if heard != self._heard_at:
             last_heard, self._heard_at = self._heard_at or heard, heard
             self._note_outage(last_heard, heard)
 

@@ -163,6 +163,28 @@ def test_watches_that_were_gone_for_long_are_an_outage_and_a_blink_is_none() -> 
     assert timedelta(seconds=34) <= end - begin <= timedelta(seconds=37)  # 20 s, and a lease
 
 
+def test_while_the_lease_is_not_heard_of_no_deadline_passes() -> None:
+    """The watches look connected: nothing comes over them, and nobody says that they are cut."""
+    deadline = {"maxConcurrency": 4, "maxFailures": 0, "progressDeadline": "60s"}
+    workload = make.workload(
+        strategy=make.progressive(**deadline), annotations={names.ROLLBACK: "Automatic"}
+    )
+    world = World([*make.fleet(4), workload], defaults={"readyAfter": "55s"})
+    process = world.start("p0")
+    process.line.is_silent = True
+    world.on(54.5)
+    process.line.cut = True
+    world.on(6.5)
+    fleet = process.controller.engine.fleet
+    assert fleet.outages.blind_since is not None
+    process.line.mend()
+    world.on(30)
+
+    assert process.leads
+    assert fleet.outages.blind_since is None
+    assert progressing(world) == "RollingOut"
+
+
 def stand_still(world: World, process: Process, seconds: int) -> None:
     """The engine's thread stands still; the timers have threads of their own."""
     for _ in range(seconds):
