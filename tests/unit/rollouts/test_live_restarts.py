@@ -72,6 +72,27 @@ def test_a_soak_that_broke_while_nobody_looked_begins_again() -> None:
     assert hub.phase("a") is Phase.SOAKING
 
 
+def test_a_soak_that_broke_while_nobody_looked_begins_again_once_its_cluster_is_selected() -> None:
+    """S13: the placement may be torn, or missing, when the process begins."""
+    hub = Hub(spec_of(limit=1))
+    hub.turn()
+    hub.report("a", SUCCEEDED)
+    hub.turn()
+    hub.works["a"] = structs.replace(hub.works["a"], token="another")
+    selected, hub.clusters, hub.is_known = hub.clusters, "", False
+    hub.restart(SOAK - US)
+
+    hub.later(MIN)
+    hub.clusters, hub.is_known = selected, True
+    hub.live.look(hub.works)
+    hub.agree()
+    assert hub.phase("a") is Phase.SOAKING
+    hub.later(SOAK - US)
+    assert hub.phase("a") is Phase.SOAKING
+    hub.later(US)
+    assert hub.phase("a") is Phase.SOAKED
+
+
 @pytest.mark.parametrize(
     ("token", "phase"), [("another", Phase.PROGRESSING), ("", Phase.FAILED)], ids=str
 )
