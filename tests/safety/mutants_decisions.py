@@ -232,7 +232,7 @@ _OF_WAITS: tuple[Mutant, ...] = (
     fault(
         "L3",
         "success that came too late was in time",
-        (JUDGE, "if limit is not None and since > limit:", "if False:"),
+        (JUDGE, "if limit is not None and heard > limit:", "if False:"),
         focus="deadlines",
     ),
     fault(
