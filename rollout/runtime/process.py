@@ -88,7 +88,7 @@ class Controller:
         self._in_touch, self._sweep, self._settled = in_touch, sweep, settled
         self._prepare: Callable[[], None] | None = begin
         self._agree = agree
-        self._last_sign = last_sign or (lambda: candidate.predecessor.renewed)
+        self._last_sign = last_sign or (lambda: candidate.predecessor.last_sign)
         self._idle = idle or self._listen
         self._nap = idle or threading.Event().wait  # whatever waits in the inbox
         self._started = self._is_reading = False
@@ -98,6 +98,8 @@ class Controller:
         self._turned_at = self._looked_at = clock.now()
         self._touched_at = clock.now()  # when the watches were last seen to be connected
         self._heard_at: datetime | None = None  # when the lease was last heard of
+        self._heard_until: datetime | None = None  # all news came; None: nothing has been read yet
+        candidate.heard = lambda: self._heard_until
 
     # -- for any thread ------------------------------------------------------------------------
 
@@ -232,6 +234,7 @@ class Controller:
             self._is_reading = False
         self._started, self._start_at = True, None
         now = self._turned_at = self._touched_at = self._clock.now()
+        self._heard_until = now
         # Nobody looked after the fleet since then: deadlines and soaks did not run (rows 8, 20).
         self.engine.fleet.began(self._last_sign(), now)
         self._heard_at = self.candidate.heard_at
@@ -250,6 +253,8 @@ class Controller:
             self._note_outage(last, now)
         elif now > self._touched_at + BLINK:
             fleet.blind("watches", self._touched_at)
+        since = fleet.outages.blind_since
+        self._heard_until = self._touched_at if since is None else min(since, self._touched_at)
         heard = self.candidate.heard_at
         if heard is None:
             return

@@ -33,11 +33,12 @@ class Line:
     """A hub as one process reaches it: it can be cut, and it can be told who writes.
 
     ``is_silent``: over watches, too, nothing comes while it is cut, and all of it once it is mended.
+    ``is_deaf``: over watches nothing comes, and all else goes on.
     """
 
     def __init__(self, world: "World", me: str) -> None:
         self._world, self._me, self.cut = world, me, False
-        self.is_silent = False
+        self.is_silent = self.is_deaf = False
         self._late: list[Callable[[], None]] = []
 
     def mend(self) -> None:
@@ -47,7 +48,7 @@ class Line:
 
     def watch(self, kind: Kind, since: int, sink: Callable[[Event], None], *more: Any) -> Any:
         def heard(event: Event) -> None:
-            if self.cut and self.is_silent:
+            if self.is_deaf or (self.cut and self.is_silent):
                 self._late.append(partial(sink, event))
             else:
                 sink(event)

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rollout.errors import Fenced
+from rollout.errors import Fenced, Unavailable
 from rollout.model import names
 from rollout.model.events import Change, Event
 from rollout.model.kinds import LEASE, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Kind, Obj, Ref
@@ -119,7 +119,7 @@ def test_a_new_leader_starts_where_the_old_one_stopped_and_counts_the_gap_as_an_
     world.on(40)
     assert second.leads
     (outage, *_) = second.controller.engine.fleet.outages.spans
-    assert T0 + 8 * SEC <= outage[0] <= T0 + 10 * SEC
+    assert T0 + 7 * SEC <= outage[0] <= T0 + 10 * SEC  # what it last looked at, and wrote
     assert outage[1] >= T0 + 23 * SEC  # when it took over
     world.on(600, lambda: progressing(world) == "Complete")
     assert progressing(world) == "Complete"
@@ -183,6 +183,61 @@ def test_while_the_lease_is_not_heard_of_no_deadline_passes() -> None:
     assert process.leads
     assert fleet.outages.blind_since is None
     assert progressing(world) == "RollingOut"
+
+
+def hears_nothing(world: World, process: Process, patch: pytest.MonkeyPatch) -> None:
+    """Its watches are gone, and its lease is not."""
+    process.line.is_deaf, process.in_touch = True, False
+    world.on(180)
+    process.frozen = True
+
+
+def stands_still(world: World, process: Process, patch: pytest.MonkeyPatch) -> None:
+    """Its lease has a thread of its own."""
+    patch.setattr(process.controller, "step", lambda: False)
+    world.on(180)
+    process.frozen = True
+
+
+def ends_before_all_is_read(world: World, process: Process, patch: pytest.MonkeyPatch) -> None:
+    """One after the other takes the lease, and gets no further."""
+
+    def fail(*_: Any) -> Any:
+        raise Unavailable("503")
+
+    process.frozen = True
+    with patch.context() as while_it_lasts:
+        while_it_lasts.setattr(world.hub, "list", fail)
+        for number in range(6):
+            vain = world.start(f"vain-{number}")
+            world.on(30)
+            assert vain.leads
+            assert not vain.controller.leads
+            vain.frozen = True
+
+
+@pytest.mark.parametrize(
+    "trouble", [hears_nothing, stands_still, ends_before_all_is_read], ids=lambda f: f.__name__
+)
+def test_a_lease_that_is_renewed_by_one_who_looks_at_nothing_ends_no_deadline(
+    trouble: Callable[[World, Process, pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S13: the successor goes by until when somebody heard, not by the last renewal."""
+    deadline = {"maxConcurrency": 4, "maxFailures": 0, "progressDeadline": "60s"}
+    workload = make.workload(
+        strategy=make.progressive(**deadline), annotations={names.ROLLBACK: "Automatic"}
+    )
+    world = World([*make.fleet(4), workload], defaults={"readyAfter": "30s"})
+    process = world.start("p0")
+    world.on(10)
+    trouble(world, process, monkeypatch)
+    second = world.start("p1")
+    world.on(40)
+
+    assert second.controller.leads
+    assert progressing(world) == "RollingOut"
+    ((begin, _), *_) = second.controller.engine.fleet.outages.spans
+    assert T0 + 7 * SEC <= begin <= T0 + 10 * SEC
 
 
 def stand_still(world: World, process: Process, seconds: int) -> None:
