@@ -121,7 +121,7 @@ class WorkloadTracker(Tracker, Generic[W]):
     """Keeps all workloads of a kind, for the fleet and for their planner."""
 
     def __init__(self, fleet: Around) -> None:
-        self.policy = fleet.policy
+        self.policy, self.outages = fleet.policy, fleet.outages
         self.measured = fleet.measured
         self.notifications = fleet.notifications
         self._fleet = fleet

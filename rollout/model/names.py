@@ -47,6 +47,7 @@ ANALYSIS_RUN = (
 SEMANTICS = "rollout-engine.io/semantics"  # strict (default) | ocm
 PROFILE_LABEL = "rollout-engine.io/profile"  # of a leader's Lease: whose rules it goes by
 SHARDS_LABEL = "rollout-engine.io/shards"  # of a Lease: to how many shards the namespaces are dealt
+HEARD_UNTIL = "rollout-engine.io/heard-until"  # of a Lease: until when a leader heard of the hub
 BUCKET_LABEL = "rollout-engine.io/bucket"  # of a work, where there are several: by its namespace
 DECISION_ORDER = "rollout-engine.io/decision-order"  # ClusterName (default) | sticky
 FAILURE_TOLERANCE = "rollout-engine.io/failure-tolerance"  # Soft (default) | Strict

@@ -132,11 +132,16 @@ class _ReplicaSetPass(Pass):
         """What is to be done in each placement."""
         shut = self.view.closed(self.workload.ref, self.now)
         self.shut = self.closed(shut, self.replicaset.intents)
-        settling = self.workload.contents.settling(self.view.policy.values_settle, self.now)
+        settling = self.workload.contents.settling(self._settled_at, self.now)
         if settling.waits:
             self.shut = replace(self.shut, touch=both_shut(self.shut.touch, settling))
         kept = kept_contents(self.revisions)
         self.decided = self.workload.decide(hold, self.now, kept, self.shut)
+
+    def _settled_at(self, changed_at: datetime) -> datetime:
+        """Until when a content that changed at this instant has to stand before it is brought anywhere."""
+        span, lease = self.view.policy.values_settle, self.view.policy.lease
+        return self.view.outages.stands_since(changed_at, span, lease, self.now) + span
 
     def _status(
         self, reports: Sequence[ShareReport], hold: Wait | None, brake: Wait | None

@@ -10,6 +10,7 @@ from rollout.model.policy import Policy
 from rollout.planning.notifications import WorkloadSurroundings
 from rollout.planning.revisions import Revision
 from rollout.rollouts.addon_workload import AddOnWorkload
+from rollout.rollouts.outages import Outages
 from rollout.rollouts.replicaset_workload import ReplicaSetWorkload
 from rollout.rollouts.share import PlacementShare
 from rollout.rollouts.workload import Workload
@@ -22,6 +23,7 @@ class WorkloadsView(WorkloadSurroundings, Protocol[W_co]):
     """The workloads of one kind, and what concerns them."""
 
     policy: Policy
+    outages: Outages
 
     def workload(self, key: str) -> W_co | None:
         """As it was last brought up to date; None where it is not known."""

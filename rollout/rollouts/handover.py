@@ -32,17 +32,26 @@ def carried_over(
     present = [line for line in lines.values() if line.present is not None]
     found: dict[str, Line] = {}
     if before is None:
-        found = _broken(terms, lines, now) | _unwritten(terms, present, timing, head, now=now)
-    elif before.as_ocm is None:
-        open_ = [line.standing for line in present if line.standing and is_open(line.standing)]
-        settled = ended(open_, timing, now)
-        found = {c: replace(lines[c], standing=standing) for c, standing in settled.items()}
+        found = _broken(_selected(terms), lines, now)
+        found |= _unwritten(terms, present, timing, head, now=now)
+    else:
+        if before.as_ocm is None:
+            open_ = [line.standing for line in present if line.standing and is_open(line.standing)]
+            settled = ended(open_, timing, now)
+            found = {c: replace(lines[c], standing=standing) for c, standing in settled.items()}
+        # Where the selection could not be read at first, this process has judged nothing of these yet.
+        judged = frozenset(_selected(before))
+        found |= _broken([c for c in _selected(terms) if c not in judged], lines, now)
     found |= _of_another_time(terms, present, found, head)
     for line in present:
         known = found.get(line.cluster, line)
         if (again := measured_anew(known, terms)) is not known:
             found[line.cluster] = again
     return list(found.values())
+
+
+def _selected(terms: Terms) -> list[str]:
+    return [c for group in terms.selection.groups for c in group.clusters]
 
 
 def measured_anew(line: Line, terms: Terms) -> Line:
@@ -78,14 +87,14 @@ def ended(standings: Iterable[Standing], timing: Timing, now: datetime) -> dict[
     return {s.cluster: end for s in standings if (end := concluded(s, timing, now)) is not s}
 
 
-def _broken(terms: Terms, lines: Mapping[str, Line], now: datetime) -> dict[str, Line]:
-    """Success that was still to soak, and failure that was not final, where they are gone, or stamped
+def _broken(clusters: Iterable[str], lines: Mapping[str, Line], now: datetime) -> dict[str, Line]:
+    """Of these clusters success that was still to soak, and failure that was not final, where they are gone, or stamped
     otherwise than before. Since when, nobody knows: it may not have lasted for long enough (rows 7, 8).
     So it is where somebody changed what the write brought. Other content says nothing: an older revision with
     a cluster's own configurations over it cannot be told from others by a new process.
     """
     found: dict[str, Line] = {}
-    for cluster in (c for group in terms.selection.groups for c in group.clusters):
+    for cluster in clusters:
         line = lines.get(cluster)
         known, seen = (line.present, line.seen) if line is not None else (None, None)
         if line is None or known is None:

@@ -98,6 +98,12 @@ class Course(Struct, frozen=True, kw_only=True):
         """Whether a rollback that is going on gave the cluster what it is on."""
         return self.rollback is not None and self.rollback.gave(standing)
 
+    def given_at(self, now: datetime) -> datetime:
+        """The instant of a give-back: none was before the rollback began, though the process that began it
+        may have gone by a server with a later clock.
+        """
+        return now if self.rollback is None else max(now, self.rollback.began)
+
     @property
     def made_for(self) -> str:
         """The revision that a touch with the content is made for, where the content does not say it."""
@@ -233,7 +239,7 @@ def _touched(line: Line, event: Touched, course: Course, now: datetime) -> Line:
     standing = Standing(
         cluster=line.cluster,
         revision=content,
-        touched=now,
+        touched=course.given_at(now) if event.back else now,
         health=Health.SILENT,
         since=now,
         made_for=made_for,

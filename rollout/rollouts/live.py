@@ -70,7 +70,6 @@ class LiveRollout(Standings):
         super().__init__(workload, placement, uid, now, namespace=namespace)
         self.witness: Witness | None = None
         self.retreat: Retreat | None = None  # who goes back now, while a revision is taken back
-        self._terms: Terms | None = None
         self.last = Step()  # the latest answer
         self.closed = NOTHING_CLOSED  # the clusters that were shut then
         self.carriers: Collection[str] | None = None  # clusters that carry anything; None: observed

@@ -33,6 +33,23 @@ class Outages:
             self._open[what] = since
         return self.blind_since != before
 
+    def stands_since(
+        self, at: datetime, span: timedelta, lease: timedelta, now: datetime
+    ) -> datetime:
+        """From when on what changed at ``at`` counts as unchanged, where that is asked for ``span``.
+
+        In an outage nobody can tell: while one lasts that began within the span, the span does not end, and
+        then it goes on for as long as late news may take.
+        """
+        blind = self.blind_since
+        if blind is not None and blind < at + span:
+            return now
+        for begin, until in self.spans:
+            end = until - lease
+            if begin < at + span and at < end:
+                at = max(at, end + min(span, lease) - span)
+        return at
+
     def note(self, begin: datetime, end: datetime, lease: timedelta) -> None:
         """The hub was out of touch from ``begin`` to ``end``.
 

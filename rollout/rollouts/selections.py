@@ -79,7 +79,7 @@ def read_selection(
 
     Args:
         key: of the placement, for messages.
-        changed_at: when the placement or any of its decisions last changed, as the hub saw it.
+        changed_at: when the placement or any of its decisions last changed, as far as could be seen.
         before: the reading that counted until now.
     """
     if placement is None:

@@ -126,13 +126,14 @@ def read_placement(
 
     A cluster of another placement (``taken``) that this one selects no more is not kept in mind.
     """
+    policy, changed_at = around.policy, around.decisions_changed_at(key, now)
     return read_selection(
         key,
         around.placement(key),
         around.decisions(key),
-        around.decisions_changed_at(key, now),
+        around.outages.stands_since(changed_at, policy.quiet, policy.lease, now),
         before=without(before, taken) if before else Reading(Selection()),
-        policy=around.policy,
+        policy=policy,
         now=now,
     )
 

@@ -27,8 +27,9 @@ from rollout.rollouts.line import (
     next_line,
 )
 from rollout.rollouts.observations import Observation
+from rollout.rollouts.outages import Outages
 from rollout.rollouts.rejections import RefusedWrite
-from rollout.rollouts.terms import Terms, places_in
+from rollout.rollouts.terms import Terms, joined, places_in
 from rollout.strategies.base import Rollout, Staging, Standing, Timing
 from rollout.strategies.judge import judge
 from rollout.strategies.ledger import Ledger
@@ -53,8 +54,8 @@ class Standings:
         self.rejections: dict[str, RefusedWrite] = {}
         self._lost: set[str] = set()
         self._keeps_watch = True  # over what the clusters carry
-        # Since when news may be missing; None: all that happens is heard of.
-        self.blind_since: Callable[[], datetime | None] = lambda: None
+        self.outages = Outages()  # of this process, as they are known now
+        self._terms: Terms | None = None  # the latest that were agreed
 
     @property
     def revision(self) -> str:
@@ -239,18 +240,27 @@ class Standings:
         self._put(line)
 
     def _next(self, cluster: str, event: LineEvent, now: datetime) -> Line:
-        rollout, blind = self.ledger.rollout, self.blind_since()
-        timing = rollout.timing
-        if blind is not None and blind < (timing.blind_since or now):
-            timing = replace(timing, blind_since=blind)  # it is agreed on only in a moment
+        rollout = self.ledger.rollout
         course = Course(
             revision=rollout.revision,
             content=rollout.wanted(cluster),
-            timing=timing,
+            timing=self._timing(now),
             rollback=self.head.rollback,
-            is_missed=blind is not None,
+            is_missed=self.outages.blind_since is not None,
         )
         return next_line(self.line(cluster), event, course, now)
+
+    def _timing(self, now: datetime) -> Timing:
+        """The waits as agreed, with what is known by now of when nobody heard: that is agreed on only in a
+        moment, and what is taken in until then must not be judged without it.
+        """
+        timing, known = self.ledger.rollout.timing, self.outages
+        blind, agreed = known.blind_since, self._terms.outages if self._terms else ()
+        if blind is not None and blind < (timing.blind_since or now):
+            timing = replace(timing, blind_since=blind)
+        if known.spans != agreed:
+            timing = replace(timing, outages=tuple(joined({*timing.outages, *known.spans})))
+        return timing
 
     def _put(self, line: Line) -> None:
         """Keep a line, and what follows from it but for the ledger."""

@@ -219,20 +219,27 @@ def relevant_outages(
     rather late than early (R8).
     """
     open_since = min((s.touched for s in standings or () if is_open(s)), default=None)
-    merged: list[tuple[datetime, datetime]] = []
-    for begin, end in sorted({*head.outages, *news}):
-        is_past = end <= now and (open_since is None or end <= open_since)
-        if is_past and standings is not None:
-            continue
-        if merged and begin <= merged[-1][1]:
-            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
-        else:
-            merged.append((begin, end))
+    merged = joined(
+        (begin, end)
+        for begin, end in {*head.outages, *news}
+        if standings is None or end > now or (open_since is not None and end > open_since)
+    )
     while len(merged) > OUTAGES_KEPT:
         gaps = [later[0] - sooner[1] for sooner, later in pairwise(merged)]
         least = gaps.index(min(gaps))
         merged[least : least + 2] = [(merged[least][0], merged[least + 1][1])]
     return tuple(merged)
+
+
+def joined(spans: Iterable[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
+    """Spans that overlap made one; ascending."""
+    merged: list[tuple[datetime, datetime]] = []
+    for begin, end in sorted(spans):
+        if merged and begin <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(end, merged[-1][1]))
+        else:
+            merged.append((begin, end))
+    return merged
 
 
 def not_heard_in(

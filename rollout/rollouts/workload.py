@@ -168,7 +168,7 @@ class Workload(ABC, Generic[S_co]):
         live = LiveRollout(self.ref, placement, uid, now, namespace=namespace)
         shelf = around.record(self.ref, placement)
         live.witness = around.witness
-        live.blind_since = lambda: around.outages.blind_since
+        live.outages = around.outages
         live.book.load(shelf)
         live.restore(shelf.record, now)
         until = (

@@ -31,7 +31,7 @@ from rollout.planning.plan import (
 )
 from rollout.runtime.io import InlineIo, Io, ReadBack, WriteOutcome, WriteResult
 from rollout.runtime.messages import Answered, Ask, Broken, Flight, Message, Woken
-from rollout.runtime.pace import USUAL, Gathering, Pace
+from rollout.runtime.pace import BLINK, USUAL, Gathering, Pace
 from rollout.runtime.planners import plan_now
 from rollout.runtime.timers import Timers, Wake
 from rollout.runtime.watches import Watches
@@ -73,8 +73,16 @@ class Engine:
         self._gathering = Gathering(pace, self.timers)
         self._first: Message | None = None  # taken out of the inbox by `wait`
         self._asked: list[Callable[[], None]] = []
+        self._was_long = False  # the last turn, so it planned nothing
         self._watches = Watches(
-            hub, self.fleet, self.timers, self.inbox.put, see=self._see, want=self._want, seed=seed
+            hub,
+            self.fleet,
+            self.timers,
+            self.inbox.put,
+            see=self._see,
+            want=self._want,
+            time=clock.now,
+            seed=seed,
         )
 
     def _woken(self, key: Hashable) -> None:
@@ -121,9 +129,31 @@ class Engine:
 
     # -- the loop ------------------------------------------------------------------------------
 
-    def turn(self) -> bool:
-        """Take in all messages, do one thing that was asked, plan one key. False: nothing to do."""
+    def turn(self, began: datetime | None = None) -> bool:
+        """Take in all messages, do one thing that was asked, plan one key. False: nothing to do.
+
+        A turn in which much time went by (a slow list, a machine that stood still) ends before it plans:
+        by the time of now the engine would judge what nobody saw. The caller can note that span first.
+        The next turn plans at once, so a key waits for one turn at most.
+
+        Args:
+            began: when the caller last looked out; None: now.
+        """
+        if self._was_long:
+            self._was_long = False
+            self._plan_next(self.clock.now())
+            return True
         now = self.clock.now()
+        began = began or now
+        busy = self._take_in(now)
+        now = self.clock.now()
+        if now > began + BLINK:
+            self._was_long = True
+            return True
+        return self._plan_next(now) or busy
+
+    def _take_in(self, now: datetime) -> bool:
+        """Take in all messages, and do one thing that was asked. False: there was nothing."""
         busy = False
         while (message := self._next_message()) is not None:
             busy = True
@@ -134,9 +164,13 @@ class Engine:
         if self._asked:
             busy = True
             self._asked.pop(0)()
+        return busy
+
+    def _plan_next(self, now: datetime) -> bool:
+        """Plan one key. False: none waits."""
         ref = self._queue.get()
         if ref is None:
-            return busy
+            return False
         if self._places.is_open(ref):
             self._plan(ref, now)
         else:

@@ -84,7 +84,7 @@ class Layout:
     def last_sign(self, predecessor: Predecessor) -> datetime | None:
         """Of the one before, for `Fleet.began`; None where it looked after other namespaces."""
         is_same = self._is_mine(predecessor.labels.get(SHARDS_LABEL, ""))
-        return predecessor.renewed if is_same else None
+        return predecessor.last_sign if is_same else None
 
     def _is_mine(self, written: str) -> bool:
         return (written or "1") == str(self._sharding.shards)

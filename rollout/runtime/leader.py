@@ -22,6 +22,7 @@ from rollout.errors import Conflict, Fenced, Gone, HubError
 from rollout.hub.base import Hub
 from rollout.model.instants import parse_instant, rfc3339_micro
 from rollout.model.kinds import LEASE, Obj, Ref
+from rollout.model.names import HEARD_UNTIL
 from rollout.runtime.timers import Timers, Wake
 
 log = logging.getLogger(__name__)
@@ -117,12 +118,21 @@ class LeaderState(Enum):
 class Predecessor:
     """Who led before, and when the hub last heard of it (None: nobody ever led).
 
-    ``labels`` are those that the lease had then.
+    ``labels`` are those that the lease had then, ``heard`` is until when somebody who led heard of the hub
+    (None: the lease does not say).
     """
 
     name: str = ""
     renewed: datetime | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
+    heard: datetime | None = None
+
+    @property
+    def last_sign(self) -> datetime | None:
+        """Until when somebody looked after the fleet: who renews a lease may hear nothing else."""
+        if self.renewed is None or self.heard is None:
+            return self.renewed
+        return min(self.heard, self.renewed)
 
 
 class LeaderCandidate:
@@ -154,10 +164,14 @@ class LeaderCandidate:
         assert lease.kind is LEASE, "leadership is a Lease"
         self.me, self.lease, self.terms = me, lease, terms
         self.predecessor = Predecessor()
+        # Until when this process has heard of the hub; None: it has not read everything yet. Asked on the
+        # timers' thread.
+        self.heard: Callable[[], datetime | None] = lambda: None
         self._hub, self._clock, self._changed = hub, clock, changed
         self._labels, self._agree = dict(labels or {}), agree
         self._seen: SeenLease | None = None
         self._seen_labels: Mapping[str, str] = {}
+        self._seen_heard: datetime | None = None
         self._held: datetime | None = None
         self._why_lost = ""
         self._heard_at: datetime | None = None
@@ -268,6 +282,8 @@ class LeaderCandidate:
         else:
             self._seen = sighted(obj, self._seen, self._clock.now())
             self._seen_labels = obj["metadata"].get("labels") or {}
+            notes = obj["metadata"].get("annotations") or {}
+            self._seen_heard = parse_instant(notes.get(HEARD_UNTIL))
 
     def _do(self, action: LeaseAction) -> None:
         sent = self._clock.now()  # before others are asked: what they said may be as old
@@ -279,7 +295,7 @@ class LeaderCandidate:
             case LeaseAction.TAKE:
                 self._take(sent)
             case LeaseAction.RENEW:
-                self._hold({"renewTime": rfc3339_micro(sent)}, sent)
+                self._hold({"renewTime": rfc3339_micro(sent)}, sent, self._told())
             case LeaseAction.RESIGN:
                 late = self._seen is not None and self._seen.holder == self.me
                 self._resign("" if late else f"{self.leader or 'nobody'} holds it")
@@ -302,8 +318,19 @@ class LeaderCandidate:
     def _take(self, sent: datetime) -> None:
         seen = self._seen
         assert seen is not None, "only what was read is taken"
-        self.predecessor = Predecessor(seen.holder, parse_instant(seen.renewal), self._seen_labels)
-        self._hold(self._spec(sent, seen.transitions + 1), sent, {"labels": self._labels})
+        self.predecessor = Predecessor(
+            seen.holder, parse_instant(seen.renewal), self._seen_labels, self._seen_heard
+        )
+        meta = {"labels": self._labels, **self._told()}
+        self._hold(self._spec(sent, seen.transitions + 1), sent, meta)
+
+    def _told(self) -> Obj:
+        """What the lease is to say of until when this process heard. Before it has read everything that is
+        what its predecessor said: it may end before it does, and its successor must not take it for one
+        that looked.
+        """
+        heard = self.heard() or self.predecessor.last_sign
+        return {"annotations": {HEARD_UNTIL: rfc3339_micro(heard)}} if heard else {}
 
     def _spec(self, now: datetime, transitions: int) -> Obj:
         return {
@@ -340,7 +367,8 @@ class LeaderCandidate:
                 return
             now = self._clock.now()
             try:
-                self._hold({"holderIdentity": "", "renewTime": rfc3339_micro(now)}, now)
+                spec: Obj = {"holderIdentity": "", "renewTime": rfc3339_micro(now)}
+                self._hold(spec, now, self._told())
             except HubError as error:
                 log.info("%s was not released, it runs out by itself: %s", self.lease, error)
             finally:

@@ -10,6 +10,8 @@ from datetime import datetime, timedelta
 from rollout.model.kinds import REPLICA_SET, Kind, Ref
 from rollout.runtime.timers import Timers
 
+BLINK = timedelta(seconds=5)
+"""The hub is out of touch where it was not heard of, or not watched, for longer than this."""
 LEISURE = 9
 """Of the time of the engine's thread, one object in a hurry takes no more than a tenth."""
 _GATHERED = "gathered"

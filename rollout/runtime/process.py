@@ -21,6 +21,7 @@ from rollout.runtime.engine import Engine
 from rollout.runtime.io import FencedIo
 from rollout.runtime.leader import LeaderCandidate, LeaderState
 from rollout.runtime.messages import Ask, Woken
+from rollout.runtime.pace import BLINK
 
 log = logging.getLogger(__name__)
 
@@ -32,8 +33,6 @@ timers."""
 _LOOK = timedelta(seconds=LOOK_EVERY)
 BREATH = 0.02
 """Seconds after a message in which others come along: a turn costs as much as several messages."""
-BLINK = timedelta(seconds=5)
-"""The hub is out of touch where it was not heard of, or not watched, for longer than this."""
 LONGEST_TURN = timedelta(minutes=3)
 """A process that has not come round for so long is taken to hang."""
 RETRY = timedelta(seconds=5)
@@ -89,7 +88,7 @@ class Controller:
         self._in_touch, self._sweep, self._settled = in_touch, sweep, settled
         self._prepare: Callable[[], None] | None = begin
         self._agree = agree
-        self._last_sign = last_sign or (lambda: candidate.predecessor.renewed)
+        self._last_sign = last_sign or (lambda: candidate.predecessor.last_sign)
         self._idle = idle or self._listen
         self._nap = idle or threading.Event().wait  # whatever waits in the inbox
         self._started = self._is_reading = False
@@ -99,6 +98,8 @@ class Controller:
         self._turned_at = self._looked_at = clock.now()
         self._touched_at = clock.now()  # when the watches were last seen to be connected
         self._heard_at: datetime | None = None  # when the lease was last heard of
+        self._heard_until: datetime | None = None  # all news came; None: nothing has been read yet
+        candidate.heard = lambda: self._heard_until
 
     # -- for any thread ------------------------------------------------------------------------
 
@@ -190,7 +191,7 @@ class Controller:
                 self._watch_out(now)
         if standing is LeaderState.LEADING and not self._started:
             return self._begin(now)
-        return self.engine.turn()
+        return self.engine.turn(now)
 
     def finish(self, within: timedelta) -> None:
         """Plan no more, wait for the writes that are out, then let the lease go.
@@ -233,6 +234,7 @@ class Controller:
             self._is_reading = False
         self._started, self._start_at = True, None
         now = self._turned_at = self._touched_at = self._clock.now()
+        self._heard_until = now
         # Nobody looked after the fleet since then: deadlines and soaks did not run (rows 8, 20).
         self.engine.fleet.began(self._last_sign(), now)
         self._heard_at = self.candidate.heard_at
@@ -243,7 +245,7 @@ class Controller:
     # -- out of touch --------------------------------------------------------------------------
 
     def _watch_out(self, now: datetime) -> None:
-        """Tell the fleet of spans in which the hub was out of touch, once they are over (row 20)."""
+        """Tell the fleet while the hub is out of touch, and of the span once it is over (row 20)."""
         fleet = self.engine.fleet
         if self._in_touch():
             last, self._touched_at = self._touched_at, now
@@ -251,8 +253,14 @@ class Controller:
             self._note_outage(last, now)
         elif now > self._touched_at + BLINK:
             fleet.blind("watches", self._touched_at)
+        since = fleet.outages.blind_since
+        self._heard_until = self._touched_at if since is None else min(since, self._touched_at)
         heard = self.candidate.heard_at
-        if heard is not None and heard != self._heard_at:
+        if heard is None:
+            return
+        # A connection over which nothing comes looks like one over which there is nothing to tell.
+        fleet.blind("lease", heard if now > heard + BLINK else None)
+        if heard != self._heard_at:
             last_heard, self._heard_at = self._heard_at or heard, heard
             self._note_outage(last_heard, heard)
 

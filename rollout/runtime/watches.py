@@ -16,6 +16,7 @@ from rollout.hub.watching import ListWatch, last_seen
 from rollout.model.events import Change, Event
 from rollout.model.kinds import Kind, Ref
 from rollout.runtime.messages import Broken, Message
+from rollout.runtime.pace import BLINK
 from rollout.runtime.timers import Timers
 from rollout.runtime.workqueue import WorkQueue
 
@@ -29,6 +30,7 @@ class Watches:
         post: puts a message into the engine's inbox, from any thread.
         see: takes in what a list shows.
         want: has an object planned anew.
+        time: the time of now; a list can take long.
     """
 
     def __init__(
@@ -39,10 +41,11 @@ class Watches:
         post: Callable[[Message], None],
         see: Callable[[Event, datetime], None],
         want: Callable[[Ref, datetime], None],
+        time: Callable[[], datetime],
         seed: int | None = None,
     ) -> None:
         self._hub, self._fleet, self._timers = hub, fleet, timers
-        self._post, self._see, self._want = post, see, want
+        self._post, self._see, self._want, self._time = post, see, want, time
         self._watched: dict[Kind, ListWatch] = {}
         self._broken: dict[Kind, datetime] = {}  # out of sync after they were read -> since when
         self._missing: dict[Kind, str] = {}  # referred to, and cannot be had -> why
@@ -103,9 +106,9 @@ class Watches:
         self._fleet.blind(kind, None)
         if kind in self._missing:
             return
-        since = self._broken.pop(kind, now)
-        if now > since:
-            self._fleet.out_of_touch(since, now)
+        since, end = self._broken.pop(kind, now), self._time()
+        if now > since or end > since + BLINK:
+            self._fleet.out_of_touch(since, end)
             for ref in self._fleet.rolled_out():
                 self._want(ref, now)
 

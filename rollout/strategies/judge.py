@@ -170,13 +170,19 @@ def _failed(standing: Standing, timing: Timing, now: datetime) -> Judgement:
     limit = limit_of(standing.touched, timing)
     if limit is not None and limit <= now:
         return Judgement(Phase.FAILED, None, reason)
-    counts_at = (standing.since or standing.touched) + timing.grace
+    counts_at = _grace_over(standing.since or standing.touched, timing)
     if now < counts_at:
         sooner = counts_at if limit is None else min(counts_at, limit)
         return Judgement(Phase.PROGRESSING, sooner, reason)
     if limit is None:
         return Judgement(Phase.FAILED, None, reason)
     return Judgement(Phase.FAILING, limit, reason)
+
+
+def _grace_over(since: datetime, timing: Timing) -> datetime:
+    """When a failure counts: not while the hub is out of touch, since it may be over and nobody has heard."""
+    at = since + timing.grace
+    return next((end for begin, end in timing.outages if begin < at < end), at)
 
 
 def _unfinished(standing: Standing, timing: Timing, now: datetime) -> Judgement:

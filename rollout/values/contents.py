@@ -4,7 +4,7 @@ Rendered once for each cluster, in slices, and again only for the clusters that 
 """
 
 from collections.abc import Callable, Collection, Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from rollout.model.cluster import Cluster
@@ -199,23 +199,28 @@ class ClusterContents:
             self.unrendered = dict(sorted(unrendered.items()))
         self._steps = 0
 
-    def settling(self, span: timedelta, now: datetime) -> Shut:
-        """Clusters of which the content has changed less than ``span`` ago: they are not touched yet."""
+    def settling(self, settled_at: Callable[[datetime], datetime], now: datetime) -> Shut:
+        """Clusters of which the content has changed so lately that they are not touched yet.
+
+        Args:
+            settled_at: until when what changed at an instant has to stand.
+        """
         self._earlier = {
-            c: several for c, several in self._earlier.items() if several[-1][0] + span > now
+            c: several for c, several in self._earlier.items() if settled_at(several[-1][0]) > now
         }
-        changed = {c: at for c, at in self._changed.items() if at + span > now}
+        until = {c: settled_at(at) for c, at in self._changed.items()}
+        changed = {c: at for c, at in until.items() if at > now}
         if not changed:
             return NOTHING_SHUT
         waits = {
             cluster: Wait(
                 Reason.VALUES_SETTLING,
                 f"{cluster}: what is rendered for it has changed, and is to stand for a while",
-                at + span,
+                at,
             )
             for cluster, at in changed.items()
         }
-        return Shut(waits, min(changed.values()) + span)
+        return Shut(waits, min(changed.values()))
 
     def assignments(self, content: str) -> tuple[Assignment, ...] | None:
         """The values that make up a content of now; None where no cluster is to carry that."""

@@ -225,8 +225,8 @@ _OF_WAITS: tuple[Mutant, ...] = (
         "the grace of a failure begins with the touch",
         (
             JUDGE,
-            "counts_at = (standing.since or standing.touched) + timing.grace",
-            "counts_at = standing.touched + timing.grace",
+            "counts_at = _grace_over(standing.since or standing.touched, timing)",
+            "counts_at = _grace_over(standing.touched, timing)",
         ),
     ),
     fault(

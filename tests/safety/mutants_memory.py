@@ -193,7 +193,7 @@ _OF_TERMS: tuple[Mutant, ...] = (
     fault(
         "S13",
         "a restart forgets outages",
-        (TERMS, "sorted({*head.outages, *news})", "sorted({*news})"),
+        (TERMS, "in {*head.outages, *news}", "in {*news}"),
         focus="outages",
     ),
     fault(

@@ -116,6 +116,14 @@ class Readings:
             return None
         return _later(begin, self.terms.deadline, outages)
 
+    def _counts_at(self, since: datetime, outages: Iterable[Span]) -> datetime:
+        """When a failure counts, if it goes on: its grace is not over while nobody hears."""
+        at = over = since + self.waits.grace
+        for out, back in sorted(outages):
+            if out < over < back or (over < at and out <= at < back):
+                at = back
+        return at
+
     def _surely_noted(self, track: Track) -> list[Span]:
         """The outages that the engine goes by in any case."""
         return self.noted if track.exact else []
@@ -155,7 +163,9 @@ class Readings:
             return limit is not None and track.late > limit
         if limit is not None and now >= limit:
             return True
-        return track.health == "failed" and limit is None and now - track.since >= self.waits.grace
+        if track.health != "failed" or limit is not None:
+            return False
+        return now >= self._counts_at(track.since, self._surely_noted(track))
 
     def is_failure(self, track: Track, now: datetime) -> bool:
         """It counts against the budget, however one reads it."""
@@ -169,7 +179,7 @@ class Readings:
             return limit is not None and min(track.since, now) > limit  # it may only be heard late
         if limit is not None and now >= limit:
             return True
-        return track.health == "failed" and now - track.late >= self.waits.grace
+        return track.health == "failed" and now >= self._counts_at(track.late, self.outages)
 
     def in_flight(self, cluster: str, now: datetime) -> bool:
         """It holds a slot, however one reads it."""
@@ -202,7 +212,7 @@ class Readings:
         limit, seen = self.deadline(track.last, self.outages), self.seen_until(now)
         if limit is not None:
             return seen < limit
-        return track.health == "failed" and seen - track.late < self.waits.grace
+        return track.health == "failed" and seen < self._counts_at(track.late, self.outages)
 
     def came_to(self, track: Track, now: datetime) -> str:
         """What has become of it, in the words of `WayBack.leave`."""
@@ -243,7 +253,7 @@ class Readings:
             if limit is not None:
                 found.append((limit, cluster))
             if track.health == "failed":
-                found.append((track.since + self.waits.grace, cluster))
+                found.append((self._counts_at(track.since, self.outages), cluster))
         return min((item for item in found if item[0] > now), default=None)
 
     def is_maybe(self, cluster: str) -> bool:
@@ -262,7 +272,9 @@ class Readings:
         """It counts against the budget, by one way to read it."""
         if track.soaked:
             return False
-        stands = track.health == "failed" and self.seen_until(now) - track.since >= self.waits.grace
+        sure = self._surely_noted(track)
+        counts_at = self._counts_at(track.since, sure)
+        stands = track.health == "failed" and self.seen_until(now) >= counts_at
         return stands or self.is_free(track, now) or self.is_failure(track, now)
 
     def failures(self, stage: Stage | None, now: datetime, *, surely: bool = True) -> int:

@@ -24,6 +24,7 @@ from tests.safety.model import Rollout
 from tests.safety.readings import Span
 from tests.safety.subject import Carried, Subject
 from tests.safety.terms import (
+    LEASE,
     QUIET,
     Groups,
     Waits,
@@ -328,7 +329,7 @@ class Told:
             rollout.groups = before if rollout.groups is not None else None
             return
         groups, rollout.forgotten = groups_of(pages), False
-        quiet_until = self.changed_at.get(rollout.name, now) + QUIET
+        quiet_until = self._quiet_until(self.changed_at.get(rollout.name, now), now)
         if decided_by_others(placement) and now < quiet_until:
             rollout.quiet_until = quiet_until
             chosen = {c for members in groups.values() for c in members}
@@ -341,6 +342,17 @@ class Told:
         rollout.groups = _without(groups, taken)
         if not rollout.selected:
             rollout.hold = "NoTargets"
+
+    def _quiet_until(self, changed_at: datetime, now: datetime) -> datetime:
+        """When decisions have been still for long enough: what nobody could hear was not still."""
+        blind, until = self.blind_since(), changed_at + QUIET
+        if blind is not None and blind < until:
+            return now + QUIET
+        for out, back in sorted(self.outages):
+            heard = back - LEASE
+            if out < until and changed_at < heard:
+                until = max(until, heard + QUIET)
+        return until
 
     def restart(self) -> None:
         """A new process: it knows nothing until it has been told again."""

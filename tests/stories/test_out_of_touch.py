@@ -11,7 +11,17 @@ from rollout.fleet.fleet import Fleet
 from rollout.hub.memory import MemoryHub
 from rollout.model import names
 from rollout.model.events import Event
-from rollout.model.kinds import MANAGED_CLUSTER, MANIFEST_WORK, ROLLOUT_RECORD, Kind, Ref, ref_of
+from rollout.model.kinds import (
+    CLUSTER_VALUES,
+    MANAGED_CLUSTER,
+    MANIFEST_WORK,
+    PLACEMENT_DECISION,
+    ROLLOUT_RECORD,
+    Kind,
+    Obj,
+    Ref,
+    ref_of,
+)
 from rollout.runtime.messages import Woken
 from tests.support import make
 from tests.support.story import MIN, SEC, Story
@@ -53,15 +63,18 @@ class Deaf:
 
 
 def story(strategy: Any, agents: Any, **notes: str) -> tuple[Story, Deaf]:
+    workload = make.workload(strategy=strategy, annotations=notes)
+    return heard_by([*make.fleet(4, canary=1), workload], agents)
+
+
+def heard_by(documents: list[Obj], agents: Any = None) -> tuple[Story, Deaf]:
     found: list[Deaf] = []
 
     def between(hub: MemoryHub) -> Any:
         found.append(Deaf(hub))
         return found[0]
 
-    workload = make.workload(strategy=strategy, annotations=notes)
-    told = Story([*make.fleet(4, canary=1), workload], agents, wrap=between)
-    return told, found[0]
+    return Story(documents, agents or {"defaults": {"outcome": "silent"}}, wrap=between), found[0]
 
 
 def test_a_deadline_that_passes_unheard_fails_nobody_and_takes_nothing_back() -> None:
@@ -172,6 +185,100 @@ def test_what_was_lost_stays_lost_though_the_records_head_is() -> None:
 
     assert s.reason == "MaxFailuresExceeded"
     assert list(s.touched()) == [canary]
+
+
+# -- what has to stand for a while ---------------------------------------------------------------
+
+
+def foreign(*documents: Obj, groups: tuple[str, ...] = ()) -> list[Obj]:
+    """Another scheduler writes the decisions of the placement."""
+    placement = make.placement(ours=False, groups=groups)
+    return [*make.clusters(4), make.cluster_set(), make.binding(), placement, *documents]
+
+
+def test_decisions_are_not_still_while_they_cannot_be_read() -> None:
+    """S19: the page of the canaries is written unheard, before the quiet period is over."""
+    s, hub = heard_by(
+        foreign(
+            make.decision(["c02", "c03"], index=1, group="prod", page=1),
+            make.workload(strategy=make.per_group()),
+        )
+    )
+    s.to(4 * SEC)
+    hub.go_deaf(PLACEMENT_DECISION)
+    s.add(make.decision(["c00", "c01"], index=0, group="canary", page=1))
+    s.to(60 * SEC)
+    assert s.touched() == {}
+    assert s.reason == "DecisionsUnsettled"
+
+    hub.hear(PLACEMENT_DECISION)
+    s.to(3 * MIN)
+    assert sorted(s.touched()) == ["c00", "c01"]
+
+
+def test_a_canary_that_left_unheard_in_flight_is_lost_not_gone() -> None:
+    """S17: that it went unreachable before it left is heard when clusters can be listed again."""
+    s, hub = heard_by(
+        foreign(
+            make.decision(["c00", "c01"], index=0, group="canary"),
+            make.decision(["c02", "c03"], index=1),
+            make.workload(
+                strategy=make.progressive(
+                    mandatory=["canary"], maxFailures=0, progressDeadline="1h"
+                )
+            ),
+            groups=("canary",),
+        )
+    )
+    s.to(15 * SEC)
+    report(s, "c00", degraded="False")
+    s.to(60 * SEC)
+    hub.go_deaf(MANAGED_CLUSTER)
+    unknown = make.condition(names.CLUSTER_AVAILABLE, "Unknown")
+    s.hub.patch_status(Ref(MANAGED_CLUSTER, "c01"), {"status": {"conditions": [unknown]}})
+    s.to(70 * SEC)
+    s.decide(
+        make.decision(["c00"], index=0, group="canary"), make.decision(["c02", "c03"], index=1)
+    )
+    s.to(3 * MIN)
+    assert sorted(s.touched()) == ["c00", "c01"]
+
+    hub.hear(MANAGED_CLUSTER)
+    s.to(10 * MIN)
+    assert s.reason == "MaxFailuresExceeded"
+    assert sorted(s.touched()) == ["c00", "c01"]
+
+
+def test_a_label_that_flaps_back_unheard_moves_nothing() -> None:
+    """S22."""
+    version = {
+        "target": {"kind": "ConfigMap"},
+        "path": "/data/version",
+        "value": "cluster.labels['tier']",
+    }
+    values = {
+        "apiVersion": CLUSTER_VALUES.api_version,
+        "kind": CLUSTER_VALUES.name,
+        "metadata": {"name": "tiers", "namespace": "default"},
+        "spec": {"workload": {"name": "web"}, "rules": [{"set": [version]}]},
+    }
+    fleet = make.fleet(2)
+    for obj in fleet:
+        if obj["kind"] == MANAGED_CLUSTER.name:
+            obj["metadata"]["labels"] |= {"tier": "a"}
+    s, hub = heard_by([*fleet, values, make.workload()], {"defaults": {}})
+    cluster = Ref(MANAGED_CLUSTER, "c00")
+    s.to(5 * MIN)
+    s.hub.patch(cluster, {"metadata": {"labels": {"tier": "b"}}})
+    s.on(5 * SEC)
+    hub.go_deaf(MANAGED_CLUSTER)
+    s.hub.patch(cluster, {"metadata": {"labels": {"tier": "a"}}})
+    s.on(5 * MIN)
+    hub.hear(MANAGED_CLUSTER)
+    s.on(10 * MIN)
+
+    assert s.reason == "Complete"
+    assert [line for line in s.lines if line.after > MIN] == []
 
 
 # -- kept mutants --------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from rollout.clock import VirtualClock
@@ -29,10 +30,30 @@ def _admit(ref: Ref, new: Obj, old: Obj | None) -> Obj:
 
 
 class Line:
-    """A hub as one process reaches it: it can be cut, and it can be told who writes."""
+    """A hub as one process reaches it: it can be cut, and it can be told who writes.
+
+    ``is_silent``: over watches, too, nothing comes while it is cut, and all of it once it is mended.
+    ``is_deaf``: over watches nothing comes, and all else goes on.
+    """
 
     def __init__(self, world: "World", me: str) -> None:
         self._world, self._me, self.cut = world, me, False
+        self.is_silent = self.is_deaf = False
+        self._late: list[Callable[[], None]] = []
+
+    def mend(self) -> None:
+        self.cut, late, self._late = False, self._late, []
+        for arrive in late:
+            arrive()
+
+    def watch(self, kind: Kind, since: int, sink: Callable[[Event], None], *more: Any) -> Any:
+        def heard(event: Event) -> None:
+            if self.is_deaf or (self.cut and self.is_silent):
+                self._late.append(partial(sink, event))
+            else:
+                sink(event)
+
+        return self.__getattr__("watch")(kind, since, heard, *more)
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._world.hub, name)
@@ -119,13 +140,17 @@ class Process:
         if self.pipe.is_stopped:
             self.frozen = True
             return False
-        for timers in self._timers:
-            timers.run_due()
+        self.run_timers()
         try:
             return self.controller.step()
         except Fenced as fault:
             self.ended = str(fault)
             return False
+
+    def run_timers(self) -> None:
+        """Timers have threads of their own, and only post."""
+        for timers in self._timers:
+            timers.run_due()
 
     def thaw(self) -> None:
         """Go on where it stopped: first with the writes that were on their way."""

@@ -203,6 +203,21 @@ def test_what_is_given_back_is_not_taken_over_again() -> None:
         assert (seen.supposed, seen.is_astray) == (OLD, True), "it is drift"
 
 
+def test_what_a_rollback_gives_back_was_given_by_it_though_it_began_by_a_later_clock() -> None:
+    """S10: else it would count as nothing on its way, and all others would go back at once."""
+    back = COURSES[2]
+    known = Standing(
+        cluster="c", revision=NEW, touched=T0 - MINUTE, health=Health.SUCCEEDED, since=T0
+    )
+    line = Line(cluster="c", standing=known)
+
+    given = next_line(line, Touched("Rollback", OLD), back, T0 + MINUTE).standing
+
+    assert given is not None
+    assert back.gave(given)
+    assert given.since == T0 + MINUTE
+
+
 def test_a_refusal_fails_who_lacks_the_present_content_or_what_was_given_back_alone() -> None:
     for before, course, line in after(Refused("denied")):
         was, known = before.standing, line.standing

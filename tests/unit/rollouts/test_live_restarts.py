@@ -72,6 +72,27 @@ def test_a_soak_that_broke_while_nobody_looked_begins_again() -> None:
     assert hub.phase("a") is Phase.SOAKING
 
 
+def test_a_soak_that_broke_while_nobody_looked_begins_again_once_its_cluster_is_selected() -> None:
+    """S13: the placement may be torn, or missing, when the process begins."""
+    hub = Hub(spec_of(limit=1))
+    hub.turn()
+    hub.report("a", SUCCEEDED)
+    hub.turn()
+    hub.works["a"] = structs.replace(hub.works["a"], token="another")
+    selected, hub.clusters, hub.is_known = hub.clusters, "", False
+    hub.restart(SOAK - US)
+
+    hub.later(MIN)
+    hub.clusters, hub.is_known = selected, True
+    hub.live.look(hub.works)
+    hub.agree()
+    assert hub.phase("a") is Phase.SOAKING
+    hub.later(SOAK - US)
+    assert hub.phase("a") is Phase.SOAKING
+    hub.later(US)
+    assert hub.phase("a") is Phase.SOAKED
+
+
 @pytest.mark.parametrize(
     ("token", "phase"), [("another", Phase.PROGRESSING), ("", Phase.FAILED)], ids=str
 )
@@ -273,14 +294,35 @@ def test_of_what_is_left_only_the_time_counts_in_which_news_could_be_heard(
         outages = Outages()
         outages.blind("another", hub.now + agreed)
         hub.live.hear_of(outages, lambda _: True, hub.now)
-    unheard_since = hub.now + seen
-    hub.live.blind_since = lambda: unheard_since
+    hub.live.outages.blind("watches", hub.now + seen)
 
     hub.later(SOAK + MIN)
     hub.report("a", FAILED)
     hub.live.attempt("a", "Supersede", hub.now)
 
     assert hub.live.line("a").soaked == ((A,) if seen == SOAK else ())
+
+
+@pytest.mark.parametrize("is_noted", [False, True])
+def test_an_outage_counts_for_what_is_heard_before_the_terms_are_agreed_anew(
+    is_noted: bool,
+) -> None:
+    """S1, S13: a success on an older revision that broke in it has not soaked, and holds its slot."""
+    hub = Hub(spec_of(limit=1))
+    hub.turn()
+    hub.report("a", SUCCEEDED)
+    hub.turn()
+    hub.revision = B
+    hub.agree()
+    since = hub.now + SOAK - US
+    hub.later(SOAK + MIN)
+    if is_noted:
+        hub.live.outages.note(since, hub.now, timedelta(0))
+    hub.report("a", FAILED)
+
+    hub.agree()
+
+    assert ("a:Outdated" in hub.phases()) is is_noted
 
 
 def test_a_record_that_was_never_written_costs_a_second_look_and_no_second_touch() -> None:

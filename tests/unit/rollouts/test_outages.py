@@ -1,5 +1,6 @@
 """Which spans out of touch are remembered, whatever the order in which one is told of them?"""
 
+from datetime import timedelta
 from itertools import permutations
 
 import pytest
@@ -30,6 +31,36 @@ def test_a_long_span_that_is_told_of_after_a_short_one_within_it_counts_whole(
         (T0, T0 + 5 * MIN + LEASE),
         (T0 + 9 * MIN, T0 + 10 * MIN + LEASE),
     )
+
+
+@pytest.mark.parametrize(
+    ("asked", "until"),
+    [
+        (10 * SEC, 40 * SEC),  # all of it again
+        (60 * SEC, 60 * SEC),  # late news comes before that
+    ],
+    ids=str,
+)
+def test_what_has_to_stand_for_a_while_has_to_be_heard_to_stand(
+    asked: timedelta, until: timedelta
+) -> None:
+    outages = Outages()
+    outages.blind("watches", T0 + 5 * SEC)
+
+    def over_at(now: timedelta) -> timedelta:
+        return outages.stands_since(T0, asked, LEASE, T0 + now) + asked - T0
+
+    assert over_at(20 * SEC) == 20 * SEC + asked
+    outages.blind("watches", None)
+    outages.note(T0 + 5 * SEC, T0 + 30 * SEC, LEASE)
+    assert over_at(31 * SEC) == until
+
+
+@pytest.mark.parametrize("since", [-20, 30, 31], ids=str)
+def test_an_outage_does_not_concern_what_had_stood_before_or_changes_after_it(since: int) -> None:
+    outages, at = Outages(), T0 + since * SEC
+    outages.note(T0, T0 + 30 * SEC, LEASE)
+    assert outages.stands_since(at, 10 * SEC, LEASE, T0 + 40 * SEC) == at
 
 
 def test_so_many_spans_are_remembered_and_the_latest() -> None:

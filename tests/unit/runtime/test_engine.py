@@ -307,6 +307,32 @@ def test_news_are_taken_in_between_two_turns_of_a_plan_that_is_not_finished() ->
     assert rig.script.keys == ["a", "a", "b", "a"]
 
 
+def pass_by(rig: Rig) -> None:
+    rig.clock.advance(6 * SEC)
+
+
+def test_a_turn_in_which_much_time_goes_by_ends_before_it_plans() -> None:
+    """Somebody can note then that nobody looked in that time."""
+    rig = Rig()
+    rig.engine.inbox.put(Ask(partial(pass_by, rig)))
+    rig.engine.inbox.put(Woken(A))
+
+    assert rig.engine.turn()
+    assert rig.script.keys == []
+    assert rig.engine.turn()
+    assert rig.asked() == [(6 * SEC, "a")]
+
+
+def test_planning_goes_on_though_every_turn_takes_long() -> None:
+    rig = Rig()
+    for _ in range(6):
+        rig.engine.inbox.put(Woken(A))
+        rig.engine.inbox.put(Ask(partial(pass_by, rig)))
+        rig.engine.turn()
+
+    assert rig.script.keys == ["a", "a", "a"]
+
+
 def test_of_what_is_asked_for_one_thing_is_done_in_a_turn() -> None:
     rig = Rig()
     done: list[int] = []

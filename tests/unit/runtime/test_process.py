@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from rollout.errors import Fenced
-from rollout.model.events import Change
-from rollout.model.kinds import LEASE, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Obj, Ref
+from rollout.errors import Fenced, Unavailable
+from rollout.model import names
+from rollout.model.events import Change, Event
+from rollout.model.kinds import LEASE, MANIFEST_WORK, PLACEMENT, REPLICA_SET, Kind, Obj, Ref
 from rollout.model.writes import Patch, PatchStatus
 from rollout.runtime.io import FencedIo, perform
 from rollout.runtime.leader import LeaderCandidate, LeaderState, LeaseAction, LeaseTerms
+from rollout.runtime.messages import Broken
 from tests.support import make
 from tests.support.addons import addon, installed_at
 from tests.support.processes import SEC, T0, Process, World
@@ -117,7 +119,7 @@ def test_a_new_leader_starts_where_the_old_one_stopped_and_counts_the_gap_as_an_
     world.on(40)
     assert second.leads
     (outage, *_) = second.controller.engine.fleet.outages.spans
-    assert T0 + 8 * SEC <= outage[0] <= T0 + 10 * SEC
+    assert T0 + 7 * SEC <= outage[0] <= T0 + 10 * SEC  # what it last looked at, and wrote
     assert outage[1] >= T0 + 23 * SEC  # when it took over
     world.on(600, lambda: progressing(world) == "Complete")
     assert progressing(world) == "Complete"
@@ -159,6 +161,139 @@ def test_watches_that_were_gone_for_long_are_an_outage_and_a_blink_is_none() -> 
     assert fleet.outages.blind_since is None
     ((begin, end),) = fleet.outages.spans
     assert timedelta(seconds=34) <= end - begin <= timedelta(seconds=37)  # 20 s, and a lease
+
+
+def test_while_the_lease_is_not_heard_of_no_deadline_passes() -> None:
+    """The watches look connected: nothing comes over them, and nobody says that they are cut."""
+    deadline = {"maxConcurrency": 4, "maxFailures": 0, "progressDeadline": "60s"}
+    workload = make.workload(
+        strategy=make.progressive(**deadline), annotations={names.ROLLBACK: "Automatic"}
+    )
+    world = World([*make.fleet(4), workload], defaults={"readyAfter": "55s"})
+    process = world.start("p0")
+    process.line.is_silent = True
+    world.on(54.5)
+    process.line.cut = True
+    world.on(6.5)
+    fleet = process.controller.engine.fleet
+    assert fleet.outages.blind_since is not None
+    process.line.mend()
+    world.on(30)
+
+    assert process.leads
+    assert fleet.outages.blind_since is None
+    assert progressing(world) == "RollingOut"
+
+
+def hears_nothing(world: World, process: Process, patch: pytest.MonkeyPatch) -> None:
+    """Its watches are gone, and its lease is not."""
+    process.line.is_deaf, process.in_touch = True, False
+    world.on(180)
+    process.frozen = True
+
+
+def stands_still(world: World, process: Process, patch: pytest.MonkeyPatch) -> None:
+    """Its lease has a thread of its own."""
+    patch.setattr(process.controller, "step", lambda: False)
+    world.on(180)
+    process.frozen = True
+
+
+def ends_before_all_is_read(world: World, process: Process, patch: pytest.MonkeyPatch) -> None:
+    """One after the other takes the lease, and gets no further."""
+
+    def fail(*_: Any) -> Any:
+        raise Unavailable("503")
+
+    process.frozen = True
+    with patch.context() as while_it_lasts:
+        while_it_lasts.setattr(world.hub, "list", fail)
+        for number in range(6):
+            vain = world.start(f"vain-{number}")
+            world.on(30)
+            assert vain.leads
+            assert not vain.controller.leads
+            vain.frozen = True
+
+
+@pytest.mark.parametrize(
+    "trouble", [hears_nothing, stands_still, ends_before_all_is_read], ids=lambda f: f.__name__
+)
+def test_a_lease_that_is_renewed_by_one_who_looks_at_nothing_ends_no_deadline(
+    trouble: Callable[[World, Process, pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """S13: the successor goes by until when somebody heard, not by the last renewal."""
+    deadline = {"maxConcurrency": 4, "maxFailures": 0, "progressDeadline": "60s"}
+    workload = make.workload(
+        strategy=make.progressive(**deadline), annotations={names.ROLLBACK: "Automatic"}
+    )
+    world = World([*make.fleet(4), workload], defaults={"readyAfter": "30s"})
+    process = world.start("p0")
+    world.on(10)
+    trouble(world, process, monkeypatch)
+    second = world.start("p1")
+    world.on(40)
+
+    assert second.controller.leads
+    assert progressing(world) == "RollingOut"
+    ((begin, _), *_) = second.controller.engine.fleet.outages.spans
+    assert T0 + 7 * SEC <= begin <= T0 + 10 * SEC
+
+
+def stand_still(world: World, process: Process, seconds: int) -> None:
+    """The engine's thread stands still; the timers have threads of their own."""
+    for _ in range(seconds):
+        world.clock.advance(SEC)
+        process.run_timers()
+
+
+def test_a_thread_that_stands_still_within_a_turn_lets_no_deadline_pass(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    deadline = {"maxConcurrency": 4, "maxFailures": 0, "progressDeadline": "40s"}
+    workload = make.workload(
+        strategy=make.progressive(**deadline), annotations={names.ROLLBACK: "Automatic"}
+    )
+    world = World([*make.fleet(4), workload], defaults={"readyAfter": "65s"})
+    process = world.start("p0")
+    world.on(10)
+    fleet = process.controller.engine.fleet
+    quick = fleet.apply
+
+    def slow(event: Event, now: datetime) -> set[Ref]:
+        monkeypatch.undo()
+        stand_still(world, process, 50)
+        return quick(event, now)
+
+    monkeypatch.setattr(fleet, "apply", slow)
+    note = {"metadata": {"annotations": {"note": "planned in that same turn"}}}
+    world.hub.patch(Ref(REPLICA_SET, "default/web"), note)
+    world.on(15)
+
+    assert process.leads
+    assert progressing(world) == "RollingOut"
+
+
+def test_no_soak_ends_by_what_a_list_that_takes_long_shows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    soak = make.progressive(maxConcurrency=1, minSuccessTime="30s")
+    world = World([*make.fleet(4), make.workload(strategy=soak)], defaults={"readyAfter": "5s"})
+    process = world.start("p0")
+    world.on(10)
+    quick = world.hub.list
+
+    def slow(kind: Kind, *args: Any, **more: Any) -> Any:
+        if kind is MANIFEST_WORK:
+            monkeypatch.undo()
+            stand_still(world, process, 50)
+        return quick(kind, *args, **more)
+
+    monkeypatch.setattr(world.hub, "list", slow)
+    process.controller.engine.inbox.put(Broken(MANIFEST_WORK))
+    world.on(5)
+
+    assert list(world.works()) == ["c00"]
 
 
 def test_told_to_stop_it_lets_its_writes_come_back_and_then_the_lease_go() -> None:

@@ -201,3 +201,23 @@ def test_a_watch_that_ends_after_its_kind_is_wanted_no_more_is_of_no_interest() 
     rig.later(10 * MIN)
 
     assert rig.listed == []
+
+
+def test_the_time_that_a_list_takes_is_a_time_in_which_nobody_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rig = Choosy(placed())
+    rig.start()
+    begin, shown = rig.clock.now(), Sight.list
+
+    def slow(self: Sight, kind: Kind, *args: Any, **more: Any) -> Any:
+        rig.clock.advance(MIN)
+        return shown(self, kind, *args, **more)
+
+    monkeypatch.setattr(Sight, "list", slow)
+    rig.expire[MANIFEST_WORK]()
+    rig.settle()
+
+    ((since, until),) = rig.engine.fleet.outages.spans
+    assert since == begin
+    assert until > begin + MIN

@@ -245,7 +245,7 @@ def test_deadlines_do_not_run_while_the_hub_is_out_of_touch(
     assert judge(silent, NEW, timing, limit) == Judgement(Phase.FAILED, None, "Unreachable")
 
 
-def test_a_soak_stands_still_while_the_hub_is_out_of_touch_and_a_grace_runs_on() -> None:
+def test_a_soak_stands_still_while_the_hub_is_out_of_touch() -> None:
     timing = Timing(
         soak=SOAK, deadline=None, grace=GRACE, outages=((T0 + SEC, T0 + SEC + DEADLINE),)
     )
@@ -253,7 +253,25 @@ def test_a_soak_stands_still_while_the_hub_is_out_of_touch_and_a_grace_runs_on()
 
     assert judge(standing("a", SUCCEEDED), NEW, timing, end - US) == (Phase.SOAKING, end, "")
     assert judge(standing("a", SUCCEEDED), NEW, timing, end).phase is Phase.SOAKED
-    assert judge(standing("a", FAILED), NEW, timing, T0 + GRACE).phase is Phase.FAILED
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "counts_at"),
+    [
+        pytest.param(GRACE - SEC, GRACE + MIN, GRACE + MIN, id="it would be over in it"),
+        pytest.param(SEC, GRACE - SEC, GRACE, id="the rest of it was seen"),
+        pytest.param(GRACE, GRACE + MIN, GRACE, id="it was over before"),
+    ],
+)
+def test_the_grace_of_a_failure_runs_on_and_is_not_over_while_the_hub_is_out_of_touch(
+    begin: timedelta, end: timedelta, counts_at: timedelta
+) -> None:
+    """The failure may be over, too, and nobody has heard of it."""
+    timing = Timing(soak=SOAK, deadline=None, grace=GRACE, outages=((T0 + begin, T0 + end),))
+    failed, at = standing("a", FAILED), T0 + counts_at
+
+    assert judge(failed, NEW, timing, at - US) == (Phase.PROGRESSING, at, "Degraded")
+    assert judge(failed, NEW, timing, at).phase is Phase.FAILED
 
 
 @pytest.mark.parametrize("revision", [NEW, OLD])

@@ -53,7 +53,7 @@ class Clusters:
         self.render()
 
     def settling(self) -> set[str]:
-        return set(self.contents.settling(60 * SEC, self.now).waits)
+        return set(self.contents.settling(lambda at: at + 60 * SEC, self.now).waits)
 
 
 def test_expressions_that_take_too_much_together_say_on_which_cluster_and_how_much(
