@@ -27,23 +27,25 @@ def inherited(head: Head, gone: Mapping[str, Head], there: Mapping[str, Head]) -
 
     A placement that is new to the workload goes on with the waivers and the retry that were seen already, with
     what one that is gone knew of edits and removals, and with its rollback: it has that one's clusters. Others are barred from what a placement
-    took back that is gone.
+    took back that is gone, unless somebody has retried since.
 
     Args:
         gone: by placement, the heads of those that the workload names no more.
         there: those of the others that it names.
     """
+    seen = {each.retried for each in (head, *there.values()) if each.revision}
+    bars = {name: each for name, each in gone.items() if seen <= {each.retried}}  # no retry since
     if not head.revision:
         others = [*gone.values(), *there.values()]
         waived = {cluster: of for each in reversed(others) for cluster, of in each.waived.items()}
-        retried = next((each.retried for each in others if each.retried), "")
+        retried = next((each.retried for each in reversed(others) if each.retried), "")
         first = next((each for each in gone.values() if each.basis.workload), head)
         head = replace(head, waived=waived, retried=retried)
         head = replace(head, basis=first.basis, removals=first.removals)
-        back = next((each for each in gone.values() if each.rollback is not None), None)
+        back = next((each for each in bars.values() if each.rollback is not None), None)
         if back is not None:
             return replace(head, revision=back.revision, rollback=back.rollback)
-    for placement, each in gone.items():
+    for placement, each in bars.items():
         by = placement if each.rollback is not None else each.barred_by
         if by and head.rollback is None and head.revision in ("", each.revision):
             return replace(head, revision=each.revision, barred_by=by)
