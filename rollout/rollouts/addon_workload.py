@@ -305,9 +305,9 @@ class AddOnWorkload(Workload[AddOnShare]):
         shares, members = self.deal(
             (each.key, partial(self._share, each, addon, around, now)) for each in later_first
         )
-        left, self.members = self.shares, members
+        left, owners, self.members = self.shares, self.members, members
         self.shares = {p.key: shares[p.key] for p in addon.placements or ()}
-        self.take_over(left, around)
+        self.take_over(left, owners, around)
         self.settle_owners(now)
         for share in self.shares.values():
             self._agree(share, addon, around, now)

@@ -290,7 +290,7 @@ class ReplicaSetWorkload(Workload[ReplicaSetShare]):
         left, before = self.shares, self.members
         self.members, self.shares = members, shares
         self.asked_for = still_asked_for(self.asked_for, before, left, shares) - members.keys()
-        self.take_over(left, around)
+        self.take_over(left, before, around)
         self.settle_owners(now)
         for share in shares.values():
             self._agree(share, replicaset, around, now)

@@ -311,11 +311,13 @@ class Workload(ABC, Generic[S_co]):
         for share in self.shares.values():
             share.live.advance(now)
 
-    def take_over(self, before: Mapping[str, S_co], around: Surroundings) -> None:
+    def take_over(
+        self, before: Mapping[str, S_co], owners: Mapping[str, str], around: Surroundings
+    ) -> None:
         """Let placements go on with what others knew that are gone, or that had their clusters.
 
-        To be called before the shares agree on whom they select now, with those until now. A process that
-        begins has none, and reads of those that are gone in the record.
+        To be called before the shares agree on whom they select now, with those until now, and who owned
+        which cluster. A process that begins has none, and reads of those that are gone in the record.
         """
         left: dict[str, Remembered] = {name: share.live for name, share in before.items()}
         for name in () if before else around.recorded(self.ref):
@@ -327,7 +329,8 @@ class Workload(ABC, Generic[S_co]):
         for name, share in self.shares.items():
             there = {other: head for other, head in heads.items() if other != name}
             share.live.book.set_head(inherited(share.live.head, gone, there))
-        for cluster, owner in self.members.items():
+        moved = self.members.items() if not before else self.members.items() - owners.items()
+        for cluster, owner in moved if len(left) > 1 else ():
             live = self.shares[owner].live
             if cluster not in live.lines and (soaked := soaked_before(cluster, left, owner)):
                 live.remember_soaked(cluster, soaked)
